@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import gzip
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +19,7 @@ from rdfcrawl.uri import BadUri
 from rdfcrawl.uri.schemes import check_scheme, seed_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import BinaryIO
 
 MAX_LINE_BYTES: Final = 1 << 16
@@ -69,32 +69,17 @@ class Seed:
     kind: Kind | None = None
 
 
-class RefusedSeeds:
-    """Seeds that are not requested: the first of them, and the number of the others."""
-
-    MOST: Final = 10_000
-
-    def __init__(self) -> None:
-        self._first: dict[str, Fault] = {}
-        self._more: dict[Reason, tuple[str, Fault]] = {}
-
-    def add(self, where: str, fault: Fault) -> None:
-        """Add a seed.
-
-        Args:
-            where: its URL, or its place.
-            fault: what is wrong with it.
-        """
-        if len(self._first) < self.MOST:
-            self._first[where] = fault
-            return
-        first, known = self._more.get(fault.reason, (where, replace(fault, count=0)))
-        self._more[fault.reason] = first, replace(known, count=known.count + 1)
-
-    def __iter__(self) -> Iterator[tuple[str, Fault]]:
-        """Yield the first seeds, and for each reason one that stands for the others."""
-        yield from self._first.items()
-        yield from self._more.values()
+def iter_start_urls(
+    texts: Iterable[str], schemes: frozenset[str]
+) -> Iterator[str | BadSeed]:
+    """Yield the `start_urls` of a spider as they are requested."""
+    for number, text in enumerate(texts, start=1):
+        try:
+            url = seed_url(text)
+            check_scheme(url, schemes)
+            yield url
+        except BadUri as error:
+            yield BadSeed(Path("start_urls"), number, error.fault)
 
 
 def iter_seeds(

@@ -16,7 +16,7 @@ from rdfcrawl.pipelines.account import AccountPipeline
 from rdfcrawl.tasks.request import RequestTask
 
 if TYPE_CHECKING:
-    from scrapy import Request, Spider
+    from scrapy import Request
     from scrapy.crawler import Crawler
 
     from rdfcrawl.records import Document
@@ -24,18 +24,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-async def answer_request(document: Document, spider: Spider) -> None:
+async def answer_request(document: Document, crawler: Crawler) -> None:
     """Call the callback of a record's request, and wait until its output is processed.
 
     The response goes through the spider middlewares, the items through the item
     pipelines, the requests to the scheduler, as for any request of Scrapy.
     """
-    crawler: Crawler = spider.crawler
     task = document.record.task
     if not isinstance(task, RequestTask):
         raise TypeError(f"no request: {task}")
     try:
-        request = request_of(document.url, task, spider)
+        request = request_of(document.url, task, crawler.spider)
     except UnqueueableError as error:
         logger.error("%s: given up: %s", document.url, error)  # noqa: TRY400
         document.faults.append(Fault(Reason.INTERNAL, str(error)[: Fault.MAX_DETAIL]))

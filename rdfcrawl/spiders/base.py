@@ -6,27 +6,19 @@ import logging
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy import Spider
 
 from rdfcrawl.console import fail, program
-from rdfcrawl.errors import (
-    ConfigError,
-    CrawlGone,
-    Fault,
-    Reason,
-    passing_fault,
-)
+from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.batches import in_batches
 from rdfcrawl.links.relations import Relation
-from rdfcrawl.pipelines.chunks import closing
-from rdfcrawl.records import MAX_RETRIES, Document, FollowUp, Kind, Record, Urgency
+from rdfcrawl.records import FollowUp, Urgency
 from rdfcrawl.tasks.request import RequestTask
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -34,26 +26,23 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.arguments.crawl import ArgumentSet, CrawlArguments
-    from rdfcrawl.arguments.seeds import BadSeed, RefusedSeeds, Seed
+    from rdfcrawl.arguments.seeds import Seed
     from rdfcrawl.arguments.stored import CrawlMember
-    from rdfcrawl.callbacks.document_callbacks import DocumentParsing
     from rdfcrawl.callbacks.parsed_document import ParsedDocument
+    from rdfcrawl.callbacks.visit_documents import VisitProcessor
     from rdfcrawl.fetch.answer import HttpRequest
     from rdfcrawl.fetch.schemes.protocol import SchemeFetcher
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.harvest.datasets import DatasetRegistry
-    from rdfcrawl.harvest.follow_up_queue import FollowUpQueue
     from rdfcrawl.harvest.registry import HarvesterRegistry
     from rdfcrawl.options.spider import SpiderOptions
-    from rdfcrawl.records import Visit
+    from rdfcrawl.records import Document, Record, Visit
     from rdfcrawl.request_turns import SoloTurns
     from rdfcrawl.reservations import Reservations
-    from rdfcrawl.robots.cache import RobotsCache
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T", "str", "Seed")
 _SEEDS_AT_ONCE = 500
 
 
@@ -230,76 +219,49 @@ class RdfSpider(Spider):
     async def start(self) -> AsyncIterator[Document]:
         """Add the seeds to the frontier; yield documents for invalid ones."""
         from rdfcrawl.arguments.parsers import NAMED
-        from rdfcrawl.arguments.seeds import RefusedSeeds, iter_seeds, iter_typed_seeds
+        from rdfcrawl.arguments.seed_filter import SeedFilter
+        from rdfcrawl.arguments.seeds import (
+            Seed,
+            iter_seeds,
+            iter_start_urls,
+            iter_typed_seeds,
+        )
 
-        session = self.joined()
-        refused = RefusedSeeds()
+        session, given = self.joined(), self.arguments
         schemes = self.options.crawl.schemes.of_seeds
-        typed = valid_seeds(iter_typed_seeds(self.arguments.seeds, schemes), refused)
-        seeds = (seed for seed in typed if self.may_fetch(seed.url, refused))
-        for seed_group in in_batches(seeds, _SEEDS_AT_ONCE):
-            await self._add_seeds(seed_group)
-        start_urls = valid_seeds(self.start_seeds(), refused)
-        await session.add_seeds(u for u in start_urls if self.may_fetch(u, refused))
+        seeds = SeedFilter(self.options.fetch.guard)
+        typed = seeds.allowed(iter_typed_seeds(given.seeds, schemes))
+        for group in in_batches(typed, _SEEDS_AT_ONCE):
+            await session.add_seeds(seed.url for seed in group if seed.kind is None)
+            await self._add_sources(group, Urgency.SOON)
+        await session.add_seeds(
+            seeds.allowed(iter_start_urls(self.start_urls, schemes))
+        )
         for name, kind in NAMED.items():
-            named = iter_seeds(getattr(self.arguments, name), schemes)
-            urls = valid_seeds(named, refused)
-            allowed = (url for url in urls if self.may_fetch(url, refused))
-            await self._add_sources(kind, allowed)
+            urls = seeds.allowed(iter_seeds(getattr(given, name), schemes))
+            named = (Seed(url, kind) for url in urls)
+            for group in in_batches(named, _SEEDS_AT_ONCE):
+                await self._add_sources(group)
         async for follow_ups in self.harvesters.discovery.revisits():
             await session.add_sources(follow_ups, widens=False)
-        for document in refused_seeds(refused):
+        for document in seeds.refused():
             yield document
 
-    def may_fetch(self, url: str, refused: RefusedSeeds) -> bool:
-        """Return whether the guard allows a seed, as far as its URL shows."""
-        from rdfcrawl.guard.operator import refusal_of
-
-        detail = refusal_of(url, self.options.fetch.guard)
-        if detail:
-            fault = Fault(Reason.GUARD_BLOCKED, detail[: Fault.MAX_DETAIL])
-            refused.add(url, fault)
-        return not detail
-
-    async def _add_seeds(self, seeds: list[Seed]) -> None:
-        """Add seeds, those of sources by their kinds."""
-        session = self.joined()
-        await session.add_seeds(seed.url for seed in seeds if seed.kind is None)
-        roots = [
-            self.harvesters.root(seed.kind, seed.url)
+    async def _add_sources(
+        self, seeds: list[Seed], urgency: Urgency = Urgency.ORDINARY
+    ) -> None:
+        """Add those of the seeds that are sources."""
+        sources = [
+            FollowUp(
+                self.harvesters.root(seed.kind, seed.url),
+                is_part_of_source=True,
+                urgency=urgency,
+            )
             for seed in seeds
             if seed.kind is not None
         ]
-        if roots:
-            await session.add_sources(
-                [
-                    FollowUp(root, is_part_of_source=True, urgency=Urgency.SOON)
-                    for root in roots
-                ]
-            )
-
-    async def _add_sources(self, kind: Kind, urls: Iterable[str]) -> None:
-        """Add sources that the operator named."""
-        for group in in_batches(urls, _SEEDS_AT_ONCE):
-            roots = [self.harvesters.root(kind, url) for url in group]
-            await self.joined().add_sources(
-                [FollowUp(root, is_part_of_source=True) for root in roots]
-            )
-
-    def start_seeds(self) -> Iterator[str | BadSeed]:
-        """Yield the `start_urls` of the class, as Scrapy's spiders do."""
-        from rdfcrawl.arguments.seeds import BadSeed
-        from rdfcrawl.uri import BadUri
-        from rdfcrawl.uri.schemes import check_scheme, seed_url
-
-        schemes = self.options.crawl.schemes.of_seeds
-        for number, text in enumerate(self.start_urls, start=1):
-            try:
-                url = seed_url(text)
-                check_scheme(url, schemes)
-                yield url
-            except BadUri as error:
-                yield BadSeed(Path("start_urls"), number, error.fault)
+        if sources:
+            await self.joined().add_sources(sources)
 
     def join(self, session: CrawlSession) -> None:
         """Join a crawl, with the options and arguments that the crawl keeps."""
@@ -370,11 +332,8 @@ class RdfSpider(Spider):
             return self._look_at(response)
         logger.error(
             "%s has no callback for %s: `%s rdf` shows what is read of a page",
-            self.name,
-            response.url,
-            program(),
+            *(self.name, response.url, program()),
         )
-
         return None
 
     def _look_at(self, response: Response) -> AsyncIterator[Any]:
@@ -403,112 +362,29 @@ class RdfSpider(Spider):
         return type(self).parse_document is not RdfSpider.parse_document
 
     @cached_property
-    def _parsing(self) -> DocumentParsing | None:
-        if not self.parses_documents:
-            return None
+    def _processor(self) -> VisitProcessor:
         from rdfcrawl.callbacks.document_callbacks import DocumentParsing
+        from rdfcrawl.callbacks.visit_documents import VisitProcessor
 
-        return DocumentParsing(
-            self.crawler,
-            self.joined(),
-            self.parse_document,
-            max_bytes=self.options.fetch.max_document_bytes,
-        )
+        parsing = None
+        if self.parses_documents:
+            parsing = DocumentParsing(
+                self.crawler,
+                self.joined(),
+                self.parse_document,
+                max_bytes=self.options.fetch.max_document_bytes,
+            )
+        return VisitProcessor(self.crawler, self, self.joined(), self.options, parsing)
 
     def release(self, visit: Visit) -> None:
         """Free the bodies of documents that were not processed."""
-        from rdfcrawl.fetch.services import services_of
-
-        visitor = services_of(self.crawler).visitor
-        for document in visit.documents:
-            if visit.is_cut:
-                visitor.spare(document)
-            visitor.release(document)
+        self._processor.release(visit)
 
     async def process_visit(self, response: Response) -> None:
         """Process the documents of a visit."""
         visit: Visit = response.meta["visit"]
         with visit.cuttable():
-            await self._process_documents(response)
-
-    async def _process_documents(self, response: Response) -> None:
-        """Send the documents of a visit through the pipelines, one by one.
-
-        A document does not pass the spider middlewares, which judge requests: a visit
-        has none, and this would cost a tenth of a document.
-        """
-        from rdfcrawl.fetch.services import services_of
-
-        visit: Visit = response.meta["visit"]
-        services = services_of(self.crawler)
-        visitor, robots = services.visitor, services.robots
-        has_files = robots is not None and robots.has_reservations
-        n_failed = 0
-        while len(visit.documents) > n_failed:  # what is left there was not processed
-            document = visit.current = visit.documents[n_failed]
-            if document.record.lost and document.response.path is None:
-                # What lies in a file is read by a child process, and harms nobody here.
-                await self.joined().begin(visit, "read")
-            try:
-                has_reservations = has_files or bool(
-                    document.response.reservation_headers
-                )
-                if has_reservations and 200 <= document.status < 300:
-                    self._set_reservations(document, robots)
-                await self._process(document, visit, response)
-            except CrawlGone:  # told by whoever stops the crawl
-                n_failed += 1
-            except Exception as error:  # the edge: a page that its source cannot read
-                self._failed(document, visit, error)
-                n_failed += 1
-            else:
-                del visit.documents[n_failed]
-            finally:
-                visit.current = None
-                if visit.is_cut:
-                    visitor.spare(document)
-                visitor.release(document)
-
-    def _failed(self, document: Document, visit: Visit, error: Exception) -> None:
-        """Log an error with a document, which will be processed again."""
-        if self.joined().bears(error, visit):
-            visit.return_untried(visit.index(document))
-        else:
-            logger.error(
-                "Error in the harvest of %s", document.record.url, exc_info=error
-            )
-
-    async def _process(
-        self, document: Document, visit: Visit, response: Response
-    ) -> None:
-        """Process the document of one record, by the kind of the record."""
-        kind = document.record.kind
-        if kind.is_source or (kind.is_of_url and self._is_harvested(document)):
-            await self._harvest(document, visit, response)
-        elif kind is Kind.REQUEST:
-            from rdfcrawl.callbacks.request_callbacks import answer_request
-
-            await answer_request(document, self)
-        else:
-            process = self.crawler.engine.scraper.start_itemproc_async
-            await process(document, response=response)
-            if self._parsing and visit.index(document) not in visit.returned:
-                await self._parsing.parse(document, response)
-
-    def _set_reservations(self, document: Document, robots: RobotsCache | None) -> None:
-        """Apply the reservations of the site and of the headers of a response.
-
-        Those of the response override those of the site.
-        """
-        from rdfcrawl.reservations import NOTHING, read_headers
-
-        now = document.response.ended_ms / 1000
-        policy = self.options.reservation_policy
-        found = robots.reserved(document.url) if robots is not None else NOTHING
-        if headers := document.response.reservation_headers:
-            found = found.refined(read_headers(headers, policy, now=now))
-        if found:
-            self.obey(document, found)
+            await self._processor.process(visit, response)
 
     def obey(self, document: Document, reservations: Reservations) -> None:
         """Apply the reservations of a publisher to a document.
@@ -522,77 +398,6 @@ class RdfSpider(Spider):
         document.is_nofollow = reservations.forbids_following(
             policy, wants_nofollow=Relation.NOFOLLOW in follow.relations
         )
-
-    def _obey_for(self, part: Document, document: Document) -> None:
-        """Apply the reservations of a response to a document in it, and its own."""
-        if document.reservations:
-            self.obey(part, document.reservations)
-        if part.response is not document.response and part.response.reservation_headers:
-            self._set_reservations(part, None)
-
-    async def _harvest(
-        self, document: Document, visit: Visit, response: Response
-    ) -> None:
-        """Process the documents and follow-ups in a response of a source.
-
-        If one of them fails, the response is put back, and the state of its source is
-        not changed.
-        """
-        process = self.crawler.engine.scraper.start_itemproc_async
-        index = visit.index(document)
-        reservations = document.reservations
-        if reservations.closes(self.options.reservation_policy):
-            document.is_read = True
-            await process(document, response=response)
-            return
-        try:
-            harvesters = self.harvesters_of(document.record)
-            queue = self._follow_up_queue()
-            async with closing(harvesters.harvest(document)) as yielded:
-                async for each in yielded:
-                    if isinstance(each, FollowUp):
-                        await queue.put(each, document)
-                        continue
-                    self._obey_for(each, document)
-                    requested = document.response.requested
-                    if each.response.requested is requested:  # it is counted now
-                        await queue.flush(document)
-                        each.n_links += document.n_links
-                        each.n_follow_ups += document.n_follow_ups
-                    self._unfold(each)
-                    await process(each, response=response)
-                    if index in visit.returned:
-                        return
-                    if self._parsing:
-                        await self._parsing.parse(each, response)
-            await queue.flush(document)
-        except Exception as error:
-            if document.record.retries < MAX_RETRIES or passing_fault(error):
-                raise
-            logger.exception("%s: given up", document.record.url)
-            fault = Fault(Reason.INTERNAL, "the source failed")
-            document.faults.append(fault)
-            document.is_read, document.chunks = True, None
-            await process(document, response=response)
-
-    def _is_harvested(self, document: Document) -> bool:
-        """Return whether a page has a media type of a harvester."""
-        media_types = self.harvesters.media_types
-        return bool(media_types) and document.media_type in media_types
-
-    def _follow_up_queue(self) -> FollowUpQueue:
-        from rdfcrawl.harvest.follow_up_queue import FollowUpQueue
-
-        at_once = self.options.harvest.sitemap_entries
-        return FollowUpQueue(self.joined(), at_once)
-
-    def _unfold(self, document: Document) -> None:
-        """Set the chunks of a document from the statements of its harvester."""
-        from rdfcrawl.harvest.follow_up_queue import HarvestedChunks
-
-        parts, document.parts = document.parts, None
-        if parts is not None:
-            document.chunks = HarvestedChunks(document, parts, self._follow_up_queue())
 
 
 def _own_parameters(cls: type[RdfSpider]) -> frozenset[str]:
@@ -630,20 +435,3 @@ def _is_of_command(start: object) -> bool:
     `shell` does not; it makes a spider without a crawl.
     """
     return str(getattr(start, "__module__", "")).startswith("scrapy.commands.")
-
-
-def refused_seeds(refused: RefusedSeeds) -> Iterator[Document]:
-    """Yield documents with faults for the refused seeds."""
-    for where, fault in refused:
-        yield Document(record=Record(where), url=where, faults=[fault])
-
-
-def valid_seeds(seeds: Iterator[T | BadSeed], refused: RefusedSeeds) -> Iterator[T]:
-    """Yield the seeds that are URLs, and refuse the others."""
-    from rdfcrawl.arguments.seeds import BadSeed
-
-    for seed in seeds:
-        if isinstance(seed, BadSeed):
-            refused.add(f"{seed.path.name}:{seed.line}", seed.fault)
-        else:
-            yield seed

@@ -9,7 +9,7 @@ from scrapy import Request
 
 from rdfcrawl.frontier.batches import in_batches
 from rdfcrawl.records import Urgency
-from rdfcrawl.spiders.base import RdfSpider, refused_seeds, valid_seeds
+from rdfcrawl.spiders.base import RdfSpider
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -44,17 +44,17 @@ class FrontierSpider(RdfSpider):
 
     async def start(self) -> AsyncIterator[Any]:
         """Queue requests for the seeds; yield documents for invalid ones."""
-        from rdfcrawl.arguments.seeds import RefusedSeeds, iter_seeds
+        from rdfcrawl.arguments.seed_filter import SeedFilter
+        from rdfcrawl.arguments.seeds import iter_seeds, iter_start_urls
 
-        refused = RefusedSeeds()
         schemes = self.options.crawl.schemes.of_seeds
+        seeds = SeedFilter(self.options.fetch.guard)
         given = iter_seeds(self.arguments.seeds, schemes)
-        seeds = chain(given, self.start_seeds())
-        urls = (u for u in valid_seeds(seeds, refused) if self.may_fetch(u, refused))
+        urls = seeds.allowed(chain(given, iter_start_urls(self.start_urls, schemes)))
         for group in in_batches(urls, _SEEDS_AT_ONCE):
             requests = [(self._request_of(url), Urgency.SOON) for url in group]
             await self.joined().add_requests(requests)
-        for document in refused_seeds(refused):
+        for document in seeds.refused():
             yield document
 
     def parse(self, response: Response) -> Any:

@@ -1,0 +1,192 @@
+"""Send the documents of a visit through the pipelines, by the kinds of records."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from rdfcrawl.callbacks.request_callbacks import answer_request
+from rdfcrawl.errors import CrawlGone, Fault, Reason, passing_fault
+from rdfcrawl.fetch.services import services_of
+from rdfcrawl.harvest.follow_up_queue import FollowUpQueue, HarvestedChunks
+from rdfcrawl.pipelines.chunks import closing
+from rdfcrawl.records import MAX_RETRIES, FollowUp, Kind
+from rdfcrawl.reservations import NOTHING, read_headers
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from rdfcrawl.callbacks.document_callbacks import DocumentParsing
+    from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.options.spider import SpiderOptions
+    from rdfcrawl.pipelines.harvesting import HarvestingSpider
+    from rdfcrawl.records import Document, Visit
+    from rdfcrawl.robots.cache import RobotsCache
+
+logger = logging.getLogger(__name__)
+
+
+class VisitProcessor:
+    """Processor of visits, one document after the other.
+
+    A document does not pass the spider middlewares, which judge requests: a visit has
+    none, and this would cost a tenth of a document.
+
+    Args:
+        crawler: whose pipelines take the documents.
+        spider: of the crawler; it has joined `session`.
+        session: of the crawl.
+        options: of the spider.
+        parsing: calls its `parse_document`, if it has one of its own.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        spider: HarvestingSpider,
+        session: CrawlSession,
+        options: SpiderOptions,
+        parsing: DocumentParsing | None,
+    ) -> None:
+        self._crawler = crawler
+        self._spider = spider
+        self._session = session
+        self._policy = options.reservation_policy
+        self._at_once = options.harvest.sitemap_entries
+        self._parsing = parsing
+        self._services = services_of(crawler)
+        self._to_pipelines = crawler.engine.scraper.start_itemproc_async
+
+    async def process(self, visit: Visit, response: Response) -> None:
+        """Process the documents of a visit; those that failed stay in it."""
+        robots = self._services.robots
+        has_files = robots is not None and robots.has_reservations
+        n_failed = 0
+        while len(visit.documents) > n_failed:  # what is left there was not processed
+            document = visit.current = visit.documents[n_failed]
+            if document.record.lost and document.response.path is None:
+                # What lies in a file is read by a child process, and harms nobody here.
+                await self._session.begin(visit, "read")
+            try:
+                has_reservations = has_files or document.response.reservation_headers
+                if has_reservations and 200 <= document.status < 300:
+                    self._set_reservations(document, robots)
+                await self._process(document, visit, response)
+            except CrawlGone:  # told by whoever stops the crawl
+                n_failed += 1
+            except Exception as error:  # the edge: a page that its source cannot read
+                self._failed(document, visit, error)
+                n_failed += 1
+            else:
+                del visit.documents[n_failed]
+            finally:
+                visit.current = None
+                self._release(document, visit)
+
+    def release(self, visit: Visit) -> None:
+        """Free the bodies of documents that were not processed."""
+        for document in visit.documents:
+            self._release(document, visit)
+
+    def _release(self, document: Document, visit: Visit) -> None:
+        visitor = self._services.visitor
+        if visit.is_cut:
+            visitor.spare(document)
+        visitor.release(document)
+
+    def _failed(self, document: Document, visit: Visit, error: Exception) -> None:
+        """Log an error with a document, which will be processed again."""
+        if self._session.bears(error, visit):
+            visit.return_untried(visit.index(document))
+        else:
+            logger.error(
+                "Error in the harvest of %s", document.record.url, exc_info=error
+            )
+
+    async def _process(
+        self, document: Document, visit: Visit, response: Response
+    ) -> None:
+        kind = document.record.kind
+        media_types = self._spider.harvesters.media_types
+        is_harvested = kind.is_of_url and document.media_type in media_types
+        if kind.is_source or is_harvested:
+            await self._harvest(document, visit, response)
+        elif kind is Kind.REQUEST:
+            await answer_request(document, self._crawler)
+        else:
+            await self._to_pipelines(document, response=response)
+            if self._parsing and visit.index(document) not in visit.returned:
+                await self._parsing.parse(document, response)
+
+    def _set_reservations(self, document: Document, robots: RobotsCache | None) -> None:
+        """Apply the reservations of the site and of the headers of a response.
+
+        Those of the response override those of the site.
+        """
+        now = document.response.ended_ms / 1000
+        found = robots.reserved(document.url) if robots is not None else NOTHING
+        if headers := document.response.reservation_headers:
+            found = found.refined(read_headers(headers, self._policy, now=now))
+        if found:
+            self._spider.obey(document, found)
+
+    async def _harvest(
+        self, document: Document, visit: Visit, response: Response
+    ) -> None:
+        """Process the documents and follow-ups in a response of a source.
+
+        If one of them fails, the response is put back, and the state of its source is
+        not changed.
+        """
+        if document.reservations.closes(self._policy):
+            document.is_read = True
+            await self._to_pipelines(document, response=response)
+            return
+        try:
+            await self._process_harvested(document, visit, response)
+        except Exception as error:
+            if document.record.retries < MAX_RETRIES or passing_fault(error):
+                raise
+            logger.exception("%s: given up", document.record.url)
+            document.faults.append(Fault(Reason.INTERNAL, "the source failed"))
+            document.is_read, document.chunks = True, None
+            await self._to_pipelines(document, response=response)
+
+    async def _process_harvested(
+        self, document: Document, visit: Visit, response: Response
+    ) -> None:
+        index = visit.index(document)
+        harvesters = self._spider.harvesters_of(document.record)
+        queue = FollowUpQueue(self._session, self._at_once)
+        async with closing(harvesters.harvest(document)) as yielded:
+            async for each in yielded:
+                if isinstance(each, FollowUp):
+                    await queue.put(each, document)
+                    continue
+                self._obey_for(each, document)
+                if each.response.requested is document.response.requested:
+                    await queue.flush(document)  # it is counted now
+                    each.n_links += document.n_links
+                    each.n_follow_ups += document.n_follow_ups
+                self._unfold(each)
+                await self._to_pipelines(each, response=response)
+                if index in visit.returned:
+                    return
+                if self._parsing:
+                    await self._parsing.parse(each, response)
+        await queue.flush(document)
+
+    def _obey_for(self, part: Document, document: Document) -> None:
+        """Apply the reservations of a response to a document in it, and its own."""
+        if document.reservations:
+            self._spider.obey(part, document.reservations)
+        if part.response is not document.response and part.response.reservation_headers:
+            self._set_reservations(part, None)
+
+    def _unfold(self, document: Document) -> None:
+        """Set the chunks of a document from the statements of its harvester."""
+        parts, document.parts = document.parts, None
+        if parts is not None:
+            queue = FollowUpQueue(self._session, self._at_once)
+            document.chunks = HarvestedChunks(document, parts, queue)
