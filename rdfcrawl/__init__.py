@@ -79,39 +79,7 @@ _HOMES = {
     "statement": "rdf.terms",
 }
 
-__all__ = [
-    "Addon",
-    "CkanSpider",
-    "ConfigError",
-    "CrawlArguments",
-    "CustomHarvester",
-    "Document",
-    "DocumentContent",
-    "DocumentWriter",
-    "ExtractedRdf",
-    "Fault",
-    "FollowUp",
-    "FrontierSpider",
-    "LinkedDataSpider",
-    "ParsedDocument",
-    "ParsedPage",
-    "RdfSpider",
-    "Reason",
-    "ResourceSyncSpider",
-    "SchemeFetcher",
-    "SchemeRequest",
-    "SchemeResponse",
-    "SitemapSpider",
-    "SourceFault",
-    "SparqlSpider",
-    "Store",
-    "StoreFault",
-    "__version__",
-    "extract",
-    "iri",
-    "literal",
-    "statement",
-]
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604 (names, all of them)
 
 if not TYPE_CHECKING:  # or any name would be one of the package to a type checker
 

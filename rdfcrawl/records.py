@@ -71,8 +71,7 @@ class Member:
 
     Attributes:
         name: as the archive has it; data, never a path.
-        format: name of what it was read as; empty if it was not.
-        n_quads: statements written.
+        format: name of what the file was read as; empty if it was not.
     """
 
     name: str
@@ -169,8 +168,8 @@ HarvestedPart: TypeAlias = "bytes | FollowUp | Fault | LinkedIris"
 class FetchedResponse:
     """The response of a server for one URI; header values are as it sent them.
 
-    `body` holds a small body, `path` names the spool file of a large one; both are
-    unset for a URI that gave no document.
+    `body` holds a small body of a response of 2xx, `path` names the spool file of a
+    large one; both are unset for a URI that gave no document.
 
     Attributes:
         requested: every requested URL, in order; empty for a document that is a part
@@ -178,14 +177,11 @@ class FetchedResponse:
         status: HTTP status of the last response; 0 if there was none.
         media_type: of `Content-Type`, lower case, without parameters.
         charset: of `Content-Type`, lower case; empty if it was not declared.
-        etag, last_modified: validators.
         cache_control: of `Cache-Control`, unparsed.
         http_links: of all `Link` headers, joined by commas; at most 64 KiB.
         reservation_headers: names and lines of the headers in `reservations`.
         headers: those that the request wanted kept: lower-case names and values.
         scrapy_response: of Scrapy, to a request of a user's spider; without its body.
-        body: a small body; only responses of 2xx and those have one.
-        path: spool file of a large body.
         error_body: beginning of the body of a response of 4xx or 5xx.
         n_bytes: length of the decoded body.
         started_ms, ended_ms: beginning and end of the fetch, Unix time in ms.
@@ -234,12 +230,7 @@ NOT_READ: Final = BodyReading()
 
 
 class QuadCopy(Protocol):
-    """A copy of the statements of a document.
-
-    Attributes:
-        n_bytes: length of the copy.
-        is_whole: the statements were read to their end.
-    """
+    """A copy of the statements of a document, whole if these were read to the end."""
 
     n_bytes: int
     is_whole: bool
@@ -261,10 +252,7 @@ class Document:
     to its end.
 
     Attributes:
-        record: the URI as the frontier gave it.
         url: final URL after redirects on the same host, without fragment.
-        response: what came back for it.
-        reading: what its body was read as.
         reservations: of the publisher, without ignored ones; complete when `chunks`
             are read.
         withheld: why its statements are not stored, if its publisher asks for that.
@@ -360,11 +348,7 @@ class Document:
     ) -> Document:
         """Return a further document, which this response contains or tells of.
 
-        Args:
-            url: of the document.
-            parts: what is in it, as for `harvested`.
-            is_followed: its statements are looked through for links.
-            is_deleted: it is gone, and its statements are to go.
+        The arguments are as for `harvested`; of a deleted document, the statements go.
         """
         response = FetchedResponse(
             status=self.response.status,
@@ -387,17 +371,11 @@ class Document:
 
 
 class CrawlBudget(NamedTuple):
-    """The most that is ever accepted; 0 is no limit each time.
+    """The most that is ever accepted; 0 is no limit each time."""
 
-    Attributes:
-        of_host: URIs of one host.
-        hosts: hosts of one registered domain.
-        of_domain: URIs of one registered domain.
-    """
-
-    of_host: int = 0
-    hosts: int = 0
-    of_domain: int = 0
+    of_host: int = 0  # URIs of one host
+    hosts: int = 0  # of one registered domain
+    of_domain: int = 0  # URIs of one registered domain
 
 
 NO_BUDGET: Final = CrawlBudget()

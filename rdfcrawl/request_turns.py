@@ -32,11 +32,7 @@ class NotSentError(Exception):
 
 
 class HostRestsError(Exception):
-    """A host has refused others, and is left alone for longer than requests wait.
-
-    Attributes:
-        secs: for so long.
-    """
+    """A host has refused others, and is left alone for longer than requests wait."""
 
     def __init__(self, secs: float) -> None:
         super().__init__(f"the host is left alone for {secs:.0f} s")
@@ -72,11 +68,7 @@ class SoloTurn:
         return True
 
     async def elsewhere(self, url: str) -> bool:
-        """Take a turn to request a URL at another address; False if there is none.
-
-        Args:
-            url: whose host did not respond at `address`.
-        """
+        """Take a turn to request a URL at another address than `address`, if any."""
         del url
         return False
 
@@ -98,7 +90,7 @@ class SoloTurns:
                 from then on.
 
         Returns:
-            None if there is none: the lease is lost, or the worker stops.
+            None if the lease is lost, or the worker stops.
         """
         del is_for_rules
         return None if visit.is_lost else FREE
@@ -112,10 +104,10 @@ class SoloTurns:
             url: on any host.
             delay_secs: least time from the last request to its host, if that is longer
                 than what is known of the host.
-            visit: for which it is requested; perhaps that of its host.
+            visit: for which the URL is requested; perhaps that of its host.
 
         Returns:
-            None if there is none: the worker stops.
+            None if the worker stops.
 
         Raises:
             HostRestsError: the host has refused, and is left alone for now.

@@ -60,12 +60,9 @@ class Obedience(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservationPolicy:
-    """Which reservations are obeyed.
+    """How far robots directives and reservations of text and data mining are obeyed.
 
-    Attributes:
-        robots: how far robots directives are.
-        tdm: how far reservations of text and data mining are.
-        agent: product token that directives may address us by; lower case.
+    `agent` is the product token that directives may address us by, in lower case.
     """
 
     robots: Obedience = Obedience.IGNORE
@@ -172,11 +169,11 @@ NOTHING: Final = Reservations()
 def read_headers(
     headers: Iterable[tuple[str, str]], policy: ReservationPolicy, *, now: float
 ) -> Reservations:
-    """Return the reservations in the headers of a response.
+    """Return the reservations in the headers of a response that a policy looks for.
 
     Args:
         headers: those of the names above, one pair per line.
-        policy: whose agent is meant, and what is not looked for.
+        policy: of the crawl.
         now: Unix time.
     """
     found = NOTHING
@@ -231,12 +228,9 @@ def read_tdm(value: str) -> bool | None:
 def read_metas(
     metas: Iterable[tuple[str, str]], policy: ReservationPolicy, *, now: float
 ) -> Reservations:
-    """Return the reservations in the `<meta>` elements of a page.
+    """Return the reservations in the `<meta>` elements of a page, as `read_headers`.
 
-    Args:
-        metas: names in lower case, and contents.
-        policy: see `read_headers`.
-        now: Unix time.
+    `metas` are names in lower case, and contents.
     """
     headers: list[tuple[str, str]] = []
     for name, content in metas:

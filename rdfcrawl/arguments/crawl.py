@@ -46,49 +46,9 @@ OF_SOURCES: Final = frozenset(
 class CrawlArguments:
     """What one crawl is to do; every field has the name of its `-a` argument.
 
-    Attributes:
-        seeds: URLs separated by commas, or `@FILE`; here, the URLs as they are
-            requested, or the file. Empty: the crawl continues.
-        follow: which IRIs are links; see `LinkPolicy.parse`. Default `abox`, and
-            `none` for the spiders of sources.
-        scope: `any` (default), `domain`, `host` or `prefix`: what a link has to
-            have in common with a seed.
-        domains: hosts, and those below them, that links must lie on; none is no limit.
-        depth: links followed from a seed, 0 to 255. The default 255 is no limit,
-            since a record's depth stops growing there.
-        max_per_host: URLs taken of one host; the default 0 is no limit.
-        max_hosts_per_domain: hosts of one registered domain of which URLs are taken,
-            10,000 by default; 0 is no limit.
-        max_per_domain: URLs taken of one registered domain; the default 0 is no limit.
-        allow: file of regular expressions; a link has to match one of them.
-        deny: file of regular expressions; a link must match none of them.
-        fresh: forget an earlier crawl of the same name; `0`, `1`, `false`, `true`.
-        reset: names of arguments whose values replace those that the crawl was begun
-            with, separated by commas, or `all`.
-        retry: ask once more for what was given up: `failed`, as its host failed, and
-            `dead`, as workers died of it; separated by commas.
-        harvest: kinds of sources that are harvested when a link or a document shows
-            one: `sitemap`, `resourcesync`, `ckan`, `sparql`, and `void`, what each
-            site says of its datasets at `/.well-known/void`; separated by commas, or
-            `all` or `none`. Default `ckan,sparql`. A source that is named by an
-            argument is harvested in any case.
-        trust: hosts that sites may speak for without their consent: `a.example`,
-            `a.example:8080`, `*.a.example` for those below it; separated by commas.
-        sites: of the spider `sitemap`: sites, or their sitemaps.
-        slice: of the spider `sitemap`: cut dumps into a graph for each resource.
-        sources: of the spider `resourcesync`: sites, or documents of ResourceSync.
-        audit: of the spider `resourcesync`: compare what is there with the lists of
-            resources, not only what the lists of changes say.
-        portals: of the spider `ckan`: front pages of portals.
-        organization, group, q, fq: of the spider `ckan`: which datasets of a portal,
-            in the words of its search.
-        endpoints: of the spider `sparql`.
-        graphs, skip_graphs: of the spider `sparql`: IRIs of the named graphs to take,
-            or to leave, separated by commas or `@FILE`; `default` is the default graph.
-        take: of the spider `sparql`: `all` statements (default), or the descriptions
-            of `datasets` alone.
-        files: of the spider `warc`: WARC files, local ones (with `*`) or URLs.
-        query: of the spider `sparql`: file of a query to take the results of instead.
+    `docs/reference/spiders.md` describes the arguments, with their texts and defaults.
+    Here, sources and seeds are the URLs as they are requested, or the file that has
+    them, and files of patterns and queries are read.
 
     A subclass (a frozen dataclass, whose fields have defaults) has arguments of its
     own beside these; `RdfSpider.arguments_class` names it.

@@ -43,13 +43,7 @@ TYPES: Final[dict[str, Kind | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class BadSeed:
-    """A line of a seed file that is not crawled.
-
-    Attributes:
-        path: the file.
-        line: number of the line, from 1.
-        fault: what is wrong.
-    """
+    """A line of a seed file, counted from 1, that is not crawled."""
 
     path: Path
     line: int
@@ -58,12 +52,7 @@ class BadSeed:
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """One seed.
-
-    Attributes:
-        url: as it is requested.
-        kind: by a table; None if nobody says.
-    """
+    """One seed: its URL as it is requested, and its kind if a table has told one."""
 
     url: str
     kind: Kind | None = None
@@ -112,7 +101,7 @@ def iter_typed_seeds(
 
 
 def check_seed_file(path: Path) -> None:
-    """Raise `ConfigError` if a file of seeds cannot be read.
+    """Check that a file of seeds can be read.
 
     Raises:
         ConfigError: it cannot, or it is called `.csv` and does not name its columns.

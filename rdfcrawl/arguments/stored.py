@@ -25,13 +25,9 @@ _MAX_SHOWN: Final = 60  # characters of a value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlMember:
-    """One spider that joins a crawl.
+    """One spider that joins a crawl, with the texts of its arguments.
 
-    Attributes:
-        spider: its name.
-        accepts: which arguments it takes.
-        given: its arguments, as texts.
-        has_seeds: it brings seeds of its own.
+    `has_seeds` says that it brings seeds of its own.
     """
 
     spider: str = "linkeddata"
@@ -67,7 +63,7 @@ def agree(
     Args:
         stored: kept of this spider; None if it is new to the crawl.
         member: the spider with what it is given.
-        crawl_id: of the crawl, for the message.
+        crawl_id: for the message.
         is_new_run: the crawl was over.
 
     Raises:

@@ -97,7 +97,7 @@ async def inspect(
     Args:
         request: what is read, and how.
         write: gets the statements, as chunks of canonical N-Quads.
-        document: as it was fetched already; the target is not looked up then.
+        document: already fetched, in place of the target.
 
     Raises:
         ConfigError: the target is not a URL and no file that can be read.

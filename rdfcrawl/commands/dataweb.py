@@ -17,9 +17,7 @@ from rdfcrawl.extras import needed_by_operator
 if TYPE_CHECKING:
     import argparse
 
-    from rdfcrawl.dataweb.accesslog import WebLog
     from rdfcrawl.dataweb.config import WebConfig
-    from rdfcrawl.dataweb.recall import RecallReport
     from rdfcrawl.dataweb.server import ServedHere
 
 # Option, field of WebConfig, type, what it means.
@@ -97,6 +95,7 @@ class Command(ScrapyCommand):
 
     def _serve(self, opts: argparse.Namespace) -> None:
         from rdfcrawl.dataweb.process import LOG_NAME, serve_until_stopped
+        from rdfcrawl.dataweb.reports import format_log
 
         directory = Path(opts.dir)
         log = serve_until_stopped(
@@ -106,6 +105,7 @@ class Command(ScrapyCommand):
 
     def _recall(self, opts: argparse.Namespace) -> None:
         from rdfcrawl.dataweb.recall import judge
+        from rdfcrawl.dataweb.reports import format_recall
 
         report = judge(Path(opts.truth), opts.outputs)
         _write(*format_recall(report, is_verbose=opts.verbose))
@@ -134,65 +134,6 @@ def make_config(opts: argparse.Namespace) -> WebConfig:
     if opts.compressions is not None:
         given["profile"] = opts.compressions
     return WebConfig(**values | given)
-
-
-def format_log(log: WebLog) -> str:
-    """Sum up the access log in a few lines."""
-    summary = log.to_json()["summary"]
-    secs = summary["active_secs"]
-    lines = [
-        (
-            f"{summary['n_requests']} requests"
-            f" ({summary['n_robots']} for robots.txt) in {secs:.1f} s,"
-            f" {summary['n_documents']} documents, {summary['n_duplicates']} requested"
-            " again"
-        ),
-        (
-            f"at once per host: {summary['max_connections']} connections,"
-            f" {summary['max_in_progress']} requests"
-        ),
-    ]
-    if summary["n_disallowed"]:
-        lines.append(
-            f"disallowed resources requested: {summary['n_disallowed_requested']}"
-            f" of {summary['n_disallowed']}"
-        )
-    if summary["min_gap_secs"] is not None:
-        lines.append(f"least gap on a host: {summary['min_gap_secs']:.3f} s")
-    if summary["min_delay_fulfilment"] is not None:
-        lines.append(
-            "mean gap / crawl delay:"
-            f" min {summary['min_delay_fulfilment']:.2f},"
-            f" mean {summary['mean_delay_fulfilment']:.2f},"
-            f" max {summary['max_delay_fulfilment']:.2f}"
-        )
-    # What a client calls itself is not to be trusted on a terminal.
-    lines += [f"{n} by {agent!a}" for agent, n in summary["user_agents"].items()]
-    return "\n".join(lines)
-
-
-def format_recall(report: RecallReport, *, is_verbose: bool) -> list[str]:
-    """Give the lines of a recall report."""
-    lines = [f"{'nodes':8}{'found/expected':>20}{'micro':>10}{'macro':>10}"]
-    for kind, (n_found, n_expected, macro) in report.kinds().items():
-        lines.append(_format_row(kind, n_found, n_expected, macro))
-    lines.append(_format_row("all", report.n_found, report.n_expected, report.macro))
-    more = "" if report.is_surplus_exact else "more than "
-    lines.append(
-        f"surplus: {more}{report.n_surplus} different statements beyond the truth,"
-        f" of {report.n_read} read"
-    )
-    if is_verbose:
-        lines += [f"missing: {one!a}"[:500] for one in report.missing]
-        lines += [f"surplus: {one!a}"[:500] for one in report.surplus]
-    return lines
-
-
-def _format_row(kind: str, n_found: int, n_expected: int, macro: float) -> str:
-    # Cut, not rounded: only a complete crawl shows 1.
-    micro = int(n_found / n_expected * 10_000) / 10_000
-    found = f"{n_found}/{n_expected}"
-    return f"{kind:8}{found:>20}{micro:>10.4f}{int(macro * 10_000) / 10_000:>10.4f}"
 
 
 def _add_serve_options(parser: argparse.ArgumentParser) -> None:

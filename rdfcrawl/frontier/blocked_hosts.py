@@ -23,12 +23,9 @@ MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 
 
 class BlockedHosts:
-    """The hosts that a worker leaves alone; everyone who makes requests has it.
+    """The hosts that a worker leaves alone; everyone who makes requests has them.
 
-    Attributes:
-        hosts: as they are known now.
-        has_any: there are some; most crawls have none.
-        changed: called when there are others.
+    Each of `changed` is called when there are others.
     """
 
     def __init__(self) -> None:

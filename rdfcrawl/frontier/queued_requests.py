@@ -30,9 +30,7 @@ class UnqueueableError(Exception):
 def record_of(request: Request, spider: Spider) -> Record:
     """Return the record of a request.
 
-    Args:
-        request: to http or https.
-        spider: whose methods are its callback and errback.
+    Its callback and errback are methods of the spider.
 
     Raises:
         UnqueueableError: it has what another process could not be given.
@@ -67,10 +65,7 @@ def record_of(request: Request, spider: Spider) -> Record:
 def request_of(url: str, task: RequestTask, spider: Spider | None) -> Request:
     """Return the request of a record.
 
-    Args:
-        url: to be requested.
-        task: of the record.
-        spider: whose methods are called; None for a request that calls nothing.
+    Without a spider, whose methods are called, the request calls nothing.
 
     Raises:
         UnqueueableError: the spider has no such method.

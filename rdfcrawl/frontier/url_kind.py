@@ -24,9 +24,6 @@ def kind_of(url: str) -> Kind:
     A file that has the extension of an RDF format or of a packing may be larger and
     take longer than a page.
 
-    Args:
-        url: requestable.
-
     >>> kind_of("https://example.org/all.nt.gz?v=2")
     <Kind.DUMP: 1>
     >>> kind_of("https://example.org/about")
@@ -38,10 +35,5 @@ def kind_of(url: str) -> Kind:
 
 
 def kind_of_named(kind: Kind, url: str) -> Kind:
-    """Return the kind that a URL is requested as.
-
-    Args:
-        kind: as it was named; `PAGE` if nothing is known.
-        url: requestable.
-    """
+    """Return the kind that a URL is requested as: the named one, unless a page."""
     return kind_of(url) if kind is Kind.PAGE else kind

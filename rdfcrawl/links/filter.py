@@ -30,9 +30,7 @@ class CrawlExtent(StrEnum):
 class CrawlScope:
     """The part of the web that a crawl keeps to; `http` and `https` are one there.
 
-    Attributes:
-        extent: what a URL has to have in common with a seed.
-        entries: results of `entry` for the seeds; all that has to be kept.
+    `entries` are the results of `entry` for the seeds: all that has to be kept.
     """
 
     extent: CrawlExtent = CrawlExtent.ANY
@@ -117,15 +115,14 @@ def parse_patterns(text: str, *, name: str) -> UrlPatterns:
 class LinkFilter:
     """Which URLs a crawl wants: in scope, allowed, and not denied.
 
+    `admits` does not look at `traps` and `schemes`.
+
     Attributes:
-        scope: what the URL has to lie in.
-        allow: what it has to match; without expressions, everything does.
-        deny: what it must not match; wins over `allow`.
-        leave: hosts that nothing is asked of any more.
-        domains: hosts, of which its host is one or lies below one; without any,
+        allow: what a URL has to match; without expressions, everything does.
+        deny: what a URL must not match; wins over `allow`.
+        domains: what the host of a URL has to be, or lie below; without any,
             everything does.
-        traps: what of it looks as if it had no end; `admits` does not ask that.
-        schemes: that are crawled; `admits` does not ask that either.
+        leave: hosts that nothing is asked of any more.
         is_open: every URL is wanted.
     """
 

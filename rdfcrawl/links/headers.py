@@ -81,9 +81,7 @@ def links_of(value: str, *, base: str) -> set[Link]:
     They are requestable, and each has the strongest of its relations. `ALTERNATE`
     are only those whose declared media type is one of data that is read.
 
-    Args:
-        value: see `parse_link_header`.
-        base: URL of the response.
+    The arguments are those of `parse_link_header`.
     """
     found: set[Link] = set()
     for link in parse_link_header(value, base=base) if value else ():
@@ -101,10 +99,6 @@ def links_of(value: str, *, base: str) -> set[Link]:
 def context_link(value: str, *, base: str) -> str:
     """Return the URL of the context for plain JSON; empty if none is named.
 
-    Args:
-        value: see `parse_link_header`.
-        base: URL of the response.
-
     Raises:
         SourceFault: `REMOTE_CONTEXT`: there are several (JSON-LD 1.1 API, error
             "multiple context link headers").
@@ -121,12 +115,7 @@ def context_link(value: str, *, base: str) -> str:
 
 
 def json_ld_alternate(value: str, *, base: str) -> str:
-    """Return the URL of the document as JSON-LD; empty if the header names none.
-
-    Args:
-        value: see `parse_link_header`.
-        base: URL of the response.
-    """
+    """Return the URL of the document as JSON-LD; empty if the header names none."""
     for link in parse_link_header(value, base=base):
         is_alternate = Relation.ALTERNATE in link.relations and not link.anchor
         if is_alternate and link.media_type == _JSON_LD_TYPE:

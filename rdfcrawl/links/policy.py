@@ -233,9 +233,6 @@ class LinkPolicy:
 
         One pass for both is cheaper where there are many statements and few tell of
         anything.
-
-        Args:
-            chunk: as for `scan`.
         """
         if self._objects:
             iris = self.scan(chunk, (*self._finders[:-1], self._find_telling))

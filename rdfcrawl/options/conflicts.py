@@ -111,10 +111,10 @@ _REACTOR: Final = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
 
 def check_components(settings: BaseSettings) -> None:
-    """Raise `ConfigError` if visits cannot be made, or would be lost.
+    """Check that visits can be made, and that nothing of them is lost.
 
     Raises:
-        ConfigError: one line that names the setting.
+        ConfigError: a setting prevents that.
     """
     _check_class(settings, "SCHEDULER", _SCHEDULER)
     _check_class(settings, "TWISTED_REACTOR", _REACTOR)

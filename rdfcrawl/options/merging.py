@@ -59,11 +59,11 @@ def apply_defaults(settings: BaseSettings, *, wants_pipelines: bool = True) -> N
     setting switches off is not even imported.
 
     Args:
-        settings: of a spider of ours; those of other spiders stay as they are.
+        settings: of a spider of ours.
         wants_pipelines: False for commands of Scrapy that look at one page.
 
     Raises:
-        ConfigError: one line that names the setting.
+        ConfigError: a value is not what it must be.
     """
     apply_values(settings)
     _set_scheduler(settings)

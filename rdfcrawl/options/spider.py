@@ -39,15 +39,7 @@ _has_page = re.compile(r"https?://[a-z0-9-]+(?:\.[a-z0-9-]+)+", re.IGNORECASE).s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpiderOptions:
-    """The options of one spider in one worker.
-
-    Attributes:
-        crawl: the crawl, and this worker of it.
-        fetch: limits and manners of the fetch.
-        harvest: how sources are harvested.
-        ftp_logins: of FTP servers.
-        reservation_policy: which reservations of publishers are obeyed.
-    """
+    """The options of one spider in one worker."""
 
     crawl: CrawlOptions
     fetch: FetchOptions
@@ -59,12 +51,7 @@ class SpiderOptions:
     def from_settings(
         cls, settings: BaseSettings, spider: str, *, budget: CrawlBudget = NO_BUDGET
     ) -> Self:
-        """Read the settings.
-
-        Args:
-            settings: of the crawler.
-            spider: name of the spider, the default of `CRAWL_ID`.
-            budget: most URIs and hosts ever accepted.
+        """Read the settings for a spider, whose name is the default of `CRAWL_ID`.
 
         Raises:
             ConfigError: a value is not what it must be; one line that names it.

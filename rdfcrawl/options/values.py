@@ -100,15 +100,10 @@ def mapping(settings: BaseSettings, name: str) -> dict[str, Any]:
 
 
 def load_setting(name: str, key: str, path: object) -> Any:
-    """Return the class that an entry of a setting stands for.
-
-    Args:
-        name: of the setting, a dictionary.
-        key: of the entry.
-        path: dotted, or the class itself.
+    """Return the class that an entry of a setting stands for, by its path or itself.
 
     Raises:
-        ConfigError: it cannot be imported.
+        ConfigError: the class cannot be imported.
     """
     try:
         return load_object(cast("str", path))
@@ -118,16 +113,10 @@ def load_setting(name: str, key: str, path: object) -> Any:
 
 
 def build_setting(where: str, found: type, crawler: Crawler, *args: object) -> Any:
-    """Return an instance of a class of the user's, by its `from_crawler` if it has one.
-
-    Args:
-        where: the setting with the class, for the message.
-        found: the class.
-        crawler: for `from_crawler`.
-        args: of both.
+    """Return an instance of a user's class, by its `from_crawler` if there is one.
 
     Raises:
-        ConfigError: the class fails.
+        ConfigError: the class fails; `where` is the setting that names it.
     """
     try:
         return build_from_crawler(found, crawler, *args)
@@ -143,17 +132,17 @@ def check_method(
     *,
     kind: Literal["def", "async def", "generator"] = "def",
 ) -> None:
-    """See that a class of the user's has a method as it will be called.
+    """Check that a user's class has a method as it will be called.
 
     Args:
         where: the setting with the class, for the message.
         found: the class.
         method: its name.
-        n_arguments: number of arguments that it is given, beside `self`.
+        n_arguments: number of its arguments, beside `self`.
         kind: of function; a generator is an asynchronous one.
 
     Raises:
-        ConfigError: there is none, or it takes other arguments.
+        ConfigError: there is no such method, or it takes other arguments.
     """
     function = getattr(found, method, None)
     if not callable(function):
@@ -171,7 +160,7 @@ def check_method(
 
 
 def check_class(where: str, found: object, n_arguments: int) -> None:
-    """See that a class of the user's can be made with so many arguments.
+    """Check that a user's class can be made with so many arguments.
 
     Raises:
         ConfigError: it is no class, or takes other arguments.

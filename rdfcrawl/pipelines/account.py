@@ -61,11 +61,7 @@ class AccountPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the pipeline of a crawler.
-
-        Raises:
-            NotConfigured: its spider makes no visits.
-        """
+        """Return the pipeline of a crawler whose spider makes visits."""
         options = visiting_spider(crawler).options
         pipeline = cls(options.crawl, segment_limits(crawler.settings), crawler.stats)
         crawler.signals.connect(pipeline.flush, flush_stores)

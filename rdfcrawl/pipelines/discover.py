@@ -48,11 +48,7 @@ class DiscoverPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the pipeline of a crawler.
-
-        Raises:
-            NotConfigured: its spider makes no visits.
-        """
+        """Return the pipeline of a crawler whose spider makes visits."""
         spider = harvesting_spider(crawler)
         found = link_policy_class(crawler.settings)
         if found is EveryLink:

@@ -62,11 +62,7 @@ class ExtractPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the pipeline of a crawler.
-
-        Raises:
-            NotConfigured: its spider makes no visits.
-        """
+        """Return the pipeline of a crawler whose spider makes visits."""
         visiting_spider(crawler)
         options = ExtractOptions.from_settings(crawler.settings)
         if options.rules:

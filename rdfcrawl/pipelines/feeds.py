@@ -30,11 +30,7 @@ class DurableFeeds:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the extension of a crawler.
-
-        Raises:
-            NotConfigured: there are no feeds, or its spider makes no visits.
-        """
+        """Return the extension of a crawler that has feeds and makes visits."""
         visiting_spider(crawler)
         if not crawler.settings.getdict("FEEDS"):
             raise NotConfigured

@@ -34,11 +34,7 @@ class KeepPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the pipeline of a crawler.
-
-        Raises:
-            NotConfigured: its spider does not want to see statements.
-        """
+        """Return the pipeline of a crawler whose spider wants to see statements."""
         spider = harvesting_spider(crawler)
         if not spider.parses_documents:
             raise NotConfigured
@@ -57,13 +53,9 @@ class KeepPipeline:
 
 
 class KeptQuads:
-    """The quads of a document, with a copy of those that have passed.
+    """The quads of a document, with a copy of those that have passed; a `QuadCopy`.
 
     The copy has no name in its folder: whatever ends the process removes the file.
-
-    Attributes:
-        n_bytes: length of the copy.
-        is_whole: the quads were read to their end.
     """
 
     __slots__ = ("_chunks", "_file", "is_whole", "n_bytes")

@@ -57,11 +57,7 @@ class SlicesPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the pipeline of a crawler.
-
-        Raises:
-            NotConfigured: its spider makes no visits.
-        """
+        """Return the pipeline of a crawler whose spider makes visits."""
         return cls(harvesting_spider(crawler))
 
     async def process_item(self, item: object) -> object:

@@ -55,11 +55,10 @@ class StorePipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the pipeline of a crawler.
+        """Return the pipeline of a crawler whose spider makes visits.
 
         Raises:
             ConfigError: the settings of the store are wrong.
-            NotConfigured: its spider makes no visits.
         """
         spider = visiting_spider(crawler)
         kept_store = KeptStore(spider, store_uri(crawler.settings))

@@ -17,13 +17,7 @@ _MARK_BEGIN = re.compile(rb"^#\t", re.MULTILINE)
 
 
 class DeflatePiece(NamedTuple):
-    """A part of a deflate stream.
-
-    Attributes:
-        packed: continues the stream of the pieces before.
-        crc: CRC-32 of all content up to its end.
-        n_content: length of that content.
-    """
+    """A part of a deflate stream, with CRC-32 and length of all content to its end."""
 
     packed: bytes
     crc: int
