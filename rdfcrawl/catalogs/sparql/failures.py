@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.catalogs.sparql import datasets, discovery
 from rdfcrawl.catalogs.sparql.exchange import SparqlFailure
+from rdfcrawl.catalogs.sparql.knots import n_halvings
 from rdfcrawl.catalogs.sparql.pages import after_failed_page, into_offset
 from rdfcrawl.catalogs.sparql.parts import can_split, plan_part
 from rdfcrawl.errors import Reason
@@ -146,8 +147,10 @@ def _after_rows(
 def _after_knots(task: SparqlTask, out: OutcomeBuilder) -> None:
     if task.variant < 2:
         out.follow(task, variant=2, want=UNKNOWN, fails=0)
-    elif out.settings.n_roots >> task.fails > 1:
-        out.follow(task, fails=task.fails + 1)
-    else:  # this one is too large: past it
+        return
+    n_alone = task.fails - n_halvings(out.settings)
+    if n_alone >= 0:  # this one is too large: past it
         out.check(task, is_sure=False)
-        out.follow(task, offset=task.offset + 1, fails=0)
+        task = replace(task, offset=task.offset + 1)
+    if n_alone < out.settings.max_fails:
+        out.follow(task, fails=task.fails + 1)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder
+    from rdfcrawl.catalogs.sparql.settings import HarvestSettings
     from rdfcrawl.tasks.sparql import SparqlTask
 
 
@@ -70,8 +71,10 @@ class KnotReader:
             return
         if self._is_cut(n_rows):
             self._out.check(self._task, n_rows, is_sure=False)
-        offset = self._task.offset + self._n_roots
-        self._out.follow(self._task, offset=offset)
+        offset, fails = self._task.offset + self._n_roots, self._task.fails
+        if fails > n_halvings(self._out.settings):  # past those that failed alone
+            fails = 0
+        self._out.follow(self._task, offset=offset, fails=fails)
 
     @property
     def _n_roots(self) -> int:
@@ -79,6 +82,11 @@ class KnotReader:
 
     def _is_cut(self, n_rows: int) -> bool:
         return n_rows >= self._task.asked or looks_cut(n_rows)
+
+
+def n_halvings(settings: HarvestSettings) -> int:
+    """Return how many failures in a row leave one blank node to be asked for."""
+    return settings.n_roots.bit_length() - 1
 
 
 def _to_triple(row: Row) -> Triple | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -75,6 +76,29 @@ def test_datasets_that_time_out_come_in_smaller_batches() -> None:
     assert canonical(found.document) == canonical("".join(WANTED).encode())
 
 
+@pytest.mark.parametrize(("most", "is_complete"), [(20, True), (0, False)])
+def test_list_of_datasets_that_times_out_gets_shorter(
+    most: int, *, is_complete: bool
+) -> None:
+    """If lists of datasets time out, then shorter ones come, or it is told."""
+    limits = []
+
+    def refuse(query: str) -> SparqlFailure | None:
+        found = re.search(r"ORDER BY \?k LIMIT (\d+)$", query)
+        if found is None:
+            return None
+        limits.append(int(found[1]))
+        return SparqlFailure.TIMEOUT if limits[-1] > most else None
+
+    endpoint = Endpoint(store_of(NAMED), refuse=refuse)
+    found = _harvest(endpoint, mode="datasets", min_rows=5)
+    want = "".join(WANTED if is_complete else ())
+    assert canonical(found.document) == canonical(want.encode())
+    assert found.is_complete is is_complete
+    assert max(limits) == 1_000
+    assert min(limits) <= 20
+
+
 def test_datasets_that_never_come_are_reported() -> None:
     """If descriptions are always refused, then the harvest ends and says so."""
 
@@ -113,6 +137,21 @@ def test_own_queries_keep_graphs_and_page(text: str, n_requests: int) -> None:
     found = _harvest(endpoint, mode="query", query=query, page_rows=30)
     assert {x.decode() for x in found.lines} == set(_LINES)
     assert found.n_requests == n_requests
+    assert found.is_complete
+
+
+def test_own_query_that_times_out_is_asked_for_less() -> None:
+    """If pages of a query of the user's own time out, then they get shorter."""
+
+    def refuse(query: str) -> SparqlFailure | None:
+        is_long = "LIMIT 10 " not in query
+        return SparqlFailure.TIMEOUT if is_long else None
+
+    text = f"{_ROWS} ORDER BY ?s LIMIT {{{{limit}}}} OFFSET {{{{offset}}}}"
+    query = parse_user_query(text, name="own.rq")
+    endpoint = Endpoint(store_of(_LINES), refuse=refuse)
+    found = _harvest(endpoint, mode="query", query=query, page_rows=40, min_rows=10)
+    assert {x.decode() for x in found.lines} == set(_LINES)
     assert found.is_complete
 
 
@@ -180,6 +219,43 @@ def test_component_larger_than_an_answer_is_reported() -> None:
     found = _harvest(endpoint)
     assert not found.is_complete
     assert sum(b"/q>" in x for x in found.lines) >= 20
+
+
+@pytest.mark.parametrize(("most", "is_complete"), [(4, True), (0, False)])
+def test_components_that_time_out_come_a_few_at_a_time(
+    most: int, *, is_complete: bool
+) -> None:
+    """If many components time out, then fewer come; if each does, that is told."""
+
+    def refuse(query: str) -> SparqlFailure | None:
+        found = re.search(r"ORDER BY \?s LIMIT (\d+) OFFSET", query)
+        is_much = found is not None and int(found[1]) > most
+        return SparqlFailure.TIMEOUT if is_much else None
+
+    lines = [f'_:a{n} <http://e/q> "{n}" <http://e/g> .\n' for n in range(40)]
+    store = store_of(lines)
+    endpoint = Endpoint(store, local_labels=True, max_rows=30, refuse=refuse)
+    found = _harvest(endpoint, n_roots=16, page_rows=10, depth=2)
+    assert len(found.lines) == (40 if is_complete else 0)
+    assert found.is_complete is is_complete
+    assert found.steps["knots"] >= 10
+
+
+def test_component_that_times_out_costs_itself_only() -> None:
+    """If one component is never borne, then all others come, and that is told."""
+
+    def refuse(query: str) -> SparqlFailure | None:
+        found = re.search(r"ORDER BY \?s LIMIT (\d+) OFFSET (\d+)", query)
+        first = int(found[2]) if found else 99
+        is_among = found is not None and first <= 17 < first + int(found[1])
+        return SparqlFailure.TIMEOUT if is_among else None
+
+    lines = [f'_:a{n} <http://e/q> "{n}" <http://e/g> .\n' for n in range(40)]
+    store = store_of(lines)
+    endpoint = Endpoint(store, local_labels=True, max_rows=30, refuse=refuse)
+    found = _harvest(endpoint, n_roots=8, page_rows=10, depth=2)
+    assert len(found.lines) == 39
+    assert not found.is_complete
 
 
 def test_alike_components_stay_apart() -> None:
