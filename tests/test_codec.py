@@ -20,7 +20,7 @@ from rdfcrawl.harvest.resourcesync.mirror_index import BegunRun, OwedResource
 from rdfcrawl.harvest.sitemap import SitemapState
 from rdfcrawl.records import Kind, Record
 from rdfcrawl.sitemaps.resourcesync.mirror import KnownResource, MirrorState
-from rdfcrawl.sitemaps.resourcesync.runs import RunPart
+from rdfcrawl.sitemaps.resourcesync.steps import RunPart
 from rdfcrawl.tasks.records import decode_record, encode_record
 from tests.support.task_values import tasks, values
 

@@ -36,8 +36,8 @@ class CustomExtractor(NamedTuple):
     """An extractor of the setting `EXTRACTORS`; its class is imported when it runs.
 
     Attributes:
-        name: in the setting: a media type, an extension with its dot, or a name of its
-            own if it reads pages.
+        name: a media type, an extension with its dot, or a name of its own if it reads
+            pages.
         path: of the class.
         marker: what a page must have, in lower case, to be read with it.
         magic: first bytes of the documents, as Latin-1; empty if they may be any.

@@ -25,10 +25,10 @@ _NOT_TOLD: Final = frozenset(
 
 
 def end_of_head(lower: bytes) -> int:
-    """Return where the tag begins that ends the head; 0 if unknown.
+    """Return where the tag begins that ends the head of a page; 0 if unknown.
 
-    Text like this tag in a comment, a script or a value does not count. `lower` is the
-    page in lower case.
+    The page is in lower case. Text like this tag in a comment, a script or a value does
+    not count.
 
     >>> end_of_head(b"<head><!--<body>--><title></head></title></head>")
     41

@@ -35,13 +35,7 @@ class HostLanguage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostMarkup:
-    """How to read a page.
-
-    Attributes:
-        language: whose rules hold.
-        is_xml: the page claims to be XML; it need not be well-formed.
-        rdfa_version: "1.0" or "1.1".
-    """
+    """How to read a page; `is_xml` pages need not be well-formed."""
 
     language: HostLanguage
     is_xml: bool
@@ -58,8 +52,7 @@ def sniff_host(text: str, *, media_type: str = "", version: str = "") -> HostMar
 
     `version` is "1.0" or "1.1" of RDFa, if known from elsewhere.
 
-    Source: RDFa Core 1.1 section 4.1, XHTML+RDFa 1.1 section 2, HTML+RDFa 1.1
-    section 2.
+    Source: RDFa Core 1.1 section 4.1, XHTML+RDFa and HTML+RDFa 1.1 section 2.
     """
     head = text[:_HEAD_CHARS].lstrip("\ufeff")
     doctype = _DOCTYPE.search(head)

@@ -112,11 +112,7 @@ def extract_open_graph(page: ParsedPage, log: FaultLog) -> Iterator[str]:
 
 
 def extract_dublin_core(page: ParsedPage, log: FaultLog) -> Iterator[str]:
-    """Yield the statements of the Dublin Core tags, at most `MAX_TAGS` (`TOO_LARGE`).
-
-    Raises:
-        SourceFault: see `ParsedPage.tree`.
-    """
+    """Yield the statements of the Dublin Core tags; see `extract_open_graph`."""
     schemas = _schemas(page)
     tags = page.tree.css("meta[name][content],link[rel][href]")
     nodes = [node for node in tags if _namespace(_name(node), schemas)]

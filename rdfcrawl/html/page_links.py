@@ -47,13 +47,9 @@ def links_of_page(
 
     Each link has the strongest relation of its element. `ALTERNATE` links are only
     those with the media type of a readable data format. If the page asks robots not to
-    follow its links, all hyperlinks are `NOFOLLOW`.
-
-    Args:
-        page: its tree and its base are used.
-        wants_hyperlinks: beside the links with another relation.
-        log: takes `TOO_LARGE` if there are more than `MAX_LINKS`.
-        is_whole: what `has_links_in_body` returned, if it was called before.
+    follow its links, all hyperlinks are `NOFOLLOW`. `is_whole` is what
+    `has_links_in_body` returned, if it was called before; `log` takes `TOO_LARGE`
+    beyond `MAX_LINKS`.
 
     Raises:
         SourceFault: see `ParsedPage.tree`.

@@ -26,11 +26,8 @@ _WORDS: Final = (b"robots", b"tdm-")
 class PageReservations:
     """Reservations of a page and of its headers.
 
-    Args:
-        header: reservations of the headers.
-        policy: which are read, and obeyed.
-        at_secs: Unix time of the response.
-        is_member: the page is one of several documents in an archive.
+    `at_secs` is the Unix time of the response; `is_member` is set for one of several
+    documents in an archive.
 
     Attributes:
         found: all reservations.

@@ -39,18 +39,10 @@ _BUDGET: Final = 0.8  # of the process's time for the document; the rest is for 
 class PageReading:
     """A page being read; iterate once, over chunks of N-Quads.
 
-    Args:
-        page: its `links` are filled.
-        extractors: to run; None are all that the page needs.
-        excluded: extractors that may not run here.
-        rules: of scraping, for this page.
-        custom: extractors of the user's, which run last, or instead of ours.
-        wants_hyperlinks: beside the links that point to data.
-        environment: in a bounded process each extractor gets a time limit.
-        limits: on one document.
-        log: takes the faults; those of an extractor name it.
-        output: of the document.
-        reservations: of its publisher; unset, pages are not searched for any.
+    `extractors` are those to run, or None for all that the page needs; `excluded` ones
+    may not run here; `custom` ones of the user run last, or instead of ours. Links are
+    added to `page.links`, `log` takes the faults; those of an extractor name it. In a
+    bounded process each extractor gets a time limit.
 
     Raises:
         NeedsSandbox: on iteration, before anything was read: parsing may take long.

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 class VocabularyRegistry:
     """A parsed registry.
 
-    Attributes:
-        prefixes: vocabulary by the prefix of its types; the longest first.
-        entailed: IRIs of entailed properties, by that of a property.
+    `prefixes` are vocabularies by the prefix of their types, the longest first;
+    `entailed` are IRIs of entailed properties, by that of a property.
     """
 
     prefixes: tuple[tuple[str, str], ...]

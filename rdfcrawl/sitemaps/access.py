@@ -42,7 +42,6 @@ class DatasetAccess:
     """One way to access a dataset.
 
     Attributes:
-        way: its method.
         parts: all of them are needed; of each, the first mirror that answers. The
             mirrors of SPARQL hold the same, those of `PREFIX` are URLs to begin with.
         graphs: of `SPARQL`, those that hold the dataset: names, `DEFAULT_GRAPH`, `*`
@@ -70,11 +69,9 @@ def place_of(url: str, graphs: Collection[str] = ()) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CrossHostStatement:
-    """A statement of a sitemap about another host.
+    """A statement of a sitemap about a URL on another host.
 
-    Attributes:
-        kind: `dump`, `fragment`, `endpoint` or `prefix`.
-        url: on the other host.
+    `kind` is `dump`, `fragment`, `endpoint` or `prefix`.
     """
 
     kind: str
@@ -85,12 +82,9 @@ def ways_to_dataset(dataset: SitemapDataset, *, seed: str) -> tuple[DatasetAcces
     """Return the ways to the whole of a dataset, in the order to try them.
 
     These are a dump; all fragments; an endpoint; the crawl of the URIs below its
-    prefixes, which begins with the prefixes and samples themselves.
-
-    Args:
-        dataset: without unconfirmed claims (`believed`).
-        seed: for the choice among mirrors; another one for each crawl and dataset,
-            equal ones give equal orders.
+    prefixes, which begins with the prefixes and samples themselves. The dataset is
+    without unconfirmed claims (`believed`). The choice among mirrors depends on `seed`,
+    which differs between crawls and datasets.
     """
     ways = []
     if dataset.dumps:
@@ -117,13 +111,9 @@ def choose_way(
 ) -> int:
     """Return the index of the way to a dataset to take, or `len(ways)`.
 
-    The current one is kept as long as each of its parts has a usable place. The crawl
-    of its URIs comes last: its completeness is unknown.
-
-    Args:
-        ways: the better ones first; those that were learned later at the end.
-        taken: the current one; None at first.
-        usable: places of data (`place_of`) that have not failed.
+    The current one (`taken`; None at first) is kept as long as each of its parts has a
+    `usable` place (`place_of`). The crawl of its URIs comes last: its completeness is
+    unknown.
 
     Source: the first revision, 2.2.
     """

@@ -35,12 +35,8 @@ def url_of(text: str, base: str, log: FaultLog) -> str:
     """Return the requestable URL in a text, else an empty text.
 
     The protocol wants absolute URLs. One that begins with `/` is unambiguous and
-    repaired; the base of other relative ones is unknown.
-
-    Args:
-        text: as it is in the document, its references replaced.
-        base: URL of the document.
-        log: takes `BAD_URI` and `REPAIRED`.
+    repaired; the base of other relative ones is unknown. `log` takes `BAD_URI` and
+    `REPAIRED`.
     """
     text = text.strip(BLANKS)
     if _BROKEN(text):
@@ -69,20 +65,14 @@ def url_in(element: Element, base: str, log: FaultLog) -> str:
 
 
 def may_list(entry_url: str, sitemap_url: str, robots_hosts: Collection[str]) -> bool:
-    """Return whether a sitemap may list a URL.
+    """Return whether a sitemap, by its URL after redirects, may list a requestable URL.
 
-    Allowed are URLs of its own host, and of hosts that name the sitemap in their
-    robots.txt; other ports only if default ones, so that no sitemap makes us scan the
-    ports of a machine.
+    Allowed are URLs of its own host, and of hosts that name the sitemap, or the index
+    that lists it, in their robots.txt (`host` or `host:port`); other ports only if
+    default ones, so that no sitemap makes us scan the ports of a machine.
 
     An FTP server mostly has neither robots.txt nor sitemaps to consent by: one of the
     same registered domain belongs to the site.
-
-    Args:
-        entry_url: requestable.
-        sitemap_url: after redirects, requestable.
-        robots_hosts: hosts (of `host_of`), or `host:port`, whose robots.txt names this
-            sitemap (or the index that lists it).
 
     Source: sitemaps.org, "Sitemaps & Cross Submits".
 

@@ -50,10 +50,9 @@ class PointInTime:
 
     Attributes:
         earliest: possible moment, in UTC, to the second.
-        precision: of the text.
         fraction: digits of a second, without zeros at the end.
-        is_zoned: the text has a zone; otherwise it was read as UTC, as is every
-            date without a time.
+        is_zoned: the text has a zone; otherwise it was read as UTC, as is every date
+            without a time.
     """
 
     earliest: datetime

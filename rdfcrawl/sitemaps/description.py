@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.rdf.graphs import CRAWL_NAMES, graph_iri, is_crawls
 from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, RC, RDF_TYPE, VOID, XSD
 from rdfcrawl.rdf.terms import blank, iri, literal, statement
-from rdfcrawl.sitemaps.extensions import name_of
+from rdfcrawl.sitemaps.entry import name_of
 from rdfcrawl.sitemaps.semantic import ALL_GRAPHS
 
 if TYPE_CHECKING:
@@ -73,10 +73,6 @@ def describe_dataset(
     """Yield the description of a dataset, as lines of N-Quads.
 
     The lines may have invalid terms: they go through `rdf.checking.iter_checked`.
-
-    Args:
-        dataset: as its sitemap declares it.
-        sitemap: URL of it.
     """
     return _Describer(dataset, sitemap).lines()
 

@@ -25,12 +25,10 @@ class Element:
     """An element with its content.
 
     Attributes:
-        name: as written, with its prefix.
-        local: the name without prefix.
+        name: as written, with its prefix; `local` is without.
         namespace: declared for its prefix; or empty.
         attributes: by name as written.
         text: directly in it, without that of its children; not stripped.
-        children: in document order.
         is_whole: its end was read, and no parts of it were left out.
     """
 
@@ -72,18 +70,14 @@ def iter_elements(  # noqa: C901  # the loop that all elements pass
     containers: frozenset[str] = frozenset(),
     log: FaultLog,
 ) -> Iterator[OpeningTag | Element]:
-    """Yield the start of each container, and each complete element.
+    """Yield the start of the root and of each container, and each complete element.
 
-    Args:
-        events: of `markup.iter_events`.
-        containers: local names, in lower case, of elements that are containers where
-            their parents are; the root is one.
-        log: takes `TOO_LARGE` for an element with more in it than is held.
+    `containers` are local names, in lower case, of elements that are containers where
+    their parents are. `log` takes `TOO_LARGE` for an element with more in it than is
+    held.
 
-    Yields:
-        `OpeningTag` for the root and for containers, `Element` for other children.
-        Those cut by the end of the document come last, with `is_whole` False. An
-        element closed by its parent's end tag or the next element is whole.
+    Elements cut by the end of the document come last, with `is_whole` False. An element
+    closed by its parent's end tag or the next element is whole.
     """
     n_containers, open_ = 0, list[Element]()
     n_parts = n_chars = 0

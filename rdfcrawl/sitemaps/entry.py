@@ -1,15 +1,26 @@
-"""Entries of a sitemap or feed, and limits on one."""
+"""Entries of a sitemap or feed: their values, extensions and limits.
+
+Invalid values are left out, with the fault `SYNTAX`.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.errors import Reason
+from rdfcrawl.sitemaps.dates import parse_point
 from rdfcrawl.sitemaps.markup import MarkupLimits
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.dates import PointInTime
+    from rdfcrawl.sitemaps.elements import Element
 
 
 class SitemapFormat(StrEnum):
@@ -40,11 +51,11 @@ class EntryExtension:
     """Data of an extension of the protocol about a URL.
 
     Attributes:
-        kind: local name of its element, in lower case: `image`, `video`, `news`,
-            `link` (of hreflang annotations) or another one.
-        values: names and texts of its content, in document order. The names are
-            local, with those of the elements around them: `publication/name`.
-            Attributes are `@name`, or `restriction/@relationship`.
+        kind: local name of its element, in lower case, such as `image` or `link` (of
+            hreflang annotations).
+        values: names and texts of its content, in document order. The names are local,
+            with those of the elements around them: `publication/name`. Attributes are
+            `@name`, or `restriction/@relationship`.
     """
 
     kind: str
@@ -64,9 +75,7 @@ class SitemapEntry:
         url: requestable.
         is_sitemap: a sitemap of an index, not a page.
         lastmod: of the last change; of a feed, when updated or published.
-        changefreq: expected.
         priority: from 0.0 to 1.0 among the URLs of its site; 0.5 is meant if unset.
-        extensions: of the entry.
     """
 
     position: int
@@ -84,11 +93,9 @@ class SitemapLimits:
 
     Attributes:
         markup: of the XML; its `n_bytes` holds for URL lists as well.
-        n_entries: URLs, sitemaps and datasets of one document. The protocol allows
-            50,000.
+        n_entries: URLs, sitemaps and datasets. The protocol allows 50,000.
         n_extensions: of one entry; the protocol allows 1,000 images.
-        depth: of indexes in indexes. The protocol allows none in another; some are
-            found in the wild.
+        depth: of indexes in indexes; the protocol allows none.
         n_values: of one element of a dataset or extension.
     """
 
@@ -100,3 +107,65 @@ class SitemapLimits:
 
 
 DEFAULT_LIMITS: Final = SitemapLimits()
+
+
+_PRIORITY = re.compile(r"(?:[01](?:\.[0-9]{0,20})?|\.[0-9]{1,20})").fullmatch
+
+
+def read_lastmod(text: str, log: FaultLog) -> PointInTime | None:
+    """Return the date; None and `SYNTAX` if invalid."""
+    if not text.strip():
+        return None
+    point = parse_point(text)
+    if point is None:
+        log.note(Reason.SYNTAX, f"not a date:  {text[:60]!r}")
+    return point
+
+
+def read_frequency(text: str, log: FaultLog) -> ChangeFrequency | None:
+    """Return the frequency; None and `SYNTAX` if invalid."""
+    word = text.strip().lower()
+    try:
+        return ChangeFrequency(word) if word else None
+    except ValueError:
+        log.note(Reason.SYNTAX, f"not a change frequency:  {text[:60]!r}")
+        return None
+
+
+def read_priority(text: str, log: FaultLog) -> float | None:
+    """Return the priority; None and `SYNTAX` if not from 0.0 to 1.0."""
+    text = text.strip()
+    if not text:
+        return None
+    if _PRIORITY(text) and (priority := float(text)) <= 1:
+        return priority
+    log.note(Reason.SYNTAX, f"not a priority:  {text[:60]!r}")
+    return None
+
+
+_MAX_DEPTH = 8
+
+
+def extension_of(element: Element, max_values: int) -> EntryExtension:
+    """Return the data of an extension element, at most `max_values` values."""
+    values = tuple(islice(_values(element, ""), max_values))
+    return EntryExtension(element.local.lower(), values)
+
+
+def name_of(path: str) -> str:
+    """Return a local name for a term, made of the path of its value."""
+    plain = "".join(x if x.isalnum() and x.isascii() else " " for x in path).split()
+    first, *others = plain or ["value"]
+    return first + "".join(word[:1].upper() + word[1:] for word in others)
+
+
+def _values(element: Element, path: str, depth: int = 0) -> Iterator[tuple[str, str]]:
+    for name, value in element.attributes.items():
+        if not name.startswith("xmlns"):
+            yield f"{path}@{name.rpartition(':')[2]}", value.strip()
+    text = element.text.strip()
+    if text:
+        yield path.removesuffix("/"), text
+    if depth < _MAX_DEPTH:
+        for child in element.children:
+            yield from _values(child, f"{path}{child.local}/", depth + 1)

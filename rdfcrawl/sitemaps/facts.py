@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.namespaces import DCTERMS, RC, RDF_TYPE, SCHEMA, XHV, XSD
 from rdfcrawl.rdf.terms import blank, iri, literal, statement
-from rdfcrawl.sitemaps.extensions import name_of
+from rdfcrawl.sitemaps.entry import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,8 +11,7 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.namespaces import ATOM, RELATIONS
 from rdfcrawl.sitemaps.addresses import url_in, url_of
 from rdfcrawl.sitemaps.dates import parse_point
-from rdfcrawl.sitemaps.entry import SitemapEntry
-from rdfcrawl.sitemaps.extensions import extension_of
+from rdfcrawl.sitemaps.entry import SitemapEntry, extension_of
 from rdfcrawl.uri import BadUri, parse_uri
 
 if TYPE_CHECKING:

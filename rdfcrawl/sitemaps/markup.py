@@ -47,13 +47,7 @@ _MAY_BE_MARKUP = re.compile(rf"<(?:\Z|!|/(?:\Z|{_NAME})|{_NAME})").match
 
 
 class OpeningTag(NamedTuple):
-    """A start tag.
-
-    Attributes:
-        name: as written, with its prefix.
-        namespace: declared for its prefix; or empty.
-        attributes: by name as written; of two that are equal the first.
-    """
+    """A start tag: its name as written, its namespace or empty, and attributes."""
 
     name: str
     namespace: str
@@ -77,16 +71,15 @@ Event: TypeAlias = OpeningTag | ClosingTag | str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkupLimits:
-    """Limits on one XML document.
+    """Limits on one XML document; what is beyond them is left out.
 
     Attributes:
         n_bytes: read of the document, not compressed. The protocol allows 50 MiB.
-        text_chars: of the text between two tags; longer ones are left out.
+        text_chars: of the text between two tags.
         tag_chars: of a tag or a DOCTYPE.
-        n_attributes: of one tag; the others are left out.
-        depth: of elements; deeper ones are left out.
+        n_attributes: of one tag.
         n_strays: `<` without a tag; text after so many is left out.
-        parse_secs: of CPU; the rest is left out.
+        parse_secs: of CPU.
     """
 
     n_bytes: int = 50 * 2**20
@@ -102,12 +95,11 @@ class MarkupLimits:
 class ElementStructure:
     """The structure of a vocabulary, which tells when unclosed elements end.
 
-    All are local names in lower case.
+    All are local names in lower case; `others` are further elements.
 
     Attributes:
         records: are never in one of the same name; the earlier one is closed.
         leaves: hold text; they are closed by any element that is named here.
-        others: elements beside them.
     """
 
     records: frozenset[str] = frozenset()
@@ -127,20 +119,13 @@ def iter_events(
     limits: MarkupLimits = DEFAULT_LIMITS,
     structure: ElementStructure = NO_STRUCTURE,
 ) -> Iterator[Event]:
-    """Yield the events of a document; each end has its start.
+    """Yield the events of a document, not compressed, which is read once, in pieces.
 
-    Args:
-        source: the document, not compressed; read once, in pieces.
-        log: takes the faults: `SYNTAX` for what was left out, `REPAIRED` for what was
-            mended, `INCOMPLETE` for a document that ends within an element,
-            `TOO_LARGE`, `LITERAL_TOO_LONG`, `TOO_DEEP`, `ENTITY_EXPANSION`,
-            `PARSE_SECS`, `BAD_CHARSET`, and faults of the source.
-        charset: of the Content-Type, or empty.
-        limits: of the document.
-        structure: to close unclosed elements.
-
-    Yields:
-        Elements that are open at the end of the document get no end.
+    Each end has its start; elements that are open at the end of the document get no
+    end. `charset` is that of the Content-Type; `log` takes the faults: `SYNTAX` for
+    what was left out, `REPAIRED` for what was mended, `INCOMPLETE` for a document that
+    ends within an element, `TOO_LARGE`, `LITERAL_TOO_LONG`, `TOO_DEEP`,
+    `ENTITY_EXPANSION`, `PARSE_SECS`, `BAD_CHARSET`, and faults of the source.
     """
     tokenizer = MarkupTokenizer(log, limits=limits, structure=structure)
     for text in iter_text(source, log=log, charset=charset, n_bytes=limits.n_bytes):

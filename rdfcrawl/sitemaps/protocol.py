@@ -21,13 +21,15 @@ from rdfcrawl.sitemaps.entry import (
     SitemapEntry,
     SitemapFormat,
     SitemapLimits,
+    extension_of,
+    read_frequency,
+    read_lastmod,
+    read_priority,
 )
-from rdfcrawl.sitemaps.extensions import extension_of
 from rdfcrawl.sitemaps.feeds import atom_entry, rss_entry
 from rdfcrawl.sitemaps.markup import ElementStructure, MarkupTokenizer, OpeningTag
 from rdfcrawl.sitemaps.semantic import DATASET_LEAVES, SitemapDataset, read_dataset
 from rdfcrawl.sitemaps.text import iter_text
-from rdfcrawl.sitemaps.values import read_frequency, read_lastmod, read_priority
 from rdfcrawl.uri import BadUri, parse_uri
 
 if TYPE_CHECKING:
@@ -85,12 +87,10 @@ class Sitemap:
         url: of the document, after redirects.
         log: of this document alone; if it says that the document was cut on the way
             (`TRUNCATED_BODY`), a list loses its last line. It takes the faults: those
-            of `markup.iter_events`; `TOO_MANY_ENTRIES`; `BAD_URI` for entries without
-            a requestable URL, which are left out; `SYNTAX` for meaningless values;
+            of `markup.iter_events`; `TOO_MANY_ENTRIES`; `BAD_URI` for entries without a
+            requestable URL, which are left out; `SYNTAX` for meaningless values;
             `UNKNOWN_FORMAT`.
         media_type: of the Content-Type, or empty; only for the faults.
-        charset: of the Content-Type, or empty.
-        limits: of the document.
 
     Attributes:
         format: detected; unset before.

@@ -22,12 +22,9 @@ MAX_TRIPLES: Final = 100_000  # of each side
 
 @dataclass(frozen=True, slots=True)
 class SampleDifference:
-    """Triples of only one side.
+    """Triples of only one side, as sorted lines of N-Triples.
 
-    Attributes:
-        not_in_dump: triples of the sample, as lines of N-Triples, sorted.
-        not_in_sample: triples of the dump.
-        is_complete: all triples of both sides were compared.
+    `is_complete` if all triples of both sides were compared.
     """
 
     not_in_dump: tuple[str, ...]
@@ -41,15 +38,12 @@ class SampleDifference:
 def compare_sample(
     sample: bytes, dump: bytes, *, max_triples: int = MAX_TRIPLES
 ) -> SampleDifference:
-    """Return the difference, which is false if empty.
+    """Return the difference between a sample and its description in the dump.
 
-    Groups with blank nodes count as equal if colour refinement does not distinguish
-    them: fast whatever the graphs are, and right for all but artful ones.
-
-    Args:
-        sample: N-Quads of the document at the URI; graphs are ignored.
-        dump: N-Quads of its description in the dump (`slicing.slice_dump`).
-        max_triples: of each side that are compared.
+    It is false if empty; graphs of the N-Quads are ignored. Groups with blank nodes
+    count as equal if colour refinement does not distinguish them: fast whatever the
+    graphs are, and right for all but artful ones. At most `max_triples` of each side
+    are compared.
     """
     left, left_is_whole = _triples(sample, max_triples)
     right, right_is_whole = _triples(dump, max_triples)

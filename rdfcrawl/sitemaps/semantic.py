@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.sitemaps.addresses import url_of
-from rdfcrawl.sitemaps.extensions import extension_of
-from rdfcrawl.sitemaps.values import read_frequency, read_lastmod
+from rdfcrawl.sitemaps.entry import extension_of, read_frequency, read_lastmod
 from rdfcrawl.uri import BadUri, parse_uri
 
 if TYPE_CHECKING:
@@ -116,8 +115,6 @@ class SitemapDataset:
 
     Attributes:
         position: in the sitemap, among its entries, from 0.
-        label: its name, or empty.
-        language: of the label, or empty.
         uri: of the dataset, as written, or empty.
         prefixes: of the URIs that resolve to its parts.
         dumps: each of the whole if `are_mirrors`, otherwise of a part.
@@ -127,8 +124,6 @@ class SitemapDataset:
         graphs: named graphs of the endpoint that hold it; `*` is all of them. None
             means the default graph.
         samples: URIs in it, as written.
-        lastmod: of the last change.
-        changefreq: expected.
         others: elements that neither revision has.
         are_mirrors: whether several dumps are mirrors or parts, as far as it shows.
     """
@@ -155,14 +150,9 @@ def read_dataset(
 ) -> SitemapDataset | None:
     """Return the dataset of a `dataset` element; None if empty.
 
-    Args:
-        element: a `dataset`.
-        position: of it.
-        base: URL of the sitemap.
-        log: takes `BAD_URI` and `SYNTAX` for what is left out, `TOO_MANY_ENTRIES`
-            for more than `max_values`, `INCOMPLETE` for a cut dataset, which is left
-            out: some of its ways might be taken for all of them.
-        max_values: children that are read.
+    `log` takes `BAD_URI` and `SYNTAX` for what is left out, `TOO_MANY_ENTRIES` for more
+    than `max_values` children, `INCOMPLETE` for a cut dataset, which is left out: some
+    of its ways might be taken for all of them.
     """
     if not element.is_whole:
         log.note(Reason.INCOMPLETE, "a dataset is cut")

@@ -51,9 +51,7 @@ _Row = tuple[bytes, bytes, "bytes | None", bytes]
 class DescribedResources(NamedTuple):
     """The description of the resources of one document.
 
-    Attributes:
-        url: of the document; it is the name of its graph.
-        lines: its triples, as N-Quads in that graph, in a fixed order.
+    `lines` are N-Quads in the graph of the `url`, in a fixed order.
     """
 
     url: str
@@ -73,17 +71,13 @@ def slice_dump(
 
     A document describes all resources whose URIs differ from it by a fragment only.
     Equal triples are merged. Blank nodes keep their labels: they are the same nodes in
-    all descriptions.
+    all descriptions. `chunks` are whole lines of canonical N-Quads, whose graphs are
+    ignored; `slicing` is for prefixes without an own one; `folder` is for a temporary
+    file.
 
-    Args:
-        chunks: whole lines of canonical N-Quads; names of graphs are ignored.
-        prefixes: of the resources that have a description.
-        slicing: for prefixes without an own one.
-        log: takes `LITERAL_TOO_LONG` for descriptions of more than `max_triples`,
-            and `FOREIGN_GRAPH` for those of other origins than the prefixes, all left
-            out; and `BAD_TERM` for lines that are no triples.
-        folder: of the temporary file.
-        max_triples: of one description.
+    `log` takes `LITERAL_TOO_LONG` for descriptions of more than `max_triples`, and
+    `FOREIGN_GRAPH` for those of other origins than the prefixes, all left out; and
+    `BAD_TERM` for lines that are no triples.
 
     Raises:
         sqlite3.Error: the disk refuses the file.

@@ -29,15 +29,17 @@ from rdfcrawl.sitemaps.resourcesync.mirror import (
 from rdfcrawl.sitemaps.resourcesync.patch import apply_patch
 from rdfcrawl.sitemaps.resourcesync.plan import fallback, follow, superfluous
 from rdfcrawl.sitemaps.resourcesync.policy import DEFAULT_POLICY
-from rdfcrawl.sitemaps.resourcesync.records import fitted, source_id
-from rdfcrawl.sitemaps.resourcesync.runs import RunPart, commit, n_outstanding
+from rdfcrawl.sitemaps.resourcesync.resources import fitted, source_id
 from rdfcrawl.sitemaps.resourcesync.steps import (
     DeletedResource,
     DumpedResource,
     FollowStep,
     ListedResources,
     OpenedSet,
+    RunPart,
     UnfetchedResource,
+    commit,
+    n_outstanding,
 )
 from rdfcrawl.sitemaps.resourcesync.times import text_of
 from rdfcrawl.tasks.sync import ResourceChange, SyncMode, SyncStep, SyncTask

@@ -17,7 +17,7 @@ from rdfcrawl.sitemaps.resourcesync.documents import DocumentEntries
 from rdfcrawl.sitemaps.resourcesync.dumps import unpack
 from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes, FixityVerifier
 from rdfcrawl.sitemaps.resourcesync.plan import fallback, follow
-from rdfcrawl.sitemaps.resourcesync.records import source_id
+from rdfcrawl.sitemaps.resourcesync.resources import source_id
 from rdfcrawl.tasks.sync import SyncMode, SyncTask
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.sitemaps.resourcesync.mirror import KnownResource, MirrorState
-from rdfcrawl.sitemaps.resourcesync.runs import RunPart, n_outstanding
+from rdfcrawl.sitemaps.resourcesync.steps import RunPart, n_outstanding
 from rdfcrawl.tasks.sync import SyncTask  # noqa: TC001  read by the codec
 
 if TYPE_CHECKING:

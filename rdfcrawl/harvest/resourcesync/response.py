@@ -16,7 +16,7 @@ from rdfcrawl.harvest.response import HarvestedResponse
 from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.sitemaps.resourcesync.policy import SyncPolicy
-from rdfcrawl.sitemaps.resourcesync.records import fitted
+from rdfcrawl.sitemaps.resourcesync.resources import fitted
 from rdfcrawl.tasks.sync import SyncSearch, SyncTask
 from rdfcrawl.uri import host_of, registered_domain
 

@@ -11,7 +11,6 @@ from rdfcrawl.records import Urgency
 from rdfcrawl.sitemaps.resourcesync.describe import describe
 from rdfcrawl.sitemaps.resourcesync.mirror import version_of
 from rdfcrawl.sitemaps.resourcesync.plan import superfluous
-from rdfcrawl.sitemaps.resourcesync.runs import RunPart, commit
 from rdfcrawl.sitemaps.resourcesync.steps import (
     DeletedResource,
     DumpedResource,
@@ -19,7 +18,9 @@ from rdfcrawl.sitemaps.resourcesync.steps import (
     ListedResources,
     OpenedSet,
     RelatedLink,
+    RunPart,
     UnfetchedResource,
+    commit,
 )
 from rdfcrawl.tasks.sync import SyncMode, SyncStep, SyncTask
 

@@ -33,8 +33,6 @@ class MicroformatProperty:
     """The meaning of a property.
 
     Attributes:
-        term: the predicate, as a term of N-Quads.
-        kind: of its values.
         item: the predicate if the value is an item.
         via: predicate and class of a node between the item and the value.
     """
@@ -47,13 +45,7 @@ class MicroformatProperty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemType:
-    """The meaning of a type of items.
-
-    Attributes:
-        kind: its class, as a term of N-Quads.
-        children: predicate of items within it that have no property.
-        properties: by their names without prefix.
-    """
+    """The meaning of a type; `children` is the predicate of items without one."""
 
     kind: str
     children: str

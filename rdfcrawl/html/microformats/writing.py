@@ -1,13 +1,17 @@
-"""Convert items of microformats to statements."""
+"""Extract the microformats of a page: convert its items to statements."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import mf2py
+
+from rdfcrawl.errors import Reason
 from rdfcrawl.html.language import language_tag
-from rdfcrawl.html.microformats.gathering import MARKUP, UNKNOWN_LANGUAGE
+from rdfcrawl.html.microformats.gathering import MARKUP, UNKNOWN_LANGUAGE, ItemGatherer
 from rdfcrawl.html.microformats.mapping import ValueKind, item_types
 from rdfcrawl.html.microformats.values import markup_term, value_term
+from rdfcrawl.html.walking import walk
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.namespaces import RDF_TYPE
 from rdfcrawl.rdf.terms import statement
@@ -15,8 +19,36 @@ from rdfcrawl.rdf.terms import statement
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.html.microformats.authored import ContentRecorder
+    from rdfcrawl.faultlog import FaultLog
+    from rdfcrawl.html.microformats.gathering import ContentRecorder
     from rdfcrawl.html.microformats.mapping import ItemType, MicroformatProperty
+    from rdfcrawl.html.page import ParsedPage
+
+
+def extract_microformats(page: ParsedPage, log: FaultLog) -> Iterator[str]:
+    """Yield the statements of a page's microformats as lines of N-Quads.
+
+    `docs/reference/microformats.md` lists them. `log` takes `TOO_DEEP` and `TOO_LARGE`
+    for items that would take too long, and `PARSE_CRASH` if mf2py fails.
+
+    Raises:
+        SourceFault: see `ParsedPage.tree`.
+
+    Source: the microformats2 parsing specification, and its rules for classic ones.
+    """
+    gatherer = ItemGatherer(page.default_language, page.base, log)
+    walk(page.tree, gatherer)
+    writer = MicroformatWriter(page.url.partition("#")[0], gatherer.authored)
+    for soup in gatherer.items:
+        try:
+            parsed = mf2py.parse(doc=soup, url=page.base, expose_dom=True)
+        except Exception as error:
+            # Items of others must not be lost by what a library does with this one.
+            log.note(Reason.PARSE_CRASH, f"mf2py: {error!r}")
+            continue
+        for item in parsed["items"]:
+            yield from writer.statements(item)
+
 
 Item = dict[str, Any]  # as mf2py gives it: the JSON of microformats 2
 
@@ -26,13 +58,7 @@ _TYPE = terms.iri(RDF_TYPE)
 
 
 class _Open:
-    """An item that is being written.
-
-    Attributes:
-        language: of its text.
-        parts: items within it that are no value of a property.
-        inner: items within it that are values, with their nodes.
-    """
+    """An item that is being written; `parts` are items within it that are no values."""
 
     def __init__(self, item: Item, node: str, outer_language: str) -> None:
         self.item = item

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.errors import Reason
 from rdfcrawl.html.host import HostMarkup, sniff_host
 from rdfcrawl.html.rdfa import events
-from rdfcrawl.html.rdfa.budget import OutputOverflow, RdfaBudget
 from rdfcrawl.html.rdfa.iris import escape_url, resolve
 from rdfcrawl.html.rdfa.marked import walk_marked
 from rdfcrawl.html.rdfa.patterns import copy_patterns
 from rdfcrawl.html.rdfa.processor import RdfaProcessor
+from rdfcrawl.html.rdfa.scope import OutputOverflow, RdfaBudget
 from rdfcrawl.html.walking import walk
 from rdfcrawl.rdf import terms
 
@@ -33,14 +33,10 @@ def extract_rdfa(
 ) -> Iterator[str]:
     """Yield the statements of a page's RDFa as lines of N-Quads.
 
-    A page that claims to be XML is read as XML if well-formed, else as HTML5.
-    Nothing is fetched: no document type, no profile, no vocabulary.
-
-    Args:
-        page: read through its `text`, `tree`, `url` and `media_type`.
-        log: takes `TOO_LARGE` if a page repeats itself so often that reading ends.
-        media_type: instead of the page's.
-        version: "1.0" or "1.1" of RDFa; by default as in the page, or 1.1.
+    A page that claims to be XML is read as XML if well-formed, else as HTML5. Nothing
+    is fetched: no document type, no profile, no vocabulary. `log` takes `TOO_LARGE` if
+    a page repeats itself so often that reading ends. `media_type` and `version` ("1.0"
+    or "1.1" of RDFa) are instead of the page's.
 
     Raises:
         SourceFault: see `ParsedPage.tree`.

@@ -24,8 +24,7 @@ _NAMING: Final = _STATING + ",[about],[resource],[href],[src]"
 def walk_marked(tree: LexborHTMLParser, processor: RdfaProcessor) -> None:
     """Hand the elements that matter to RDFa 1.1 to its processor.
 
-    The result is the same as after `walking.walk`. Elements are left open at the end,
-    for `RdfaProcessor.close`.
+    The result is that of `walking.walk`; elements are left open, for its `close`.
     """
     walk = _MarkedWalk(processor)
     for node in tree.css(_STATING):

@@ -11,7 +11,7 @@ from rdfcrawl.rdf.namespaces import RDF_TYPE, RDFA
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rdfcrawl.html.rdfa.budget import RdfaBudget
+    from rdfcrawl.html.rdfa.scope import RdfaBudget
 
 Triple = tuple[str, str, str]
 
@@ -25,7 +25,7 @@ def copy_patterns(triples: Iterable[Triple], budget: RdfaBudget) -> Iterator[Tri
     """Yield all triples with patterns copied, without the patterns that were copied.
 
     Raises:
-        Overflow: too many copies.
+        OutputOverflow: too many copies.
 
     Source: HTML+RDFa 1.1 section 3.5.
     """

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
     from rdfcrawl.html.host import HostMarkup
-    from rdfcrawl.html.rdfa.budget import RdfaBudget
     from rdfcrawl.html.rdfa.patterns import Triple
-    from rdfcrawl.html.rdfa.scope import Undo
+    from rdfcrawl.html.rdfa.scope import RdfaBudget, Undo
     from rdfcrawl.html.walking import Attributes
 
 _TYPE = terms.iri(RDF_TYPE)
@@ -90,13 +89,7 @@ class _Frame:
 class RdfaProcessor:
     """Handler that gathers the RDFa statements of a page.
 
-    Args:
-        host: whose rules hold.
-        document: IRI of the page.
-        base: of relative IRIs.
-        budget: for all statements.
-        n_elements: of the page, about.
-        is_xml: the page was read as XML, not as HTML.
+    `n_elements` is an estimate; `is_xml` is set if the page was read as XML.
 
     Attributes:
         statements: found so far, as terms of N-Quads.
@@ -156,7 +149,7 @@ class RdfaProcessor:
         `read_text` gives its text, if it need not be recorded.
 
         Raises:
-            Overflow: the budget is spent; so does `end`.
+            OutputOverflow: the budget is spent; so does `end`.
         """
         if self._recorder.n_open:
             self._recorder.start(name, attributes)

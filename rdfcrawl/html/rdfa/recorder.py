@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rdfcrawl.html.rdfa.budget import RdfaBudget
+    from rdfcrawl.html.rdfa.scope import RdfaBudget
 
 _XML_NAME = re.compile(r"[^\W\d][\w.\-\u00b7]*(?::[^\W\d][\w.\-\u00b7]*)?")
 _FOREIGN = {
@@ -109,11 +109,7 @@ class LiteralRecorder:
         return len(shared.chunks), shared.n_chars
 
     def end(self, form: KeptContent, mark: Mark) -> str:
-        """Return the content since the mark.
-
-        Raises:
-            Overflow: the budget is spent.
-        """
+        """Return the content since the mark; may raise `OutputOverflow`."""
         self.n_open -= 1
         if isinstance(mark, _XmlRecording):
             self._xml.pop()

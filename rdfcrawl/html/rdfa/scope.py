@@ -17,7 +17,30 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rdfcrawl.html.host import HostMarkup
-    from rdfcrawl.html.rdfa.budget import RdfaBudget
+
+
+class OutputOverflow(Exception):
+    """The output limit is reached: reading ends."""
+
+
+class RdfaBudget:
+    """Characters that may still be written (`n_left`).
+
+    Nested elements repeat their text, long prefixes and bases multiply with the
+    words that use them, and so do waiting predicates with their objects.
+    """
+
+    __slots__ = ("n_left",)
+
+    def __init__(self, n_chars: int) -> None:
+        self.n_left = n_chars
+
+    def spend(self, n_chars: int) -> None:
+        """Reduce the budget; raise `OutputOverflow` if it is spent."""
+        self.n_left -= n_chars
+        if self.n_left < 0:
+            raise OutputOverflow
+
 
 # RDFa Core 1.1 section 7.4.3, over the names of XML 1.0.
 _TERM = re.compile(r"[^\W\d][\w.\-/\u00b7]*")
@@ -29,12 +52,9 @@ _XHTML_TERMS_OF = frozenset({HostLanguage.HTML4, HostLanguage.XHTML1})
 
 @dataclass(frozen=True, slots=True)
 class InitialContext:
-    """Prefixes and terms that are known before a page declares any.
+    """Prefixes and terms (in lower case) that are known before a page declares any.
 
-    Attributes:
-        prefixes: IRIs by prefix.
-        terms: IRIs by term, lower case.
-        xhtml: IRI of the vocabulary of XHTML, which is also the default prefix.
+    `xhtml` is the IRI of the vocabulary of XHTML, which is also the default prefix.
     """
 
     prefixes: Mapping[str, str]
@@ -66,16 +86,15 @@ Incomplete = list[tuple[str, "bool | list[str]"]]
 class RdfaScope:
     """The evaluation context that an element hands to its children.
 
-    Source: RDFa Core 1.1 section 7.2. Resources are N-Quads terms.
+    Resources are N-Quads terms; `language` and `vocab` may be empty.
 
     Attributes:
-        base: of relative IRIs.
         subject: the parent subject.
         object: the parent object.
-        language: or empty.
-        vocab: the default vocabulary, or empty.
         incomplete: predicates that wait for an object or, if backward, a subject.
         lists: members of lists by predicate; shared while the subject is the same.
+
+    Source: RDFa Core 1.1 section 7.2.
     """
 
     __slots__ = (
@@ -106,16 +125,12 @@ Undo = list[tuple[dict[str, str], str, "str | None"]]
 class RdfaNames:
     """Resolver of CURIEs, terms and IRIs.
 
-    Args:
-        host: whose rules hold.
-        document: IRI of the page, whatever its base is.
-        default_namespace: of elements, before a declaration.
-        budget: for IRIs, which may be much longer than their CURIEs.
+    `document` is the IRI of the page, whatever its base is; `budget` is for IRIs, which
+    may be much longer than their CURIEs.
 
     Attributes:
         prefixes: in scope, lower case, with their IRIs.
         namespaces: of XML in scope; "" is the default one.
-        spend: uses up some of the budget.
 
     Source: RDFa Core 1.1 section 7.4.
     """

@@ -19,10 +19,8 @@ class RdfaElement:
     Attributes:
         outer: scope of its parent.
         scope: its own, to hand on to its children.
-        is_root: has no parent.
         is_section: the `head` or `body` of HTML.
-        rel: predicates; None without the attribute.
-        rev: as `rel`.
+        rel: predicates; None without the attribute; so is `rev`.
         subject: "new subject".
         object: "current object resource", or empty.
         typed: "typed resource", or empty.

@@ -73,7 +73,7 @@ def jsoup(text: str) -> Selector:
     """Parse a selector of jsoup.
 
     Raises:
-        ValueError: the selector is invalid, or cannot be translated.
+        ValueError: invalid, or cannot be translated.
     """
     text = text.strip()
     if not text or len(text) > MAX_SELECTOR_CHARS:

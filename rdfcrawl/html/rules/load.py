@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.extras import needed_by_operator
 from rdfcrawl.html.rules import squirrel
-from rdfcrawl.html.rules.entries import entries_of, made, text_at
 from rdfcrawl.html.rules.model import RulePlace
 from rdfcrawl.html.rules.names import default_prefixes, expand, is_prefix
-from rdfcrawl.html.rules.nodes import RuleError, TableNode
+from rdfcrawl.html.rules.nodes import RuleError, TableNode, entries_of, made, text_at
 from rdfcrawl.html.rules.notation import read_rule
 from rdfcrawl.uri import host_of
 
@@ -31,13 +30,7 @@ _SUFFIXES = frozenset({".yaml", ".yml"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedRule:
-    """A rule of Squirrel that cannot be converted.
-
-    Attributes:
-        rule: its name.
-        place: file and line.
-        reason: what in it has no counterpart here.
-    """
+    """A rule of Squirrel that cannot be converted; `reason` has no counterpart here."""
 
     rule: str
     place: RulePlace
@@ -49,12 +42,7 @@ class RefusedRule:
 
 @dataclass(frozen=True)
 class RuleSet:
-    """Rules of one or several files.
-
-    Attributes:
-        rules: in the order of the files' names, and as in the files.
-        refused: rules of Squirrel's files that were left out.
-    """
+    """Rules of one or several files, in their order; `refused` ones are Squirrel's."""
 
     rules: tuple[PageRule, ...]
     refused: tuple[RefusedRule, ...] = field(default=())

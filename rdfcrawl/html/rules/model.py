@@ -94,9 +94,7 @@ class RuleProperty:
 
     Attributes:
         label: the predicate as it was written; for messages.
-        predicate: its IRI.
         is_inverse: the resource is the object, not the subject.
-        source: of the objects.
     """
 
     label: str
@@ -140,11 +138,9 @@ class SquirrelProperty:
 class SquirrelResource:
     """A subject of a rule of Squirrel, and its properties.
 
-    Attributes:
-        subject: text with `$uri` and `$label`.
-        is_numbered: the n-th matches of its selectors make one subject.
-        properties: in the order of the file. If some of them are numbered, the others
-            belong to each subject.
+    The subject is a text with `$uri` and `$label`. If `is_numbered`, the n-th matches
+    of its selectors make one subject. If some of the properties are numbered, the
+    others belong to each subject.
     """
 
     subject: str
@@ -173,7 +169,6 @@ class PageRule:
     """A rule: statements and links of certain pages.
 
     Attributes:
-        name: as in its file.
         place: file and line of the name.
         patterns: URLs of its pages; one has to match.
         resource: to make of a page; unset for a rule of Squirrel.

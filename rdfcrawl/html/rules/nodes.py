@@ -1,8 +1,15 @@
-"""What a rule file consists of: texts, lists and tables that know their line."""
+"""Nodes of a rule file: texts, lists and tables that know their line; and their checks.
+
+All functions raise `RuleError` for a node that is not as expected.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class RuleError(Exception):
@@ -38,11 +45,7 @@ class TableNode:
     pairs: tuple[tuple[TextNode, Node], ...]
 
     def entries(self) -> dict[str, tuple[int, Node]]:
-        """Return lines and values by key.
-
-        Raises:
-            RuleError: a key is there twice.
-        """
+        """Return lines and values by key; no key may be there twice."""
         found: dict[str, tuple[int, Node]] = {}
         for key, value in self.pairs:
             if key.text in found:
@@ -52,3 +55,79 @@ class TableNode:
 
 
 Node = TextNode | SequenceNode | TableNode
+
+
+_Made = TypeVar("_Made")
+_Given = ParamSpec("_Given")
+
+Entry = tuple[int, Node]  # line of the key, and value
+Entries = dict[str, Entry]
+
+_BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
+
+
+def entries_of(node: Node, keys: tuple[str, ...] | None, what: str) -> Entries:
+    """Return a mapping by its keys, with lines; `what` names it in messages.
+
+    `keys` are those known; None are all.
+    """
+    if not isinstance(node, TableNode):
+        raise RuleError(node.line, f"{what} is a mapping")
+    entries = node.entries()
+    for key, (line, _) in entries.items():
+        if keys is not None and key not in keys:
+            known = ", ".join(keys)
+            raise RuleError(line, f"{key!r} is unknown in {what}; there are {known}")
+    return entries
+
+
+def table_of(key: str, node: Node) -> Node:
+    """Return a mapping; text becomes one with a single key."""
+    if isinstance(node, TextNode):
+        return TableNode(node.line, ((TextNode(node.line, key), node),))
+    return node
+
+
+def members(node: Node) -> tuple[Node, ...]:
+    """Return the members of a list; any other node is its only member."""
+    return node.members if isinstance(node, SequenceNode) else (node,)
+
+
+def text_at(line: int, node: Node) -> str:
+    """Return the text of a node, which must be text and not empty."""
+    if not isinstance(node, TextNode):
+        raise RuleError(line, "must be text; quote what begins with [ or {")
+    if not node.text:
+        raise RuleError(line, "is empty; quote what begins with #")
+    return node.text
+
+
+def choice(entry: Entry, choices: tuple[str, ...]) -> str:
+    """Return a text that must be one of the choices."""
+    text = text_at(*entry)
+    if text not in choices:
+        raise RuleError(entry[0], f"{text!r} must be one of {', '.join(choices)}")
+    return text
+
+
+def boolean(entry: Entry | None) -> bool:
+    """Return a boolean; False if unset."""
+    if entry is None:
+        return False
+    text = text_at(*entry).lower()
+    if text not in _BOOLEANS:
+        raise RuleError(entry[0], f"{text!r} must be true or false")
+    return _BOOLEANS[text]
+
+
+def made(
+    line: int,
+    make: Callable[_Given, _Made],
+    *given: _Given.args,
+    **named: _Given.kwargs,
+) -> _Made:
+    """Call a function on a part of the file; its `ValueError` becomes a `RuleError`."""
+    try:
+        return make(*given, **named)
+    except ValueError as error:
+        raise RuleError(line, str(error)) from error

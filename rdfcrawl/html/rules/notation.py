@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.html.rules.entries import (
+from rdfcrawl.html.rules.model import PageRule, ResourceRule, RuleProperty, ValueRule
+from rdfcrawl.html.rules.nodes import (
     Entries,
     Entry,
+    Node,
+    RuleError,
+    TableNode,
+    TextNode,
     boolean,
     entries_of,
     made,
@@ -15,8 +20,6 @@ from rdfcrawl.html.rules.entries import (
     table_of,
     text_at,
 )
-from rdfcrawl.html.rules.model import PageRule, ResourceRule, RuleProperty, ValueRule
-from rdfcrawl.html.rules.nodes import Node, RuleError, TableNode, TextNode
 from rdfcrawl.html.rules.patterns import UrlPattern, glob, regex
 from rdfcrawl.html.rules.templates import PAGE_NAMES
 from rdfcrawl.html.rules.values import (
@@ -49,11 +52,7 @@ _TAKEN_NAMES = PAGE_NAMES | {"value", "parent"}
 def read_rule(
     name: str, place: RulePlace, node: Node, prefixes: Mapping[str, str]
 ) -> PageRule:
-    """Parse a rule.
-
-    Raises:
-        Misfit: something in it is wrong.
-    """
+    """Parse a rule; raise `RuleError` if something in it is wrong."""
     entries = entries_of(node, _RULE_KEYS, "a rule")
     if "match" not in entries:
         raise RuleError(

@@ -20,11 +20,9 @@ _STARS = re.compile(r"\*\*?")
 
 @dataclass(frozen=True, slots=True)
 class UrlPattern:
-    """An expression that has to match a whole URL.
+    """An expression that has to match a whole URL, with names for parts in templates.
 
-    Attributes:
-        expression: with names for the parts that templates use.
-        hosts: the only ones that can match, without port; empty are all.
+    `hosts` are the only ones that can match, without port; empty are all.
     """
 
     expression: re.Pattern[str]
@@ -99,11 +97,7 @@ def _ended(literals: list[str]) -> str:
 
 
 def regex(text: str) -> re.Pattern[str]:
-    """Compile a regular expression of a rule file.
-
-    Raises:
-        ValueError: the expression is invalid, or too long.
-    """
+    """Compile a regular expression; raise `ValueError` if it is invalid or too long."""
     if len(text) > MAX_PATTERN_CHARS:
         raise ValueError(f"longer than {MAX_PATTERN_CHARS} characters")
     try:

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from lxml import etree
+
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.html.rules.model import ResourceRule, ValueRule
-from rdfcrawl.html.rules.parts import PageParts
-from rdfcrawl.html.rules.refining import datatype_of, refined
-from rdfcrawl.html.rules.selectors import MAX_MATCHES, SelectorFailed
+from rdfcrawl.html.rules.names import last_segment, resolved, url_parts
+from rdfcrawl.html.rules.selectors import (
+    MAX_MATCHES,
+    JsonValue,
+    Selector,
+    SelectorFailed,
+    parse_json,
+)
 from rdfcrawl.html.rules.squirrel_pages import squirrel_statements
-from rdfcrawl.html.rules.templates import WholeIri
-from rdfcrawl.html.rules.texts import language_of, link_of, text_of
+from rdfcrawl.html.rules.templates import UrlPart, WholeIri
+from rdfcrawl.html.rules.texts import collapsed, language_of, link_of, text_of
 from rdfcrawl.links.relations import Link
+from rdfcrawl.rdf.namespaces import XSD
 from rdfcrawl.rdf.terms import blank, iri, literal, statement
 
 if TYPE_CHECKING:
@@ -22,8 +31,8 @@ if TYPE_CHECKING:
 
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.html.page import ParsedPage
-    from rdfcrawl.html.rules.model import PageRule, RuleProperty
-    from rdfcrawl.html.rules.selectors import Found, Scope, Selector
+    from rdfcrawl.html.rules.model import PageRule, RuleProperty, ValueRule
+    from rdfcrawl.html.rules.selectors import Element, Found, Scope, Selector
 
 MAX_CHARS: Final = 2**26  # of the statements of one page
 MAX_LINKS: Final = 10_000  # of one rule on one page
@@ -33,13 +42,9 @@ def scrape(page: ParsedPage, rules: Iterable[PageRule], log: FaultLog) -> Iterat
     """Yield the statements of rules in a page, as lines of `terms.statement`.
 
     Links of the rules are added to `page.links`. The time is not bounded here: a
-    selector may look at all elements once for each of them.
-
-    Args:
-        page: HTML, or JSON.
-        rules: for this page; see `RuleSet.matching`.
-        log: takes `RULE_REQUIRED` for each resource that is dropped, `SYNTAX` for a
-            selector that fails on the page, `TOO_LARGE` for matches left out.
+    selector may look at all elements once for each of them. `log` takes `RULE_REQUIRED`
+    for each resource that is dropped, `SYNTAX` for a selector that fails on the page,
+    `TOO_LARGE` for matches left out.
 
     Raises:
         SourceFault: `TOO_LARGE`, when statements come to more than `MAX_CHARS`.
@@ -248,3 +253,109 @@ class _Work:
                 self.note(Reason.TOO_LARGE, detail)
         except SelectorFailed as error:
             self.note(Reason.SYNTAX, f"{selector.text}: {error}")
+
+
+# An expression may go over a text once for each of its characters.
+MAX_PATTERN_TEXT_CHARS: Final = 10_000
+
+
+def refined(
+    value: ValueRule, raw: str, *, values: Mapping[str, str], base: str
+) -> Iterator[str]:
+    """Yield the texts made of a raw one, which is empty for a value without selector.
+
+    `values` are for templates; IRIs are resolved against `base`.
+    """
+    for piece in raw.split(value.split) if value.split else (raw,):
+        text = piece if value.keeps_space else collapsed(piece)
+        if (text or value.selector is None) and (
+            text := _refined(value, text, values, base)
+        ):
+            yield text
+
+
+def _refined(value: ValueRule, text: str, values: Mapping[str, str], base: str) -> str:
+    if value.pattern is not None:
+        match = value.pattern.search(text, 0, MAX_PATTERN_TEXT_CHARS)
+        if match is None:
+            return ""
+        values = {**values, **match.groupdict("")}
+        text = (match[1] if match.re.groups else match[0]) or ""
+    if value.mapping is not None:
+        text = value.mapping.get(text, "")
+    if value.template is not None:
+        values = {**values, "value": text}
+        text = value.template.fill(values, is_iri=value.is_iri) or ""
+    return resolved(text, base) if value.is_iri else text
+
+
+def datatype_of(value: ValueRule, found: Found | None) -> str:
+    """Return the datatype of a literal; numbers of JSON have their own."""
+    if value.datatype or value.language or not value.is_plain:
+        return value.datatype
+    if not isinstance(found, JsonValue):
+        return ""
+    if isinstance(found.value, bool):
+        return XSD + "boolean"
+    if isinstance(found.value, int):
+        return XSD + "integer"
+    return XSD + "double" if isinstance(found.value, float) else ""
+
+
+class PageParts:
+    """A page as HTML or as JSON; `log` takes `SYNTAX` for invalid JSON."""
+
+    def __init__(self, page: ParsedPage, log: FaultLog) -> None:
+        self.page = page
+        self._log = log
+
+    @cached_property
+    def base(self) -> str:
+        """Base of relative links."""
+        if self.page.is_json:
+            return self.page.url
+        try:
+            return self.page.base
+        except SourceFault:  # too deep for HTML5; for rules, what is too deep is cut
+            return self.page.url
+
+    @cached_property
+    def root(self) -> Element | None:
+        """The root element; None for JSON, and for a page without elements."""
+        if self.page.is_json:
+            return None
+        body = self.page.utf8.replace(b"\0", b"")
+        parser = etree.HTMLParser(encoding="utf-8", huge_tree=True)
+        try:
+            return etree.fromstring(body or b"<html/>", parser)
+        except etree.XMLSyntaxError:  # nothing in it but white space or comments
+            return None
+
+    @cached_property
+    def json(self) -> JsonValue | None:
+        """The value of a page of JSON; else None."""
+        if not self.page.is_json:
+            return None
+        try:
+            return JsonValue(parse_json(self.page.text.removeprefix("\ufeff")))
+        except SelectorFailed as error:
+            self._log.note(Reason.SYNTAX, f"page is {error}")
+            return None
+
+    def scope(self, selector: Selector | None) -> Scope | None:
+        """Return the part of the page that a selector is applied to."""
+        is_query = selector is not None and selector.path is None
+        return self.json if is_query else self.root
+
+    def values(self, captured: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the values for templates; `captured` are named parts of the URL."""
+        host, path, query = url_parts(self.page.url)
+        return {
+            "url": WholeIri(self.page.url),
+            "base": WholeIri(self.base),
+            "host": UrlPart(host),
+            "path": UrlPart(path),
+            "query": UrlPart(query),
+            "label": UrlPart(last_segment(path)),
+            **{name: UrlPart(text) for name, text in captured.items()},
+        }

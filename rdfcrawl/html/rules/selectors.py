@@ -47,13 +47,10 @@ class SelectorFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """A compiled selector.
+    """A compiled selector, with its text for messages.
 
-    Attributes:
-        text: as it was written; for messages.
-        path: XPath, or CSS as XPath; selects elements and texts.
-        query: JMESPath; applied to the JSON in the texts of `path`, or to a part that
-            is JSON.
+    `path` is XPath, or CSS as XPath; it selects elements and texts. `query` is
+    JMESPath, applied to the JSON in these texts, or to a part that is JSON.
     """
 
     text: str
@@ -64,7 +61,7 @@ class Selector:
         """Yield the matches in document order; none where the selector does not apply.
 
         Raises:
-            Unselectable: a function was applied to a wrong type, or a text is not JSON.
+            SelectorFailed: a function met a wrong type, or a text is not JSON.
         """
         if self.path is None:
             if isinstance(scope, JsonValue) and self.query is not None:
@@ -79,11 +76,7 @@ class Selector:
 
 
 def css(text: str) -> Selector:
-    """Compile a CSS selector.
-
-    Raises:
-        ValueError: the selector is invalid.
-    """
+    """Compile a CSS selector; raise `ValueError` if it is invalid."""
     _check_length(text)
     try:
         expression = _translator.css_to_xpath(text)
@@ -93,21 +86,13 @@ def css(text: str) -> Selector:
 
 
 def xpath(text: str) -> Selector:
-    """Compile an XPath 1.0 expression.
-
-    Raises:
-        ValueError: the expression is invalid.
-    """
+    """Compile an XPath 1.0 expression; raise `ValueError` if it is invalid."""
     _check_length(text)
     return Selector(text, compiled(text))
 
 
 def compiled(expression: str) -> etree.XPath:
-    """Compile XPath, and check its functions and variables.
-
-    Raises:
-        ValueError: the expression is invalid, or has an unknown function or variable.
-    """
+    """Compile XPath; raise `ValueError` also for an unknown function or variable."""
     try:
         # Without `regexp=False`, a page could give the expression for "re:test".
         path = etree.XPath(expression, regexp=False)
@@ -118,11 +103,7 @@ def compiled(expression: str) -> etree.XPath:
 
 
 def query(text: str) -> ParsedResult:
-    """Compile a JMESPath expression.
-
-    Raises:
-        ValueError: the expression is invalid.
-    """
+    """Compile a JMESPath expression; raise `ValueError` if it is invalid."""
     _check_length(text)
     try:
         return jmespath.compile(text)
@@ -132,10 +113,10 @@ def query(text: str) -> ParsedResult:
 
 
 def parse_json(text: str) -> Any:
-    """Return the value of a JSON text, in which NaN and Infinity are refused.
+    """Return the value of a JSON text; NaN, Infinity and too deep nesting are refused.
 
     Raises:
-        Unselectable: not JSON, or nested too deep.
+        SelectorFailed: not such JSON.
     """
     try:
         return json.loads(text, parse_constant=_refuse_constant)

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.html.rules.entries import made, members
 from rdfcrawl.html.rules.jsoup import closing, jsoup
 from rdfcrawl.html.rules.model import (
     PageRule,
@@ -28,7 +27,14 @@ from rdfcrawl.html.rules.model import (
     SquirrelSource,
 )
 from rdfcrawl.html.rules.names import is_attribute, is_iri, url_parts
-from rdfcrawl.html.rules.nodes import Node, RuleError, TableNode, TextNode
+from rdfcrawl.html.rules.nodes import (
+    Node,
+    RuleError,
+    TableNode,
+    TextNode,
+    made,
+    members,
+)
 from rdfcrawl.html.rules.patterns import MAX_PATTERN_CHARS, MAX_URL_CHARS
 
 if TYPE_CHECKING:
@@ -43,12 +49,10 @@ _CALL = re.compile(r"(l|attr|append)\(", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class SquirrelPattern:
-    """The host of a file and the URLs of a block.
+    """The host of a file, without `www.`, and the URLs of a block.
 
-    Attributes:
-        host: without `www.`, which makes no difference.
-        texts: in lower case; one of them has to be in the URL in lower case.
-        expressions: or one of these has to be found in it.
+    One of the `texts`, in lower case, has to be in the URL in lower case, or one of the
+    `expressions` to be found in it.
     """
 
     host: str
@@ -77,8 +81,7 @@ def iter_rules(
 ) -> Iterator[tuple[str, RulePlace, Callable[[], PageRule]]]:
     """Yield name, place and reader of each block; a reader may raise `RuleError`.
 
-    Raises:
-        Misfit: the file does not name its host.
+    The same is raised if the file does not name its host.
     """
     if not isinstance(node, TableNode):
         raise RuleError(node.line, f"`{FILE_KEY}` is a mapping")

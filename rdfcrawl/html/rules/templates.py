@@ -32,22 +32,16 @@ class UrlPart(str):
 
 @dataclass(frozen=True, slots=True)
 class TextTemplate:
-    """A text with places for values.
-
-    Attributes:
-        parts: texts, and places as name and whether `+` stands before it.
-    """
+    """A text with places for values, each a name and whether `+` stands before it."""
 
     parts: tuple[str | tuple[str, bool], ...]
 
     @classmethod
     def parse(cls, text: str, names: Collection[str]) -> TextTemplate:
-        """Parse a template.
+        """Parse a template that may use some names.
 
-        Args:
-            text: `{name}` is a place, `{+name}` one that keeps the characters that
-                separate the parts of a URL, `{{` and `}}` are braces.
-            names: that can be used.
+        `{name}` is a place, `{+name}` one that keeps the characters that separate the
+        parts of a URL, `{{` and `}}` are braces.
 
         Raises:
             ValueError: a brace is alone, or a name is unknown.

@@ -51,10 +51,9 @@ def text_of(found: Found, *, attribute: str = "") -> str:
 
 
 def link_of(found: Found, *, attribute: str = "", is_plain: bool = True) -> str:
-    """Return the link of a selected part; or empty.
+    """Return the link of a selected part, or of its `attribute`; or empty.
 
-    If `is_plain`, the text of an element counts only if it is an IRI. `attribute` names
-    the one with the link.
+    If `is_plain`, the text of an element counts only if it is an IRI.
     """
     if attribute or isinstance(found, (str, JsonValue)):
         return text_of(found, attribute=attribute)

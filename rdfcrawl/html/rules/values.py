@@ -1,4 +1,7 @@
-"""Read values of rules in our own notation: selectors, and steps to terms."""
+"""Read values of rules in our own notation: selectors, and steps to terms.
+
+All functions raise `RuleError` if something is wrong.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from rdfcrawl.html.rules import selectors
-from rdfcrawl.html.rules.entries import (
+from rdfcrawl.html.rules.model import ValueRule
+from rdfcrawl.html.rules.names import expand, is_attribute
+from rdfcrawl.html.rules.nodes import (
     Entries,
     Entry,
+    Node,
+    RuleError,
     boolean,
     choice,
     entries_of,
@@ -16,9 +23,6 @@ from rdfcrawl.html.rules.entries import (
     table_of,
     text_at,
 )
-from rdfcrawl.html.rules.model import ValueRule
-from rdfcrawl.html.rules.names import expand, is_attribute
-from rdfcrawl.html.rules.nodes import Node, RuleError
 from rdfcrawl.html.rules.patterns import regex
 from rdfcrawl.html.rules.selectors import Selector
 from rdfcrawl.html.rules.templates import TextTemplate
@@ -42,7 +46,6 @@ class RuleScope:
     """What can be named at a place of a rule file.
 
     Attributes:
-        prefixes: for IRIs.
         names: for templates.
         kind: what selectors are applied to.
         depth: resources around it.
@@ -60,9 +63,6 @@ def read_value(
     """Parse a value; a text alone is a CSS selector.
 
     `line` is that of its key. `is_iri` is overridden by the key `as`.
-
-    Raises:
-        Misfit: something in it is wrong.
     """
     entries = entries_of(table_of("css", node), _VALUE_KEYS, "a value")
     selector = read_selector(entries, context, line)
@@ -111,11 +111,7 @@ def _check_keys(
 
 
 def read_selector(entries: Entries, context: RuleScope, line: int) -> Selector | None:
-    """Return the selector of a mapping, or None.
-
-    Raises:
-        Misfit: the selector is invalid, or cannot match where it stands.
-    """
+    """Return the selector of a mapping; None if it has none."""
     if "css" in entries and "xpath" in entries:
         raise RuleError(line, "css and xpath exclude each other")
     selector: Selector | None = None
@@ -138,11 +134,7 @@ def read_selector(entries: Entries, context: RuleScope, line: int) -> Selector |
 
 
 def read_iri(line: int, text: str, context: RuleScope) -> str:
-    """Return an IRI with its prefix expanded.
-
-    Raises:
-        Misfit: the text is not an IRI, or its prefix is unknown.
-    """
+    """Return an IRI with its prefix expanded."""
     return made(line, expand, text, context.prefixes)
 
 

@@ -44,11 +44,9 @@ _HAS_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:\S+", re.IGNORECASE).fullmatch
 def describe(
     version: StatedResource, *, entry: ResourceEntry | None = None
 ) -> Iterator[str]:
-    """Yield the description of a resource: lines of N-Quads, to be checked.
+    """Yield the description of a resource and its entry's links: unchecked N-Quads.
 
-    Args:
-        version: of the resource; a tombstone has the time of the deletion.
-        entry: of the version; its links are stated too.
+    A tombstone has the time of the deletion.
     """
     subject = terms.iri(version.uri)
 

@@ -29,10 +29,7 @@ MAX_CANDIDATES: Final = 100  # of one page, header or robots.txt
 
 @dataclass(frozen=True, slots=True)
 class DocumentCandidate:
-    """A requestable address where a document of a source may be.
-
-    `expected` is what the document should be; None if anything.
-    """
+    """A requestable address where a document of a source may be."""
 
     url: str
     expected: SyncCapability | None = None
@@ -62,10 +59,7 @@ def of_sitemaps(urls: Iterable[str], *, base: str) -> list[DocumentCandidate]:
 
 
 def of_header(value: str, *, base: str) -> list[DocumentCandidate]:
-    """Return the targets of a header `Link`, several joined by commas.
-
-    `base` is the URL of the response.
-    """
+    """Return the targets of a header `Link` of the response from `base`."""
     urls = (
         link.url
         for link in parse_link_header(value, base=base)

@@ -52,7 +52,6 @@ class ListLimits:
     Attributes:
         n_bytes: of the document, not compressed. The sitemap protocol says 50 MiB and
             50,000 entries; a source with a million resources need not have an index.
-        n_entries: that are read.
         n_links: `rs:ln` of one entry, or of the document itself.
         value_chars: of one attribute or text; a longer one is left out.
     """
@@ -80,10 +79,7 @@ class ResourceFacts:
         return self.attributes.get(name, "")
 
     def time(self, name: str) -> str:
-        """Return a time such as `at`, `from`, `until` or `datetime` as written.
-
-        The result is empty if the text is no W3C datetime.
-        """
+        """Return a time such as `at` or `datetime`; empty if no W3C datetime."""
         text = self.attributes.get(name, "")
         return text if text and is_datetime(text) else ""
 
@@ -121,14 +117,7 @@ class ResourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class RsLink:
-    """An `rs:ln`.
-
-    Attributes:
-        rel: one relation, as written.
-        href: as written.
-        url: its target, resolved; of any scheme.
-        facts: of the target.
-    """
+    """An `rs:ln` with one relation; `url` is its `href` resolved, of any scheme."""
 
     rel: str
     href: str
@@ -138,14 +127,7 @@ class RsLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentHeading:
-    """The metadata of a document.
-
-    Attributes:
-        url: of the document.
-        is_index: a `sitemapindex`, whose entries are documents like it.
-        facts: of the document.
-        links: of the document, in order.
-    """
+    """The metadata of a document; entries of an index are documents like it."""
 
     url: str
     is_index: bool = False
@@ -163,13 +145,8 @@ class ResourceEntry:
 
     Attributes:
         index: place in the document, from 0; entries without location count.
-        loc: as written.
+        loc: as written; so are `lastmod`, `changefreq` and `priority`, or empty.
         uri: the same, resolved, as browsers write it.
-        lastmod: as written, or empty.
-        changefreq: as written, or empty.
-        priority: as written, or empty.
-        facts: of the resource.
-        links: in order.
     """
 
     index: int
@@ -201,8 +178,6 @@ class DocumentEntries:
         log: takes the faults. `BAD_ANSWER`: no such document, or an attribute of a
             wrong type; `BAD_URI`: an entry without a usable location is left out;
             `TOO_MANY_ENTRIES`; those of `markup.iter_events`.
-        charset: of the Content-Type, or empty.
-        limits: of the document.
         skip: entries at the beginning to skip unread.
 
     Attributes:

@@ -25,15 +25,14 @@ from rdfcrawl.sitemaps.resourcesync.mirror import (
     decide,
     nothing,
 )
-from rdfcrawl.sitemaps.resourcesync.policy import DEFAULT_POLICY
+from rdfcrawl.sitemaps.resourcesync.policy import DEFAULT_POLICY, SourceScope
 from rdfcrawl.sitemaps.resourcesync.resources import fetch_of, may_be_rdf
-from rdfcrawl.sitemaps.resourcesync.runs import RunPart
-from rdfcrawl.sitemaps.resourcesync.scope import SourceScope
 from rdfcrawl.sitemaps.resourcesync.steps import (
     DeletedResource,
     DumpedResource,
     FollowStep,
     ListedResources,
+    RunPart,
     UnfetchedResource,
 )
 from rdfcrawl.sitemaps.resourcesync.versions import (
@@ -89,23 +88,16 @@ def unpack(  # noqa: PLR0913  # keywords with defaults
 
     The bytes of a resource come out after they were read once and verified against the
     manifest. A missing or different one becomes a `FollowStep`: the resource itself is
-    requested. Resources that the mirror has are not unpacked. A `RunPart` comes
-    last, if the manifest was complete.
+    requested. Resources that the mirror has are not unpacked. A `RunPart` comes last,
+    if the manifest was complete.
 
-    Args:
-        source: the archive; whoever fetched it checks the fixity in the task.
-        task: `UNPACK`, of the record.
-        url: of the archive, after redirects.
-        log: takes the faults: `BAD_FIXITY`; `INCOMPLETE`: a member is missing;
-            `BAD_ANSWER`: no manifest, or one of something else; those of
-            `DocumentEntries` and of the unpacker.
-        state: of the set of resources.
-        lookup: state of resources in the mirror.
-        policy: for the source.
-        limits: on the archive.
-        list_limits: on the manifest.
-        scratch: to store an archive that is a mere stream; None: a little memory.
-        manifest: a copy from elsewhere (`task.manifest`), used if the archive has none.
+    The task is `UNPACK`; whoever fetched the archive from `url` checks the fixity in
+    it. `limits` are on the archive, `list_limits` on the manifest. `scratch` is to
+    store an archive that is a mere stream; unset, a little memory. `manifest` is a copy
+    from elsewhere (`task.manifest`), used if the archive has none. `state`, `lookup`
+    and `policy` are as for `plan.follow`. `log` takes `BAD_FIXITY`; `INCOMPLETE`: a
+    member is missing; `BAD_ANSWER`: no manifest, or one of something else; and the
+    faults of `DocumentEntries` and of the unpacker.
 
     Raises:
         OSError: the source cannot be read.

@@ -25,12 +25,7 @@ _HEX = re.compile(r"[0-9a-fA-F]+").fullmatch
 
 @dataclass(frozen=True, slots=True)
 class ExpectedBytes:
-    """Digests and length of the bytes of a resource.
-
-    Attributes:
-        digests: (algorithm as in hashlib, digest), each algorithm once.
-        length: in bytes; None: not stated.
-    """
+    """Digests of a resource, by algorithm as in hashlib, and its length if stated."""
 
     digests: tuple[tuple[str, bytes], ...] = ()
     length: int | None = None
@@ -142,11 +137,7 @@ class FixityVerifier:
 
 
 def check_bytes(data: bytes, fixity: ExpectedBytes) -> None:
-    """Check bytes in memory.
-
-    Raises:
-        SourceFault: `BAD_FIXITY`.
-    """
+    """Check bytes in memory; raise `SourceFault` (`BAD_FIXITY`) if they differ."""
     verifier = FixityVerifier(fixity)
     verifier.update(data)
     verifier.finish()

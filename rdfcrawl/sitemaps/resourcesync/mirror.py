@@ -43,7 +43,6 @@ class KnownResource:
         as_of_us: time of this state, by the source's clock; None: unknown.
         modified_us: its last modification, by the source.
         hashes: of its bytes, as `ExpectedBytes.text`.
-        length: of its bytes.
         is_gone: it was deleted.
         run: last audit that listed it.
     """
@@ -76,11 +75,8 @@ class StatedResource:
     """A version of a resource, as its source describes it.
 
     Attributes:
-        uri: of the resource.
         change: that led to it.
         as_of_us: time of the change, or of the snapshot.
-        modified_us: last modification.
-        fixity: of its bytes.
         media_type: lower case, without parameters; may be empty.
         encoding: content coding of the bytes.
         is_snapshot: from a list of all resources, not of changes.

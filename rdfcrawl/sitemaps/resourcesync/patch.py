@@ -30,9 +30,8 @@ class PatchLimits:
 
     Attributes:
         n_bytes: of the patch, of its input and of its output, each.
-        n_operations: of the patch.
-        n_copied: values that operations copy and compare, over all of them: one
-            that copies a document into itself doubles it each time.
+        n_copied: values that operations copy and compare, over all of them: one that
+            copies a document into itself doubles it each time.
         depth: of nested arrays and objects.
     """
 
@@ -71,17 +70,10 @@ def apply_patch(
     fixity: ExpectedBytes = ExpectedBytes(),  # noqa: B008  frozen, and empty
     limits: PatchLimits = DEFAULT_LIMITS,
 ) -> bytes:
-    """Return the bytes of a resource after a patch.
+    """Return the bytes of a resource after a patch; `fixity` is of these.
 
     The JSON keeps its indent, separators, escapes and end, so that the digest of the
     new bytes can be right.
-
-    Args:
-        data: the bytes before.
-        patch: the changes.
-        media_type: of the patch.
-        fixity: of the bytes after.
-        limits: on the patch.
 
     Raises:
         SourceFault: `UNSUPPORTED_PATCH` for another kind of patch; `TOO_LARGE`;

@@ -26,17 +26,25 @@ from rdfcrawl.sitemaps.resourcesync.mirror import (
     decide,
     nothing,
 )
-from rdfcrawl.sitemaps.resourcesync.policy import CHANGES, DEFAULT_POLICY, SNAPSHOTS
-from rdfcrawl.sitemaps.resourcesync.records import source_id
-from rdfcrawl.sitemaps.resourcesync.resources import fetch_of, links_of, may_be_rdf
-from rdfcrawl.sitemaps.resourcesync.runs import RunPart
-from rdfcrawl.sitemaps.resourcesync.scope import SourceScope
+from rdfcrawl.sitemaps.resourcesync.policy import (
+    CHANGES,
+    DEFAULT_POLICY,
+    SNAPSHOTS,
+    SourceScope,
+)
+from rdfcrawl.sitemaps.resourcesync.resources import (
+    fetch_of,
+    links_of,
+    may_be_rdf,
+    source_id,
+)
 from rdfcrawl.sitemaps.resourcesync.steps import (
     DeletedResource,
     FollowStep,
     ListedResources,
     OpenedSet,
     RelatedLink,
+    RunPart,
     UnfetchedResource,
 )
 from rdfcrawl.sitemaps.resourcesync.times import begin_us, end_us
@@ -97,9 +105,9 @@ def follow(  # noqa: PLR0913  # keywords with defaults
         task: `READ`, of the record.
         url: of the document, after redirects.
         log: takes the faults. `BAD_ANSWER`: another document than expected;
-            `CROSS_SITE`: outside of the source's scope; `TOO_DEEP`: documents that
-            lead to one another; `TOO_MANY_ENTRIES`; `INCOMPLETE`: changes are missing
-            since the last time; `UNSUPPORTED_PATCH`; and those of `DocumentEntries`.
+            `CROSS_SITE`: outside of the source's scope; `TOO_DEEP`: documents that lead
+            to one another; `TOO_MANY_ENTRIES`; `INCOMPLETE`: changes are missing since
+            the last time; `UNSUPPORTED_PATCH`; and those of `DocumentEntries`.
         state: of the set of resources, see `SyncTask.source`.
         lookup: state of resources in the mirror.
         policy: for the source.
@@ -486,16 +494,11 @@ def _run_id(source: str, mode: SyncMode, state: MirrorState) -> str:
 def superfluous(
     uris: Iterable[str], known: Lookup, *, run: str, at_us: int | None
 ) -> Iterator[StatedResource]:
-    """Yield tombstones for the resources that an audit did not list.
+    """Yield tombstones for the resources of the mirror that an audit did not list.
 
-    Called when the run of the audit is complete, before its state is kept.
-
-    Args:
-        uris: that the mirror has of the source.
-        known: state of resources in the mirror.
-        run: of the audit.
-        at_us: `at_us` of the state that the audit leads to; a resource that changed
-            since is not gone.
+    Called when the run of the audit is complete, before its state is kept. `at_us` is
+    that of the state that the audit leads to; a resource that changed since is not
+    gone.
     """
     rest = iter(uris)
     while batch := list(islice(rest, _BATCH)):

@@ -1,4 +1,8 @@
-"""How to read a source: the choices of the operator."""
+"""Limits of what a source may describe, and how to read it.
+
+A list is not believed if it declares other people's resources deleted, or sends a
+crawler to other people's servers, unless the operator has named the site.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rdfcrawl.tasks.sync import SyncCapability
+from rdfcrawl.uri import BadUri, host_of, registered_domain, requestable
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 
 SNAPSHOTS: Final = (SyncCapability.RESOURCE_DUMP, SyncCapability.RESOURCE_LIST)
@@ -45,3 +50,32 @@ class SyncPolicy:
 
 
 DEFAULT_POLICY: Final = SyncPolicy()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceScope:
+    """Sites that a source may describe: registered domains, and trusted hosts."""
+
+    site: str
+    others: frozenset[str] = frozenset()
+    trusted: HostNames = NO_HOSTS
+
+    @classmethod
+    def of(
+        cls,
+        site: str,
+        url: str,
+        others: frozenset[str],
+        trusted: HostNames = NO_HOSTS,
+    ) -> SourceScope:
+        """Return the scope of a source; the site is by default that of `url`."""
+        return cls(site or registered_domain(host_of(url)), others, trusted)
+
+    def admits(self, url: str) -> bool:
+        """Return whether a URL is requestable and within the scope."""
+        try:
+            url = requestable(url)
+        except BadUri:
+            return False
+        site = registered_domain(host_of(url))
+        return site == self.site or site in self.others or self.trusted.covers(url)

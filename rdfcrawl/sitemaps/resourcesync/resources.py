@@ -1,4 +1,4 @@
-"""Choose how to request a resource: itself, a mirror, or a patch.
+"""Choose how to request a resource: itself, a mirror, or a patch; and bound its task.
 
 Source: ANSI/NISO Z39.99-2017, section "Linking to Related Resources".
 """
@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl import formats
+from rdfcrawl.codec import encode
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.links.relations import Link, Relation
 from rdfcrawl.sitemaps.resourcesync.documents import PATCH
 from rdfcrawl.sitemaps.resourcesync.patch import why_unsupported
-from rdfcrawl.sitemaps.resourcesync.records import MAX_OTHERS, fitted
 from rdfcrawl.tasks.sync import SyncStep, SyncTask
 from rdfcrawl.uri import BadUri, requestable
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.resourcesync.documents import ResourceEntry, RsLink
     from rdfcrawl.sitemaps.resourcesync.mirror import StatedResource
-    from rdfcrawl.sitemaps.resourcesync.scope import SourceScope
+    from rdfcrawl.sitemaps.resourcesync.policy import SourceScope
 
 _RELATIONS: Final = {
     "alternate": Relation.ALTERNATE,
@@ -76,15 +77,9 @@ def fetch_of(  # keywords
     """Return URL and task of the record for a resource; None if not requestable.
 
     Mirrors come before the resource, in the order of `pri`: a source names them to be
-    spared. One on another site is taken only if a digest can verify its bytes.
-
-    Args:
-        entry: of the resource.
-        version: to fetch.
-        scope: of the source.
-        source: id of the source.
-        wants_patch: the mirror has the bytes of the version before.
-        log: takes `UNSUPPORTED_PATCH`, `UNCONFIRMED_CLAIM`, `BAD_URI`.
+    spared. One on another site is taken only if a digest can verify its bytes. A patch
+    is wanted if the mirror has the bytes of the version before. `log` takes
+    `UNSUPPORTED_PATCH`, `UNCONFIRMED_CLAIM` and `BAD_URI`.
     """
     urls = [*_mirrors(entry, version, scope, log), version.uri]
     url = requestable(urls[0])
@@ -154,3 +149,34 @@ def _mirrors(
             yield url
         else:
             log.note(Reason.UNCONFIRMED_CLAIM, f"a mirror without digest: {url}")
+
+
+MAX_STEP_CHARS: Final = 2048  # of the text of a task
+MAX_OTHERS: Final = 8  # mirrors that are kept for one resource
+
+
+def fitted(task: SyncTask) -> SyncTask:
+    """Return a task whose text has at most `MAX_STEP_CHARS`.
+
+    From a longer one, mirrors, the manifest and then all digests but one are removed.
+
+    Raises:
+        SourceFault: `BAD_URI`: still too long.
+    """
+    found = task
+    if len(encode(found)) > MAX_STEP_CHARS:
+        found = replace(found, others=(), manifest="")
+    if found is not task and len(encode(found)) > MAX_STEP_CHARS:
+        found = replace(found, hashes=found.hashes.rpartition(" ")[2], version="")
+        if len(encode(found)) > MAX_STEP_CHARS:
+            raise SourceFault(Reason.BAD_URI, f"too long: {task.uri[:100]}...")
+    return found
+
+
+def source_id(url: str) -> str:
+    """Return a short name for a set of resources, from its capability list's URL.
+
+    >>> source_id("http://example.org/capabilitylist.xml")
+    '7e89428608c5'
+    """
+    return blake2b(url.encode(), digest_size=6).hexdigest()

@@ -22,16 +22,13 @@ if TYPE_CHECKING:
 
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.resourcesync.documents import DocumentHeading, ResourceEntry
-    from rdfcrawl.sitemaps.resourcesync.scope import SourceScope
+    from rdfcrawl.sitemaps.resourcesync.policy import SourceScope
 
 _ONE_DAY_US: Final = 86_400 * 10**6
 
 
 class StatedVersion(NamedTuple):
-    """The version of one entry, or of the last of several entries of a resource.
-
-    `is_single`: there was no other entry of the resource.
-    """
+    """The version of one entry, or of the last of several entries of a resource."""
 
     entry: ResourceEntry
     version: StatedResource
@@ -60,11 +57,8 @@ class TrustedTimes:
 class SnapshotReader:
     """Reader of the entries of a list or dump of all resources.
 
-    Args:
-        at_us: when the source began to make it; None: unknown.
-        scope: of the source.
-        log: takes `CROSS_SITE`.
-        run: of the audit for which it is read, or empty.
+    `at_us` is when the source began to make it, if known; `run` that of an audit, or
+    empty. `log` takes `CROSS_SITE`.
     """
 
     def __init__(
@@ -90,14 +84,9 @@ class SnapshotReader:
 class ChangeReader:
     """Reader of the entries of a list or dump of changes, in their order.
 
-    Args:
-        heading: of the document.
-        scope: of the source.
-        log: takes `CROSS_SITE`, and `BAD_ANSWER` for a change of no kind.
-        belief: in times.
-        since_us: changes before it are left out.
-        latest_us: latest change above the first entry to read.
-        has_datetime: an entry above had `datetime`.
+    `log` takes `CROSS_SITE`, and `BAD_ANSWER` for a change of no kind. Changes before
+    `since_us` are left out. `latest_us` and `has_datetime` are at first those of the
+    entries above.
 
     Attributes:
         latest_us: latest time of a change so far.

@@ -15,11 +15,11 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.sitemaps.resourcesync.dumps import unpack
 from rdfcrawl.sitemaps.resourcesync.mirror import KnownResource
-from rdfcrawl.sitemaps.resourcesync.runs import RunPart
 from rdfcrawl.sitemaps.resourcesync.steps import (
     DeletedResource,
     DumpedResource,
     FollowStep,
+    RunPart,
 )
 from rdfcrawl.tasks.sync import (
     ResourceChange,

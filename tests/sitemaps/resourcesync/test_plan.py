@@ -25,16 +25,18 @@ from rdfcrawl.sitemaps.resourcesync.mirror import (
 )
 from rdfcrawl.sitemaps.resourcesync.plan import fallback, follow
 from rdfcrawl.sitemaps.resourcesync.policy import DEFAULT_POLICY, SyncPolicy
-from rdfcrawl.sitemaps.resourcesync.records import fitted, source_id
-from rdfcrawl.sitemaps.resourcesync.runs import RunPart, commit, n_outstanding
+from rdfcrawl.sitemaps.resourcesync.resources import fitted, source_id
 from rdfcrawl.sitemaps.resourcesync.steps import (
     DeletedResource,
     FollowStep,
     ListedResources,
     OpenedSet,
     RelatedLink,
+    RunPart,
     Step,
     UnfetchedResource,
+    commit,
+    n_outstanding,
 )
 from rdfcrawl.sitemaps.resourcesync.times import begin_us
 from rdfcrawl.tasks.sync import (
