@@ -10,14 +10,18 @@ from rdfcrawl.fetch.contexts.download import ContextDownloader
 from rdfcrawl.fetch.contexts.options import ContextHosts, ContextOptions
 from rdfcrawl.fetch.contexts.store import ContextStore
 from rdfcrawl.fetch.ftp.exchange import FtpExchange
+from rdfcrawl.fetch.hops import RedirectJudge
 from rdfcrawl.fetch.http.exchange import HttpExchange
-from rdfcrawl.fetch.lookup import look_up
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.schemes.exchange import FetcherExchange
 from rdfcrawl.fetch.schemes.routing import SchemeExchange
 from rdfcrawl.fetch.spool import Spool
+from rdfcrawl.fetch.visit import VisitMaker
+from rdfcrawl.frontier.url_kind import kind_of
 from rdfcrawl.guard.gate import ConnectionGate
+from rdfcrawl.records import Record, Visit
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
+from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -41,14 +45,38 @@ class DetachedClient:
     contexts: ContextStore
 
     async def look_up(self, url: str) -> Document:
-        """Return what a URL answers, after its redirects."""
-        return await look_up(
-            url,
-            exchange=self.exchange,
-            spool=self.spool,
-            options=self.options,
-            robots=self.robots,
+        """Return the document at a requestable URL, after redirects.
+
+        Its limits are those of a page or a dump; robots.txt is obeyed on each host.
+        """
+        visitor = VisitMaker(
+            self.exchange,
+            self.spool,
+            self.options,
+            key_of=origin_of,
+            is_new=_is_new,
+            hops=RedirectJudge(robots=self.robots),
         )
+        record = Record(url, kind_of(url))
+        while True:
+            visit = Visit(
+                key=origin_of(record.url),
+                partition=0,
+                epoch=0,
+                records=(record,),
+                delay_secs=0.0,
+                failures=self.options.retry_times,  # nobody will visit the host again
+                pending=[0],
+            )
+            if self.robots is not None:
+                await self.robots.apply(visit)
+            if visit.pending:
+                await visitor.visit(visit)
+            document = visit.documents[-1]
+            if not visit.outlinks:
+                return document
+            self.spool.release(document.response)
+            record = visit.outlinks[0]
 
 
 @asynccontextmanager
@@ -102,3 +130,7 @@ async def open_web(
         contexts = ContextStore(download, limits)
         stack.push_async_callback(contexts.close)
         yield DetachedClient(options, spool, exchange, robots, contexts)
+
+
+async def _is_new(_url: str) -> bool:
+    return True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 from weakref import WeakKeyDictionary
@@ -21,11 +20,9 @@ from rdfcrawl.fetch.hops import RedirectJudge
 from rdfcrawl.fetch.host_delay import InterruptibleSleep
 from rdfcrawl.fetch.http.connector import OtherAddresses
 from rdfcrawl.fetch.http.exchange import HttpExchange
-from rdfcrawl.fetch.http.request_exchange import RequestExchange
-from rdfcrawl.fetch.http.scrapy_exchange import ScrapyExchange
+from rdfcrawl.fetch.http.scrapy_exchange import RequestExchange, ScrapyExchange
 from rdfcrawl.fetch.left_hosts import LeavingExchange
 from rdfcrawl.fetch.own_trouble import BearingExchange, KnownNames, OwnTrouble
-from rdfcrawl.fetch.robots_deaths import RobotsDeathStore
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.schemes.exchange import FetcherExchange
 from rdfcrawl.fetch.schemes.routing import SchemeExchange
@@ -35,10 +32,11 @@ from rdfcrawl.frontier.visiting import VisitingSpider
 from rdfcrawl.guard.gate import ConnectionGate
 from rdfcrawl.reservations import Obedience
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
+from rdfcrawl.robots.deaths import RobotsDeathStore
 from rdfcrawl.robots.options import robots_agent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from collections.abc import Set as AbstractSet
 
     from redis.asyncio import Redis
@@ -46,10 +44,9 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.fetch.answer import HttpClient, HttpRequest
-    from rdfcrawl.fetch.options import FetchOptions, HasFetchOptions
+    from rdfcrawl.fetch.options import HasFetchOptions
     from rdfcrawl.fetch.schemes.protocol import SchemeFetcher
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.guard.policy import RefusalCause
     from rdfcrawl.records import Record
 
 
@@ -65,26 +62,15 @@ class FetchServices:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        spider = _spider(crawler)
+        spider = cast("FetchingSpider", crawler.spider)
         options = spider.options
         session = spider.session
         if session is None:
             raise RuntimeError("a visit without a frontier")
-        self._spool = Spool(
-            options.fetch.spool_dir,
-            memory_limit_bytes=options.fetch.visit_memory_bytes,
-            limits=SpoolLimits(
-                most_bytes=options.fetch.spool_max_bytes,
-                host_bytes=options.fetch.spool_host_max_bytes,
-                put_off_secs=options.fetch.backoff_base_secs,
-            ),
-            disk=WorkerDisk(
-                options.folders, min_free_bytes=options.fetch.min_free_bytes
-            ),
-        )
-        self._gate = ConnectionGate(
-            options.fetch.guard, count=partial(_refused, crawler.stats)
-        )
+        fetch = self._options = options.fetch
+        self._spool = _make_spool(options)
+        self._count = partial(_count, crawler.stats)
+        gate = ConnectionGate(fetch.guard, count=partial(self._count, "guard/"))
         known, sleepers = KnownNames(session.neighbours.note), InterruptibleSleep()
         clock = ClockCheck(partial(_secs_of_redis, session.redis))
         self._trouble = session.trouble = OwnTrouble(
@@ -93,92 +79,88 @@ class FetchServices:
         self._looking = asyncio.create_task(self._trouble.look_at_disk())
         self.turns = session.turns(sleepers)
         self._web: HttpExchange | ScrapyExchange
-        web: HttpClient
-        if options.fetch.with_scrapy:
-            web = self._web = ScrapyExchange(crawler, self._spool, options.fetch, known)
+        if fetch.with_scrapy:
+            self._web = ScrapyExchange(crawler, self._spool, fetch, known)
         else:
-            web = self._web = HttpExchange(
-                options.fetch,
+            self._web = HttpExchange(
+                fetch,
                 self._spool,
-                gate=self._gate,
+                gate=gate,
                 known=known,
                 clock=clock,
                 goes_by_address=session.goes_by_address,
             )
-            web.open()
+            self._web.open()
         self._ftp = FtpExchange(
-            options.fetch, self._spool, logins=options.ftp_logins, gate=self._gate
+            fetch, self._spool, logins=options.ftp_logins, gate=gate
+        )
+        self._requests = RequestExchange(crawler, self._spool, fetch, known)
+        self._fetchers = FetcherExchange(
+            spider.fetchers, fetch, self._spool, count=partial(self._count, "")
         )
         session.flowing = self._flowing
-        self._requests = RequestExchange(crawler, self._spool, options.fetch, known)
-        self._fetchers = FetcherExchange(
-            spider.fetchers,
-            options.fetch,
-            self._spool,
-            count=partial(_add, crawler.stats),
-        )
-        schemes: HttpClient = SchemeExchange(
-            web, self._ftp, self._requests, self._fetchers, spider.fetchers
-        )
-        if session.goes_by_address:
-            schemes = OtherAddresses(schemes, self._spool)
-        self.exchange: HttpClient = LeavingExchange(
-            BearingExchange(schemes, self._trouble, self._spool),
-            session.leaving,
-            self._spool.parts.drop,
-        )
+        self.exchange = self._exchange(session, spider.fetchers)
+        self.robots = self._robots(crawler, spider, session)
         self.visitor = VisitMaker(
             self.exchange,
             self._spool,
-            options.fetch,
+            fetch,
             key_of=session.key_of,
             is_new=session.is_new,
             prime=session.prime,
             question=spider.question,
+            hops=RedirectJudge(
+                wants=session.wants_target,
+                refuses=session.refuses,
+                robots=self.robots,
+                leaving=session.leaving,
+            ),
         )
         self.visitor.sleepers = sleepers
         self.visitor.turns = self.turns
         self.visitor.begin = partial(session.begin, what="asked")
-        self._is_exempt = spider.ignores_robots
-        self._shared = SharedContexts(
-            session.redis, session.frontier.key, count=partial(_count, crawler.stats)
-        )
-        self.robots = self._robots(crawler, session)
-        self.visitor.hops = RedirectJudge(
-            wants=session.wants_target,
-            refuses=session.refuses,
-            robots=self.robots,
-            leaving=session.leaving,
-        )
-        self.contexts = self._contexts(crawler, session)
+        self.contexts = self._contexts(session)
 
-    def _robots(self, crawler: Crawler, session: CrawlSession) -> RobotsCache | None:
+    def _exchange(self, session: CrawlSession, own: Iterable[str]) -> HttpClient:
+        """Return the client of each scheme, behind what holds for all of them."""
+        exchange: HttpClient = SchemeExchange(
+            self._web, self._ftp, self._requests, self._fetchers, own
+        )
+        if session.goes_by_address:
+            exchange = OtherAddresses(exchange, self._spool)
+        exchange = BearingExchange(exchange, self._trouble, self._spool)
+        return LeavingExchange(exchange, session.leaving, self._spool.parts.drop)
+
+    def _robots(
+        self, crawler: Crawler, spider: FetchingSpider, session: CrawlSession
+    ) -> RobotsCache | None:
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
             return None
-        options = self.visitor.options
         return RobotsCache(
-            RobotsFetch(self.exchange, self._spool, options),
-            replace(
-                _robots_options(crawler, options),
-                reads_tdm=_spider(crawler).options.reservation_policy.tdm
-                is not Obedience.IGNORE,
+            RobotsFetch(self.exchange, self._spool, self._options),
+            RobotsOptions(
+                agent=robots_agent(crawler.settings),
+                put_off_secs=self._options.backoff_base_secs,
+                retry_times=self._options.retry_times,
+                reads_tdm=spider.options.reservation_policy.tdm is not Obedience.IGNORE,
             ),
-            count=partial(_increase, crawler.stats),
+            count=partial(self._count, ""),
             deaths=RobotsDeathStore(
                 session.redis, session.frontier.key("robots-deaths")
             ),
             turns=self.turns,
-            is_exempt=self._is_exempt,
+            is_exempt=spider.ignores_robots,
             url_of=self._url_of,
         )
 
-    def _contexts(self, crawler: Crawler, session: CrawlSession) -> ContextStore:
+    def _contexts(self, session: CrawlSession) -> ContextStore:
         options = ContextOptions(delay_secs=session.options.frontier.delay_secs)
+        count = partial(self._count, "context/")
         download = ContextDownloader(
             exchange=self.exchange,
             robots=self.robots,
             spool=self._spool,
-            fetch=self.visitor.options,
+            fetch=self._options,
             options=options,
             hosts=ContextHosts(
                 turns=self.turns,
@@ -187,12 +169,8 @@ class FetchServices:
                 leaving=session.leaving,
             ),
         )
-        return ContextStore(
-            download,
-            options,
-            shared=self._shared,
-            count=partial(_count, crawler.stats),
-        )
+        shared = SharedContexts(session.redis, session.frontier.key, count=count)
+        return ContextStore(download, options, shared=shared, count=count)
 
     async def _url_of(self, record: Record) -> str:
         try:
@@ -249,36 +227,23 @@ class FetchingSpider(VisitingSpider, Protocol):
         ...
 
 
-def _spider(crawler: Crawler) -> FetchingSpider:
-    return cast("FetchingSpider", crawler.spider)
-
-
-def _robots_options(crawler: Crawler, options: FetchOptions) -> RobotsOptions:
-    return RobotsOptions(
-        agent=robots_agent(crawler.settings),
-        put_off_secs=options.backoff_base_secs,
-        retry_times=options.retry_times,
+def _make_spool(options: HasFetchOptions) -> Spool:
+    fetch = options.fetch
+    return Spool(
+        fetch.spool_dir,
+        memory_limit_bytes=fetch.visit_memory_bytes,
+        limits=SpoolLimits(
+            most_bytes=fetch.spool_max_bytes,
+            host_bytes=fetch.spool_host_max_bytes,
+            put_off_secs=fetch.backoff_base_secs,
+        ),
+        disk=WorkerDisk(options.folders, min_free_bytes=fetch.min_free_bytes),
     )
 
 
-def _count(stats: StatsCollector | None, what: str) -> None:
+def _count(stats: StatsCollector | None, group: str, name: str, count: int = 1) -> None:
     if stats is not None:
-        stats.inc_value(f"context/{what}")
-
-
-def _increase(stats: StatsCollector | None, name: str) -> None:
-    if stats is not None:
-        stats.inc_value(name)
-
-
-def _add(stats: StatsCollector | None, name: str, count: int) -> None:
-    if stats is not None:
-        stats.inc_value(name, count)
-
-
-def _refused(stats: StatsCollector | None, why: RefusalCause) -> None:
-    if stats is not None:
-        stats.inc_value(f"guard/{why}")
+        stats.inc_value(f"{group}{name}", count)
 
 
 # A handler, a middleware and the spider share it, and Scrapy gives such a thing no

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.fetch.answer import HttpResponse, RequestOptions
     from rdfcrawl.fetch.parts import PartFacts, PartialBody
+    from rdfcrawl.fetch.watch import WatchedTransfer
     from rdfcrawl.records import FetchedResponse
 
 logger = logging.getLogger(__name__)
@@ -371,6 +372,22 @@ class SpoolSink:
             self.path.unlink(missing_ok=True)
             remove_facts(self.path)
         self._return_taken()
+
+    def end_early(
+        self, answer: HttpResponse, transfer: WatchedTransfer, exc: BaseException
+    ) -> None:
+        """Hand what has come to `answer`; forget the body if nobody waits for it.
+
+        Args:
+            answer: gets the partial body.
+            transfer: of the request; one with a verdict ran out of time.
+            exc: what ended the body.
+        """
+        if isinstance(exc, Exception) or transfer.verdict is not None:
+            self.keep(answer)
+            answer.is_partial = self.n_bytes > 0
+        else:
+            self.discard()
 
     def go_on(self, part: PartialBody) -> None:
         """Begin with what there is of the body.

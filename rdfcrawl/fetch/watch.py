@@ -7,18 +7,25 @@ sweep a second over what is open costs next to nothing.
 from __future__ import annotations
 
 import asyncio
+import logging
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.fetch.parts import UnfitPart
+from rdfcrawl.request_turns import NotSentError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from collections.abc import Set as AbstractSet
 
     from aiohttp import ClientResponse
 
-    from rdfcrawl.fetch.answer import RequestOptions
+    from rdfcrawl.fetch.answer import HttpResponse, RequestOptions
     from rdfcrawl.fetch.http.plain_get import PlainResponse
     from rdfcrawl.fetch.options import FetchOptions
+
+logger = logging.getLogger(__name__)
 
 SWEEP_SECS: Final = 1.0
 _FLOW: Final = 16  # times the least rate: so much comes forward
@@ -95,8 +102,48 @@ class TimeoutWatchdog:
         self._sweep_secs = min(SWEEP_SECS, shortest / 4)
         self._timer: asyncio.TimerHandle | None = None
 
-    def begin(self, ask: RequestOptions) -> WatchedTransfer:
-        """Watch over the current task until `end`."""
+    @contextmanager
+    def watching(
+        self,
+        url: str,
+        ask: RequestOptions,
+        answer: HttpResponse,
+        note_failure: Callable[[HttpResponse, Exception], bool] | None = None,
+    ) -> Iterator[WatchedTransfer]:
+        """Watch over the request of the current task for a block.
+
+        Whatever ends the block early is noted in `answer`, unless somebody else has
+        cancelled the task.
+
+        Args:
+            url: that is asked for.
+            ask: limits of the request.
+            answer: gets the fault.
+            note_failure: sets the fault of an exception, and returns False if the web
+                cannot have caused it; without this, exceptions are raised.
+        """
+        transfer = self._begin(ask)
+        try:
+            yield transfer
+        except NotSentError:
+            answer.is_unasked = True
+        except UnfitPart:
+            answer.is_anew = True
+        except asyncio.CancelledError:
+            if not transfer.is_own_cancel():
+                raise
+            answer.fault = transfer.verdict
+            # An endpoint that is silent is asked for less.
+            answer.is_host_fault = transfer.is_silent and not ask.is_final
+        except Exception as exc:  # the edge: whatever it was, the visit goes on
+            if note_failure is None:
+                raise
+            if not note_failure(answer, exc):
+                logger.exception("Unexpected error on %(url)s", {"url": url})
+        finally:
+            self._open.discard(transfer)
+
+    def _begin(self, ask: RequestOptions) -> WatchedTransfer:
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("an exchange needs a task")
@@ -106,10 +153,6 @@ class TimeoutWatchdog:
         if self._timer is None:
             self._timer = self._loop.call_later(self._sweep_secs, self._sweep)
         return transfer
-
-    def end(self, transfer: WatchedTransfer) -> None:
-        """Stop watching over a transfer."""
-        self._open.discard(transfer)
 
     def flowing(self) -> AbstractSet[object]:
         """Return the tasks whose transfers make good progress."""

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import LASTING, Fault, Reason
 from rdfcrawl.records import MAX_RETRIES, refused
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rdfcrawl.records import Record, Visit
     from rdfcrawl.request_turns import SoloTurn, Take
     from rdfcrawl.reservations import Reservations
+    from rdfcrawl.robots.deaths import RobotsDeathStore
     from rdfcrawl.robots.tdm_file import TdmRules
 
     Get = Callable[[str, Take], Awaitable["RobotsResponse"]]
@@ -92,22 +93,6 @@ class RobotsResponse:
     is_unasked: bool = False
 
 
-class RobotsDeaths(Protocol):
-    """Origins that have killed workers with their robots.txt."""
-
-    async def is_deadly(self, origin: str) -> bool:
-        """Return whether the robots.txt of an origin must not be fetched."""
-
-    async def begin(self, origin: str) -> None:
-        """Write down that the robots.txt of an origin is about to be fetched."""
-
-    async def read(self, origin: str) -> None:
-        """Write down that the robots.txt of an origin is about to be read."""
-
-    async def survived(self, origin: str) -> None:
-        """Forget what was written down."""
-
-
 @dataclass(slots=True)
 class _Entry:
     rules: RobotsRules
@@ -137,7 +122,7 @@ class RobotsCache:
         is_exempt: Callable[[Record], bool] = lambda _: False,
         url_of: Callable[[Record], Awaitable[str]] | None = None,
         count: Callable[[str], None] = lambda _: None,
-        deaths: RobotsDeaths | None = None,
+        deaths: RobotsDeathStore | None = None,
     ) -> None:
         self._fetch = fetch
         self._is_exempt = is_exempt

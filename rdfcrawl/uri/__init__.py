@@ -8,8 +8,7 @@ queue of its host, and `expand` turns it back exactly. `PolitenessKey` says whic
 share a delay, `partition_of` which share a partition of the frontier.
 """
 
-from rdfcrawl.uri.fingerprint import fingerprint
-from rdfcrawl.uri.normalize import SESSION_PARAMETERS, NormalForm
+from rdfcrawl.uri.normalize import SESSION_PARAMETERS, NormalForm, fingerprint
 from rdfcrawl.uri.origin import host_of
 from rdfcrawl.uri.parse import (
     CRAWLED_SCHEMES,

@@ -61,7 +61,7 @@ async def get(exchange: FtpExchange, url: str, **changes: Any) -> HttpResponse:
     """Fetch one URL; a spool file is read back into `body`."""
     from dataclasses import replace
 
-    ask = replace(exchange.options.ask(Kind.PAGE), **changes)
+    ask = replace(exchange.pool.options.ask(Kind.PAGE), **changes)
     answer = await exchange.get(url, ask)
     body = answer.path.read_bytes() if answer.path else answer.body
     exchange.spool.release(answer)

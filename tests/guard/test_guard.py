@@ -21,7 +21,6 @@ from rdfcrawl.errors import ConfigError, Reason
 from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.guard.gate import ConnectionGate, GuardBlocked
-from rdfcrawl.guard.names import GuardedResolver
 from rdfcrawl.guard.options import guard_of
 from rdfcrawl.guard.policy import (
     MAX_PORT,
@@ -32,6 +31,7 @@ from rdfcrawl.guard.policy import (
     parse_networks,
     parse_ports,
 )
+from rdfcrawl.guard.resolver import GuardedResolver
 from rdfcrawl.records import Kind
 from rdfcrawl.uri import BadUri, requestable
 

@@ -1,4 +1,4 @@
-"""Tests of `rdfcrawl.uri.normalize` and `rdfcrawl.uri.fingerprint`."""
+"""Tests of `rdfcrawl.uri.normalize`."""
 
 from __future__ import annotations
 

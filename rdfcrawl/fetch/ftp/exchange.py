@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
@@ -14,11 +13,10 @@ from rdfcrawl.fetch.ftp.pool import FtpLimits, FtpPool
 from rdfcrawl.fetch.ftp.protocol import FtpProtocolError, NoConnection
 from rdfcrawl.fetch.ftp.request import FtpRequest
 from rdfcrawl.fetch.network_faults import note_fault
-from rdfcrawl.fetch.parts import UnfitPart
 from rdfcrawl.fetch.system_errors import errno_of, is_untimely
 from rdfcrawl.fetch.watch import TimeoutWatchdog
 from rdfcrawl.guard.gate import ConnectionGate
-from rdfcrawl.request_turns import FREE, NotSentError
+from rdfcrawl.request_turns import FREE
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -29,9 +27,6 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.fetch.watch import WatchedTransfer
     from rdfcrawl.request_turns import SoloTurn
-
-
-logger = logging.getLogger(__name__)
 
 
 class FtpExchange:
@@ -57,13 +52,12 @@ class FtpExchange:
         gate: ConnectionGate | None = None,
         limits: FtpLimits | None = None,
     ) -> None:
-        self.options = options
         self.spool = spool
         limits = limits or FtpLimits()
         self.pool = FtpPool(
             options, logins, gate or ConnectionGate(options.guard), limits
         )
-        self._watch: TimeoutWatchdog | None = None
+        self._watch = TimeoutWatchdog(options)
         self._room = asyncio.Semaphore(limits.n_transfers)
 
     async def __aenter__(self) -> Self:
@@ -74,13 +68,12 @@ class FtpExchange:
 
     async def close(self) -> None:
         """Close all connections."""
-        if self._watch is not None:
-            self._watch.close()
+        self._watch.close()
         self.pool.close()
 
     def flowing(self) -> AbstractSet[object]:
         """Return the tasks whose transfers make progress."""
-        return self._watch.flowing() if self._watch is not None else frozenset()
+        return self._watch.flowing()
 
     async def get(
         self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
@@ -88,25 +81,8 @@ class FtpExchange:
         """See `HttpClient.get`; the statuses are those of `ftp.replies`."""
         answer = HttpResponse()
         async with self._room:
-            if self._watch is None:
-                self._watch = TimeoutWatchdog(self.options)
-            transfer = self._watch.begin(ask)
-            try:
+            with self._watch.watching(url, ask, answer, _note_failure) as transfer:
                 await self._get(url, ask, answer, transfer, turn)
-            except NotSentError:
-                answer.is_unasked = True
-            except UnfitPart:
-                answer.is_anew = True
-            except asyncio.CancelledError:
-                if not transfer.is_own_cancel():
-                    raise
-                answer.fault = transfer.verdict
-                answer.is_host_fault = transfer.is_silent
-            except Exception as exc:  # the edge: whatever it was, the visit goes on
-                if not _note_failure(answer, exc):
-                    logger.exception("Unexpected error on %(url)s", {"url": url})
-            finally:
-                self._watch.end(transfer)
         return answer
 
     async def _get(

@@ -219,29 +219,16 @@ class FtpRequest:
         except UnfitPart:
             sink.discard()
             raise
-        except Exception as exc:
+        except BaseException as exc:
             self._keep_part(sink, exc)
-            sink.keep(answer)
-            answer.is_partial = sink.n_bytes > 0
-            raise
-        except BaseException:
-            self._keep_part(sink, None)
-            if self._transfer.verdict:
-                sink.keep(answer)
-                answer.is_partial = sink.n_bytes > 0
-            else:
-                sink.discard()
+            sink.end_early(answer, self._transfer, exc)
             raise
         sink.keep(answer)
 
-    def _keep_part(self, sink: SpoolSink, exc: Exception | None) -> None:
-        """Keep what has come for a later request to go on with.
-
-        Args:
-            sink: has it.
-            exc: what ended it; None if it was cancelled.
-        """
-        is_right = exc is None or (
+    def _keep_part(self, sink: SpoolSink, exc: BaseException) -> None:
+        """Keep what has come for a later request, if it was not wrong what came."""
+        is_cancelled = not isinstance(exc, Exception)
+        is_right = is_cancelled or (
             isinstance(exc, SourceFault) and exc.fault.reason is Reason.TRUNCATED_BODY
         )
         if is_right and sink.keep_part() and not self._is_anew:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final
 import aiohttp
 
 from rdfcrawl.fetch.answer import HttpResponse
-from rdfcrawl.guard.names import GuardedResolver
-from rdfcrawl.guard.resolver import resolved
+from rdfcrawl.guard.resolver import GuardedResolver, resolved
 from rdfcrawl.request_turns import FREE, NotSentError, SoloTurn
 from rdfcrawl.uri import host_of
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -20,12 +19,11 @@ from rdfcrawl.fetch.http.content_encoding import BodyDecoder
 from rdfcrawl.fetch.http.plain_get import PlainGets, PlainResponse
 from rdfcrawl.fetch.http.receiving import ResponseReceiver
 from rdfcrawl.fetch.network_faults import note_failure
-from rdfcrawl.fetch.parts import UnfitPart
 from rdfcrawl.fetch.retry_after import by_its_own_clock
 from rdfcrawl.fetch.watch import TimeoutWatchdog, WatchedTransfer
 from rdfcrawl.guard.gate import ConnectionGate
 from rdfcrawl.guard.resolver import NameResolver
-from rdfcrawl.request_turns import FREE, NotSentError
+from rdfcrawl.request_turns import FREE
 from rdfcrawl.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
 
 if TYPE_CHECKING:
@@ -39,8 +37,6 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.own_trouble import KnownNames
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.request_turns import SoloTurn
-
-logger = logging.getLogger(__name__)
 
 # A body that nobody wants is read up to here, to keep the connection; a longer one
 # is cheaper to cut off.
@@ -140,26 +136,12 @@ class HttpExchange:
     ) -> HttpResponse:
         """See `HttpClient.get`."""
         answer = HttpResponse()
-        transfer = self._watch.begin(ask)
         token = connecting_for.set(turn)
         try:
-            await self._get(url, ask, answer, transfer)
-        except NotSentError:
-            answer.is_unasked = True
-        except asyncio.CancelledError:
-            if not transfer.is_own_cancel():
-                raise
-            answer.fault = transfer.verdict
-            # An endpoint that is silent is asked for less.
-            answer.is_host_fault = transfer.is_silent and not ask.is_final
-        except Exception as exc:  # the edge: whatever it was, the visit goes on
-            if not note_failure(answer, exc):
-                logger.exception("Unexpected error on %(url)s", {"url": url})
+            with self._watch.watching(url, ask, answer, note_failure) as transfer:
+                await self._get(url, ask, answer, transfer)
         finally:
             connecting_for.reset(token)
-            self._watch.end(transfer)
-        if answer.fault is not None and (answer.body or answer.path):
-            answer.is_partial = True
         return answer
 
     async def _get(
@@ -175,8 +157,6 @@ class HttpExchange:
         )
         try:
             await self._receive(url, receiving, answer, transfer)
-        except UnfitPart:
-            answer.is_anew = True
         finally:
             receiving.end()
 

@@ -123,11 +123,8 @@ class ResponseReceiver:
         except UnfitPart:
             self._discard()
             raise
-        except Exception as exc:
+        except BaseException as exc:
             self._end_early(exc)
-            raise
-        except BaseException:
-            self._end_early(None)
             raise
         self._sink.keep(self._answer)
         if self._wire is not None:
@@ -242,23 +239,15 @@ class ResponseReceiver:
         if self._decoder is not None:
             self._decoder.finish()
 
-    def _end_early(self, exc: Exception | None) -> None:
-        """Keep what there is: as a part, as the body, or as both.
-
-        Args:
-            exc: what ended it; None if it was cancelled.
-        """
+    def _end_early(self, exc: BaseException) -> None:
+        """Keep what there is: as a part, as the body, or as both."""
         if not hasattr(self, "_sink"):
             return
         raw = self._wire or self._sink
         if _may_go_on(exc) and raw.keep_part() and not self._is_anew:
             n_new = self._transfer.n_bytes
             self._answer.has_gone_on = n_new >= self.ask.spool_bytes
-        has_verdict = exc is not None or self._transfer.verdict is not None
-        if has_verdict:
-            self._sink.keep(self._answer)  # what was read is not lost
-        else:
-            self._sink.discard()
+        self._sink.end_early(self._answer, self._transfer, exc)
         if self._wire is not None:
             self._wire.discard()
 
@@ -268,11 +257,12 @@ class ResponseReceiver:
             self._wire.discard()
 
 
-def _may_go_on(exc: Exception | None) -> bool:
-    """Return whether what has come so far is right, and another time may bring more."""
+def _may_go_on(exc: BaseException) -> bool:
+    """Return whether the bytes so far are right, and a later request may bring more."""
     if isinstance(exc, SourceFault):
         return exc.fault.reason is Reason.TRUNCATED_BODY
-    return exc is None or isinstance(exc, aiohttp.ClientError | OSError)
+    is_cancelled = not isinstance(exc, Exception)
+    return is_cancelled or isinstance(exc, aiohttp.ClientError | OSError)
 
 
 def _unread(content: aiohttp.StreamReader) -> bytes:

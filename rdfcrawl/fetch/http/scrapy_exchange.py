@@ -1,4 +1,7 @@
-"""One request through Scrapy's downloader and its middlewares (`FETCH_WITH_SCRAPY`)."""
+"""Requests through Scrapy's downloader and its middlewares.
+
+All of them if `FETCH_WITH_SCRAPY` is on; else those that users' spiders yield.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,7 @@ from rdfcrawl.fetch.http.scrapy_handler import TURN, GuardRefused, TurnIsOver
 from rdfcrawl.fetch.network_faults import guard_fault, note_fault
 from rdfcrawl.fetch.system_errors import dns_reason, errno_of
 from rdfcrawl.fetch.watch import TimeoutWatchdog
+from rdfcrawl.frontier.queued_requests import meta_of, request_of
 from rdfcrawl.request_turns import FREE
 from rdfcrawl.uri import host_of
 
@@ -51,13 +55,14 @@ _LEFT_TO_THE_VISIT: Final = {
 }
 _TRANSFER: Final = "rdfcrawl_transfer"
 # Names in `meta` that concern the visit, not the request.
-OF_VISIT: Final = frozenset(
+_OF_VISIT: Final = frozenset(
     {
         *_LEFT_TO_THE_VISIT,
         *("download_slot", "download_timeout", "download_maxsize"),
         *(TURN, _TRANSFER),
     }
 )
+_OF_VISITS: Final = {"download_slot": "visits"}  # their delay is that of the host
 _BEGUN: Final[Any] = SimpleNamespace(connection=None)  # Scrapy has the connection
 _MEANINGS: Final[tuple[tuple[type[Exception], Reason, bool], ...]] = (
     (CannotResolveHostError, Reason.DNS, True),
@@ -94,16 +99,8 @@ class ScrapyExchange:
     ) -> HttpResponse:
         """See `HttpClient.get`."""
         answer = HttpResponse()
-        transfer = self._watch.begin(ask)
-        try:
+        with self._watch.watching(url, ask, answer) as transfer:
             await self._get(url, ask, turn, answer, transfer)
-        except asyncio.CancelledError:
-            if not transfer.is_own_cancel():
-                raise
-            answer.fault = transfer.verdict
-            answer.is_host_fault = transfer.is_silent and not ask.is_final
-        finally:
-            self._watch.end(transfer)
         return answer
 
     def _begun(self, request: Request) -> None:
@@ -188,6 +185,35 @@ class ScrapyExchange:
             answer.is_partial = True
         sink.keep(answer)
         return not answer.is_partial
+
+
+class RequestExchange(ScrapyExchange):
+    """Send the request in a record's task; keep the response, whatever its status."""
+
+    def _request(self, url: str, ask: RequestOptions) -> Request:
+        if ask.request is None:
+            raise TypeError(f"no request for {url}")
+        request = request_of(url, ask.request, None)
+        return request.replace(meta={**_OF_VISITS, **request.meta})
+
+    def _take(
+        self, response: Response, ask: RequestOptions, answer: HttpResponse
+    ) -> None:
+        if self._keep_body(response, ask, answer):
+            kept = answer.scrapy_response = response.replace(body=b"")
+            if response.request is not None:
+                kept.request = _as_sent(response.request, ask)
+
+
+def _as_sent(request: Request, ask: RequestOptions) -> Request:
+    """Return a request as it was sent, without what only concerns its visit."""
+    own = meta_of(ask.request) if ask.request else {}
+    meta = {
+        name: own.get(name, value)
+        for name, value in request.meta.items()
+        if name in own or name not in _OF_VISIT
+    }
+    return request.replace(meta=meta)
 
 
 def _text_headers(response: Response) -> CIMultiDict[str]:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import math
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
@@ -91,20 +92,13 @@ class FetcherExchange:
         if not turn.is_good():
             return HttpResponse(is_unasked=True)
         answer, request = HttpResponse(), _request(url, ask)
-        transfer = self._watch.begin(ask)
+        note_failure = partial(self._note_failure, url)
         turn.sent()
         try:
-            await self._get(request, ask, answer, transfer)
-        except asyncio.CancelledError:
-            if not transfer.is_own_cancel():
-                raise
-            answer.fault = transfer.verdict
-            answer.is_host_fault = transfer.is_silent
-        except Exception as exc:  # the edge: a class of the user's may raise anything
-            self._note_failure(answer, exc, url)
+            with self._watch.watching(url, ask, answer, note_failure) as transfer:
+                await self._get(request, ask, answer, transfer)
         finally:
             request.aborted.set()
-            self._watch.end(transfer)
         self._count_answer(scheme_of(url), answer)
         return answer
 
@@ -142,24 +136,20 @@ class FetcherExchange:
                     transfer.n_bytes += len(chunk)
                     sink.write(chunk)
         except BaseException as exc:
-            if isinstance(exc, Exception) or transfer.verdict is not None:
-                sink.keep(answer)
-                answer.is_partial = sink.n_bytes > 0
-            else:
-                sink.discard()
+            sink.end_early(answer, transfer, exc)
             raise
         sink.keep(answer)
 
-    def _note_failure(self, answer: HttpResponse, exc: Exception, url: str) -> None:
-        """Set the fault of an answer from what a fetcher has raised."""
+    def _note_failure(self, url: str, answer: HttpResponse, exc: Exception) -> bool:
+        """Set the fault of an answer from what a fetcher has raised; it is logged."""
         if isinstance(exc, SourceFault):
             note_fault(answer, exc)
             answer.is_host_fault = not answer.status and exc.fault.reason in _OF_HOST
-            return
+            return True
         answer.errno = errno_of(exc)
         if not answer.status and isinstance(exc, (*_NOT_FOUND, PermissionError)):
             answer.status = 403 if isinstance(exc, PermissionError) else 404
-            return
+            return True
         reason = _reason_of(exc, has_begun=answer.status > 0)
         answer.is_host_fault = reason is Reason.UNREACHABLE
         scheme = scheme_of(url)
@@ -170,6 +160,7 @@ class FetcherExchange:
             logger.error(
                 "%s: the fetcher failed; told once", url, exc_info=exc, stacklevel=2
             )
+        return True
 
     def _count_answer(self, scheme: str, answer: HttpResponse) -> None:
         self._count(f"fetcher/{scheme}/requests", 1)
