@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.catalogs.alternatives import group_alternatives
 from rdfcrawl.catalogs.ckan.targets import FETCHED, TargetKind, classify
-from rdfcrawl.catalogs.spaces import space_of, space_of_pattern
 from rdfcrawl.rdf import namespaces
 from rdfcrawl.rdf.graphs import is_crawls
 from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, SD, VOID
@@ -133,6 +132,10 @@ _find_labels = re.compile(
     rb"\n(_:[^ ]*+) <(?:%s)> %s" % (_any_of(_LABELS), _OBJECT)
 ).findall
 _is_web = re.compile(r"(?i:https?|ftps?)://[^\x00-\x20<>\"]+").fullmatch
+_is_prefix = re.compile(r"https?://[^/\x00-\x20<>\"]+/[^\x00-\x20<>\"#]*").fullmatch
+_ALL: Final = re.compile(r"\(?\.[*+]\)?\$?\Z")  # what follows does not matter
+_SPECIAL: Final = re.compile(r"[\[\](){}*+?|^$]")
+_escaped = re.compile(r"\\(.)").sub
 _MAX_PARTS: Final = 3  # dataset, distribution, service
 _ACCESS_OF_KIND: Final[dict[TargetKind | None, AccessMethod]] = {
     TargetKind.DUMP: AccessMethod.DUMP,
@@ -144,8 +147,7 @@ _ACCESS_OF_KIND: Final[dict[TargetKind | None, AccessMethod]] = {
 class AccessScan:
     """Collects descriptions of datasets from the statements of one document.
 
-    Attributes:
-        urls: of distributions so far, UTF-8: these are no ordinary links.
+    `urls` has the URLs of distributions so far, in UTF-8: these are no ordinary links.
     """
 
     urls: set[bytes] = field(default_factory=set)
@@ -207,13 +209,10 @@ class AccessScan:
                 self._datasets.add(subject)
 
     def read(self, document_url: str) -> DatasetDescriptions:
-        """Return the descriptions of datasets.
+        """Return the descriptions; `document_url` names datasets without an IRI.
 
         A data service is an endpoint if it is declared to support SPARQL. A file is a
         dump if its format or name says so; of unknown format, a page.
-
-        Args:
-            document_url: names the datasets that have no IRI, with a fragment.
         """
         if not self._n_facts:  # as most documents
             return DatasetDescriptions()
@@ -339,3 +338,33 @@ def ways_by_dataset(
             found.append(DatasetAccess(AccessMethod.SPARQL, (tuple(endpoints),)))
         ways[dataset] = tuple(found)
     return ways
+
+
+# -- URI spaces: VoID section 4.2 --------------------------------------------------
+
+
+def space_of(text: str) -> str:
+    """Return the prefix that `void:uriSpace` states; empty if it is not usable.
+
+    A prefix without a path would include other hosts.
+    """
+    return text if _is_prefix(text) else ""
+
+
+def space_of_pattern(pattern: str) -> str:
+    r"""Return the prefix that `void:uriRegexPattern` means; empty for other patterns.
+
+    >>> space_of_pattern(r"^http://a\.example/r/.*")
+    'http://a.example/r/'
+    >>> space_of_pattern(r"^http://a\.example/r/[0-9]+$")
+    ''
+    """
+    body = pattern.removeprefix("^")
+    is_open = bool(_ALL.search(body))
+    body = _ALL.sub("", body)
+    if not is_open and body.endswith("$"):
+        return ""
+    literal = re.sub(r"\\[^A-Za-z0-9]", "", body)
+    if _SPECIAL.search(literal) or "\\" in literal:
+        return ""
+    return space_of(_escaped(r"\1", body))

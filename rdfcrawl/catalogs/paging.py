@@ -102,13 +102,10 @@ class PagingScan:
             self._take(subject, predicate, target)
 
     def facts(self, *urls: str) -> PagingFacts:
-        """Return the facts about a page.
+        """Return the facts about a page by its URLs, the last after redirects.
 
         Statements about other pages do not count, unless they name one page alone
         and none is about `urls`: the page has another name, as behind a proxy.
-
-        Args:
-            urls: of the page, the last after redirects.
         """
         if not self._has_any:  # as most documents
             return PagingFacts()

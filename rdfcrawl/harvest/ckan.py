@@ -14,14 +14,18 @@ from urllib.parse import quote_plus
 from rdfcrawl.arguments.seeds import iter_seeds
 from rdfcrawl.bytesource import body_of, head_of
 from rdfcrawl.catalogs.ckan.api import PortalAddress, PortalScope, portal_url
-from rdfcrawl.catalogs.ckan.catalogue import catalogue_url, iter_catalogue
 from rdfcrawl.catalogs.ckan.deletions import (
     check_listing,
     check_missing,
     iter_confirmations,
 )
 from rdfcrawl.catalogs.ckan.envelope import MAX_ANSWER_BYTES, CkanAnswer
-from rdfcrawl.catalogs.ckan.mapping import document_url, iter_statements
+from rdfcrawl.catalogs.ckan.mapping import (
+    catalogue_url,
+    document_url,
+    iter_catalogue,
+    iter_statements,
+)
 from rdfcrawl.catalogs.ckan.outcome import DatasetListing
 from rdfcrawl.catalogs.ckan.plan import advance, first_task, request_of
 from rdfcrawl.catalogs.ckan.targets import FETCHED, TargetKind, iter_targets

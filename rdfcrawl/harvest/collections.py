@@ -1,9 +1,8 @@
-"""Pages of collections (Hydra, `Link`, TREE, LDES), within a crawl and the next one.
+"""Pages of collections (Hydra, `Link`, TREE, LDES), within a run and in later runs.
 
-A page is a record like any other; its task says of which collection it is. What the
-collection's pages know of each other is in the state store, under its first page's URL:
-so a page that leads back is seen, and the next run asks again for those that may have
-changed, and whether they have. A page that says that it never changes is fetched once.
+A page is a record like any other; its task names the collection. The state store keeps
+the pages of a collection under the URL of the first page: so loops are found, and later
+runs request the pages again, conditionally. An immutable page is fetched once.
 """
 
 from __future__ import annotations
@@ -43,14 +42,14 @@ _AT_ONCE: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageState:
-    """What is remembered of a page.
+    """State of a page.
 
     Attributes:
         number: see `CollectionPage`.
-        depth: of its record.
-        run: in which it was read.
-        etag, last_modified: of what was read then; empty if it was not read well.
-        is_done: it is not asked for again.
+        depth: of the record.
+        run: in which the page was read.
+        etag, last_modified: of that response; empty if the response had faults.
+        is_done: the page is not requested again.
     """
 
     number: int
@@ -62,17 +61,16 @@ class PageState:
 
 
 class CollectionPages:
-    """The collections of a crawl, for all of its workers."""
+    """The collections of a crawl, shared by all workers."""
 
     def __init__(self, context: HarvestContext) -> None:
         self._run = context.run
         self._store = context.state_store
 
     async def question(self, record: Record) -> HttpRequest | None:
-        """Ask for a page that was read in an earlier run only if it changed since.
+        """Return a conditional request for a page of an earlier run; else None.
 
-        What was read in this run does not count: if it is asked for again, its
-        statements may have been lost.
+        A page of this run is requested unconditionally: its statements may be lost.
         """
         task = record.task
         if not isinstance(task, CollectionPage) or not task.run:
@@ -94,11 +92,10 @@ class CollectionPages:
         async for root, _ in self._store.entries(_CRAWL, _COLLECTIONS):
             async for url, text in self._store.entries(root, _PAGES):
                 state = decode(text, PageState)
-                if state.is_done:
-                    continue
-                task = CollectionPage(self._run, state.number, root)
-                record = _record(url, state.depth, root, task)
-                group.append(FollowUp(record, change=f"run {self._run}"))
+                if not state.is_done:
+                    task = CollectionPage(self._run, state.number, root)
+                    record = _record(url, state.depth, root, task)
+                    group.append(FollowUp(record, change=f"run {self._run}"))
                 if len(group) == _AT_ONCE:
                     yield group
                     group = []
@@ -106,12 +103,7 @@ class CollectionPages:
             yield group
 
     async def find(self, document: Document, scan: DocumentScan) -> Discovery:
-        """Return the pages that a page leads to, and remember the page.
-
-        Args:
-            document: read to its end.
-            scan: has seen its statements.
-        """
+        """Remember a page that was read to its end; return the pages that follow."""
         record = document.record
         task = record.task if isinstance(record.task, CollectionPage) else None
         if not document.n_quads:
@@ -136,11 +128,12 @@ class CollectionPages:
     # -- what comes next ---------------------------------------------------------------
 
     def _views(self, facts: PagingFacts, document: Document) -> Discovery:
-        """Return the first view of what a document describes: each has everything."""
+        """Return the first view of a described collection: any view has everything."""
         depth = document.record.depth + 1
         tasks = [CollectionPage(self._run, 1, view) for view in facts.views[:1]]
-        records = [_record(x.root, depth, document.url, x) for x in tasks]
-        return found(*map(FollowUp, records))
+        return found(
+            *(FollowUp(_record(x.root, depth, document.url, x)) for x in tasks)
+        )
 
     async def _choose(
         self,
@@ -150,7 +143,7 @@ class CollectionPages:
         document: Document,
         log: FaultLog,
     ) -> list[FollowUp]:
-        """Return the next page and the nodes that a page names."""
+        """Return the next page and the TREE nodes of a page."""
         targets = dict.fromkeys(facts.nodes)
         for own in (document.url, document.record.url):
             targets.pop(own, None)
@@ -177,9 +170,9 @@ class CollectionPages:
         states: dict[str, PageState],
         document: Document,
     ) -> list[FollowUp]:
-        """Take note of pages before they are asked for: the next run does so as well.
+        """Return the records of pages, after noting the pages for the next run.
 
-        The pages of a collection are all as deep as its first one.
+        All pages of a collection on one host have the depth of the first page.
         """
         next_task = replace(task, number=task.number + 1)
         depth = document.record.depth
@@ -198,10 +191,10 @@ class CollectionPages:
     async def _is_new(
         self, task: CollectionPage, facts: PagingFacts, log: FaultLog
     ) -> bool:
-        """Tell whether a page has members that none before had.
+        """Return whether a page has members that no earlier page had.
 
-        Some servers answer any number of page: with the last one, the first one, or
-        nothing. So they can be left although their URLs never repeat.
+        Some servers answer any page number, with the last page, the first, or nothing:
+        their URLs never repeat.
         """
         number = str(task.number)
         if facts.digest:
@@ -214,7 +207,7 @@ class CollectionPages:
             return False
         return True
 
-    # -- what is remembered ------------------------------------------------------------
+    # -- state -------------------------------------------------------------------------
 
     async def _remember(
         self, task: CollectionPage, facts: PagingFacts, document: Document
@@ -235,7 +228,7 @@ class CollectionPages:
         await self._store.put(task.root, _PAGES, entries)
 
     async def _gone(self, task: CollectionPage, record: Record) -> None:
-        """Ask no more for a page that is over; what it had remains true."""
+        """Request a page no more that is gone; its statements remain true."""
         state = PageState(number=task.number, depth=record.depth, is_done=True)
         await self._store.put(task.root, _PAGES, {record.url: encode(state)})
 
@@ -246,14 +239,14 @@ class CollectionPages:
 
 
 def _next_of(facts: PagingFacts, document: Document) -> list[str]:
-    """Return the next page as statements and header name it; of a page, no header.
+    """Return the next pages by statements and, except for HTML, by the header `Link`.
 
-    What pages for people call the next one is a link like others.
+    The `rel="next"` of a page for people is an ordinary link.
     """
     following = list(facts.following)
     if document.reading.format is not HTML:
         following += sorted(
-            link.url for link in document.links if link.relation is Relation.NEXT
+            x.url for x in document.links if x.relation is Relation.NEXT
         )
     return requestable_pages(following, document.url)
 

@@ -1,8 +1,8 @@
-"""Which sites let the sitemaps of others list their URLs: what their robots.txt names.
+"""Consent of sites to the sitemaps of other sites: a robots.txt names the sitemaps.
 
-What a sitemap lists of another site waits until the robots.txt of that one was read. It
-is asked for once in a run, and whoever comes second of the two, the sitemap or the
-robots.txt, finds what the first has noted: so nothing waits for ever.
+URLs of another site wait until the robots.txt of that site is read, once in a run. The
+second of the two, sitemap or robots.txt, finds the notes of the first: so nothing waits
+for ever.
 
 Source: sitemaps.org, "Sitemaps & Cross Submits".
 """
@@ -52,7 +52,7 @@ _AT_ONCE: Final = 500
 
 
 class ConsentAnswer(Enum):
-    """What a site says of a sitemap that lists its URLs."""
+    """Answer of a site about a sitemap that lists URLs of the site."""
 
     GIVEN = "given"
     REFUSED = "refused"
@@ -61,10 +61,9 @@ class ConsentAnswer(Enum):
 
 
 class SitemapConsents:
-    """Who consents to which sitemaps, for all workers of a crawl.
+    """Consents of sites to sitemaps, shared by all workers of a crawl.
 
-    Whatever is noted here stays until the run is over: a record may be done again, and
-    must then find what it found before.
+    Notes stay until the run is over: a record that is done again finds the same.
     """
 
     def __init__(self, context: HarvestContext) -> None:
@@ -72,18 +71,12 @@ class SitemapConsents:
         self._session = context.session
         self._run = context.run
 
-    # -- what a site says ------------------------------------------------------------
+    # -- sites -----------------------------------------------------------------------
 
     async def robots_read(
         self, sites: Iterable[str], named: Iterable[str], response: HarvestedResponse
     ) -> None:
-        """Take note of the sitemaps that sites name; take what has waited for that.
-
-        Args:
-            sites: whose robots.txt the response is.
-            named: URLs of the sitemaps.
-            response: takes follow-ups, and the faults of what is refused.
-        """
+        """Note the sitemaps in a robots.txt of sites; release waiting URLs."""
         texts = dict.fromkeys(map(_spelt, named), "")
         own = f"{response.record.url} {response.record.task_text()}"
         for site in sites:
@@ -97,12 +90,7 @@ class SitemapConsents:
                 await self._release(site, response)
 
     async def is_given(self, site: str, sitemap: str) -> bool | None:
-        """Tell whether a site consents to a sitemap; None if it was not read yet.
-
-        Args:
-            site: see `site_of`.
-            sitemap: where it is, after redirects.
-        """
+        """Return whether a site consents to a sitemap; None if not known yet."""
         if await self._store.get(site, self._of_run(_STATE), "read") is None:
             return None
         names = await self._names(sitemap)
@@ -110,7 +98,7 @@ class SitemapConsents:
         return any(each is not None for each in found)
 
     async def _release(self, site: str, response: HarvestedResponse) -> None:
-        """Take or refuse what waits for the word of a site."""
+        """Take or refuse the URLs that wait for a site."""
         listing = {
             mark: sitemap
             async for mark, sitemap in self._store.entries(site, self._of_run(_LISTING))
@@ -132,10 +120,10 @@ class SitemapConsents:
             _note_refused(log, site, listing.get(mark, ""), n, apart=is_told)
         response.document.faults += log.all()
 
-    # -- what a sitemap lists --------------------------------------------------------
+    # -- sitemaps --------------------------------------------------------------------
 
     def take(self, children: Sequence[FollowUp], response: HarvestedResponse) -> None:
-        """Let what may be listed follow a response."""
+        """Add permitted URLs to the follow-ups of a response."""
         response.follow_ups.extend(children)
         # Or a link to a page that has changed, and is new, would be followed once more.
         changed = [child.record.url for child in children if child.change]
@@ -143,43 +131,39 @@ class SitemapConsents:
             self._session.add_outlinks((), changed)
 
     async def note_names(self, document: Document) -> list[str]:
-        """Return by which URLs a sitemap can be named; they are remembered for it.
+        """Return and remember the URLs by which a sitemap can be named.
 
-        These are its own, redirects included, and those of the indexes that list it.
+        These are of the sitemap, with redirects, and of the indexes above.
         """
-        record = document.record
-        own = (record.url, *record.chain, *document.response.requested)
-        names = dict.fromkeys(map(_spelt, own))
+        record, requested = document.record, document.response.requested
+        names = dict.fromkeys(map(_spelt, (record.url, *record.chain, *requested)))
         names |= dict.fromkeys(await self._names(record.url))
         kept = list(names)[:_MAX_NAMES]
-        await self._store.clear(record.url, f"{_NAMES} {self._run - 1}")
-        await self._store.clear(
-            document.response.requested[-1], f"{_NAMES} {self._run - 1}"
-        )
-        await self.add_names(document.response.requested[-1], kept)
+        for url in (record.url, requested[-1]):
+            await self._store.clear(url, f"{_NAMES} {self._run - 1}")
+        await self.add_names(requested[-1], kept)
         return kept
 
     async def add_names(self, sitemap: str, names: Iterable[str]) -> None:
-        """Take note of URLs that stand for a sitemap, too, unless it has too many."""
+        """Note further URLs by which a sitemap can be named, up to a bound."""
         table = self._of_run(_NAMES)
         if await self._store.size(sitemap, table) < _MAX_NAMES:
             await self._store.put(sitemap, table, dict.fromkeys(names, ""))
 
     async def _names(self, sitemap: str) -> list[str]:
-        names = {_spelt(sitemap): None}
-        async for name, _ in self._store.entries(sitemap, self._of_run(_NAMES)):
-            names[name] = None
-        return list(names)
+        entries = self._store.entries(sitemap, self._of_run(_NAMES))
+        names = [_spelt(sitemap), *[name async for name, _ in entries]]
+        return list(dict.fromkeys(names))
 
     async def hold(self, site: str, sitemap: str, children: Sequence[FollowUp]) -> int:
-        """Let what a sitemap lists wait; return how much of it is too much."""
+        """Let URLs of a sitemap wait; return how many of them are too many."""
         mark = blake2b(sitemap.encode(), digest_size=6).hexdigest()
         await self._store.put(site, self._of_run(_LISTING), {mark: sitemap})
         waiting = self._of_run(_WAITING)
         room = max(0, _MAX_WAITING - await self._store.size(site, waiting))
         held = {f"{mark} {x.record.url}": _to_text(x) for x in children}
         n_over = 0
-        if len(held) > room:  # of what waits already, nothing is too much
+        if len(held) > room:  # URLs that wait already are never too many
             known = await self._store.get_many(site, waiting, held)
             new = [k for k, x in zip(held, known, strict=True) if x is None]
             n_over = len(new[room:])
@@ -190,7 +174,7 @@ class SitemapConsents:
         return n_over
 
     async def may_ask(self, site: str, because_of: str) -> bool:
-        """Tell whether a site may be asked because of the sitemaps of another one."""
+        """Return whether the sitemaps of one site may cause a request to another."""
         asked = self._of_run(_ASKED)
         if await self._store.get(because_of, asked, site) is not None:
             return True
@@ -204,17 +188,7 @@ class SitemapConsents:
 
 
 class ForeignEntries:
-    """What a sitemap lists of other sites, while it is read.
-
-    Args:
-        consents: of the crawl.
-        context: what harvesters work with.
-        response: the sitemap; takes follow-ups and faults.
-
-    Attributes:
-        log: takes the faults.
-        has_some: it lists URLs that are not taken at once.
-    """
+    """URLs of other sites in a sitemap; `has_some` if some are not taken at once."""
 
     def __init__(
         self,
@@ -222,8 +196,8 @@ class ForeignEntries:
         context: HarvestContext,
         response: HarvestedResponse,
     ) -> None:
-        self.log = response.log
         self.has_some = False
+        self._log = response.log
         self._consents = consents
         self._context = context
         self._response = response
@@ -237,16 +211,15 @@ class ForeignEntries:
         self._names: list[str] = []
 
     async def add(self, child: FollowUp) -> None:
-        """Take a URL of another site, refuse it, or let it wait."""
+        """Take a URL of another site, refuse the URL, or let the URL wait."""
         if self._document.is_nofollow:  # whoever takes the children counts it
             self._response.follow_ups.append(child)
             return
-        record = child.record
+        record, parent = child.record, self._document.record
         site = site_of(record.url)
-        parent = self._document.record
         if not self._context.session.wants(parent, record.url, record.depth):
             detail = f"{record.url}: of another site, and not wanted"
-            self.log.note(Reason.CROSS_SITE, detail)
+            self._log.note(Reason.CROSS_SITE, detail)
             return
         word = self._words.get(site)
         if word is None:
@@ -261,26 +234,23 @@ class ForeignEntries:
             await self.settle()
 
     async def names(self) -> list[str]:
-        """Return what the sitemap is named by; see `SitemapConsents.note_names`."""
+        """Return the names of the sitemap; see `SitemapConsents.note_names`."""
         if not self._names:
             self._names = await self._consents.note_names(self._document)
         return self._names
 
     async def settle(self) -> None:
-        """Put what waits into the state store, and have the sites asked."""
+        """Store the URLs that wait, and queue requests to their sites."""
         for site, children in self._held.items():
             n_over = await self._consents.hold(site, self._sitemap, children)
             # In this order: the word of the site may come at any time.
-            is_given = await self._consents.is_given(site, self._sitemap)
-            if is_given is not None:
-                word = self._words[site] = (
-                    ConsentAnswer.GIVEN if is_given else ConsentAnswer.REFUSED
-                )
+            if word := await self._said(site):
+                self._words[site] = word
                 self._take(word, site, children)
                 continue
             if n_over:
                 detail = f"URLs that wait for the word of {site}"
-                self.log.note(Reason.TOO_MANY_ENTRIES, detail, n_over)
+                self._log.note(Reason.TOO_MANY_ENTRIES, detail, n_over)
             if site not in self._asked:
                 self._asked.add(site)
                 self._response.follow_ups.append(self._question(children[0].record))
@@ -291,9 +261,8 @@ class ForeignEntries:
         if len(self._words) >= _MAX_LOOKED_UP:
             return ConsentAnswer.NOT_ASKED
         await self.names()
-        is_given = await self._consents.is_given(site, self._sitemap)
-        if is_given is not None:
-            return ConsentAnswer.GIVEN if is_given else ConsentAnswer.REFUSED
+        if said := await self._said(site):
+            return said
         host = host_of(f"http://{site}/")
         is_much = self._awaited.total() >= _MAX_SITES
         if is_much or self._awaited[host] >= _MAX_PORTS:
@@ -303,17 +272,23 @@ class ForeignEntries:
         self._awaited[host] += 1
         return ConsentAnswer.AWAITED
 
+    async def _said(self, site: str) -> ConsentAnswer | None:
+        is_given = await self._consents.is_given(site, self._sitemap)
+        if is_given is None:
+            return None
+        return ConsentAnswer.GIVEN if is_given else ConsentAnswer.REFUSED
+
     def _take(self, word: ConsentAnswer, site: str, children: list[FollowUp]) -> None:
         if word is ConsentAnswer.GIVEN:
             self._consents.take(children, self._response)
         elif word is ConsentAnswer.REFUSED:
-            _note_refused(self.log, site, self._sitemap, len(children))
+            _note_refused(self._log, site, self._sitemap, len(children))
         else:
             detail = f"sites of others, of which {site} is not asked"
-            self.log.note(Reason.TOO_MANY_ENTRIES, detail, len(children))
+            self._log.note(Reason.TOO_MANY_ENTRIES, detail, len(children))
 
     def _question(self, listed: Record) -> FollowUp:
-        """Return the record that asks a site for its robots.txt."""
+        """Return the record of a site's robots.txt."""
         consent = ConsentTask(site_of(listed.url))
         record = Record(
             origin_of(listed.url) + ROBOTS_PATH,
@@ -326,10 +301,7 @@ class ForeignEntries:
 
 
 def sites_of_robots(document: Document) -> list[str]:
-    """Return the sites that a robots.txt speaks for: those that redirect to it, too.
-
-    Source: RFC 9309 2.3.1.2.
-    """
+    """Return the sites of a robots.txt, with those that redirect (RFC 9309 2.3.1.2)."""
     urls = (*document.record.chain, document.record.url)
     sites = (site_of(url) for url in urls if url == origin_of(url) + ROBOTS_PATH)
     return list(dict.fromkeys(sites))
@@ -343,7 +315,7 @@ def _note_refused(
 
 
 def _spelt(sitemap: str) -> str:
-    """Return a sitemap's URL as it is compared: without its scheme."""
+    """Return the URL of a sitemap for comparison, without scheme."""
     return sitemap.partition("://")[2]
 
 

@@ -1,4 +1,4 @@
-"""What every harvester and discoverer is given."""
+"""The context of harvesters and discoverers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HarvestContext:
-    """The crawl as harvesters see it; all of their state is behind it.
+    """The crawl as harvesters see it, with all of their state.
 
     Attributes:
         arguments: of the spider that queued the record.
         crawl: the settings of the crawl and of this worker.
         options: the settings of the harvesters.
         session: the worker's connection to the crawl.
-        datasets: registry of the datasets that are known.
+        datasets: registry of the known datasets.
     """
 
     arguments: CrawlArguments
@@ -34,7 +34,7 @@ class HarvestContext:
 
     @property
     def state_store(self) -> StateStore:
-        """Tables that the responses of a source share, and its runs."""
+        """Tables that the responses and runs of a source share."""
         return self.session.state_store
 
     @property

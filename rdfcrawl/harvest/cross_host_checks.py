@@ -1,7 +1,7 @@
-"""What sitemaps say of datasets, and whether other hosts say the same of themselves.
+"""Statements of sitemaps about other hosts, and confirmation by the hosts.
 
-A dataset whose ways lead to other hosts waits until the sitemaps of these hosts are
-read: what they do not confirm is recorded and not followed.
+A dataset with data on other hosts waits until the sitemaps of these hosts are read:
+unconfirmed statements are recorded and not followed.
 
 Source: Semantic Sitemaps, first revision, section 2.1.
 """
@@ -29,7 +29,7 @@ from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri.origin import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import AsyncIterator, Iterable
 
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.harvest.consent import SitemapConsents
@@ -37,12 +37,9 @@ if TYPE_CHECKING:
     from rdfcrawl.harvest.response import HarvestedResponse
     from rdfcrawl.records import Document
 
-# Words of a record that asks for robots.txt: to read all that its sitemaps list, or
-# only what they say of datasets, as another site has claimed something.
 ROBOTS: Final = "/robots.txt"
 
-# Tables of a site, which is named by its host, and its port unless that is the usual
-# one of its scheme. Those that hold for one run have its number in their names.
+# Tables of a site (`site_of`); those for one run have its number in their names.
 _OWN: Final = "own"  # its datasets -> run in which they were read
 _STATE: Final = "site"  # `robots` -> run in which it was read
 _READING: Final = "reading"  # in a run: its sitemaps that are still to be read
@@ -52,10 +49,9 @@ _MAX_SITES: Final = 100  # that are asked because of one sitemap
 
 
 class CrossHostChecks:
-    """Who says what of whom, for all workers of a crawl.
+    """Statements about other hosts, shared by all workers of a crawl.
 
-    Whatever is noted here stays until the run is over: a record may be done again, and
-    must then find what it found before.
+    Notes stay until the run is over: a record that is done again finds the same.
     """
 
     def __init__(self, context: HarvestContext, consents: SitemapConsents) -> None:
@@ -67,21 +63,21 @@ class CrossHostChecks:
         self._consents = consents
 
     async def robots_read(self, site: str, sitemaps: Iterable[str]) -> None:
-        """Take note of the sitemaps that a site's robots.txt names."""
+        """Note the sitemaps in the robots.txt of a site."""
         for table in (_READING, _WAITING):
             await self._store.clear(site, f"{table} {self._run - 1}")
         await self.will_read(sitemaps, [site])
         await self._store.put(site, _STATE, {"robots": str(self._run)})
 
     async def will_read(self, sitemaps: Iterable[str], sites: Iterable[str]) -> None:
-        """Take note of sitemaps of sites that are going to be read."""
+        """Note sitemaps that are going to be read, for their sites."""
         for site in sites:
             await self._store.put(site, self._reading, dict.fromkeys(sitemaps, ""))
 
     async def is_read(
         self, sitemap: str, sites: Iterable[str], response: HarvestedResponse
     ) -> None:
-        """Take note that a sitemap is read to its end, or cannot be read."""
+        """Note the end of a sitemap that was read, or cannot be."""
         for site in sites:
             await self._store.drop(site, self._reading, [sitemap])
             if not await self._is_known(site):
@@ -91,25 +87,25 @@ class CrossHostChecks:
                 await self._decide(text, response)
 
     async def stays(self, sites: Iterable[str], document: Document) -> None:
-        """Take note that a sitemap says what it said in the run before."""
+        """Note that a sitemap has not changed since the run before."""
         for site in sites:
-            texts = [
-                text
-                async for text, _ in self._store.entries(site, _OWN)
-                if _from_text(text)[1] == document.response.requested[-1]
-            ]
+            texts = [text async for text, _ in self._of_sitemap(site, document)]
             await self._store.put(site, _OWN, dict.fromkeys(texts, str(self._run)))
 
     async def has_said(self, sites: Iterable[str], document: Document) -> None:
-        """Forget what a sitemap that was read to its end does not say any more."""
+        """Forget datasets of earlier runs that are not in a sitemap any more."""
         for site in sites:
-            texts = [
-                text
-                async for text, run in self._store.entries(site, _OWN)
-                if run != str(self._run)
-                and _from_text(text)[1] == document.response.requested[-1]
-            ]
+            entries = self._of_sitemap(site, document)
+            texts = [text async for text, run in entries if run != str(self._run)]
             await self._store.drop(site, _OWN, texts)
+
+    async def _of_sitemap(
+        self, site: str, document: Document
+    ) -> AsyncIterator[tuple[str, str]]:
+        """Yield the datasets of a site in one sitemap, and their runs."""
+        async for text, run in self._store.entries(site, _OWN):
+            if _from_text(text)[1] == document.response.requested[-1]:
+                yield text, run
 
     async def take(
         self,
@@ -119,13 +115,10 @@ class CrossHostChecks:
         *,
         is_asked: bool,
     ) -> None:
-        """Take the datasets of a sitemap, or let them wait for other hosts.
+        """Take the datasets of a sitemap, or let the datasets wait for other hosts.
 
-        Args:
-            datasets: of the sitemap.
-            response: the sitemap; takes follow-ups and faults.
-            sites: whose robots.txt names it.
-            is_asked: they are only to confirm what others say.
+        `sites` are those whose robots.txt names the sitemap. With `is_asked` the
+        datasets only confirm statements of others.
         """
         for dataset in datasets:
             text = _to_text(dataset, response.final_url, sites)
@@ -135,7 +128,7 @@ class CrossHostChecks:
                 await self._decide(text, response)
 
     async def _decide(self, text: str, response: HarvestedResponse) -> None:
-        """Take a dataset, unless a host that it speaks of is still to be heard."""
+        """Take a dataset, unless a host in its statements is still to be read."""
         dataset, sitemap, sites = _from_text(text)
         document, log = response.document, response.log
         refused: list[CrossHostStatement] = []
@@ -175,7 +168,7 @@ class CrossHostChecks:
         document.faults += found.faults
 
     async def _is_known(self, site: str) -> bool:
-        """Tell whether all that a site says of itself is read."""
+        """Return whether all sitemaps of a site are read."""
         if await self._store.get(site, _STATE, "robots") != str(self._run):
             return False
         return await self._store.size(site, self._reading) == 0
@@ -203,7 +196,7 @@ class CrossHostChecks:
         return f"{_WAITING} {self._run}"
 
     def _ask_site(self, url: str, response: HarvestedResponse) -> bool:
-        """Have a site asked; return whether it may be."""
+        """Queue the robots.txt of a site; return whether the bound allows that."""
         scheme, _, rest = url.partition("://")
         origin = f"{scheme}://{rest.partition('/')[0]}"
         task = SourceTask(self._run, payload=RobotsTask(is_confirming=True))
@@ -218,20 +211,16 @@ class CrossHostChecks:
 
 
 def _part(url: str, document: Document) -> FollowUp:
-    """Return the record of a file that is a part of a dataset, and no way to it."""
+    """Return the record of a file with a part of a dataset whose rest is missing."""
     depth, parent = document.record.depth + 1, document.record.url
     return FollowUp(Record(url, Kind.DUMP, depth, parent), is_part_of_source=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeardDataset:
-    """What is kept of a dataset that a sitemap describes.
+    """The stored fields of a `SitemapDataset`.
 
-    Attributes:
-        sitemap: URL, after redirects.
-        sites: whose robots.txt names it.
-        position, label, uri, dumps, fragments, endpoints, prefixes, graphs, samples,
-            are_mirrors: see `SitemapDataset`.
+    `sitemap` is a URL after redirects, `sites` are those whose robots.txt names it.
     """
 
     sitemap: str
@@ -247,11 +236,6 @@ class HeardDataset:
     samples: tuple[str, ...] = ()
     are_mirrors: bool = True
 
-    @property
-    def dataset(self) -> SitemapDataset:
-        """The dataset."""
-        return SitemapDataset(**{name: getattr(self, name) for name in _KEPT})
-
 
 _KEPT: Final = tuple(
     each.name for each in fields(HeardDataset) if each.name not in ("sitemap", "sites")
@@ -265,4 +249,5 @@ def _to_text(dataset: SitemapDataset, sitemap: str, sites: tuple[str, ...]) -> s
 
 def _from_text(text: str) -> tuple[SitemapDataset, str, tuple[str, ...]]:
     heard = decode(text, HeardDataset)
-    return heard.dataset, heard.sitemap, heard.sites
+    kept = {name: getattr(heard, name) for name in _KEPT}
+    return SitemapDataset(**kept), heard.sitemap, heard.sites

@@ -24,9 +24,7 @@ _MAX_CONTENT_BYTES: Final = 64 * 1024 * 1024
 
 
 class CustomHarvester:
-    """Base of harvesters that the setting `HARVESTERS` names.
-
-    Subclasses write `harvest`; the name in the setting is found by itself.
+    """Base of the harvesters in the setting `HARVESTERS`; subclasses write `harvest`.
 
     Attributes:
         context: the crawl: arguments, settings, state that all workers share.
@@ -52,7 +50,7 @@ class CustomHarvester:
         return False
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
-        """Return the record that the harvest of a source begins with."""
+        """Return the first record of the harvest of a source."""
         task = SourceTask(self.context.run, is_named, CustomTask(self.name))
         return Record(url, Kind.CUSTOM, task=task)
 
@@ -69,16 +67,16 @@ class CustomHarvester:
     def statements(
         self, lines: Iterable[str], url: str
     ) -> AsyncIterator[HarvestedPart]:
-        """Yield statements of a document, checked, and faults for those that are none.
+        """Yield checked statements of a document, and faults of invalid statements.
 
         Args:
             lines: of N-Triples.
-            url: of the document, which names their graph.
+            url: of the document, which names the graph.
         """
         return iter_quads(lines, url, FaultLog())
 
     def payload(self, document: Document) -> str:
-        """Return the payload that `follow` was given; empty for the first response."""
+        """Return the `payload` of `follow`; empty for the first response."""
         task = read_task(document.record).payload
         return task.payload if isinstance(task, CustomTask) else ""
 
@@ -91,6 +89,6 @@ class CustomHarvester:
         return FollowUp(following, is_part_of_source=True, urgency=Urgency.SOON)
 
     def page(self, document: Document, url: str) -> FollowUp:
-        """Return the request for a page or a file that the source names."""
+        """Return the request for a page or a file of the source."""
         record = document.record
         return FollowUp(Record(url, Kind.PAGE, record.depth + 1, record.url))

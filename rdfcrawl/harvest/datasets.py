@@ -18,12 +18,7 @@ from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.frontier.deferred import MAX_DEFERRED
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
 from rdfcrawl.records import FollowUp, Kind, Record
-from rdfcrawl.sitemaps.access import (
-    AccessMethod,
-    DatasetAccess,
-    choose_way,
-    place_of,
-)
+from rdfcrawl.sitemaps.access import AccessMethod, DatasetAccess, choose_way, place_of
 from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.semantic import Slicing, UriPrefix
 from rdfcrawl.tasks.pages import DumpPart, SamplePage
@@ -104,11 +99,7 @@ class DatasetRegistry:
 
         For a known dataset these are the same records again, which the frontier has. An
         access method that the dataset's own site names later is tried after the others.
-
-        Args:
-            dataset: as it is known now.
-            document: with the description.
-            is_service: the description is that of a service without a dataset.
+        With `is_service` the description is that of a service without a dataset.
         """
         if not dataset.ways or len(dataset.name) > _MAX_NAME_CHARS:
             return NOTHING_FOUND
@@ -125,11 +116,9 @@ class DatasetRegistry:
         return await self._take(dataset, document, document.record.depth + 1)
 
     async def instead_of_file(self, document: Document, lack: str) -> Discovery:
-        """Return the records to fetch instead of a deficient file.
+        """Return the records to fetch instead of a file with a deficiency, `lack`.
 
-        Args:
-            document: of the file; takes a fault for each of its datasets.
-            lack: the deficiency.
+        There is a fault for each dataset of the file.
         """
         record = document.record
         url = record.chain[0] if record.chain else record.url
@@ -139,12 +128,9 @@ class DatasetRegistry:
     async def instead_of_endpoint(
         self, document: Document, graphs: tuple[str, ...], lack: str
     ) -> Discovery:
-        """Return the records to fetch instead of a deficient endpoint.
+        """Return the records to fetch instead of an endpoint with a deficiency, `lack`.
 
-        Args:
-            document: a response; takes a fault for each dataset of the endpoint.
-            graphs: requested ones, see `DatasetAccess.graphs`.
-            lack: the deficiency.
+        There is a fault for each dataset of the requested graphs, see `DatasetAccess`.
         """
         place = place_of(document.record.url, graphs)
         return await self._instead_of(place, document, lack, "")
@@ -310,7 +296,7 @@ class DatasetRegistry:
             return [FollowUp(Record(url, Kind.SPARQL, depth, parent, task=whole))]
         files = []
         for number, mirror in enumerate(chosen):
-            task = DumpPart(dataset.name, index, number, mirror)
+            task = DumpPart(dataset.name, index, number)
             url = way.parts[number][mirror]
             files.append(FollowUp(Record(url, Kind.DUMP, depth, parent, task=task)))
         samples = [_sample(uri, dataset.name, parent, depth) for uri in dataset.samples]

@@ -1,4 +1,4 @@
-"""What a document leads to, beside its links."""
+"""Results of discovery in a document, beside its links."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What a discoverer found and counted; discoveries can be added.
+    """Results and counts of a discoverer; discoveries can be added.
 
     Attributes:
         follow_ups: records to be queued, in the order of their claims on a URL.
-        faults: of the document that was looked at.
-        n_not_rdf: files of datasets that are left out, as they are declared to be
-            something else than RDF.
-        is_excused: the document was only asked for in case it is there; that it is not
-            is no fault.
+        faults: of the document.
+        n_not_rdf: files of datasets that are declared not to be RDF, and left out.
+        is_excused: the document was requested on speculation; its absence is no fault.
     """
 
     follow_ups: tuple[FollowUp, ...] = ()

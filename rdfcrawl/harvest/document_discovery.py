@@ -28,11 +28,7 @@ _MAX_ENDPOINTS: Final = 100_000  # that the operator named
 
 
 class DocumentDiscovery:
-    """Asks the discoverers, in the order in which their follow-ups are queued.
-
-    Attributes:
-        follow: which IRIs of a document are links.
-    """
+    """Asks the discoverers, in the order in which their follow-ups are queued."""
 
     def __init__(self, context: HarvestContext) -> None:
         self._run = context.run
@@ -45,12 +41,7 @@ class DocumentDiscovery:
         self._endpoints = context.arguments.endpoints
 
     async def find(self, document: Document, scan: DocumentScan) -> Discovery:
-        """Return everything that a document leads to beside its links.
-
-        Args:
-            document: read to its end.
-            scan: of all its statements.
-        """
+        """Return all that a document, read to its end, leads to beside its links."""
         kind = document.record.kind
         if kind.is_source:
             return self._sites.of_source(document.record)

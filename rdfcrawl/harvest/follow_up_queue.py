@@ -1,8 +1,7 @@
-"""The one place where what harvesters yield is queued: batching and back-pressure.
+"""Queueing of what harvesters yield: batching and back-pressure.
 
-A record is acknowledged when its visit is over: its follow-ups are queued by then, and
-what they may lose with a worker that dies before, the record that is harvested again
-yields once more.
+A record is acknowledged when its visit is over and its follow-ups are queued. If a
+worker dies before, the record is harvested again and yields the follow-ups again.
 """
 
 from __future__ import annotations
@@ -21,12 +20,7 @@ if TYPE_CHECKING:
 
 
 class FollowUpQueue:
-    """Queues the follow-ups of one response, or of one document, in batches.
-
-    Args:
-        session: the worker's connection to the crawl.
-        at_once: follow-ups that are held in memory until they are queued.
-    """
+    """Queues the follow-ups of a response or document in batches of `at_once`."""
 
     def __init__(self, session: CrawlSession, at_once: int) -> None:
         self._session = session
@@ -34,21 +28,21 @@ class FollowUpQueue:
         self._waiting: list[FollowUp] = []
 
     async def put(self, follow_up: FollowUp, document: Document) -> None:
-        """Take a follow-up of a document; wait while the worker has too much."""
+        """Take a follow-up of a document; wait while the worker has too many links."""
         self._waiting.append(follow_up)
         if len(self._waiting) >= self._at_once:
             await self.flush(document)
             await self._session.worker.links.room()
 
     async def put_links(self, links: LinkedIris, document: Document) -> None:
-        """Queue links of a document; wait while the worker has too much."""
+        """Queue links of a document; wait while the worker has too many links."""
         judged = await self._session.add_links(document, links.iris)
         document.n_links += len(judged.candidates)
         document.faults += judged.faults
         await self._session.worker.links.room()
 
     async def flush(self, document: Document) -> None:
-        """Queue what is waiting."""
+        """Queue the waiting follow-ups."""
         if self._waiting:
             waiting, self._waiting = self._waiting, []
             document.n_follow_ups += len(waiting)
@@ -58,12 +52,10 @@ class FollowUpQueue:
 
 
 class HarvestedChunks:
-    """The statements among what a harvester yields of one document.
+    """The statements of a harvested document.
 
-    Follow-ups go to a queue, faults and counts to the document.
+    Follow-ups among the parts go to the queue, faults and counts to the document.
     """
-
-    __slots__ = ("_document", "_parts", "_queue")
 
     def __init__(
         self,
@@ -71,16 +63,14 @@ class HarvestedChunks:
         parts: AsyncIterator[HarvestedPart],
         queue: FollowUpQueue,
     ) -> None:
-        self._document = document
-        self._parts = parts
-        self._queue = queue
+        self._document, self._parts, self._queue = document, parts, queue
 
     def __aiter__(self) -> Self:
-        """Return itself."""
+        """Return the iterator itself."""
         return self
 
     async def __anext__(self) -> bytes:
-        """Return the next chunk; at the end, all follow-ups are queued."""
+        """Return the next chunk; queue all follow-ups at the end."""
         document, queue = self._document, self._queue
         async for part in self._parts:
             if isinstance(part, bytes):
@@ -96,7 +86,7 @@ class HarvestedChunks:
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Give up what was not read."""
+        """Close the parts that were not read."""
         close = getattr(self._parts, "aclose", None)
         if close is not None:
             await close()

@@ -29,7 +29,7 @@ _MEDIA_TYPE: Final = re.compile(r"[a-z0-9.+*-]+/[a-z0-9.+_-]+").fullmatch
 
 
 class ObeyRobots(StrEnum):
-    """For which portals robots.txt counts when it forbids the API of a portal."""
+    """Portals whose robots.txt is obeyed when it forbids the API."""
 
     ALWAYS = "always"
     DISCOVERED = "discovered"  # not for those that the operator named
@@ -38,20 +38,19 @@ class ObeyRobots(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HarvestOptions:
-    """How sources are harvested.
+    """Settings of the harvesters.
 
     Attributes:
-        sitemap_entries: of one sitemap or list are queued together while it is read.
-        ckan_robots: for which portals robots.txt counts.
-        ckan_rows: datasets asked for at once.
+        sitemap_entries: number queued together while a sitemap or list is read.
+        ckan_robots: portals whose robots.txt is obeyed.
+        ckan_rows: datasets of one request.
         ckan_keys: URL prefix of a portal -> API key; the prefix may be empty.
-        sparql_rows: statements asked for at once, to begin with.
+        sparql_rows: statements of the first requests.
         warc_part_bytes: of a WARC file that are read together.
         max_document_bytes: longest body of a document that a source has in it.
         spool_bytes: a longer one is written to a file.
-        files: folder for the files of ResourceSync, or None: they are not kept.
-        harvesters: classes of the user's, by the names of kinds, names of their own,
-            or media types.
+        files: folder for the files of ResourceSync; None keeps no files.
+        harvesters: the user's classes, by kind, own name or media type.
     """
 
     sitemap_entries: int = 10_000
@@ -70,7 +69,7 @@ class HarvestOptions:
         """Read the settings, and the keys of portals in the environment.
 
         Raises:
-            ConfigError: one is out of range, or a key is none.
+            ConfigError: a value is out of range, or a key is malformed.
         """
         files = settings.get("RESOURCESYNC_FILES")
         return cls(
@@ -91,7 +90,7 @@ def _harvesters(settings: BaseSettings) -> dict[str, type]:
     """Return the classes of `HARVESTERS`.
 
     Raises:
-        ConfigError: a name is none, or a class cannot be imported.
+        ConfigError: a name is malformed, or a class cannot be imported.
     """
     found = {}
     for name, path in mapping(settings, "HARVESTERS").items():
@@ -109,12 +108,12 @@ def _harvesters(settings: BaseSettings) -> dict[str, type]:
 
 
 def _keys(name: str, text: str) -> tuple[tuple[str, str], ...]:
-    """Return the keys in an environment variable: one, or one for each URL.
+    """Return the keys in an environment variable, each with a URL.
 
-    A key alone is one for all portals that the operator names; its URL is empty.
+    A single key without a URL is for all portals that the operator names.
 
     Raises:
-        ConfigError: an entry is neither.
+        ConfigError: an entry is malformed.
     """
     entries = text.split()
     if len(entries) == 1 and "://" not in entries[0]:

@@ -1,4 +1,4 @@
-"""What a harvester is to the crawl."""
+"""The protocol of harvesters."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Harvester(Protocol):
     """
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
-        """Return the record that the harvest of a source begins with.
+        """Return the first record of the harvest of a source.
 
         Args:
-            url: that stands for the source.
-            is_named: by the operator; the crawl did not come upon it.
+            url: of the source.
+            is_named: the operator named the source; the crawl did not discover it.
         """
         ...
 
@@ -34,9 +34,9 @@ class Harvester(Protocol):
     def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
         """Yield the documents in a response, and its follow-ups.
 
-        The response itself is among them, as `document.harvested(...)`; others are
-        made by `document.part(...)`. Nothing is written into `document`. A response
-        that is a fault is harvested as well.
+        Among the documents is the response itself, as `document.harvested(...)`;
+        `document.part(...)` makes the others. `document` itself is not changed.
+        Responses with faults are harvested as well.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Statements that a harvester writes itself, on their way to the stores."""
+"""Statements of harvesters, on the way to the stores."""
 
 from __future__ import annotations
 
@@ -20,11 +20,9 @@ _MAX_CHARS: Final = 256 * 1024
 
 
 class QuadBuffer:
-    """Gathers statements into chunks: checked, and in the graph of their document.
+    """Collects statements into checked chunks in the graph of the document of a URL.
 
-    Args:
-        url: of the document.
-        log: takes what is no statement.
+    `log` takes faults of invalid statements.
     """
 
     def __init__(self, url: str, log: FaultLog) -> None:
@@ -36,14 +34,14 @@ class QuadBuffer:
         self._n_chars = 0
 
     def add(self, lines: Iterable[str]) -> bool:
-        """Take lines of N-Quads; return whether there is a chunk to be taken."""
+        """Add lines of N-Quads; return whether a chunk is complete."""
         for line in lines:
             self._lines.append(line)
             self._n_chars += len(line)
         return self._n_chars >= _MAX_CHARS
 
     def take(self) -> bytes:
-        """Return what was gathered; empty if it is nothing."""
+        """Return the statements so far, and begin anew."""
         checked = iter_checked(self._lines, self._log)
         chunk = b"".join(self._output.chunks(checked))
         self._lines.clear()
@@ -54,12 +52,9 @@ class QuadBuffer:
 async def iter_quads(
     lines: Iterable[str], url: str, log: FaultLog
 ) -> AsyncIterator[HarvestedPart]:
-    """Yield lines of N-Quads as chunks of a document, and at the end what is wrong.
+    """Yield unchecked lines of N-Quads as chunks of a document, and faults at the end.
 
-    Args:
-        lines: not checked yet; what makes them may add to `log`.
-        url: of the document.
-        log: of this document alone.
+    `log` is of this document alone; the iterator of lines may add to it.
     """
     buffer = QuadBuffer(url, log)
     for line in lines:

@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.bytesource import head_of
 from rdfcrawl.catalogs.ckan import portal
 from rdfcrawl.catalogs.sparql import recognition
-from rdfcrawl.catalogs.sparql.recognition import (
-    ERROR_STATUSES,
-    PAGE_TYPES,
-    TABLE_TYPES,
-)
+from rdfcrawl.catalogs.sparql.recognition import ERROR_STATUSES, PAGE_TYPES, TABLE_TYPES
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, found
 from rdfcrawl.records import FollowUp, Kind, Record
 from rdfcrawl.tasks.source import SourceTask

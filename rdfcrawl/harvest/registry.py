@@ -1,4 +1,4 @@
-"""Which class harvests which kind of source: the table, and its instances."""
+"""The harvester classes of the kinds of sources, and their instances."""
 
 from __future__ import annotations
 
@@ -28,23 +28,20 @@ HARVESTERS: Final[Mapping[str, str]] = {
     "sparql": "rdfcrawl.harvest.sparql.SparqlHarvester",
     "warc": "rdfcrawl.harvest.warc.WarcHarvester",
 }
-"""Our classes by the names of the kinds that they harvest.
-
-The setting `HARVESTERS` adds others, and replaces these.
-"""
+"""Our classes by kinds of sources; the setting `HARVESTERS` adds or replaces some."""
 
 
 class HarvesterRegistry:
-    """The harvesters of one crawl and of one spider's arguments.
+    """The harvesters for one crawl and one spider's arguments.
 
-    Classes are imported when the first record of their kind needs them.
+    Classes are imported when the first record of their kind comes.
 
     Args:
-        make_context: gives what harvesters work with, once the crawl is joined.
-        classes: of the user's, see `HarvestOptions.harvesters`.
+        make_context: returns the context, once the crawl is joined.
+        classes: the user's, see `HarvestOptions.harvesters`.
 
     Attributes:
-        media_types: of pages that are harvested.
+        media_types: of pages with a harvester.
     """
 
     def __init__(
@@ -58,18 +55,13 @@ class HarvesterRegistry:
         self._harvesters: dict[str, Harvester] = {}
 
     def root(self, kind: Kind, url: str) -> Record:
-        """Return the record that begins with what the operator calls a URL.
-
-        Args:
-            kind: that it is called.
-            url: of a source, or of a file.
-        """
+        """Return the first record for a source or file that the operator names."""
         if not kind.is_source:
             return Record(url, kind)
         return self._of(kind.name.lower()).root(url)
 
     def custom_root(self, name: str, url: str) -> Record:
-        """Return the record that a harvest by a harvester of the user's begins with."""
+        """Return the first record of a harvest by the user's own harvester."""
         return self._of(name).root(url)
 
     async def question(self, record: Record) -> HttpRequest | None:
@@ -90,12 +82,12 @@ class HarvesterRegistry:
 
     @cached_property
     def context(self) -> HarvestContext:
-        """What harvesters work with; there once the crawl is joined."""
+        """The context, once the crawl is joined."""
         return self._make_context()
 
     @cached_property
     def discovery(self) -> DocumentDiscovery:
-        """What finds more in documents than their links."""
+        """The discovery in documents beyond their links."""
         return DocumentDiscovery(self.context)
 
     def _of(self, name: str) -> Harvester:
@@ -107,7 +99,7 @@ class HarvesterRegistry:
 
 
 def name_of(record: Record) -> str:
-    """Return the name of the harvester that a record is of; empty if it is a page."""
+    """Return the name of the harvester of a record; empty for a page."""
     if not record.kind.is_source:
         return ""
     payload = read_task(record).payload

@@ -1,6 +1,6 @@
-"""What sample URIs answer, beside what the dump says of them.
+"""Comparison of the pages of sample URIs with the dump.
 
-Whichever comes second finds the first on the store, and compares.
+The second of the two finds the first in the state store, and compares.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class SampleComparison:
     async def put_page(
         self, sample: SamplePage, quads: bytes, document: Document
     ) -> bytes:
-        """Keep what a sample answers; return statements about the differences."""
+        """Keep the page of a sample; return statements about the differences."""
         await self._put(sample, _PAGE, quads)
         return await self._compare(sample, document)
 
@@ -61,14 +61,9 @@ class SampleComparison:
         *,
         folder: Path,
     ) -> bytes:
-        """Keep what a part of a dump says; return statements about the differences.
+        """Keep the samples in a part of a dump; return statements about differences.
 
-        Args:
-            dataset: with samples.
-            part: of it.
-            path: file of the quads that may matter (`lines_about`).
-            document: the part; takes the faults.
-            folder: for what has to be sorted.
+        `path` is a file of the relevant quads (`lines_about`), `folder` for sorting.
         """
         statements = b""
         said = await asyncio.to_thread(_descriptions, dataset, path, folder)
@@ -91,8 +86,7 @@ class SampleComparison:
             return b""
         n_parts = len(dataset.ways[index].parts)
         keys = [f"{side} {sample.uri}" for side in (_PAGE, *range(n_parts))]
-        sides = await self._store.get_many(sample.dataset, _TABLE, keys)
-        page, *parts = sides
+        page, *parts = await self._store.get_many(sample.dataset, _TABLE, keys)
         if page is None or None in parts:
             return b""  # the other side comes later
         dump = "".join(part for part in parts if part)
@@ -106,19 +100,16 @@ class SampleComparison:
             f" not in the dump, {len(found.not_in_sample)} not in the sample"
         )
         document.faults.append(Fault(Reason.SAMPLE_DIFFERS, detail[: Fault.MAX_DETAIL]))
-        graph = _graph_of(sample, document)
-        lines = iter_checked(_report(sample, found, graph), FaultLog())
-        quads = b"".join(lines)
+        report = _report(sample, found, _graph_of(sample, document))
+        quads = b"".join(iter_checked(report, FaultLog()))
         document.n_quads += quads.count(b"\n")
         return quads
 
 
 def lines_about(uris: Iterable[str], chunk: bytes) -> bytes:
-    """Return the lines that may belong to descriptions: with the URIs or blank nodes.
+    """Return the lines with blank nodes or URIs in the documents of some URIs.
 
-    Args:
-        uris: of resources; others in the same documents differ by a fragment.
-        chunk: whole lines of canonical N-Quads.
+    `chunk` has whole lines of canonical N-Quads.
     """
     documents = {document_of(uri) for uri in uris}
     names = [rb"<%s[>#]" % re.escape(url.encode()) for url in sorted(documents)]
@@ -127,12 +118,12 @@ def lines_about(uris: Iterable[str], chunk: bytes) -> bytes:
 
 
 def document_of(uri: str) -> str:
-    """Return a URI without its fragment."""
+    """Return a URI without fragment."""
     return uri.partition("#")[0]
 
 
 def _descriptions(dataset: KnownDataset, path: Path, folder: Path) -> dict[str, bytes]:
-    """Return what a dump says of the documents that the samples are in."""
+    """Return the statements of a dump about the documents of the samples."""
     urls = {document_of(uri) for uri in dataset.samples[:MAX_SAMPLES]}
     found = slice_dump(
         iter_line_blocks(path),
@@ -141,7 +132,7 @@ def _descriptions(dataset: KnownDataset, path: Path, folder: Path) -> dict[str, 
         log=FaultLog(),
         folder=folder,
     )
-    # There are others: a prefix is more than the one document that is called so.
+    # A prefix matches more than the one document with that URL.
     return {each.url: each.lines for each in found if each.url in urls}
 
 
@@ -153,10 +144,7 @@ def iter_line_blocks(path: Path) -> Iterator[bytes]:
 
 
 def _graph_of(sample: SamplePage, document: Document) -> str:
-    """Return the graph of a comparison: of the dataset, if its name may be written.
-
-    A dataset may be called anything; one without a name has one of ours.
-    """
+    """Return the graph of a comparison, named after the dataset if that is allowed."""
     name = sample.dataset
     if not (is_own_name(name) or GraphRule(document.url).admits(name)):
         name = document.url
@@ -166,12 +154,8 @@ def _graph_of(sample: SamplePage, document: Document) -> str:
 def _report(
     sample: SamplePage, found: SampleDifference, graph_name: str
 ) -> Iterable[str]:
-    graph = iri(graph_name)
-    subject = iri(sample.uri)
-    for name, triples in (
-        ("notInDump", found.not_in_dump),
-        ("notInSample", found.not_in_sample),
-    ):
-        for triple in triples:
-            text = literal(triple)
-            yield statement(subject, iri(RC + name), text, graph)
+    graph, subject = iri(graph_name), iri(sample.uri)
+    for triple in found.not_in_dump:
+        yield statement(subject, iri(f"{RC}notInDump"), literal(triple), graph)
+    for triple in found.not_in_sample:
+        yield statement(subject, iri(f"{RC}notInSample"), literal(triple), graph)

@@ -1,4 +1,4 @@
-"""The look through every document's statements: for links, and for data elsewhere."""
+"""Scan of every document's statements for links, and for data elsewhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.links.policy import LinkPolicy
 
-# Whatever tells of data elsewhere has one of these in it; long ones are found faster.
+# Statements about data elsewhere have one of these; long ones are found faster.
 _MARKS: Final = (
     b"http://www.w3.org/ns/",
     VOID.encode(),
@@ -29,11 +29,9 @@ _BULK_BYTES: Final = 32 * 1024  # of one chunk: few documents are so large
 
 @dataclass(eq=False)
 class DocumentScan:
-    """Finds the links of a document, and gathers what it says of data elsewhere.
+    """Finds the links of a document, and collects statements about data elsewhere.
 
-    Attributes:
-        follow: which IRIs are links.
-        has_any: there was something to gather.
+    `has_any`: there were such statements.
     """
 
     follow: LinkPolicy
@@ -41,30 +39,26 @@ class DocumentScan:
 
     @cached_property
     def accesses(self) -> AccessScan:
-        """What it says of datasets."""
+        """Statements about datasets."""
         return AccessScan()
 
     @cached_property
     def paging(self) -> PagingScan:
-        """What it says of collections and their pages."""
+        """Statements about collections and pages."""
         return PagingScan()
 
     @cached_property
     def services(self) -> ServiceScan:
-        """What it says of SPARQL services."""
+        """Statements about SPARQL services."""
         return ServiceScan()
 
     @property
     def urls(self) -> AbstractSet[bytes]:
-        """URLs that are no ordinary links, as they have been named as something."""
+        """URLs of distributions, which are no ordinary links."""
         return self.accesses.urls if self.has_any else _NO_URLS
 
     def links(self, chunk: bytes) -> set[bytes]:
-        """Return the links in further statements, and gather what they tell.
-
-        Args:
-            chunk: whole lines of canonical N-Quads.
-        """
+        """Return the links in whole lines of canonical N-Quads; collect statements."""
         is_telling = self.follow.wants_datasets
         if is_telling and len(chunk) >= _BULK_BYTES and not self.has_any:
             links, is_telling = self.follow.scan_bulk(chunk)
@@ -78,7 +72,7 @@ class DocumentScan:
         return links
 
     def gather(self, chunk: bytes) -> None:
-        """Gather what statements tell of data elsewhere."""
+        """Collect statements about data elsewhere."""
         self.has_any = True
         self.accesses.feed(chunk)
         self.paging.feed(chunk)

@@ -1,9 +1,8 @@
 """Sitemaps as a source: robots.txt -> sitemaps and their indexes -> pages, datasets.
 
-What a large sitemap lists is queued piece by piece while it is read; it is held whole
-only if it has datasets, which may cover its pages. In a later run what changed is
-fetched again: an unchanged sitemap is known by its validators, an unchanged part of an
-index and an unchanged page by their `lastmod`.
+The entries of a large sitemap are queued in pieces while the sitemap is read, or at the
+end if there are datasets, which may cover pages. Later runs fetch only changes: a
+sitemap has validators, a part of an index and a page have `lastmod`.
 """
 
 from __future__ import annotations
@@ -22,11 +21,9 @@ from rdfcrawl.harvest.consent import ForeignEntries, SitemapConsents, sites_of_r
 from rdfcrawl.harvest.cross_host_checks import ROBOTS, CrossHostChecks
 from rdfcrawl.harvest.quad_buffer import QuadBuffer
 from rdfcrawl.harvest.resourcesync import listed_at
-from rdfcrawl.harvest.response import HarvestedResponse
-from rdfcrawl.harvest.robots import read_robots
+from rdfcrawl.harvest.response import HarvestedResponse, iter_unpacked, read_robots
 from rdfcrawl.harvest.run_state import RunState
 from rdfcrawl.harvest.tasks import has_moved, read_task
-from rdfcrawl.harvest.unpacked import iter_unpacked
 from rdfcrawl.records import FollowUp, Kind, Record, Urgency
 from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.description import describe_dataset
@@ -59,12 +56,12 @@ _AT_ONCE: Final = 200  # entries, in a thread
 
 @dataclass(frozen=True, slots=True)
 class SitemapState:
-    """What tells the next run whether a sitemap, and what it lists, has changed.
+    """State by which the next run finds changes of a sitemap and its entries.
 
     Attributes:
-        etag, last_modified: of the answer.
-        read_ms: when it was fetched, by our clock.
-        newest: greatest `lastmod` of its entries, by the clock of the site.
+        etag, last_modified: of the response.
+        read_ms: time of the request, by our clock.
+        newest: greatest `lastmod` of the entries, by the clock of the site.
     """
 
     etag: str = ""
@@ -73,10 +70,10 @@ class SitemapState:
     newest: str = ""
 
     def is_before(self, lastmod: PointInTime) -> bool:
-        """Tell whether what changed at that time may have done so after the reading.
+        """Return whether a change at `lastmod` may be later than the reading.
 
-        By our clock, which may be ahead of that of the site; or by that one: nothing
-        had changed as late as that before.
+        Either by our clock, which may be ahead of the site's, or by comparison with the
+        newest change before.
         """
         if not self.read_ms:
             return False
@@ -86,12 +83,9 @@ class SitemapState:
 
 
 def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
-    """Return the record that the harvest of a site, or of a sitemap, begins with.
+    """Return the first record of the harvest of a site or a sitemap.
 
-    Args:
-        url: front page or robots.txt of a site, or else a sitemap.
-        run: of the crawl.
-        is_named: by the operator.
+    A site has the URL of its front page or robots.txt.
     """
     origin = origin_of(url)
     is_site = url.removeprefix(origin) in ("", "/", ROBOTS)
@@ -110,7 +104,7 @@ class SitemapHarvester:
         self._wants_resourcesync = Kind.RESOURCESYNC in context.arguments.harvest
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
-        """Return the record that the harvest of a site or a sitemap begins with."""
+        """Return the first record of the harvest of a site or a sitemap."""
         return root_of(url, self._context.run, is_named=is_named)
 
     def ignores_robots(self, _record: Record) -> bool:
@@ -118,12 +112,11 @@ class SitemapHarvester:
         return False
 
     async def question(self, record: Record) -> HttpRequest | None:
-        """Ask for a sitemap only if it changed since the run before."""
+        """Return a conditional request for a sitemap of an earlier run; else None."""
         step = _step_of(record)
         if not read_task(record).run or not isinstance(step, SitemapTask):
             return None
-        key = _key(record.url, step)
-        before = await self._state_before(key)
+        before = await self._state_before(_key(record.url, step))
         headers = []
         if before.etag:
             headers.append(("If-None-Match", before.etag))
@@ -132,7 +125,7 @@ class SitemapHarvester:
         return HttpRequest(url=record.url, headers=tuple(headers)) if headers else None
 
     async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
-        """Yield the response, with what it lists."""
+        """Yield the response and its entries."""
         response = HarvestedResponse(document.harvested())
         step = _step_of(document.record)
         if isinstance(step, RobotsTask):
@@ -140,7 +133,6 @@ class SitemapHarvester:
         elif isinstance(step, ConsentTask):
             await self._consent(response)
         elif body_of(document.response) is not None:
-            # What is wanted of it are its follow-ups.
             own = HarvestedResponse(document.harvested(is_followed=False))
             own.document.parts = self._read(own, step)
             yield own.document
@@ -155,7 +147,7 @@ class SitemapHarvester:
     # -- robots.txt ------------------------------------------------------------------
 
     async def _robots(self, response: HarvestedResponse, task: RobotsTask) -> None:
-        """Ask for the sitemaps of a site; without robots.txt, for the usual place."""
+        """Queue the sitemaps of a site, by default `/sitemap.xml`."""
         origin = origin_of(response.record.url)
         urls = await self._consent(response) or [f"{origin}/sitemap.xml"]
         instead = [x.record.url for x in _asked_instead(response.document)]
@@ -167,10 +159,10 @@ class SitemapHarvester:
         await self._checks.is_read(response.record.url, [site], response)
 
     async def _consent(self, response: HarvestedResponse) -> list[str]:
-        """Take what a site consents to; return the sitemaps that its robots.txt names.
+        """Note the consents in a robots.txt; return the sitemaps in it.
 
-        Without an answer it consents to none; where another robots.txt is asked for,
-        that will say it.
+        A site without a response consents to nothing, unless another robots.txt is
+        requested instead.
         """
         document = response.document
         named = list(dict.fromkeys(_requestable(_sitemaps_of(document), document)))
@@ -186,9 +178,9 @@ class SitemapHarvester:
     async def _read(
         self, response: HarvestedResponse, task: SitemapTask
     ) -> AsyncIterator[HarvestedPart]:
-        """Yield what a sitemap says, and what it lists.
+        """Yield the statements and entries of a sitemap.
 
-        What it lists is held as long as a dataset may come that covers it.
+        Entries are held back if there are datasets, which may cover the entries.
         """
         foreign = ForeignEntries(self._consents, self._context, response)
         reading = SitemapReading(response, task, foreign)
@@ -197,7 +189,7 @@ class SitemapHarvester:
         buffer = QuadBuffer(response.document.url, response.log)
         items = self._items(reading)
         at_once = self._context.options.sitemap_entries
-        while batch := await asyncio.to_thread(_some, items):
+        while batch := await asyncio.to_thread(lambda: list(islice(items, _AT_ONCE))):
             for item in batch:
                 await self._take(reading, item, before)
                 buffer.add(_describe(item, url))
@@ -212,10 +204,9 @@ class SitemapHarvester:
             yield fault
 
     async def _end(self, reading: SitemapReading) -> list[FollowUp]:
-        """Take the datasets of a sitemap, and return what is to follow.
+        """Take the datasets of a sitemap, and return the follow-ups.
 
-        A file of a dataset that is listed, too, is asked for as what it is: datasets
-        come first.
+        Datasets come first, so that a listed file of a dataset is fetched as such.
         """
         response, hosts = reading.response, reading.task.robots_hosts
         await reading.foreign.settle()
@@ -246,14 +237,14 @@ class SitemapHarvester:
         await self._list(reading, item, before)
 
     async def _is_read(self, response: HarvestedResponse, task: SitemapTask) -> None:
-        """Note a sitemap that did not change, or that could not be had."""
+        """Note a sitemap that has not changed, or could not be fetched."""
         document, sites = response.document, task.robots_hosts
         if document.status == 304:
             await self._checks.stays(sites, document)
         await self._checks.is_read(document.record.url, sites, response)
 
     def _items(self, reading: SitemapReading) -> Iterator[Item]:
-        """Yield entries and datasets, of all files if it is an archive."""
+        """Yield entries and datasets, of all files in an archive."""
         document = reading.document
         for source in iter_unpacked(document, reading.log):
             sitemap = Sitemap(
@@ -266,17 +257,17 @@ class SitemapHarvester:
             )
             for item in sitemap:
                 if sitemap.capability and self._wants_resourcesync:
-                    # It is a list of ResourceSync, which says more by it.
-                    run = self._context.run
-                    listed = listed_at(document, document.record.url, run)
-                    reading.response.follow_ups.append(listed)
+                    # A list of ResourceSync says more if it is read as such.
+                    url, run = document.record.url, self._context.run
+                    follow_ups = reading.response.follow_ups
+                    follow_ups.append(listed_at(document, url, run))
                     break
                 yield item
 
     async def _list(
         self, reading: SitemapReading, entry: SitemapEntry, before: SitemapState
     ) -> None:
-        """Make an entry a child, if the sitemap may list it and it may have changed."""
+        """Add a follow-up for an entry that the sitemap may list."""
         document, hosts = reading.document, reading.task.robots_hosts
         is_own = may_list(entry.url, document.response.requested[-1], hosts)
         is_own = is_own or self._context.arguments.trust.covers(entry.url)
@@ -295,7 +286,7 @@ class SitemapHarvester:
     def _page(
         self, reading: SitemapReading, entry: SitemapEntry, before: SitemapState
     ) -> FollowUp:
-        """Return the child that a page is."""
+        """Return the follow-up for a page."""
         document = reading.document
         priority = 0.5 if entry.priority is None else entry.priority
         rank = round(min(max(priority, 0.0), 1.0), 4)
@@ -328,9 +319,8 @@ class SitemapHarvester:
         await self._consents.add_names(entry.url, await reading.foreign.names())
         if is_own:
             await self._checks.will_read([entry.url], below.robots_hosts)
-            reading.response.follow_ups.append(
-                _sitemap(reading.document, entry.url, below)
-            )
+            child = _sitemap(reading.document, entry.url, below)
+            reading.response.follow_ups.append(child)
         else:
             other = SitemapTask(depth=below.depth, robots_hosts=(site_of(entry.url),))
             child = _sitemap(reading.document, entry.url, other)
@@ -341,10 +331,10 @@ class SitemapHarvester:
         return decode(text, SitemapState) if text else SitemapState()
 
     async def _remember(self, reading: SitemapReading) -> None:
-        """Keep what tells the next run whether the sitemap has changed.
+        """Keep the state of a sitemap for the next run.
 
-        What came broken is to be asked for again, and so is an index: what it lists may
-        change, or have failed, while it stays the same.
+        A broken response or an index is requested unconditionally again: the sitemaps
+        in an index may change, or have failed, while the index stays the same.
         """
         document = reading.document
         state = SitemapState(
@@ -359,17 +349,12 @@ class SitemapHarvester:
 
 
 class SitemapReading:
-    """A sitemap while it is read.
+    """The reading of a sitemap: its task, datasets and entries of other sites.
 
     Attributes:
-        response: the sitemap, and its document.
-        task: how the crawl came to it, and what is wanted of it.
-        key: names what is remembered of it.
-        log: takes its faults.
+        key: of the state of the sitemap.
         newest: see `SitemapState`.
-        datasets: that were taken.
-        foreign: what it lists of other sites.
-        is_index: it lists sitemaps.
+        is_index: the sitemap lists sitemaps.
     """
 
     def __init__(
@@ -384,10 +369,6 @@ class SitemapReading:
         self.datasets: list[SitemapDataset] = []
         self.foreign = foreign
         self.is_index = False
-
-
-def _some(items: Iterator[Item]) -> list[Item]:
-    return list(islice(items, _AT_ONCE))
 
 
 def _describe(item: Item, sitemap: str) -> Iterable[str]:
@@ -405,7 +386,7 @@ def _sitemap(document: Document, url: str, task: SitemapTask) -> FollowUp:
 
 
 def _step_of(record: Record) -> SitemapTask | RobotsTask | ConsentTask:
-    """Return the step that a record is; a sitemap if it does not say."""
+    """Return the step of a record, by default that of a sitemap."""
     step = read_task(record).payload
     if isinstance(step, SitemapTask | RobotsTask | ConsentTask):
         return step
@@ -413,7 +394,7 @@ def _step_of(record: Record) -> SitemapTask | RobotsTask | ConsentTask:
 
 
 def _sitemaps_of(document: Document) -> tuple[str, ...]:
-    """Return what a robots.txt names; that there is none is no fault."""
+    """Return the sitemaps in a robots.txt, whose absence is no fault."""
     rules = read_robots(document)
     if document.status in _ABSENT:
         document.faults.clear()
@@ -421,9 +402,9 @@ def _sitemaps_of(document: Document) -> tuple[str, ...]:
 
 
 def _asked_instead(document: Document) -> list[FollowUp]:
-    """Return what is asked instead of an FTP server that has no robots.txt.
+    """Return the robots.txt on the Web that replaces a missing one on FTP.
 
-    That is the same host on the Web, where each is at its default port.
+    Both servers are at their default ports.
     """
     record, site = document.record, site_of(document.record.url)
     is_ftp = record.url.startswith("ftp") and site == host_of(record.url)
@@ -436,7 +417,7 @@ def _asked_instead(document: Document) -> list[FollowUp]:
 
 
 def _key(url: str, task: SitemapTask) -> str:
-    """Return what names a sitemap in the state store, as it is read for these hosts."""
+    """Return the key of a sitemap in the state store, with purpose and hosts."""
     purpose = "asked" if task.is_confirming else "all"
     return " ".join((url, purpose, *sorted(task.robots_hosts)))
 

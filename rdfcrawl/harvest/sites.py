@@ -1,6 +1,6 @@
-"""What a site offers: its sitemaps, and its datasets at `/.well-known/void`.
+"""Offers of a site: sitemaps, and datasets at `/.well-known/void`; one request each.
 
-Each site is asked once for both. Sources: VoID (W3C Note 2011) section 7.2; RFC 8615.
+Sources: VoID (W3C Note 2011) section 7.2; RFC 8615.
 """
 
 from __future__ import annotations
@@ -27,10 +27,7 @@ _MAX_SITES: Final = 100_000  # remembered
 
 
 class SiteOffers:
-    """Asks each site that the crawl comes upon for what it offers.
-
-    A site may be asked for twice; the frontier takes it once.
-    """
+    """Requests the offers of each discovered site; the frontier drops repetitions."""
 
     def __init__(self, context: HarvestContext) -> None:
         self._run = context.run
@@ -39,7 +36,7 @@ class SiteOffers:
         self._known: set[str] = set()
 
     def find(self, document: Document) -> Discovery:
-        """Return what is asked for at the site of a document, if it is a new one."""
+        """Return the records for the site of a document, if the site is new."""
         url, status = document.record.url, document.response.status
         if url.endswith(PATH) and origin_of(url) + PATH == url:
             return _EXCUSED if status in _NOT_THERE else NOTHING_FOUND
@@ -48,7 +45,7 @@ class SiteOffers:
         return self._of_site(document.record)
 
     def of_source(self, record: Record) -> Discovery:
-        """Return the description of a site whose sitemaps the operator named."""
+        """Return the record for the VoID of a site that the operator named."""
         if record.kind is not Kind.SITEMAP:
             return NOTHING_FOUND
         task = read_task(record)

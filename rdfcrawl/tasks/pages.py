@@ -46,7 +46,6 @@ class DumpPart:
         dataset: name.
         way: index among its ways.
         part: index among the parts of the way.
-        mirror: index among the mirrors of the part.
     """
 
     TAG: ClassVar = "dump"
@@ -54,7 +53,6 @@ class DumpPart:
     dataset: str
     way: int
     part: int
-    mirror: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,8 +59,8 @@ def decode_task(text: str) -> Task:
 def describe_task(task: object) -> str:
     """Return what a task says, for people: what is as it is by default is left out.
 
-    >>> describe_task(DumpPart("http://a.example/d", 0, 1, 0))
-    'dump(dataset=http://a.example/d, way=0, part=1, mirror=0)'
+    >>> describe_task(DumpPart("http://a.example/d", 0, 1))
+    'dump(dataset=http://a.example/d, way=0, part=1)'
     """
     if isinstance(task, tuple):
         return f"[{', '.join(map(describe_task, task))}]"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rdfcrawl.catalogs.access import space_of, space_of_pattern
 from rdfcrawl.catalogs.alternatives import group_alternatives
-from rdfcrawl.catalogs.spaces import space_of, space_of_pattern
 from tests.support.examples import examples
 
 A = "http://a.example"

@@ -446,7 +446,7 @@ def test_covered_links_are_put_off() -> None:
     ]
     child = FollowUp(Record("https://a.example/id/x/3", depth=1), urgency=Urgency.SOON)
     part = FollowUp(
-        Record("https://a.example/id/all.nt", Kind.DUMP, 1, task=DumpPart("d", 0, 0, 0))
+        Record("https://a.example/id/all.nt", Kind.DUMP, 1, task=DumpPart("d", 0, 0))
     )
     (own,) = intake.follow_ups([child, part]).candidates
     assert unpack(own.item[1:], own.key).url == "https://a.example/id/all.nt"

@@ -130,7 +130,5 @@ def test_description_names_all_that_is_said(task: Task) -> None:
 
 def test_description_reads_like_a_call() -> None:
     """If a task is a part of a dump, then people see which."""
-    task = DumpPart("http://a.example/d", 0, 1, 0)
-    assert describe_task(task) == (
-        "dump(dataset=http://a.example/d, way=0, part=1, mirror=0)"
-    )
+    task = DumpPart("http://a.example/d", 0, 1)
+    assert describe_task(task) == ("dump(dataset=http://a.example/d, way=0, part=1)")

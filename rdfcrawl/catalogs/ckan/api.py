@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlencode
 
 from rdfcrawl.uri import MAX_URL_CHARS, BadUri, requestable
@@ -29,18 +29,12 @@ _IN_PHRASE = re.compile(r'(["\\])')
 _NOT_NEGATED = re.compile(r"\s*(?:[-!]|NOT\b)").match
 _HAS_OR = re.compile(r"\bOR\b|\|\|").search
 
-Method = Literal["GET", "POST"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortalScope:
     """The part of a portal that is harvested; empty is the whole portal.
 
-    Attributes:
-        organization: name or id.
-        group: name.
-        q: a query as people type it.
-        fq: a filter query in Solr's syntax.
+    `q` is a query as people type it, `fq` a filter query in Solr's syntax.
     """
 
     organization: str = ""
@@ -73,10 +67,9 @@ WHOLE: Final = PortalScope()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CkanRequest:
-    """A request; `headers` may hold a key, so its representation omits them."""
+    """A request, a POST if it has a body; `headers`, with a key, are not shown."""
 
     url: str
-    method: Method = "GET"
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     body: bytes = b""
 
@@ -123,7 +116,7 @@ class PortalAddress:
             return CkanRequest(url=full, headers=tuple(headers))
         headers.append(("Content-Type", "application/json"))
         body = json.dumps(dict(parameters or {})).encode()
-        return CkanRequest(url=url, method="POST", headers=tuple(headers), body=body)
+        return CkanRequest(url=url, headers=tuple(headers), body=body)
 
     def search(
         self,
@@ -173,6 +166,10 @@ class PortalAddress:
         """Return the request of a page of datasets without the search index."""
         parameters = {"limit": limit, "offset": offset}
         return self.action("current_package_list_with_resources", parameters)
+
+    def status(self) -> CkanRequest:
+        """Return the request of the portal's description of itself."""
+        return self.action("status_show")
 
     def page(self, section: str, name: str) -> str:
         """Return the URL of a page, as `page("dataset", id)`."""

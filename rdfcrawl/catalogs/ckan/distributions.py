@@ -30,15 +30,10 @@ _LENGTHS: Final = {32: "md5", 40: "sha1", 64: "sha256", 96: "sha384", 128: "sha5
 def iter_distributions(
     resources: Any, dataset: str, page: str, writer: DatasetWriter
 ) -> Iterator[str]:
-    """Yield the statements about all resources of a dataset, in their order.
+    """Yield the statements about the resources of a dataset, in their order.
 
-    A value that is no resource is counted as `BAD_TERM`.
-
-    Args:
-        resources: of the dataset, as the API gives them.
-        dataset: the term of the dataset.
-        page: URL of the dataset's page, below which resources have their pages.
-        writer: of the dataset.
+    `page` is the URL of the dataset's page, below which resources have their pages. A
+    value that is no resource is counted as `BAD_TERM`.
     """
     if not isinstance(resources, list):
         if resources is not None:

@@ -44,9 +44,7 @@ class CkanAnswer:
 class RequestRefused(SourceFault):
     """The portal answered, and refuses the request.
 
-    Attributes:
-        status: of HTTP.
-        kind: `__type` of CKAN's error, as `Authorization Error`; empty if unknown.
+    `kind` is `__type` of CKAN's error, as `Authorization Error`; empty if unknown.
     """
 
     def __init__(self, status: int, kind: str, message: str) -> None:

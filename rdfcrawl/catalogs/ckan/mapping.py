@@ -1,7 +1,13 @@
-"""A dataset of CKAN as DCAT-AP: the statements of one document.
+"""Datasets of CKAN, and the portal as their catalogue, in DCAT-AP.
 
 Most properties come from the table in `fields`; licence, keywords, groups, series and
 relationships have several values each, and functions here.
+
+CKAN gives title, description and language of a site (`status_show`), but no publisher:
+that is the site itself, by its title.
+
+Source: CKAN, "Action API reference"; DCAT-AP 3.0, "Catalogue", of which title,
+description and publisher are mandatory.
 """
 
 from __future__ import annotations
@@ -11,7 +17,12 @@ from typing import TYPE_CHECKING, Any, Final
 from rdfcrawl.catalogs.ckan import vocabularies
 from rdfcrawl.catalogs.ckan.agents import iter_agents
 from rdfcrawl.catalogs.ckan.distributions import iter_distributions
-from rdfcrawl.catalogs.ckan.fields import DATASET_FIELDS, RELATIONSHIPS
+from rdfcrawl.catalogs.ckan.fields import (
+    AGENT_FIELDS,
+    DATASET_FIELDS,
+    RELATIONSHIPS,
+    ValueShape,
+)
 from rdfcrawl.catalogs.ckan.places import iter_spatial, iter_temporal
 from rdfcrawl.catalogs.ckan.values import (
     PackageFields,
@@ -30,7 +41,8 @@ from rdfcrawl.catalogs.ckan.writing import (
 )
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, RDFS, SKOS
+from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, FOAF, RDFS, SKOS
+from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -204,3 +216,40 @@ def _dataset_of(value: Any, portal: PortalAddress, writer: DatasetWriter) -> str
     return writer.iri(text) or (
         writer.iri(portal.page("dataset", text)) if text else ""
     )
+
+
+def catalogue_url(portal: PortalAddress) -> str:
+    """Return the URL of a portal's status, which names the catalogue's graph."""
+    return portal.status().url
+
+
+def iter_catalogue(
+    status: Mapping[str, Any], portal: PortalAddress, log: FaultLog
+) -> Iterator[str]:
+    """Yield the statements of a catalogue, `<url>/`, as `iter_statements` does.
+
+    `status` is the result of `status_show`; the host stands in for a missing title.
+    """
+    fields = PackageFields(status)
+    writer = DatasetWriter(log, DEFAULT_MAPPING_LIMITS)
+    catalogue = writer.iri(f"{portal.url}/")
+    if not catalogue:
+        return
+    title = fields.get("site_title") or host_of(f"{portal.url}/")
+    yield terms.statement(catalogue, TYPE, f"<{DCAT}Catalog>")
+    said = {"title": title, "description": fields.get("site_description") or title}
+    for name, value in said.items():
+        for text, language in iter_texts(value):
+            literal = writer.literal(text, language=language)
+            yield from only_terms(
+                (terms.statement(catalogue, f"<{DCTERMS}{name}>", literal),)
+            )
+    language = fields.text("locale_default")
+    for term, lines in writer.iter_objects(language, ValueShape.LANGUAGE):
+        yield terms.statement(catalogue, f"<{DCTERMS}language>", term)
+        yield from lines
+    publisher = writer.new_blank()
+    yield terms.statement(catalogue, f"<{DCTERMS}publisher>", publisher)
+    yield terms.statement(publisher, TYPE, f"<{FOAF}Agent>")
+    agent = PackageFields({"name": title, "homepage": f"{portal.url}/"})
+    yield from only_terms(iter_fields(agent, AGENT_FIELDS, publisher, writer))

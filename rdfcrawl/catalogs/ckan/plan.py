@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.catalogs.ckan.catalogue import ACTION
 from rdfcrawl.catalogs.ckan.envelope import (
     CkanAnswer,
     RequestRefused,
@@ -85,7 +84,7 @@ def request_of(task: CkanTask, portal: PortalAddress) -> CkanRequest:
         case CkanStep.NAMES | CkanStep.LISTING:
             return portal.names(limit=task.rows, offset=task.start)
         case CkanStep.ABOUT:
-            return portal.action(ACTION)
+            return portal.status()
         case CkanStep.CONFIRM if not task.is_alone:
             return portal.search_ids(task.ids, rows=len(task.ids))
     return portal.show(task.ids[0] if task.ids else "")
@@ -138,12 +137,8 @@ def _after_names(
     task: CkanTask, answer: CkanAnswer, log: FaultLog, limits: PlanLimits
 ) -> CkanOutcome:
     """Follow with one request for each name, and then the next page."""
-    try:
-        names = read_names(answer)
-    except RequestRefused as refusal:
-        if task.page:
-            raise
-        log.note(Reason.BAD_ANSWER, refusal.fault.detail)
+    names = _read_names(task, answer, log)
+    if names is None:
         current = replace(task, step=CkanStep.CURRENT, order=CkanOrder.PLAIN)
         return CkanOutcome(tasks=(current,))
     following = _next_names(task, names, log, limits)
@@ -161,13 +156,9 @@ def _after_names(
 def _after_listing(
     task: CkanTask, answer: CkanAnswer, log: FaultLog, limits: PlanLimits
 ) -> CkanOutcome:
-    try:
-        names = read_names(answer)
-    except RequestRefused as refusal:
-        if task.page:
-            raise
+    names = _read_names(task, answer, log)
+    if names is None:
         # No list: walk over all by search, and write only what is new.
-        log.note(Reason.BAD_ANSWER, refusal.fault.detail)
         sweep = CkanTask(
             step=CkanStep.SEARCH,
             since=task.since,
@@ -182,6 +173,17 @@ def _after_listing(
         tasks=following,
         listing=None if following else DatasetListing.NAMES,
     )
+
+
+def _read_names(task: CkanTask, answer: CkanAnswer, log: FaultLog) -> list[str] | None:
+    """Return the names of a page; None if the portal refuses the first page."""
+    try:
+        return read_names(answer)
+    except RequestRefused as refusal:
+        if task.page:
+            raise
+        log.note(Reason.BAD_ANSWER, refusal.fault.detail)
+        return None
 
 
 def _next_names(

@@ -41,15 +41,11 @@ _MARKS: Final = (
 
 
 def recognize(url: str, body: bytes = b"") -> str:
-    """Return the URL of the portal that a page belongs to; empty if it shows none.
+    """Return the URL of the portal of a page, or an empty string.
 
     A URL of the action API is enough. Of a page the first `LOOKED_AT_BYTES` count: the
     generator, or three marks of CKAN's templates. A root that the page names is
     believed on its own origin only.
-
-    Args:
-        url: after redirects.
-        body: of the page, decoded.
     """
     try:
         base = portal_url(url)

@@ -178,10 +178,6 @@ def iter_targets(
     are APIs or SPARQL endpoints; a landing page or documentation is a page. URLs that
     cannot be requested (the mapping counts them) and the portal's own pages are left
     out.
-
-    Args:
-        package: as `mapping.iter_statements` takes it.
-        portal: of the package.
     """
     seen: set[str] = set()
     for target in _iter_all(package):

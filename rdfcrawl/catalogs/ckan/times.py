@@ -71,14 +71,9 @@ def since_for_next(
 ) -> str:
     """Return the start of the next incremental harvest, as `solr_time` writes it.
 
-    The earlier of two times, less the margin: the begin of this harvest by our clock,
-    and the newest change seen, by the portal's clock. So neither a wrong clock nor a
-    date in the future leaves anything out.
-
-    Args:
-        started_ms: Unix time in ms at which the successful harvest began.
-        newest: `CkanOutcome.newest` over all pages; empty if there was none.
-        margin_secs: subtracted.
+    The earlier of two times, less the margin: the begin of this harvest by our clock
+    (Unix time in ms), and the newest change seen, by the portal's clock. So neither a
+    wrong clock nor a date in the future leaves anything out.
     """
     times = [datetime.fromtimestamp(started_ms / 1000, UTC)]
     seen = parse_time(newest)

@@ -28,9 +28,7 @@ _HARVESTED = "dcat_"  # what older harvesters put before their keys
 class PackageFields:
     """The fields of a dataset or resource: members first, then extras.
 
-    Args:
-        members: as the API gives them; `extras` may be a list of keys and values,
-            or an object as in versions 1 and 2.
+    `extras` may be a list of keys and values, or an object as in versions 1 and 2.
     """
 
     def __init__(self, members: Mapping[str, Any]) -> None:

@@ -61,9 +61,7 @@ class MappingLimits:
 class DatasetWriter:
     """Makes the terms of one dataset.
 
-    Args:
-        log: takes `BAD_TERM`, `REPAIRED`, `LITERAL_TOO_LONG`, `TOO_MANY_ENTRIES`.
-        limits: bounds.
+    `log` takes `BAD_TERM`, `REPAIRED`, `LITERAL_TOO_LONG`, `TOO_MANY_ENTRIES`.
     """
 
     def __init__(self, log: FaultLog, limits: MappingLimits) -> None:
@@ -134,11 +132,14 @@ class DatasetWriter:
                 for text, language in iter_texts(value):
                     yield self.literal(text, language=language), []
             case ValueShape.STATEMENT:
-                yield from self._statement(value)
+                yield from self._labelled(value, self.iri(value), "label")
             case _ if shape in _NAMED and text_of(value):
                 yield self._named(text_of(value), shape)
             case ValueShape.CONCEPT:
-                yield from self._concept(value)
+                text = text_of(value)
+                known = vocabularies.theme(text)
+                term = self.iri(text) or (f"<{known}>" if known else "")
+                yield from self._labelled(value, term, "prefLabel")
             case ValueShape.IDENTIFIER:
                 yield from self._identifier(value)
             case _:
@@ -205,24 +206,18 @@ class DatasetWriter:
         datatype = f"{XSD}hexBinary" if _HEX(text) else ""
         return self.literal(text, datatype=datatype)
 
-    def _statement(self, value: Any) -> Iterator[tuple[str, list[str]]]:
-        """Yield the IRI, or a node with a text as its label."""
-        if iri := self.iri(value):
+    def _labelled(
+        self, value: Any, iri: str, label: str
+    ) -> Iterator[tuple[str, list[str]]]:
+        """Yield the IRI, or else a node with a text as its label."""
+        if iri:
             yield iri, []
             return
-        node = self.new_blank()
-        if lines := self._labels(node, f"<{RDFS}label>", value):
-            yield node, lines
-
-    def _concept(self, value: Any) -> Iterator[tuple[str, list[str]]]:
-        text = text_of(value)
-        known = vocabularies.theme(text)
-        if iri := self.iri(text) or (f"<{known}>" if known else ""):
-            yield iri, []
-            return
-        node = self.new_blank()
-        if lines := self._labels(node, f"<{SKOS}prefLabel>", value):
-            yield node, [terms.statement(node, TYPE, f"<{SKOS}Concept>"), *lines]
+        node, is_concept = self.new_blank(), label == "prefLabel"
+        predicate = f"<{SKOS if is_concept else RDFS}{label}>"
+        if lines := self._labels(node, predicate, value):
+            kind = terms.statement(node, TYPE, f"<{SKOS}Concept>")
+            yield node, [kind, *lines] if is_concept else lines
 
     def _labels(self, node: str, predicate: str, value: Any) -> list[str]:
         return [

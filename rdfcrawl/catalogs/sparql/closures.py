@@ -44,12 +44,9 @@ def all_knotted(task: SparqlTask) -> str:
 
 
 def knots(task: SparqlTask, n_roots: int, depth: int) -> str:
-    """Ask for some blank nodes and the triples of their connected components.
+    """Ask for `n_roots` blank nodes and the triples of their connected components.
 
-    Args:
-        task: with `offset`, the number of blank nodes to skip.
-        n_roots: number of blank nodes.
-        depth: greatest number of steps from one blank node to the next.
+    `depth` is the greatest number of steps from one blank node to the next.
     """
     both = "{ ?b ?rp ?ro } UNION { ?rs ?rq ?b } FILTER(isBlank(?b))"
     where = f"WHERE {{ {in_graph(task.part.graph, both)} }}"
@@ -96,12 +93,10 @@ def datasets(task: SparqlTask) -> str:
 
 
 def about(task: SparqlTask, depth: int) -> str:
-    """Ask for the descriptions of the datasets of a task.
+    """Ask for the descriptions of the datasets whose keys are in `graphs` of a task.
 
-    Args:
-        task: with the keys of datasets in `graphs`; a `variant` selects one of the
-            patterns, which is read in pages.
-        depth: greatest number of steps from a described node to a blank node.
+    A `variant` selects one of the patterns, which is read in pages; `depth` is the
+    greatest number of steps from a described node to a blank node.
     """
     named = " ".join(subject_term(task.naming, key) for key in task.graphs)
     patterns = [

@@ -56,11 +56,7 @@ def _list_on(task: SparqlTask, n_rows: int, last: str, out: OutcomeBuilder) -> N
 
 
 def after_about(
-    task: SparqlTask,
-    end: PageEnd,
-    out: OutcomeBuilder,
-    *,
-    is_broken: bool,
+    task: SparqlTask, end: PageEnd, out: OutcomeBuilder, *, is_broken: bool
 ) -> None:
     """Request less at a time where a response may have been cut."""
     n_rows = end.n_rows

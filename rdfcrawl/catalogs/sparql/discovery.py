@@ -52,9 +52,7 @@ def after_description(
 
 
 def _take_described(
-    task: SparqlTask,
-    description: ServiceDescription | None,
-    out: OutcomeBuilder,
+    task: SparqlTask, description: ServiceDescription | None, out: OutcomeBuilder
 ) -> None:
     graphs = description.graphs if description else ()
     if not graphs:
@@ -65,11 +63,7 @@ def _take_described(
             out.follow(task, step=_count_step(out), part=part, variant=0, fails=0)
 
 
-def after_probe(
-    task: SparqlTask,
-    rows: Iterable[Row],
-    out: OutcomeBuilder,
-) -> None:
+def after_probe(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
     """Decide how blank nodes are identified."""
     row = next(iter_whole(rows, out), None)
     if row is None or "b" not in row:
@@ -94,11 +88,7 @@ def after_probe(
     begin(replace(task, naming=naming), out)  # type: ignore[arg-type]
 
 
-def after_stable(
-    task: SparqlTask,
-    rows: Iterable[Row],
-    out: OutcomeBuilder,
-) -> None:
+def after_stable(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
     """Compare the labels of two answers, of which the second begins a row later."""
     some = islice(iter_whole(rows, out), 10)
     labels = tuple(row["b"].text[:200] for row in some if "b" in row)
@@ -140,11 +130,7 @@ def _count_step(out: OutcomeBuilder) -> str:
     return "datasets" if out.settings.mode == "datasets" else "count"
 
 
-def after_default(
-    task: SparqlTask,
-    rows: Iterable[Row],
-    out: OutcomeBuilder,
-) -> None:
+def after_default(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
     """Skip the default graph if it is the union of the named graphs."""
     has_more = next(iter_whole(rows, out), None) is not None
     if has_more:
@@ -153,11 +139,7 @@ def after_default(
         out.follow(task, variant=1, fails=0)
 
 
-def after_graphs(
-    task: SparqlTask,
-    rows: Iterable[Row],
-    out: OutcomeBuilder,
-) -> None:
+def after_graphs(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
     """Plan the graphs of a list, small graphs together, and continue the list."""
     batch = _Batch(task, out)
     n_rows, last = 0, task.after
@@ -223,11 +205,7 @@ class _Batch:
 
 
 def after_whole(
-    task: SparqlTask,
-    n_rows: int,
-    out: OutcomeBuilder,
-    *,
-    is_broken: bool,
+    task: SparqlTask, n_rows: int, out: OutcomeBuilder, *, is_broken: bool
 ) -> None:
     """Check whether the graphs are complete; if not, read each by itself."""
     if not is_broken and n_rows >= task.want:
@@ -242,10 +220,7 @@ def after_whole(
 def apart(task: SparqlTask, out: OutcomeBuilder, *, is_listed: bool) -> None:
     """Read the graphs of a `whole` in smaller parts.
 
-    Args:
-        task: with a smaller `asked`.
-        out: takes the tasks.
-        is_listed: list the graphs again; else count each by itself.
+    With `is_listed` the graphs are listed again; else each is counted by itself.
     """
     names = task.graphs or (task.part.graph,)
     can_list = is_safe(names[0]) and is_safe(names[-1])

@@ -66,19 +66,9 @@ class SparqlFailure(StrEnum):
 
 
 def query_request(
-    endpoint: str,
-    query: str,
-    accept: str,
-    *,
-    max_get_chars: int = MAX_GET_CHARS,
+    endpoint: str, query: str, accept: str, *, max_get_chars: int = MAX_GET_CHARS
 ) -> SparqlRequest:
     """Return the request of a query: a GET if the URL is short, else a POST of a form.
-
-    Args:
-        endpoint: URL, which may have a query string of its own.
-        query: SPARQL.
-        accept: header.
-        max_get_chars: longest URL.
 
     Source: SPARQL 1.1 Protocol, 2.1.
     """

@@ -20,9 +20,7 @@ _LAST_VARIANT = {"probe": 1, "graphs": 2, "split": 1}
 
 
 def after_failure(
-    task: SparqlTask,
-    failure: SparqlFailure,
-    out: OutcomeBuilder,
+    task: SparqlTask, failure: SparqlFailure, out: OutcomeBuilder
 ) -> None:
     """Add the tasks after a failed request.
 
@@ -43,9 +41,7 @@ def after_failure(
 
 
 def _after_discovery(
-    task: SparqlTask,
-    failure: SparqlFailure,
-    out: OutcomeBuilder,
+    task: SparqlTask, failure: SparqlFailure, out: OutcomeBuilder
 ) -> None:
     if task.step == "describe":
         discovery.after_description(task, None, {}, out)
@@ -72,11 +68,7 @@ def _after_count(task: SparqlTask, out: OutcomeBuilder) -> None:
         plan_part(replace(task, want=UNKNOWN), out)
 
 
-def _after_part(
-    task: SparqlTask,
-    failure: SparqlFailure,
-    out: OutcomeBuilder,
-) -> None:
+def _after_part(task: SparqlTask, failure: SparqlFailure, out: OutcomeBuilder) -> None:
     """Continue without a count, or with smaller parts."""
     if task.step == "whole":
         less = replace(task, asked=max(out.settings.min_rows, task.asked // 2))
@@ -119,11 +111,7 @@ def _after_query(task: SparqlTask, out: OutcomeBuilder) -> None:
         out.check(task, is_sure=False)
 
 
-def _after_rows(
-    task: SparqlTask,
-    failure: SparqlFailure,
-    out: OutcomeBuilder,
-) -> None:
+def _after_rows(task: SparqlTask, failure: SparqlFailure, out: OutcomeBuilder) -> None:
     if task.step == "group":
         into_offset(task, task.seen[0] if task.seen else "", out)
     elif task.step == "page" and failure is SparqlFailure.REFUSED:

@@ -12,8 +12,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from rdfcrawl.catalogs.sparql.cells import Row, term
-from rdfcrawl.catalogs.sparql.graphs import GraphTerms
 from rdfcrawl.catalogs.sparql.parts import looks_cut, read_count
+from rdfcrawl.catalogs.sparql.writing import GraphTerms
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.blank_nodes import Triple, iter_components, signature, unique_names
 from rdfcrawl.tasks.sparql import UNKNOWN
@@ -98,11 +98,9 @@ def _to_triple(row: Row) -> Triple | None:
 
 
 def labelled(triples: list[Triple], graph: str = "") -> Iterator[Triple]:
-    """Yield triples with labels made of the connected component of each.
+    """Yield triples of N-Quads, given as whole components, with labels made of these.
 
-    Args:
-        triples: terms of N-Quads; whole components.
-        graph: of the triples; nodes of two graphs always differ.
+    Nodes of two graphs always differ.
     """
     copies: dict[str, int] = defaultdict(int)
     for component in iter_components(triples):

@@ -112,11 +112,7 @@ def _comes_before(first: str, second: str) -> bool:
 
 
 def after_page(
-    task: SparqlTask,
-    end: PageEnd,
-    out: OutcomeBuilder,
-    *,
-    is_broken: bool,
+    task: SparqlTask, end: PageEnd, out: OutcomeBuilder, *, is_broken: bool
 ) -> None:
     """Add the tasks after a page; `is_broken` if the response ended early."""
     total = task.got + end.n_rows
@@ -205,10 +201,7 @@ def _into_hashes(task: SparqlTask, out: OutcomeBuilder) -> None:
 
 
 def after_failed_page(
-    task: SparqlTask,
-    out: OutcomeBuilder,
-    *,
-    is_order: bool = False,
+    task: SparqlTask, out: OutcomeBuilder, *, is_order: bool = False
 ) -> None:
     """Add the tasks after a page that was too much for the endpoint."""
     less = max(out.settings.min_rows, task.asked // 2)
@@ -225,11 +218,7 @@ def after_failed_page(
 
 
 def after_offset(
-    task: SparqlTask,
-    end: PageEnd,
-    out: OutcomeBuilder,
-    *,
-    is_broken: bool,
+    task: SparqlTask, end: PageEnd, out: OutcomeBuilder, *, is_broken: bool
 ) -> None:
     """Add the tasks after a page by OFFSET; `after` is the mark of the last page."""
     n_rows, mark = end.n_rows, end.mark

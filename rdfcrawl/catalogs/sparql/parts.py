@@ -36,18 +36,10 @@ def can_cut(task: SparqlTask, settings: HarvestSettings) -> bool:
     return is_keyed and not task.part.subject and task.cuts < settings.max_cuts
 
 
-def plan_part(
-    task: SparqlTask,
-    out: OutcomeBuilder,
-    *,
-    at_once: bool = True,
-) -> None:
+def plan_part(task: SparqlTask, out: OutcomeBuilder, *, at_once: bool = True) -> None:
     """Add the tasks that read a part of the size `want`.
 
-    Args:
-        task: with `part`, `want`, `naming`, `asked`, `most` and `cuts`.
-        out: takes the tasks.
-        at_once: request a graph that is small enough as a whole.
+    With `at_once` a graph that is small enough is requested as a whole.
     """
     part, want = task.part, task.want
     task = replace(task, after="", got=0, offset=0, worst=0, fails=0)
@@ -90,20 +82,12 @@ def read_count(rows: Iterable[Row]) -> int:
     return UNKNOWN
 
 
-def after_count(
-    task: SparqlTask,
-    rows: Iterable[Row],
-    out: OutcomeBuilder,
-) -> None:
+def after_count(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
     """Plan a part by its size."""
     plan_part(replace(task, want=read_count(iter_whole(rows, out))), out)
 
 
-def after_split(
-    task: SparqlTask,
-    rows: Iterable[Row],
-    out: OutcomeBuilder,
-) -> None:
+def after_split(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
     """Plan each predicate (or class) by itself, and continue the list."""
     name = "o" if task.part.predicate else "p"
     total, last, n_rows = task.got, task.after, 0
@@ -145,11 +129,7 @@ def _end_split(task: SparqlTask, total: int, out: OutcomeBuilder) -> None:
         out.check(task, total)
 
 
-def after_pivot(
-    task: SparqlTask,
-    rows: Iterable[Row],
-    out: OutcomeBuilder,
-) -> None:
+def after_pivot(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
     """Cut the part in two at a subject."""
     part = task.part
     key = next((row["k"].text for row in iter_whole(rows, out) if "k" in row), "")

@@ -78,10 +78,8 @@ class EndpointPlan(HarvestTarget):
     ) -> tuple[SparqlOutcome, list[Fault]]:
         """Return the outcome and the faults of a request without a usable response.
 
-        Args:
-            task: of the request.
-            failure: `TIMEOUT` also without any response, `CLOSED` if the request is
-                not allowed or not possible.
+        The failure is `TIMEOUT` also without any response, `CLOSED` if the request is
+        not allowed or not possible.
         """
         outcome, log = SparqlOutcome(failure=failure), FaultLog()
         after_failure(task, failure, OutcomeBuilder(outcome, log, self.settings))

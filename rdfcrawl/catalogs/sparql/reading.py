@@ -11,11 +11,10 @@ from rdfcrawl.catalogs.sparql import datasets, discovery, pages, parts, queries
 from rdfcrawl.catalogs.sparql.description import read_description
 from rdfcrawl.catalogs.sparql.exchange import SparqlFailure, judge
 from rdfcrawl.catalogs.sparql.failures import after_failure
-from rdfcrawl.catalogs.sparql.graphs import GraphTerms
 from rdfcrawl.catalogs.sparql.knots import KnotReader
 from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder, SparqlOutcome
 from rdfcrawl.catalogs.sparql.results import iter_rows
-from rdfcrawl.catalogs.sparql.writing import RowWriter
+from rdfcrawl.catalogs.sparql.writing import GraphTerms, RowWriter
 from rdfcrawl.codec import encode
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog

@@ -33,13 +33,8 @@ ERROR_STATUSES: Final = frozenset({400, 404, 406, 415, 422, 500, 501})
 def recognize(url: str, *, status: int, headers: Mapping[str, str], head: bytes) -> str:
     """Return the URL of the endpoint behind a response; empty if there is none.
 
-    The endpoint gave the response itself, or the page has a form for it.
-
-    Args:
-        url: after redirects.
-        status: of HTTP.
-        headers: by name in lower case.
-        head: first bytes of the unpacked body; at most `HEAD_BYTES` are used.
+    The endpoint gave the response itself, or the page has a form for it. Headers have
+    names in lower case; of the unpacked body `HEAD_BYTES` are used.
     """
     head = head[:HEAD_BYTES]
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -100,9 +100,6 @@ class ServiceScan:
         There has to be one service for queries that is not declared to be elsewhere;
         and the URL must not be that of a file, or of an answer to a query. A host name
         without a dot, or another scheme or port, counts as the document's URL.
-
-        Args:
-            document_url: after redirects, without fragment.
         """
         if not _may_be_endpoint(document_url):
             return ""

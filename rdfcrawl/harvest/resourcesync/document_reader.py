@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.harvest.resourcesync.step_runner import StepRunner
-from rdfcrawl.harvest.unpacked import iter_unpacked
+from rdfcrawl.harvest.response import iter_unpacked
 from rdfcrawl.records import Urgency
 from rdfcrawl.sitemaps.resourcesync.describe import describe_document
 from rdfcrawl.sitemaps.resourcesync.documents import DocumentEntries

@@ -1,7 +1,7 @@
-"""The bytes of resources, kept as files if the operator wants them.
+"""The bytes of resources, kept as files on demand.
 
-What a URI is called by the web never becomes a path: a file is in a folder of its host
-and has the percent-encoded URI as its name, which has neither slashes nor dots alone.
+A file is in a folder of its host, under the percent-encoded URI, which has neither
+slashes nor dots alone: no URI becomes a path.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PARTIAL: Final = ".partial"
 
 
 def path_of(folder: Path, uri: str) -> Path:
-    """Return where the bytes of a resource are kept.
+    """Return the path of a resource's file.
 
     >>> from pathlib import Path
     >>> path_of(Path("/f"), "http://example.org:8080/a/../b?c=%2F").as_posix()
@@ -39,32 +39,23 @@ def path_of(folder: Path, uri: str) -> Path:
 
 
 class ResourceFiles:
-    """The files of one folder; all that waits for the disk is for a thread.
-
-    Args:
-        folder: made when the first file is.
-    """
+    """The files of one folder, made on demand; call the methods in a thread."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         # What a dead process has begun is removed when the next one opens it.
         self._partial: Spool | None = None
 
-    def path(self, uri: str) -> Path:
-        """Return where the bytes of a resource are kept."""
-        return path_of(self._folder, uri)
-
     def write(self, uri: str, source: ByteSource, fixity: ExpectedBytes) -> Path:
-        """Keep the bytes of a resource in place of those before; return where.
+        """Replace the bytes of a resource; return the path.
 
         Raises:
-            SourceFault: `BAD_FIXITY`: they are not what was stated; those before are
-                still there.
+            SourceFault: `BAD_FIXITY`: not the stated bytes; the former file is kept.
             OSError: the disk is full or broken.
         """
         if self._partial is None:
             self._partial = Spool(self._folder / PARTIAL, memory_limit_bytes=0)
-        partial, path = self._partial.new_path(), self.path(uri)
+        partial, path = self._partial.new_path(), path_of(self._folder, uri)
         verifier = FixityVerifier(fixity)
         try:
             with partial.open("xb") as file, source.open() as stream:
@@ -82,21 +73,21 @@ class ResourceFiles:
         return path
 
     def read(self, uri: str, max_bytes: int) -> bytes:
-        """Return the first bytes of what is kept of a resource, at most so many.
+        """Return the first bytes of a resource's file.
 
         Raises:
-            OSError: nothing is kept.
+            OSError: there is no file.
         """
-        with self.path(uri).open("rb") as file:
+        with path_of(self._folder, uri).open("rb") as file:
             return file.read(max_bytes)
 
     def remove(self, uri: str) -> None:
-        """Keep nothing of a resource any more."""
-        self.path(uri).unlink(missing_ok=True)
+        """Delete the file of a resource."""
+        path_of(self._folder, uri).unlink(missing_ok=True)
 
 
 def _short(name: str) -> str:
-    """Return a name that is short enough; one that is cut is still like no other."""
+    """Return a name that is short enough, and unique."""
     if len(name) <= _MAX_NAME:
         return name
     digest = blake2b(name.encode(), digest_size=16).hexdigest()

@@ -1,10 +1,9 @@
-"""What is known of a set of resources, by the pages of a run and from run to run.
+"""State of a set of resources, shared by the pages of a run and kept between runs.
 
-A page may be read again after a crash, when what it had put here is there but what it
-had written and queued is not. So each entry about a resource says which record has put
-it, and that record does not see it, nor do others if it was given up; and the state
-that a run begins with is kept until the next: what a page leads to is the same,
-whenever it is read.
+A page may be read again after a crash that lost its statements but not its entries
+here. So each entry about a resource names its record: the record itself ignores such
+entries, and so do others if the record was given up. The state at the begin of a run is
+kept until the next: a page has the same outcome whenever it is read.
 """
 
 from __future__ import annotations
@@ -39,11 +38,9 @@ _MAX_GIVEN_UP: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class BegunRun:
-    """What was known when a run began.
+    """State at the begin of a run.
 
-    Attributes:
-        state: of the source.
-        has_some: resources were known although not all were ever read.
+    `has_some`: resources were known, although never all of them were read.
     """
 
     state: MirrorState
@@ -52,13 +49,7 @@ class BegunRun:
 
 @dataclass(frozen=True, slots=True)
 class OwedResource:
-    """A resource that could not be had.
-
-    Attributes:
-        run: of the crawl in which it failed first.
-        url: that was asked for.
-        task: of its record.
-    """
+    """A resource that could not be fetched, since a run of the crawl."""
 
     run: int
     url: str
@@ -66,14 +57,7 @@ class OwedResource:
 
 
 class MirrorIndex:
-    """What is known of a set of resources.
-
-    Args:
-        store: keeps it.
-        source: id of the set.
-        own: id of the record that is being harvested.
-        run: of the crawl.
-    """
+    """State of the set of resources of a source; `own` is the id of the record."""
 
     def __init__(self, store: StateStore, source: str, own: str, run: int) -> None:
         self._store = store
@@ -85,16 +69,14 @@ class MirrorIndex:
     # -- the source ------------------------------------------------------------------
 
     async def state(self) -> MirrorState:
-        """Return what is known of the source now."""
+        """Return the current state of the source."""
         text = await self._store.get(self._source, _STATE, "")
         return decode(text, MirrorState) if text else MirrorState()
 
     async def state_of(self, run: str) -> tuple[MirrorState, bool]:
-        """Return what was known of the source when a run began.
+        """Return the state at the begin of a run, and `BegunRun.has_some`.
 
-        Returns:
-            The state; and whether resources were known although not all were ever
-            read: what an earlier run had begun is to be compared, too.
+        With known resources of an incomplete run, everything is to be compared.
         """
         state = await self.state()
         n_known = 0
@@ -108,22 +90,22 @@ class MirrorIndex:
         return begun.state, begun.has_some
 
     async def keep(self, state: MirrorState) -> None:
-        """Know this of the source from now on."""
+        """Set the state of the source."""
         await self._store.put(self._source, _STATE, {"": encode(state)})
 
     async def begin(self) -> None:
-        """Note that the record is begun; learn which of earlier runs were given up."""
+        """Note the begin of the record; look up abandoned records of earlier runs."""
         await self._store.put(self._source, _OPEN, {self._own: str(self._run)})
         entries = self._store.entries(self._source, _OPEN)
         given_up = [own async for own, run in entries if int(run) < self._run]
         self._distrusted = (self._own, *given_up[:_MAX_GIVEN_UP])
 
     async def end(self) -> None:
-        """Note that the record came to its end."""
+        """Note the end of the record."""
         await self._store.drop(self._source, _OPEN, [self._own])
 
     async def open(self, url: str) -> None:
-        """Note where the source is read from; forget the runs of earlier crawls."""
+        """Note the URL of the source; forget earlier runs of the crawl."""
         state = await self.state()
         if not state.url:
             await self.keep(replace(state, url=url))
@@ -136,13 +118,13 @@ class MirrorIndex:
     # -- parts of a run --------------------------------------------------------------
 
     async def put_part(self, part: RunPart) -> dict[str, RunPart]:
-        """Keep a part; return all parts by place if the run is complete, else none."""
+        """Keep a part; return all parts by place if the run is complete, else empty."""
         source, table = self._source, f"parts {part.run}"
         await self._store.put(source, table, {part.place: encode(part)})
         root = await self._store.get(source, table, "")
         if root is None:
             return {}
-        # Most often it is not, and that is seen without looking at all of them.
+        # Most often the size alone shows that the run is not complete.
         least = 1 + decode(root, RunPart).n_children
         if await self._store.size(source, table) < least:
             return {}
@@ -153,7 +135,7 @@ class MirrorIndex:
     # -- resources -------------------------------------------------------------------
 
     async def known(self, uris: Sequence[str]) -> dict[str, KnownResource]:
-        """Return what is known of resources, if it is sure that it was written."""
+        """Return the known resources whose statements were surely written."""
         texts = await self._store.get_many(self._source, _KNOWN, uris)
         return {
             uri: decode(_what(text), KnownResource)
@@ -162,7 +144,7 @@ class MirrorIndex:
         }
 
     async def remember(self, versions: Iterable[StatedResource]) -> None:
-        """Know that the mirror has these."""
+        """Note versions that the mirror has."""
         latest = {version.uri: version.known() for version in versions}
         if not latest:
             return
@@ -174,7 +156,7 @@ class MirrorIndex:
         await self._store.put(self._source, _KNOWN, entries)
 
     async def mark(self, run: str, uris: Sequence[str]) -> None:
-        """Note that an audit came by these resources."""
+        """Note that an audit met resources."""
         texts = await self._store.get_many(self._source, _KNOWN, uris)
         entries = {}
         for uri, text in zip(uris, texts, strict=True):
@@ -186,9 +168,9 @@ class MirrorIndex:
             await self._store.put(self._source, _KNOWN, entries)
 
     async def resources(self) -> AsyncIterator[dict[str, KnownResource]]:
-        """Yield all that is known, some at a time.
+        """Yield all known resources, in groups.
 
-        What this record has buried is given as alive: it buries it again.
+        Resources that this record has deleted count as alive, to be deleted again.
         """
         group: dict[str, KnownResource] = {}
         async for uri, text in self._store.entries(self._source, _KNOWN):
@@ -204,7 +186,7 @@ class MirrorIndex:
     # -- what is still to come -------------------------------------------------------
 
     async def want(self, wanted: dict[str, int]) -> None:
-        """Note versions that are asked for, as times by URI."""
+        """Note the times of requested versions by URI."""
         if not wanted:
             return
         before = await self._store.get_many(self._source, _WANTED, wanted)
@@ -215,23 +197,23 @@ class MirrorIndex:
         await self._store.put(self._source, _WANTED, latest)
 
     async def wanted(self, uri: str) -> int | None:
-        """Return the time of the latest version that was asked for."""
+        """Return the time of the latest requested version."""
         text = await self._store.get(self._source, _WANTED, uri)
         return None if text is None else int(text)
 
     async def owe(self, uri: str, url: str, task: SyncTask) -> None:
-        """Note that a resource could not be had; the first time counts."""
+        """Note the first failure of a resource."""
         text = encode(OwedResource(self._run, url, task))
         await self._store.claim(self._source, _OWED, uri, text)
 
     async def is_had(self, uri: str) -> None:
-        """Note that a resource was had, if it may be owed; and what was asked for."""
+        """Clear the requests and failures of a fetched resource."""
         await self._store.drop(self._source, _WANTED, [uri])
         if self._run:
             await self._store.drop(self._source, _OWED, [uri])
 
     async def owed(self) -> list[tuple[str, SyncTask]]:
-        """Return URLs and tasks of what failed in earlier runs of the crawl."""
+        """Return URLs and tasks of resources that failed in earlier runs."""
         found: list[tuple[str, SyncTask]] = []
         given_up: list[str] = []
         async for uri, text in self._store.entries(self._source, _OWED):
@@ -249,6 +231,6 @@ def _what(text: str) -> str:
 
 
 def _crawl_run(run: str) -> int:
-    """Return the run of the crawl that a run of a source is of."""
+    """Return the run of the crawl in the name of a run of a source."""
     number = run.rstrip("+-!")
     return int(number) if number.isdecimal() else 0

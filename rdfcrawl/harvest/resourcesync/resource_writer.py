@@ -25,11 +25,9 @@ _PIECE_BYTES: Final = 256 * 1024
 
 
 class ResourceWriter:
-    """Keeps and removes the bytes of resources.
+    """Keeps and removes the bytes of resources: in files, if they are kept.
 
-    Args:
-        files: for permanent copies; None if there are none.
-        spool: for large resources until the crawl has read them.
+    `spool` is for large resources until the crawl has read them.
     """
 
     def __init__(self, files: ResourceFiles | None, spool: Spool) -> None:

@@ -115,11 +115,6 @@ class SyncResponse(HarvestedResponse):
 
 
 def is_rdf(document: Document, head: bytes) -> bool:
-    """Return whether a resource has an RDF format, or may contain RDF when unpacked.
-
-    Args:
-        document: with media type and URL.
-        head: first bytes of the resource.
-    """
+    """Return whether a resource has an RDF format, or may contain RDF when unpacked."""
     decision = formats.decide(document.media_type, document.url, head)
     return decision.format is not None or decision.packing is not None

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.bytesource import head_of
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.harvest.resourcesync.document_reader import heading_of
-from rdfcrawl.harvest.robots import read_robots
+from rdfcrawl.harvest.response import iter_unpacked, read_robots
 from rdfcrawl.harvest.tasks import read_task
-from rdfcrawl.harvest.unpacked import iter_unpacked
 from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.records import FollowUp, Kind, Record, Urgency
 from rdfcrawl.sitemaps.resourcesync.discovery import (
@@ -46,10 +45,7 @@ _MAX_SITEMAPS: Final = 100
 def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
     """Return the first record of a synchronization.
 
-    Args:
-        url: front page of a site, a document of ResourceSync, or a page that names one.
-        run: of the crawl.
-        is_named: by the operator.
+    `url` is a front page, a document of ResourceSync, or a page that names one.
     """
     is_site = url.removeprefix(origin_of(url)) in ("", "/")
     find = SyncSearch("site" if is_site else "given")

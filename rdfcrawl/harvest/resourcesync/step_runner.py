@@ -45,8 +45,7 @@ _AT_ONCE: Final = 200
 class StepRunner:
     """Runs the steps of one document or part of a dump.
 
-    Attributes:
-        is_done: the reading has come to its end, or continues in another record.
+    `is_done`: the reading has come to its end, or continues in another record.
     """
 
     def __init__(
@@ -165,11 +164,7 @@ async def _iter_steps(
 ) -> AsyncIterator[list[Step]]:
     """Yield steps in groups, read in a thread; finish one group before the next.
 
-    A `DumpedResource` is the last step of its group.
-
-    Args:
-        begin: starts the reading; takes `lookup`, which looks up resources.
-        memory: index for the lookup.
+    A `DumpedResource` is the last step of its group. `begin` starts the reading.
     """
     loop = asyncio.get_running_loop()
     told: dict[str, KnownResource] = {}  # by steps that are not finished yet

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pyoxigraph as ox
 import pytest
 
-from rdfcrawl.catalogs.sparql.graphs import GraphTerms
 from rdfcrawl.catalogs.sparql.settings import HarvestSettings
+from rdfcrawl.catalogs.sparql.writing import GraphTerms
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from rdfcrawl.errors import Reason

@@ -359,7 +359,7 @@ def test_files_stay_in_their_folder(tmp_path: Path, uri: str) -> None:
     path = files.write(uri, ByteSource(b"1"), ExpectedBytes())
     assert path.parent.parent == tmp_path.resolve()
     assert path.read_bytes() == b"1"
-    assert files.path(uri + "x") != path
+    assert path_of(tmp_path, uri + "x") != path
     files.remove(uri)
     assert not path.exists()
 
