@@ -15,7 +15,6 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.guard.policy import MAX_PORT, Guard, parse_networks
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 pytest_plugins = [
     "tests.support.crawl_fixtures",
     "tests.support.doctest_files",
+    "tests.support.example_profiles",
     "tests.support.project_fixtures",
     "tests.support.redis_fixtures",
 ]
@@ -42,13 +42,6 @@ sys.dont_write_bytecode = False
 # The servers of tests are on loopback, many of them on one address.
 LOOPBACK_NETS = "127.0.0.0/8,::1"
 LOOPBACK = Guard(parse_networks(LOOPBACK_NETS.split(",")), max_ports=MAX_PORT)
-
-# The same examples in each run, however slow the machine is; `make soak` looks for new
-# ones.
-_EASY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("steady", _EASY, derandomize=True, database=None)
-settings.register_profile("soak", _EASY)
-settings.load_profile("steady")
 
 # Begun first, the longest foremost: whatever runs long and begins last runs alone.
 _LONGEST = (
