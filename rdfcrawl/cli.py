@@ -45,6 +45,7 @@ COMMANDS: Final = {
     "runspider": "rdfcrawl.commands",
     "settings": "scrapy.commands",
     "shell": "scrapy.commands",
+    "store": "rdfcrawl.commands",
     "view": "scrapy.commands",
     "workers": "rdfcrawl.commands",
 }

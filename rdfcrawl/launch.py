@@ -20,6 +20,7 @@ from rdfcrawl.options import defaults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from scrapy import Spider
     from scrapy.crawler import Crawler, CrawlerProcessBase
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from scrapy.spiderloader import SpiderLoaderProtocol
 
     from rdfcrawl.arguments.crawl import CrawlArguments
+    from rdfcrawl.followers.supervision import FollowerProcesses
+    from rdfcrawl.frontier.options import CrawlPaths
     from rdfcrawl.options.spider import SpiderOptions
     from rdfcrawl.spiders.base import RdfSpider
 
@@ -64,6 +67,7 @@ def run_crawl(
 ) -> int:
     """Crawl to the end; return the exit code."""
     from rdfcrawl.progress.stopping import StoppableCrawler
+    from rdfcrawl.stores.identity import mark_finished
 
     reasons: list[str] = []
     crawler = StoppableCrawler(
@@ -77,13 +81,35 @@ def run_crawl(
     refusal = _Refusal()
     for told_by in _TELL_OF_FAILURES:
         logging.getLogger(told_by).addFilter(refusal.is_no_consequence)
+    paths = _paths(crawler, spider)
+    followers = _followers(crawler.settings, paths.root)
     task = process.crawl(crawler, **arguments)
     if isinstance(task, asyncio.Task):
         task.add_done_callback(refusal.note_end)
     process.start()
+    if reasons == ["finished"]:
+        mark_finished(paths.quads)
+    if followers is not None:
+        followers.finish()
     if refusal.error is not None:
         fail(str(refusal.error))
     return _exit_code(reasons, crawler)
+
+
+def _paths(crawler: Crawler, spider: type[RdfSpider]) -> CrawlPaths:
+    from rdfcrawl.frontier.options import CrawlPaths
+
+    crawl_id = crawler.settings.get("CRAWL_ID") or spider.name
+    return CrawlPaths.from_settings(crawler.settings, str(crawl_id))
+
+
+def _followers(settings: BaseSettings, root: Path) -> FollowerProcesses | None:
+    """Start the followers of a crawl, if any."""
+    if not settings.get("STORES"):
+        return None
+    from rdfcrawl.followers.supervision import FollowerProcesses
+
+    return FollowerProcesses.begin(root, settings)
 
 
 def _exit_code(reasons: list[str], crawler: Crawler) -> int:
@@ -177,6 +203,10 @@ def check_operator(
         failed_exit_code(settings)
         segment_limits(settings)
         store_class(settings)
+        if settings.get("STORES"):
+            from rdfcrawl.followers.options import follower_plans
+
+            follower_plans(settings)
         link_policy_class(settings)
         ProgressOptions.from_settings(settings)
         check_components(settings)

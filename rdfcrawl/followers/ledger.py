@@ -234,6 +234,20 @@ class DocumentLedger:
             self._db.execute("INSERT INTO fresh VALUES (?, ?)", [key, document])
             self._db.execute("INSERT OR IGNORE INTO graphs VALUES (?, ?)", [key, graph])
 
+    def earlier(self, log: LogIdentity) -> Iterator[tuple[str, int]]:
+        """Yield documents of earlier generations of a log, and their versions."""
+        last = b""
+        while True:
+            rows = self._db.execute(
+                "SELECT key, iri, version FROM documents WHERE key > ? AND log = ?"
+                " AND generation < ? ORDER BY key LIMIT 1000",
+                [last, log.log, log.generation],
+            ).fetchall()
+            if not rows:
+                return
+            yield from ((iri, version) for _, iri, version in rows)
+            last = rows[-1][0]
+
     def note_applied(self, documents: Iterable[LogDocument]) -> None:
         """Note that the store has these; the next `commit` is about them."""
         self._db.executemany(

@@ -49,12 +49,14 @@ class OxigraphFollower:
         self._lock: int | None = None
 
     @classmethod
-    def from_options(cls, uri: str, _options: Mapping[str, object]) -> Self:
+    def from_options(cls, uri: str, options: Mapping[str, object]) -> Self:
         """Return the store of a URI.
 
         Raises:
-            ConfigError: the URI has no path.
+            ConfigError: the URI has no path, or there are options.
         """
+        if options:
+            raise ConfigError(f"{uri}: has no option {next(iter(options))!r}")
         path = uri.partition(":")[2].removeprefix("//")
         if not path:
             raise ConfigError(f"{uri}: must be oxigraph:PATH")
@@ -68,11 +70,18 @@ class OxigraphFollower:
         """
         try:
             self._path.mkdir(parents=True, exist_ok=True)
-            self._lock = _locked(self._path / _LOCK, self._lock_secs)
-            self.store = ox.Store(str(self._path))
+            lock = _locked(self._path / _LOCK, self._lock_secs)
         except OSError as error:
             raise StoreFault(f"{self._path}: {error}") from error
-        self._ledger = DocumentLedger(self._path / _LEDGER)
+        try:
+            self._ledger = DocumentLedger(self._path / _LEDGER)
+            self.store = ox.Store(str(self._path))
+        except (OSError, RuntimeError, sqlite3.DatabaseError) as error:
+            os.close(lock)
+            raise passing_fault(error) or StoreFault(
+                f"{self._path}: {error}; it can be deleted, and is filled anew"
+            ) from error
+        self._lock = lock
         if self._ledger.is_empty:
             self._ledger.has_more = next(iter(self.store), None) is not None
         self._log = log
@@ -207,11 +216,19 @@ class OxigraphFollower:
         os.close(self._lock)
         self._lock = None
 
+    def earlier_documents(self, log: LogIdentity) -> Iterator[tuple[str, int]]:
+        """Yield documents of earlier generations of a log, and their versions."""
+        return self._ledger.earlier(log)
+
     def graphs(self) -> Iterator[str]:
         """Yield the names of all graphs."""
         for name in self.store.named_graphs():
             if isinstance(name, ox.NamedNode):
                 yield name.value
+
+    def has_graph(self, graph: str) -> bool:
+        """Return whether there is a graph of this name."""
+        return self.store.contains_named_graph(ox.NamedNode(graph))
 
     def read_graph(self, graph: str) -> Iterator[bytes]:
         """Yield the statements of a graph as lines of N-Quads."""
@@ -289,6 +306,8 @@ def _disk_fault() -> Iterator[None]:
     """Turn errors of the disk into a `StoreFault`."""
     try:
         yield
+    except RuntimeError as error:  # of RocksDB: the database is damaged
+        raise StoreFault(str(error)) from error
     except (OSError, sqlite3.OperationalError) as error:
         fault = passing_fault(error) or StoreFault(str(error), may_pass=True)
         raise fault from error

@@ -76,6 +76,17 @@ class ProvenanceFollower(Follower, Protocol):
 
 
 @runtime_checkable
+class GenerationFollower(Follower, Protocol):
+    """A follower that knows which documents come from an earlier generation."""
+
+    def earlier_documents(self, log: LogIdentity) -> Iterator[tuple[str, int]]:
+        """Yield graph and version of those whose last version is of one before `log`.
+
+        The caller applies other versions of them meanwhile.
+        """
+
+
+@runtime_checkable
 class ReadableFollower(Follower, Protocol):
     """A follower whose content can be compared with a log."""
 

@@ -66,10 +66,13 @@ class CrawlLog:
             has_provenance: provenance is read, too, after the documents.
 
         Raises:
-            ConfigError: as the class, if the crawl was begun anew meanwhile.
+            ConfigError: a later version of rdfcrawl writes the log now.
             OSError: the disk cannot be read.
         """
-        self.identity = self._identified()
+        identity = read_identity(self.root / _QUADS)
+        if identity is None:  # `fresh=1` has moved it away, and nothing came since
+            return
+        self.identity = identity
         start = self.begin()
         if (after.log, after.generation) == (start.log, start.generation):
             start = after

@@ -6,18 +6,17 @@ import os
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.stores.members import iter_content
+from rdfcrawl.stores.members import GzipMember, iter_content
 from rdfcrawl.stores.reading import iter_lines, iter_marked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from rdfcrawl.stores.members import GzipMember
 
 DIGEST_BYTES: Final = 16
+_AFTER_ALL: Final = b"\xff" * (DIGEST_BYTES + 1)
 _HELD_BYTES: Final = 1024 * 1024  # statements of one document in memory
 
 
@@ -35,6 +34,11 @@ class Checkpoint:
     log: str
     generation: int
     offsets: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def quads_bytes(self) -> int:
+        """Length of the segments of documents before the checkpoint."""
+        return sum(n for name, n in self.offsets.items() if name.startswith("quads/"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +113,20 @@ class LogBatch:
     documents: tuple[LogDocument, ...]
     provenance: tuple[bytes, ...]
     checkpoint: Checkpoint
+
+
+def tombstone(graph: str, version_ms: int) -> LogDocument:
+    """Return the absence of a document: later than its version of the same time."""
+    return LogDocument(
+        graph=graph,
+        version_ms=version_ms,
+        digest=_AFTER_ALL,
+        n_bytes=0,
+        _quads=b"",
+        _path=Path(),
+        _member=GzipMember(0, 0, is_synced=True),
+        _ordinal=0,
+    )
 
 
 def iter_documents(path: Path, fd: int, member: GzipMember) -> Iterator[LogDocument]:

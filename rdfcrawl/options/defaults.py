@@ -108,7 +108,11 @@ EXTRACTORS: dict[str, object] = {}  # beside `html.extractors.Extractor`
 SCRAPING_RULES = None  # file or folder
 LINK_POLICY_CLASS = "rdfcrawl.links.policy.EveryLink"
 STORE = "segments"  # URI; its scheme is a key of STORE_CLASSES
-STORE_CLASSES = {"segments": "rdfcrawl.stores.nquads.NQuadsStore"}
+STORE_CLASSES = {
+    "segments": "rdfcrawl.stores.nquads.NQuadsStore",
+    "oxigraph": "rdfcrawl.followers.oxigraph.OxigraphFollower",
+}
+STORES: dict[str, dict[str, object]] = {}  # that follow the crawl: URI -> options
 SEGMENT_MAX_BYTES = 256 * 1024 * 1024
 ITEM_PROCESSOR = "rdfcrawl.pipelines.manager.DocumentPipelines"
 ITEM_PIPELINES = {

@@ -42,7 +42,7 @@ _SWITCHED: Final = {
 _BY_NAME: Final = frozenset(
     {
         *("DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "EXTRACTORS", "FETCH_SCHEMES"),
-        *("HARVESTERS", "STORE_CLASSES"),
+        *("HARVESTERS", "STORE_CLASSES", "STORES"),
     }
 )
 _TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"

@@ -70,6 +70,11 @@ class StoredDigests:
             await self.forget(document)
         return False
 
+    def may_have(self, document: Document) -> bool:
+        """Return whether an earlier run may have stored a page or dump."""
+        is_source = document.record.kind.is_source
+        return bool(self._session.run) and may_come_again(document) and not is_source
+
     def note(self, document: Document, digest: DocumentDigest) -> None:
         """Remember the digest of a document that has ended in the store."""
         if not has_losses(document):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.stores.options import shown_uri
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
 
 _WHERE: Final = ("crawl:", "store")  # table of the crawl, with one entry
 _KEY: Final = "uri"
-_without_login = partial(re.compile("(?<=//)[^/?#]*@").sub, "")
 
 
 class KeptStore:
@@ -29,7 +27,7 @@ class KeptStore:
 
     def __init__(self, spider: VisitingSpider, uri: str) -> None:
         self._spider = spider
-        self._uri = _without_login(uri)
+        self._uri = shown_uri(uri)
         self._is_kept = False
 
     async def check(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import aclosing
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from rdfcrawl.errors import (
     ConfigError,
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.protocol import DocumentWriter, PieceWriter, Store
 
 logger = logging.getLogger(__name__)
+
+_GONE: Final = frozenset({404, 410})
 
 
 class StorePipeline:
@@ -154,6 +156,10 @@ class StorePipeline:
         if store is None:
             return None
         return store.order(graph_iri(document.url), document.response.started_ms)
+
+    def may_have(self, document: Document) -> bool:
+        """Return whether an earlier run may have stored a page or dump."""
+        return self._digests.may_have(document)
 
     async def forget(self, document: Document) -> None:
         """Replace a document in the store by nothing."""
@@ -282,6 +288,9 @@ class StoreTee:
             await self.aclose()
             writer = None
             if may_come_again(document):
+                await self._pipeline.forget(document)
+        elif document.status in _GONE:
+            if writer is None and self._pipeline.may_have(document):
                 await self._pipeline.forget(document)
         elif writer is None and _replaces(document):
             writer = self._writer = await self._pipeline.open_document(document)

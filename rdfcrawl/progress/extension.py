@@ -15,11 +15,12 @@ from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.progress.options import ProgressDisplay, ProgressOptions
 from rdfcrawl.progress.snapshot import CrawlSnapshot, take_snapshot
 from rdfcrawl.progress.table import print_summary
-from rdfcrawl.progress.watch import watch
+from rdfcrawl.progress.watch import follower_lines, watch
 from rdfcrawl.signals import before_leaving
 from rdfcrawl.stores.options import store_uri
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -38,6 +39,7 @@ class ProgressReport:
         options: ProgressOptions,
         *,
         store: str,
+        store_lines: Callable[[], list[str]],
     ) -> None:
         self._spider = spider
         self._stats = stats
@@ -46,6 +48,7 @@ class ProgressReport:
         self._began = monotonic()
         self._last: CrawlSnapshot | None = None
         self._store = store
+        self._store_lines = store_lines
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -57,11 +60,14 @@ class ProgressReport:
         options = ProgressOptions.from_settings(crawler.settings)
         if options.display is ProgressDisplay.OFF:
             raise NotConfigured
+        spider = visiting_spider(crawler)
+        root = spider.options.crawl.paths.root
         progress = cls(
-            visiting_spider(crawler),
+            spider,
             crawler.stats,
             options,
             store=store_uri(crawler.settings),
+            store_lines=follower_lines(crawler.settings, root),
         )
         crawler.signals.connect(progress.spider_opened, signals.spider_opened)
         crawler.signals.connect(progress.leave, before_leaving)
@@ -72,7 +78,9 @@ class ProgressReport:
         """Begin to show."""
         session = self._spider.session
         if session is not None:
-            self._task = asyncio.create_task(watch(session.frontier, self._options))
+            self._task = asyncio.create_task(
+                watch(session.frontier, self._options, self._store_lines)
+            )
 
     async def leave(self) -> None:
         """Take the last snapshot, while the frontier is still there."""

@@ -17,6 +17,8 @@ from rdfcrawl.errors import MAY_PASS
 from rdfcrawl.options.defaults import STORE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rdfcrawl.frontier.options import CrawlPaths
     from rdfcrawl.progress.snapshot import CrawlSnapshot
 
@@ -60,12 +62,12 @@ class LiveTable(io.TextIOBase):
         sys.stderr = cast("TextIO", self)
         _redirect(self._stderr, sys.stderr)
 
-    def show(self, now: CrawlSnapshot) -> None:
-        """Update the table."""
+    def show(self, now: CrawlSnapshot, more: Sequence[str] = ()) -> None:
+        """Update the table, with more lines below it."""
         while self._seen and now.taken - self._seen[0].taken > _RATE_SECS:
             self._seen.popleft()
         earlier = self._seen[0] if self._seen else None
-        self._table = [f"{self._title}\n", *_rows(now, earlier)]
+        self._table = [f"{self._title}\n", *_rows(now, earlier), *more]
         self._draw()
         self._seen.append(now)
 

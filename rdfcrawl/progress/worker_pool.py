@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.console import program
 from rdfcrawl.errors import CrawlGone
+from rdfcrawl.followers.supervision import FollowerProcesses
 from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
 from rdfcrawl.frontier.options import RUN, CrawlOptions
 from rdfcrawl.frontier.profiles import SpiderProfiles
@@ -19,7 +20,8 @@ from rdfcrawl.guard.operator import EXIT_CODE as REFUSED
 from rdfcrawl.progress.options import ProgressOptions, failed_exit_code
 from rdfcrawl.progress.snapshot import take_snapshot
 from rdfcrawl.progress.table import print_summary
-from rdfcrawl.progress.watch import watch
+from rdfcrawl.progress.watch import follower_lines, watch
+from rdfcrawl.stores.identity import mark_finished
 from rdfcrawl.stores.options import store_uri
 
 if TYPE_CHECKING:
@@ -92,7 +94,13 @@ class WorkerPool:
             with link.explaining():
                 first = await self._begin(link)
             link.opened()
+            paths = self._options.paths
+            followers = None
+            if self._settings.get("STORES"):
+                followers = FollowerProcesses.begin(paths.root, self._settings)
             code = await self._keep_all(link.frontier)
+            if code in self._finished:
+                mark_finished(paths.quads)
             try:
                 last = await take_snapshot(link.frontier)
             except CrawlGone as gone:
@@ -106,6 +114,8 @@ class WorkerPool:
                 secs=monotonic() - began,
                 outcome="finished" if code in self._finished else "not finished",
             )
+            if followers is not None:
+                await asyncio.to_thread(followers.finish)
             if code == REFUSED:
                 self._tell_refusal()
         finally:
@@ -132,7 +142,7 @@ class WorkerPool:
         loop = asyncio.get_running_loop()
         for name in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(name, self._stop, name)
-        watcher = asyncio.create_task(watch(frontier, self._progress))
+        watcher = asyncio.create_task(self._watch(frontier))
         if self._forks is not None:
             await self._forks.open()
         codes = await asyncio.gather(
@@ -144,6 +154,10 @@ class WorkerPool:
         if bad:
             return bad[0]
         return REFUSED if REFUSED in codes else max(codes)
+
+    async def _watch(self, frontier: Frontier) -> None:
+        stores = follower_lines(self._settings, self._options.paths.root)
+        await watch(frontier, self._progress, stores)
 
     def _tell_refusal(self) -> None:
         logger.error(
@@ -176,7 +190,7 @@ class WorkerPool:
             *("crawl", self._spider),
             *(f"-a{name}={value}" for name, value in self._arguments.items()),
             *(f"-s{override}" for override in self._overrides),
-            *("-s", "PROGRESS=off", "-s", "LOG_FILE_APPEND=True"),
+            *("-s", "PROGRESS=off", "-s", "LOG_FILE_APPEND=True", "-s", "STORES={}"),
             *("--logfile", str(logs / f"worker-{number}.log")),
         ]
         forked = await self._forks.start(words, out) if self._forks else None

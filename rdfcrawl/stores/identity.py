@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 1
 _NAME: Final = "log.json"
+_FINISHED: Final = "finished"
 _MAX_BYTES: Final = 4096
 
 
@@ -100,3 +101,14 @@ def _next_identity(segments: Path) -> LogIdentity:
         return LogIdentity(log=secrets.token_hex(16))
     last = max(earlier, key=lambda each: each.generation)
     return LogIdentity(log=last.log, generation=last.generation + 1)
+
+
+def mark_finished(segments: Path) -> None:
+    """Note that the crawl has once come to its end, with all that it was to find."""
+    if segments.is_dir():
+        (segments / _FINISHED).touch()
+
+
+def is_finished(segments: Path) -> bool:
+    """Return whether the crawl has once come to its end in this generation."""
+    return (segments / _FINISHED).exists()

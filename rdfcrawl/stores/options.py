@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.protocol import Store
 
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*").fullmatch
+_LOGIN: Final = re.compile("(?<=//)[^/?#]*@")
 _METHODS: Final = {"open": 0, "begin": 2, "flush": 0, "close": 0}  # arguments
 _WRITER_METHODS: Final = {"write": 1, "end": 0, "abandon": 0}
 
@@ -39,22 +40,43 @@ def store_class(settings: BaseSettings) -> type:
     Raises:
         ConfigError: the setting names no class, or one that is no store.
     """
+    found, where = class_of_uri(settings, "STORE", store_uri(settings))
+    if hasattr(found, "apply") and not hasattr(found, "begin"):
+        raise ConfigError(f"{where} follows a crawl: name its URI in STORES, not STORE")
+    for method, n_arguments in _METHODS.items():
+        check_method(where, found, method, n_arguments, kind="async def")
+    return found
+
+
+def class_of_uri(settings: BaseSettings, name: str, uri: str) -> tuple[type, str]:
+    """Return the class of `STORE_CLASSES` for a URI, and how messages name the class.
+
+    Args:
+        settings: of the crawl.
+        name: of the setting that has the URI.
+        uri: of a store, or of a follower.
+
+    Raises:
+        ConfigError: there is none for its scheme.
+    """
     classes = {**defaults.STORE_CLASSES, **mapping(settings, "STORE_CLASSES")}
-    for name in classes:
-        if not _SCHEME(name):
-            raise ConfigError(f"STORE_CLASSES: {name!r}: must be the scheme of a URI")
-    known = sorted(name for name, path in classes.items() if path is not None)
-    uri = store_uri(settings)
+    for scheme in classes:
+        if not _SCHEME(scheme):
+            raise ConfigError(f"STORE_CLASSES: {scheme!r}: must be the scheme of a URI")
+    known = sorted(scheme for scheme, path in classes.items() if path is not None)
     scheme = uri.partition(":")[0]
     if scheme not in known:
         raise ConfigError(
-            f"STORE={uri}: STORE_CLASSES has no {scheme!r}, only {', '.join(known)}"
+            f"{name}={shown_uri(uri)}: STORE_CLASSES has no {scheme!r},"
+            f" only {', '.join(known)}"
         )
     found = load_setting("STORE_CLASSES", scheme, classes[scheme])
-    where = f"STORE_CLASSES: {scheme!r}: {classes[scheme]}"
-    for method, n_arguments in _METHODS.items():
-        check_method(where, found, method, n_arguments, kind="async def")
-    return cast("type", found)
+    return cast("type", found), f"STORE_CLASSES: {scheme!r}: {classes[scheme]}"
+
+
+def shown_uri(uri: str) -> str:
+    """Return a URI without the login in it, if any."""
+    return _LOGIN.sub("", uri)
 
 
 def build_store(crawler: Crawler) -> Store:

@@ -1,0 +1,137 @@
+"""`scrapy store`: fill a store from the log of a crawl, and compare both."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from scrapy.commands import ScrapyCommand
+
+from rdfcrawl.console import fail, tell_interrupts
+from rdfcrawl.errors import RdfcrawlError
+
+if TYPE_CHECKING:
+    import argparse
+    from pathlib import Path
+
+    from rdfcrawl.followers.options import FollowerPlan
+    from rdfcrawl.followers.verification import StoreComparison
+
+
+class Command(ScrapyCommand):
+    """Load, look at or check a store that follows a crawl."""
+
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        """Return the synopsis after the command's name."""
+        return "[options] load URI | status [URI] | verify URI"
+
+    def short_desc(self) -> str:
+        """Return one line for `scrapy -h`."""
+        return "Fill a store from a crawl, or compare both"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options: those of all commands."""
+        tell_interrupts()
+        super().add_options(parser)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002
+        """Run the action; exit with 2 and one line on errors."""
+        from rdfcrawl.followers.options import FollowerPlan
+        from rdfcrawl.log.location import find_crawl
+
+        if self.settings is None:
+            return
+        try:
+            match args:
+                case ["status", *uri] if len(uri) <= 1:
+                    self.exitcode = _tell(find_crawl(self.settings), *uri)
+                case ["load" | "verify" as action, uri]:
+                    root = find_crawl(self.settings)
+                    plan = FollowerPlan.of(self.settings, uri)
+                    act = _load if action == "load" else _verify
+                    self.exitcode = act(root, plan)
+                case _:
+                    fail("store: say what to do: load URI, status [URI] or verify URI")
+        except RdfcrawlError as error:
+            fail(str(error))
+
+
+def _load(root: Path, plan: FollowerPlan) -> int:
+    """Bring a store up to date with what is in the log now."""
+    from rdfcrawl.followers.process import ReportedFollowing
+
+    run = ReportedFollowing(root, plan, is_over=lambda: True)
+    state, detail = "failed", ""
+    try:
+        run.open()
+        run.following.catch_up()
+        run.end()
+        state = "ended"
+    except RdfcrawlError as error:
+        detail = str(error)
+        raise
+    finally:
+        run.close(state, detail)
+    counts = run.following.counts
+    _write(f"{plan.name}: {counts.n_documents:,} documents read, it is up to date")
+    for graph, reason in counts.set_aside.items():
+        _write(f"set aside: {graph!a}: {reason!a}")
+    return int(bool(counts.set_aside))
+
+
+def _tell(root: Path, uri: str | None = None) -> int:
+    from rdfcrawl.followers.status import read_statuses
+    from rdfcrawl.stores.options import shown_uri
+
+    statuses = read_statuses(root)
+    if uri is not None:
+        statuses = [each for each in statuses if each.name == shown_uri(uri)]
+    if not statuses:
+        named = f"the store {shown_uri(uri)}" if uri else "a store"
+        fail(f"store status: {named} has not followed the crawl in {root} yet")
+    for each in statuses:
+        _write(each.summary())
+        for graph, reason in each.set_aside.items():
+            _write(f"  set aside: {graph!a}: {reason!a}")
+    return 0
+
+
+def _verify(root: Path, plan: FollowerPlan) -> int:
+    """Compare a store with the log; return 1 if they differ."""
+    from rdfcrawl.followers.protocol import ReadableFollower
+    from rdfcrawl.followers.verification import compare
+    from rdfcrawl.log.crawl_log import CrawlLog
+
+    log, follower = CrawlLog(root), plan.build()
+    if not isinstance(follower, ReadableFollower):
+        fail(f"store verify: {plan.name} cannot be read")
+    follower.open(log.identity)
+    try:
+        found = compare(log, follower, root)
+    finally:
+        follower.close()
+    _write(*_lines(found))
+    return int(not found.is_equal)
+
+
+def _lines(found: StoreComparison) -> list[str]:
+    kinds = {
+        "missing": found.missing,
+        "stale": found.stale,
+        "surplus": found.surplus,
+    }
+    told = ", ".join(f"{each.n_graphs:,} {name}" for name, each in kinds.items())
+    lines = [f"{found.n_graphs:,} graphs in the log: {told}"]
+    for name, each in kinds.items():
+        # Names from the web are not to be trusted on a terminal.
+        lines += [f"{name}: {graph!a}" for graph in each.names]
+        more = each.n_graphs - len(each.names)
+        lines += [f"{name}: {more:,} more"] if more else []
+    return lines
+
+
+def _write(*lines: str) -> None:
+    sys.stdout.write("\n".join(lines) + "\n")

@@ -1,0 +1,92 @@
+"""Read and check the setting `STORES`: the stores that follow a crawl."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final, Self, cast
+
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.options.values import check_method, load_setting, mapping
+from rdfcrawl.stores.options import class_of_uri, shown_uri
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.followers.protocol import Follower
+
+_METHODS: Final = {"open": 1, "apply": 1, "commit": 1, "close": 0}  # arguments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowerPlan:
+    """What is needed to build a follower, also in another process.
+
+    Attributes:
+        uri: of the store, as it was given.
+        class_path: dotted path of its class.
+        options: of the store.
+    """
+
+    uri: str
+    class_path: str
+    options: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, settings: BaseSettings, uri: str) -> Self:
+        """Return the plan of a store, with its options if `STORES` has it.
+
+        Raises:
+            ConfigError: its class is missing, or is no follower; or the options
+                cannot be told to another process.
+        """
+        options = mapping(settings, "STORES").get(uri) or {}
+        found, where = class_of_uri(settings, "STORES", uri)
+        if hasattr(found, "begin") and not hasattr(found, "apply"):
+            raise ConfigError(f"{where} does not follow a crawl: it is for STORE")
+        for method, n_arguments in _METHODS.items():
+            check_method(where, found, method, n_arguments)
+        try:
+            json.dumps(options)
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"STORES: {shown_uri(uri)}: {error}") from error
+        if not isinstance(options, dict):
+            raise ConfigError(f"STORES: {shown_uri(uri)}: options must be a dictionary")
+        path = f"{found.__module__}.{found.__qualname__}"
+        plan = cls(uri=uri, class_path=path, options=options)
+        plan.build()
+        return plan
+
+    @property
+    def name(self) -> str:
+        """The URI as it is shown: without a login."""
+        return shown_uri(self.uri)
+
+    def build(self) -> Follower:
+        """Return the follower, by its `from_options` if the class has one.
+
+        Raises:
+            ConfigError: the URI or an option is wrong.
+        """
+        found = load_setting("STORES", self.name, self.class_path)
+        make = getattr(found, "from_options", found)
+        try:
+            return cast("Follower", make(self.uri, self.options))
+        except (OSError, TypeError, ValueError) as error:
+            raise ConfigError(f"STORES: {self.name}: {error}") from error
+
+    def to_json(self) -> dict[str, object]:
+        """Return the plan for another process."""
+        return asdict(self)
+
+
+def follower_plans(settings: BaseSettings) -> list[FollowerPlan]:
+    """Return the stores of `STORES`.
+
+    Raises:
+        ConfigError: one of them is wrong.
+    """
+    stores = mapping(settings, "STORES")
+    return [FollowerPlan.of(settings, str(uri)) for uri in stores]
