@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rdfcrawl.errors import Reason as Reason
     from rdfcrawl.errors import SourceFault as SourceFault
     from rdfcrawl.errors import StoreFault as StoreFault
-    from rdfcrawl.extraction.content import DocumentContent as DocumentContent
+    from rdfcrawl.extraction.custom_extractors import DocumentContent as DocumentContent
     from rdfcrawl.fetch.schemes.protocol import SchemeFetcher as SchemeFetcher
     from rdfcrawl.fetch.schemes.protocol import SchemeRequest as SchemeRequest
     from rdfcrawl.fetch.schemes.protocol import SchemeResponse as SchemeResponse
@@ -53,7 +53,7 @@ _HOMES = {
     "CrawlArguments": "arguments.crawl",
     "CustomHarvester": "harvest.custom",
     "Document": "records",
-    "DocumentContent": "extraction.content",
+    "DocumentContent": "extraction.custom_extractors",
     "DocumentWriter": "stores.protocol",
     "ExtractedRdf": "callbacks.extract_response",
     "Fault": "errors",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bytesource import body_of
 from rdfcrawl.errors import ConfigError, NeedsSandbox, Reason
-from rdfcrawl.extraction.job import ReadingJob
+from rdfcrawl.extraction.messages import ReadingJob
 from rdfcrawl.fetch.ftp.logins import NO_LOGINS, FtpLogins
 from rdfcrawl.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE
 from rdfcrawl.links.relations import Relation
@@ -23,8 +23,8 @@ from rdfcrawl.uri.schemes import scheme_of
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping
 
+    from rdfcrawl.extraction.messages import ExtractOutcome
     from rdfcrawl.extraction.options import ExtractOptions
-    from rdfcrawl.extraction.outcome import ExtractOutcome
     from rdfcrawl.extraction.sandbox import Sandbox
     from rdfcrawl.fetch.by_hand import DetachedClient
     from rdfcrawl.fetch.options import FetchOptions
@@ -174,8 +174,10 @@ async def _sandbox(
     request: InspectionRequest, web: _ClosedWeb
 ) -> AsyncGenerator[Sandbox]:
     # Not for small documents.
-    from rdfcrawl.extraction.sandbox import Sandbox  # noqa: PLC0415
-    from rdfcrawl.extraction.shared_sandbox import shared_sandbox  # noqa: PLC0415
+    from rdfcrawl.extraction.sandbox import (  # noqa: PLC0415
+        Sandbox,
+        shared_sandbox,
+    )
 
     options = request.extract
     if request.shares_children:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.callbacks.inspection import InspectionReport, InspectionRequest
     from rdfcrawl.errors import Fault, Reason
-    from rdfcrawl.extraction.outcome import ExtractOutcome
+    from rdfcrawl.extraction.messages import ExtractOutcome
     from rdfcrawl.records import Document
     from rdfcrawl.reservations import Reservations
 

@@ -1,5 +1,4 @@
-"""Convert a document of any format and packing to statements and links.
+"""Convert documents of any format and packing to statements and links.
 
-This package combines `unpack`, `rdf` and `html`, and runs untrusted input in child
-processes with limits on time and memory.
+Combines `unpack`, `rdf` and `html`; hostile documents are read in child processes.
 """

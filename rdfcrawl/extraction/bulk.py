@@ -1,7 +1,7 @@
 """Pack the statements of a large document in the child that reads the document.
 
-The child also finds the links, so that the lines need not go through the pipe: writing
-and reading them takes as long as scanning them.
+The child also finds the links: passing the lines through the pipe takes as long as
+scanning them.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 # Checksum and length of the content, length of the piece; lengths of the links to one
-# host and of its name, how many they are, length of the others; whether the statements
-# may tell of data elsewhere. What has a length follows, and the lines.
+# host and of the host, number of these links, length of the other links; whether the
+# statements may describe data elsewhere. These fields follow, and then the lines.
 _HEAD: Final = struct.Struct(">IQIIIII?")
-_NONE: Final[frozenset[bytes]] = frozenset()
 
 
 @dataclass(kw_only=True)
@@ -122,9 +121,9 @@ class BulkPart(NamedTuple):
     """Result of one chunk.
 
     Attributes:
-        lines: of the chunk; empty if packed and not needed otherwise, as none so far
-            may describe data elsewhere.
-        piece: the lines, packed; unset if still to be stored.
+        lines: of the chunk; empty if packed, unless some so far may describe data
+            elsewhere.
+        piece: the packed lines; unset if still to be stored.
         links: of `LinkPolicy.scan`; unset if still to be found.
         is_telling: the lines may describe data elsewhere.
     """
@@ -199,7 +198,7 @@ class BulkPacker:
     def _scan(self, chunk: bytes) -> tuple[AbstractSet[bytes], bool]:
         bulk = self._bulk
         if not bulk.wants_links:
-            return _NONE, False
+            return frozenset(), False
         if not bulk.wants_telling:
             return bulk.follow.scan(chunk), False
         return bulk.follow.scan_bulk(chunk)

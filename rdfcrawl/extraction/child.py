@@ -1,6 +1,6 @@
 """Run the child process of the sandbox, which reads one document at a time.
 
-The messages in its pipes are described in `frames`.
+The frames in its pipes are described in `messages`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from typing import Any, BinaryIO
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.extraction.bulk import BulkPacker, BulkPart
-from rdfcrawl.extraction.frames import HEADER, PIPE_BYTES
 from rdfcrawl.extraction.gc_thresholds import raise_gc_thresholds
-from rdfcrawl.extraction.job import ReadingJob
+from rdfcrawl.extraction.messages import HEADER, PIPE_BYTES, ReadingJob
 from rdfcrawl.extraction.reading import DocumentReading
 from rdfcrawl.html.extractors import CustomExtractor
 from rdfcrawl.rdf.environment import ReaderContext
@@ -43,25 +42,25 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 def main() -> None:
-    """Serve jobs from standard input until its end.
+    """Serve jobs from standard input until it ends.
 
-    Arguments of the process: bytes of memory, descriptor of the scratch file, its
-    longest size; paths of the user's extractors.
+    Arguments of the process: bytes of memory; descriptor and largest size of the
+    scratch file; paths of the user's extractors.
     """
     raise_gc_thresholds()
     memory_bytes, scratch_fd, scratch_bytes = map(int, sys.argv[1:4])
     child = _Child(memory_bytes, FileScratch(scratch_fd, scratch_bytes))
     for path in sys.argv[4:]:
-        # Before the bounds: libraries may need more while they are imported. What
-        # fails here fails again when a document is read, and is told then.
+        # Before the bounds: libraries may need more memory while they are imported. A
+        # failure comes again when a document is read, and becomes a fault then.
         with suppress(Exception):
             CustomExtractor("", path).load()
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # The scratch file is all that can be written to.
+    # Only the scratch file can be written to.
     resource.setrlimit(resource.RLIMIT_FSIZE, (scratch_bytes, scratch_bytes))
-    # The parent ends its children itself, after they gave back what they read.
+    # The parent ends its children, after they have returned their statements.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.dont_write_bytecode = True
     sys.addaudithook(deny_side_effects)
@@ -73,7 +72,7 @@ def deny_side_effects(event: str, args: tuple[Any, ...]) -> None:
     """Deny network, processes and opening files for writing, as an audit hook.
 
     Raises:
-        PermissionError: the event is none that parsing needs.
+        PermissionError: parsing does not need the event.
     """
     if event.startswith(_DENIED_EVENTS) or event in _DENIED_OS_EVENTS:
         raise PermissionError(event)
@@ -95,7 +94,7 @@ class _Child:
             contexts=self, is_bounded=True, scratch=scratch, lift=self._lift
         )
         self._jobs: BinaryIO = sys.stdin.buffer
-        # What a library prints must not come between the frames.
+        # Output that a library prints must not come between the frames.
         self._answers: BinaryIO = os.fdopen(os.dup(1), "wb")
         with suppress(OSError, AttributeError):  # Linux only, and not beyond a quota
             fcntl.fcntl(1, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
@@ -131,7 +130,7 @@ class _Child:
             self._allow_cpu(used_secs, job, n_bytes)
         self._lift(0)
         _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        # What this document left of its time would end the next one.
+        # The rest of this document's time would end the next one.
         resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))
         if self._scratch.refusal:
             self._send(b"D", str(self._scratch.refusal).encode())
@@ -140,12 +139,12 @@ class _Child:
         return True
 
     def load(self, url: str, *, document_url: str) -> ContextDocument:
-        """Return a context that the parent has, or has fetched.
+        """Return a context from the parent.
 
         Raises:
             SourceFault: `REMOTE_CONTEXT`.
         """
-        del document_url  # the parent knows it, and need not believe what is said here
+        del document_url  # the parent knows it, and need not trust this process
         self._send(b"L", url.encode(errors="replace"))
         kind, payload = self._receive()
         if kind == b"K":

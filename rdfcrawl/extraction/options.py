@@ -13,8 +13,7 @@ from rdfcrawl.options.values import (
     check_class,
     check_method,
     integer,
-    load_setting,
-    mapping,
+    iter_classes,
     number,
 )
 from rdfcrawl.rdf.limits import ParseLimits
@@ -36,10 +35,9 @@ class ExtractOptions:
 
     Attributes:
         limits: on one document.
-        unpack: limits on its packing.
         processes: children that read at the same time.
         memory_bytes: address space of each child.
-        rules: file or folder of scraping rules; empty is none.
+        rules: file or folder of scraping rules, or empty.
         custom: the user's extractors.
     """
 
@@ -86,16 +84,12 @@ def _iter_custom(settings: BaseSettings) -> Iterator[CustomExtractor]:
     Raises:
         ConfigError: a name is invalid, or a class cannot be imported.
     """
-    for name, path in mapping(settings, "EXTRACTORS").items():
-        if path is None:
-            continue
+    for name, where, found in iter_classes(settings, "EXTRACTORS"):
         if not _is_known(name):
             raise ConfigError(
                 f"EXTRACTORS: {name!r}: must be a media type or an extension other than"
                 " those of HTML, or a name in lower case for an extractor of pages"
             )
-        found = load_setting("EXTRACTORS", name, path)
-        where = f"EXTRACTORS: {name!r}: {path}"
         check_class(where, found, 0)
         check_method(where, found, "extract", 1)
         marker, magic = getattr(found, "marker", ""), getattr(found, "magic", ())

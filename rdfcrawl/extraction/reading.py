@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl import formats
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.extraction.claims import claim
-from rdfcrawl.extraction.content import MAX_CONTENT_BYTES, DocumentContent
-from rdfcrawl.extraction.outcome import MAX_MEMBERS, ExtractOutcome
+from rdfcrawl.extraction.custom_extractors import (
+    MAX_CONTENT_BYTES,
+    DocumentContent,
+    claim,
+)
+from rdfcrawl.extraction.messages import MAX_MEMBERS, ExtractOutcome
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.extractors import SLOW
 from rdfcrawl.html.scan import scan
@@ -29,8 +32,8 @@ from rdfcrawl.reservations import NOTHING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.extraction.claims import ExtractorClaim
-    from rdfcrawl.extraction.job import ReadingJob
+    from rdfcrawl.extraction.custom_extractors import ExtractorClaim
+    from rdfcrawl.extraction.messages import ReadingJob
     from rdfcrawl.html.page import ParsedPage
     from rdfcrawl.html.rules import PageRule, RuleSet
     from rdfcrawl.unpack.documents import PackedDocument
@@ -42,16 +45,10 @@ _SMALL_BYTES: Final = 16 * 1024  # what reading costs beside the statements coun
 class DocumentReading:
     """A document being read; iterate once, over chunks of N-Quads.
 
-    Args:
-        source: the document as it came.
-        job: its metadata.
-        environment: of the readers.
+    `outcome` is complete after iteration.
 
     Raises:
         OSError: the file cannot be read.
-
-    Attributes:
-        outcome: complete after iteration.
     """
 
     def __init__(
@@ -80,9 +77,9 @@ class DocumentReading:
             if self._context_url and decision.format is None:
                 decision = formats.FormatDecision(formats.JSON_LD, "content-type")
         self._decision = decision
-        self._is_member = False  # what is being read is packed with others
-        self._is_users = False  # a class of the user's is reading
-        self._n_unearned = 0  # bytes that it has read
+        self._is_member = False  # packed with others
+        self._is_users = False  # read by a class of the user's
+        self._n_unearned = 0  # bytes that this class has read
         self.outcome = ExtractOutcome(
             format=decision.format,
             decided_by=decision.decided_by,
@@ -108,13 +105,10 @@ class DocumentReading:
             elif self._decision.packing is not None:
                 yield from self._unpack(self._decision.packing)
             else:
-                job = self._job
-                output = self._output(job.graph, job.key)
-                if self._claim is not None:
-                    reading = self._extract(self._claim, self._source, output)
-                else:
-                    reading = self._read(self._source, self._decision, output)
-                yield from self._document(reading, output)
+                output = self._output(self._job.graph, self._job.key)
+                yield from self._document(
+                    self._source, self._decision, self._claim, output
+                )
         except SourceFault as error:
             self._log.note(error.fault.reason, error.fault.detail)
             outcome.is_partial = True
@@ -139,9 +133,9 @@ class DocumentReading:
     def _ready_chunk(self) -> bytes:
         """Return the statements of a small canonical document; else nothing.
 
-        Its lines only have to be labelled and placed into its graph: `DocumentParser`
-        and `QuadOutput` would do the same for three times as much. Most documents of
-        Linked Data are such.
+        The lines only have to be labelled and placed into the graph, which takes
+        `DocumentParser` and `QuadOutput` three times as long. Most documents of Linked
+        Data are of this kind.
         """
         job, data, document_format = self._job, self._source.data, self._decision.format
         limits = job.limits
@@ -184,24 +178,25 @@ class DocumentReading:
         )
 
     def _document(
-        self, reading: Iterator[bytes], output: QuadOutput
+        self,
+        source: ByteSource,
+        decision: formats.FormatDecision,
+        claim: ExtractorClaim | None,
+        output: QuadOutput,
     ) -> Iterator[bytes]:
         """Read an unpacked document."""
         self._writing = output
         try:
-            yield from reading
+            if claim is not None:
+                yield from self._extract(claim, source, output)
+            elif self._is_page(source, decision):
+                yield from self._page(source, output)
+            else:
+                yield from self._parse(source, decision, output)
         finally:
             self.outcome.n_quads += output.n_quads
             self._writing, self._is_users = None, False
             self.outcome.is_partial |= output.has_unreadable
-
-    def _read(
-        self, source: ByteSource, decision: formats.FormatDecision, output: QuadOutput
-    ) -> Iterator[bytes]:
-        """Read with a reader of ours."""
-        if self._is_page(source, decision):
-            return self._page(source, output)
-        return self._parse(source, decision, output)
 
     def _parse(
         self, source: ByteSource, decision: formats.FormatDecision, output: QuadOutput
@@ -267,19 +262,22 @@ class DocumentReading:
         if content.is_cut:
             cut = f"{name}: cut at {MAX_CONTENT_BYTES} bytes"
             self._note_partial(Reason.TOO_LARGE, cut)
-        known = self.outcome.extracted.get(name, 0)
-        self.outcome.extracted[name] = known + output.n_quads
+        self._count_extracted(name, output.n_quads)
 
     def earned_bytes(self, chunk: bytes) -> int:
-        """Return for how many bytes more the reading may take time, after a chunk.
+        """Return the number of bytes by which a chunk extends the time for reading.
 
-        What is unpacked may be long: its statements earn time as the bytes of a file
-        do. A class of the user's, which may yield for ever, earns by what it reads.
+        Unpacked statements extend the time as the bytes of a file do. A class of the
+        user's, which may yield for ever, earns time by the bytes it reads.
         """
         if not self._is_users:
             return len(chunk)
         n_unearned, self._n_unearned = self._n_unearned, 0
         return n_unearned
+
+    def _count_extracted(self, extractor: str, n_quads: int) -> None:
+        known = self.outcome.extracted.get(extractor, 0)
+        self.outcome.extracted[extractor] = known + n_quads
 
     def _note_read(self, n_bytes: int) -> None:
         self._n_unearned += n_bytes
@@ -351,8 +349,7 @@ class DocumentReading:
             outcome.reservations = reservations.found
         outcome.left = reading.left
         for extractor, n_quads in reading.extracted.items():
-            known = outcome.extracted.get(extractor, 0)
-            outcome.extracted[extractor] = known + n_quads
+            self._count_extracted(extractor, n_quads)
 
     def _note_as_before(self, page: ParsedPage) -> None:
         """Log the faults of the first reading again, by which statements are judged."""
@@ -368,8 +365,8 @@ class DocumentReading:
             with source.open() as stream:
                 data = stream.read(MAX_PAGE_BYTES + 1)
         if len(data) > MAX_PAGE_BYTES:
-            self._log.note(Reason.TOO_LARGE, f"page cut at {MAX_PAGE_BYTES} bytes")
-            self.outcome.is_partial = True
+            detail = f"page cut at {MAX_PAGE_BYTES} bytes"
+            self._note_partial(Reason.TOO_LARGE, detail)
         return data[:MAX_PAGE_BYTES]
 
     def _rules(self) -> tuple[PageRule, ...]:
@@ -406,7 +403,7 @@ class DocumentReading:
     def _is_read(
         self, name: str, source: ByteSource, decision: formats.FormatDecision
     ) -> bool:
-        """Tell whether a member that is no RDF is read all the same."""
+        """Return whether a member that is not RDF is read by an extractor."""
         claim = self._claim_of(source, decision, name, "")
         return claim is not None or self._is_page(source, decision)
 
@@ -422,10 +419,7 @@ class DocumentReading:
         )
         if claim is not None:
             outcome.decided_by = claim.decided_by
-            reading = self._extract(claim, packed.source, output)
-        else:
-            reading = self._read(packed.source, packed.decision, output)
-        yield from self._document(reading, output)
+        yield from self._document(packed.source, packed.decision, claim, output)
         if any(packed.names):
             outcome.n_members += 1
             if len(outcome.members) < MAX_MEMBERS:
@@ -438,11 +432,10 @@ class DocumentReading:
                 outcome.members.append(member)
 
     def _graph_of(self, packed: PackedDocument) -> str | None:
-        """Return the graph of a member.
+        """Return the graph of a member: a URI in its name, unless of another site.
 
-        Source: Semantic Sitemaps, section 2.3: the name of an archive's member may
-        be the URL-encoded URI that the member describes. As everywhere, an archive
-        cannot write into the graphs of another site.
+        Source: Semantic Sitemaps, section 2.3: the name of a member may be the
+        URL-encoded URI that the member describes.
         """
         from rdfcrawl.unpack.members import graph_of_member  # noqa: PLC0415
 

@@ -4,6 +4,9 @@ A child has a limit of memory and, per document, of CPU time; it may open no soc
 start no process and write to no file but one for scratch, and its environment holds no
 secrets. When a child is stopped or crashes, its output is kept and the next document
 gets a new one.
+
+A pool of children belongs to a crawl, or to an event loop: that outlives a call and
+ends with its loop, as `asyncio.run` ends it, or with this process.
 """
 
 from __future__ import annotations
@@ -22,8 +25,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.extraction.bulk import BulkPart
-from rdfcrawl.extraction.frames import HEADER, PIPE_BYTES
-from rdfcrawl.extraction.outcome import ExtractOutcome
+from rdfcrawl.extraction.messages import HEADER, PIPE_BYTES, ExtractOutcome
 
 if TYPE_CHECKING:
     from collections.abc import (
@@ -31,24 +33,22 @@ if TYPE_CHECKING:
         AsyncIterator,
         Awaitable,
         Callable,
+        Hashable,
         Sequence,
     )
 
-    from rdfcrawl.extraction.job import ReadingJob
+    from rdfcrawl.extraction.messages import ReadingJob
+    from rdfcrawl.extraction.options import ExtractOptions
     from rdfcrawl.html.extractors import CustomExtractor
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
 
     class LoadContext(Protocol):
-        """Gives the context at a URL to the document at another."""
+        """Function that returns the context at a URL for a document."""
 
         def __call__(
             self, url: str, *, document_url: str
         ) -> Awaitable[ContextDocument]:
-            """Return it.
-
-            Raises:
-                SourceFault: `REMOTE_CONTEXT`.
-            """
+            """Return the context, or raise `SourceFault` (`REMOTE_CONTEXT`)."""
             ...
 
 
@@ -146,13 +146,8 @@ class Sandbox:
     ) -> SandboxedReading:
         """Return the N-Quads of one document, as `reading.DocumentReading` does.
 
-        Waits for a free child, which is busy until the result is read to its end or
-        closed.
-
-        Args:
-            source: the document, or the path of its file.
-            job: how it is read.
-            load_context: in place of the one for all documents.
+        Waits for a free child, which is busy until the result is exhausted or closed.
+        `load_context` replaces that of the pool.
 
         Raises:
             OSError: the file cannot be read, or no child can be started.
@@ -307,6 +302,34 @@ class SandboxedReading:
         child, self._child = self._child, None
         if child is not None:
             await self._sandbox._give_back(child, is_sound=True)  # noqa: SLF001
+
+
+_Key = tuple[asyncio.AbstractEventLoop, "Hashable"]
+_keepers: dict[_Key, tuple[AsyncGenerator[Sandbox], Sandbox]] = {}
+
+
+async def shared_sandbox(options: ExtractOptions) -> Sandbox:
+    """Return the pool of the running event loop for these options."""
+    limits = options.processes, options.memory_bytes, options.unpack.n_bytes
+    key = asyncio.get_running_loop(), (*limits, options.custom)
+    if key not in _keepers:
+        keeper = _keep(key, options)
+        _keepers[key] = keeper, await anext(keeper)
+    return _keepers[key][1]
+
+
+async def _keep(key: _Key, options: ExtractOptions) -> AsyncGenerator[Sandbox]:
+    """Yield a pool; a loop that is shut down closes its generators."""
+    try:
+        async with Sandbox(
+            options.processes,
+            memory_bytes=options.memory_bytes,
+            scratch_bytes=options.unpack.n_bytes,
+            custom=options.custom,
+        ) as sandbox:
+            yield sandbox
+    finally:
+        del _keepers[key]
 
 
 def _environment() -> dict[str, str]:

@@ -14,8 +14,7 @@ from rdfcrawl.options.values import (
     check_class,
     check_method,
     integer,
-    load_setting,
-    mapping,
+    iter_classes,
     one_of,
 )
 
@@ -93,14 +92,12 @@ def _harvesters(settings: BaseSettings) -> dict[str, type]:
         ConfigError: a name is malformed, or a class cannot be imported.
     """
     found = {}
-    for name, path in mapping(settings, "HARVESTERS").items():
+    for name, where, harvester in iter_classes(settings, "HARVESTERS"):
         if not (_NAME(name) or _MEDIA_TYPE(name)):
             raise ConfigError(
                 f"HARVESTERS: {name!r}: must be a kind of source, a name of your own in"
                 " lower case, or a media type"
             )
-        harvester = load_setting("HARVESTERS", name, path)
-        where = f"HARVESTERS: {name!r}: {path}"
         check_class(where, harvester, 1)
         check_method(where, harvester, "harvest", 1, kind="generator")
         found[name] = harvester

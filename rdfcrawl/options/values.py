@@ -15,6 +15,8 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.options import defaults
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
@@ -97,6 +99,19 @@ def mapping(settings: BaseSettings, name: str) -> dict[str, Any]:
     except (TypeError, ValueError):
         value = settings.get(name)
         raise ConfigError(f"{name}={value!r}: must be a dictionary") from None
+
+
+def iter_classes(settings: BaseSettings, name: str) -> Iterator[tuple[str, str, Any]]:
+    """Yield the entries of a setting with classes: key, place for messages, class.
+
+    As in Scrapy's settings, None as class removes an entry.
+
+    Raises:
+        ConfigError: a class cannot be imported.
+    """
+    for key, path in mapping(settings, name).items():
+        if path is not None:
+            yield key, f"{name}: {key!r}: {path}", load_setting(name, key, path)
 
 
 def load_setting(name: str, key: str, path: object) -> Any:

@@ -11,7 +11,7 @@ from scrapy import signals
 
 from rdfcrawl.bytesource import body_of
 from rdfcrawl.errors import NeedsSandbox
-from rdfcrawl.extraction.job import ReadingJob
+from rdfcrawl.extraction.messages import ReadingJob
 from rdfcrawl.extraction.options import ExtractOptions
 from rdfcrawl.extraction.reading import DocumentReading, rules_in
 from rdfcrawl.extraction.sandbox import Sandbox
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.arguments.crawl import CrawlArguments
     from rdfcrawl.extraction.bulk import BulkOutput, BulkPart
-    from rdfcrawl.extraction.outcome import ExtractOutcome
+    from rdfcrawl.extraction.messages import ExtractOutcome
     from rdfcrawl.extraction.sandbox import SandboxedReading
     from rdfcrawl.fetch.services import FetchServices
     from rdfcrawl.rdf.jsonld.sources import ContextDocument

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pyoxigraph
 
 from rdfcrawl import formats
-from rdfcrawl.extraction.job import ReadingJob
+from rdfcrawl.extraction.messages import ReadingJob
 from rdfcrawl.extraction.sandbox import Sandbox
 from rdfcrawl.rdf.parse import parse
 from tests.bench.figures import Figure, judge

@@ -27,7 +27,7 @@ from pyoxigraph import RdfFormat
 
 from rdfcrawl import formats
 from rdfcrawl.bytesource import ByteSource
-from rdfcrawl.extraction.job import ReadingJob
+from rdfcrawl.extraction.messages import ReadingJob
 from rdfcrawl.extraction.reading import DocumentReading
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.environment import ReaderContext

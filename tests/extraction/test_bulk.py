@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.extraction.bulk import NO_LINKS, BulkOutput, BulkPart, FoundLinks
-from rdfcrawl.extraction.job import ReadingJob
+from rdfcrawl.extraction.messages import ReadingJob
 from rdfcrawl.extraction.sandbox import Sandbox
 from rdfcrawl.links.policy import LinkPolicy
 from rdfcrawl.stores.members import iter_members

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rdfcrawl import formats
-from rdfcrawl.extraction.claims import claim
+from rdfcrawl.extraction.custom_extractors import claim
 from rdfcrawl.html.extractors import CustomExtractor
 
 CSV = b"sensor,value\na,1\n"

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.extraction.job import ReadingJob
+from rdfcrawl.extraction.messages import ReadingJob
 from rdfcrawl.extraction.reading import DocumentReading
 from rdfcrawl.html.extractors import Extractor
 from rdfcrawl.rdf.environment import ReaderContext

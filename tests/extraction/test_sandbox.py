@@ -18,7 +18,7 @@ import uvloop
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.extraction.child import deny_side_effects
-from rdfcrawl.extraction.job import ReadingJob
+from rdfcrawl.extraction.messages import ReadingJob
 from rdfcrawl.extraction.sandbox import Sandbox
 from rdfcrawl.rdf.jsonld.sources import ContextDocument
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits

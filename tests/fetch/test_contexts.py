@@ -16,7 +16,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.extraction.job import ReadingJob
+from rdfcrawl.extraction.messages import ReadingJob
 from rdfcrawl.extraction.sandbox import Sandbox
 from rdfcrawl.fetch.contexts.cache import (
     MAX_SHARED,

@@ -13,7 +13,7 @@ from rdfcrawl.arguments.seeds import TYPES
 from rdfcrawl.catalogs.ckan.deletions import SMALL
 from rdfcrawl.catalogs.ckan.times import MARGIN_SECS
 from rdfcrawl.errors import LOSSES, Reason
-from rdfcrawl.extraction.outcome import MAX_MEMBERS
+from rdfcrawl.extraction.messages import MAX_MEMBERS
 from rdfcrawl.extraction.reading import MAX_PAGE_BYTES
 from rdfcrawl.fetch.contexts.cache import MAX_SHARED_BYTES
 from rdfcrawl.fetch.contexts.options import ContextOptions

@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from rdfcrawl.extraction.job import ReadingJob
+from rdfcrawl.extraction.messages import ReadingJob
 from rdfcrawl.extraction.reading import DocumentReading
 from rdfcrawl.rdf.environment import ReaderContext
 from tests.support.nasty_statements import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.extraction.job import ReadingJob
+from rdfcrawl.extraction.messages import ReadingJob
 from rdfcrawl.extraction.reading import DocumentReading
 from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.iris import mended_iri

@@ -13,7 +13,7 @@ from urllib.parse import urljoin
 import pyoxigraph
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.extraction.job import ReadingJob
+from rdfcrawl.extraction.messages import ReadingJob
 from rdfcrawl.extraction.reading import DocumentReading
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html import microdata as microdata_module
@@ -35,7 +35,7 @@ from tests.support.nasty_statements import stored
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from rdfcrawl.extraction.outcome import ExtractOutcome
+    from rdfcrawl.extraction.messages import ExtractOutcome
     from rdfcrawl.rdf.parse import DocumentParser
     from rdfcrawl.sitemaps.resourcesync.documents import RsLink
 

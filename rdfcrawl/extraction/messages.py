@@ -1,0 +1,191 @@
+"""Messages between a process and its reading child: jobs, outcomes, and their frames.
+
+A frame is `kind` (1 byte), `length` (4 bytes, big endian), the number of statements so
+far (8 bytes; of chunks), and `length` bytes. In: `J`, a job, and then `P`, the path of
+the document, or `B`, its bytes. Out: `F`, the outcome known at the beginning, and again
+when the reservations of a page are known; `C`, a chunk of N-Quads; `Z`, a part packed
+in the child, see `bulk`; `E`, the end with the outcome; `D`, the end because a disk
+refuses data for now: the number of the error; `L`, a request for a context, answered by
+`K`, the context, or `R`, the reason of its absence. End of input ends the process.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, replace
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from rdfcrawl import formats
+from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.html.extractors import CustomExtractor
+from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
+from rdfcrawl.records import Link, Member, Relation
+from rdfcrawl.reservations import IGNORE_ALL, NOTHING, ReservationPolicy, Reservations
+from rdfcrawl.unpack.limits import UnpackLimits
+
+if TYPE_CHECKING:
+    from rdfcrawl.extraction.bulk import BulkOutput
+    from rdfcrawl.rdf.graphs import Trust
+
+HEADER: Final = Struct(">cIQ")
+PIPE_BYTES: Final = 2**20  # a chunk fits: the processes need not take turns within one
+MAX_MEMBERS: Final = 100  # of an archive are described; the others are only counted
+
+_FORMATS: Final = {each.name: each for each in formats.FORMATS}
+
+
+@dataclass(slots=True, kw_only=True)
+class ExtractOutcome:
+    """Outcome of a document; complete when its statements are read.
+
+    Attributes:
+        format: of the document; unset if not read.
+        decided_by: see `formats.decide`.
+        packings: from the outside in.
+        members: of an archive, the first `MAX_MEMBERS`.
+        extracted: number of statements by extractor.
+        links: of pages and of the header `Link`.
+        reservations: of header and page, unless ignored.
+        left: extractors that need a bounded process and were not run.
+        n_quads: statements written.
+        is_partial: the document has statements that were not read.
+        faults: one per reason, in order.
+    """
+
+    format: formats.Format | None = None
+    decided_by: str = ""
+    packings: tuple[str, ...] = ()
+    members: list[Member] = field(default_factory=list)
+    n_members: int = 0
+    extracted: dict[str, int] = field(default_factory=dict)
+    links: set[Link] = field(default_factory=set)
+    reservations: Reservations = NOTHING
+    left: frozenset[str] = frozenset()
+    n_quads: int = 0
+    is_partial: bool = False
+    faults: list[Fault] = field(default_factory=list)
+
+    def to_json(self) -> bytes:
+        """Encode the outcome."""
+        members: dict[str, Any] = {
+            "format": self.format.name if self.format else None,
+            "decided_by": self.decided_by,
+            "packings": self.packings,
+            "members": [(m.name, m.format, m.n_quads) for m in self.members],
+            "n_members": self.n_members,
+            "extracted": self.extracted,
+            "links": [(x.url, x.relation, x.media_type) for x in self.links],
+            "reservations": asdict(self.reservations),
+            "left": sorted(self.left),
+            "n_quads": self.n_quads,
+            "is_partial": self.is_partial,
+            "faults": [(f.reason, f.detail, f.count) for f in self.faults],
+        }
+        return json.dumps(members).encode()
+
+    @classmethod
+    def from_json(cls, text: bytes) -> Self:
+        """Decode the result of `to_json`."""
+        members: dict[str, Any] = json.loads(text)
+        members["format"] = _FORMATS.get(members["format"])
+        members["packings"] = tuple(members["packings"])
+        members["members"] = [
+            Member(name=name, format=format_name, n_quads=n)
+            for name, format_name, n in members["members"]
+        ]
+        members["links"] = {
+            Link(url, Relation(relation), media_type)
+            for url, relation, media_type in members["links"]
+        }
+        members["reservations"] = Reservations.from_json(members["reservations"])
+        members["left"] = frozenset(members["left"])
+        members["faults"] = [
+            Fault(Reason(reason), detail, count)
+            for reason, detail, count in members["faults"]
+        ]
+        return cls(**members)
+
+
+@dataclass(slots=True, kw_only=True)  # frozen ones take thrice as long to make
+class ReadingJob:
+    """Metadata of a document before it is read, and how to read its bytes.
+
+    Attributes:
+        url: of the document, after redirects, without fragment.
+        graph: of its statements; None is the default graph.
+        http_links: of the header `Link`, or empty.
+        base: of relative IRIs; `url` if unset.
+        key: makes the blank node labels; `url` if empty.
+        trust: whose graph names are believed; see `rdf.graphs.GraphRule`.
+        wants_hyperlinks: of pages, beside the links that point to data.
+        extractors: left by a first reading of a page, see `rest`; None are all that
+            the page needs.
+        rules: file or folder of scraping rules, or empty.
+        reservations: of the headers of the response.
+        reservation_policy: which reservations are obeyed, including those in a page.
+        at_secs: Unix time of the response.
+        bulk: instructions for packing the statements in a child.
+    """
+
+    url: str
+    graph: str | None
+    media_type: str = ""
+    charset: str = ""
+    http_links: str = ""
+    base: str | None = None
+    key: str = ""
+    trust: Trust = "same-origin"
+    wants_hyperlinks: bool = False
+    extractors: frozenset[str] | None = None
+    rules: str = ""
+    custom: tuple[CustomExtractor, ...] = ()
+    reservations: Reservations = NOTHING
+    reservation_policy: ReservationPolicy = IGNORE_ALL
+    at_secs: float = 0.0
+    limits: ParseLimits = DEFAULT_LIMITS
+    unpack: UnpackLimits = field(default_factory=UnpackLimits)
+    bulk: BulkOutput | None = None
+
+    @property
+    def page_url(self) -> str:
+        """URL of a page, which also selects its rules."""
+        return (self.base or self.url).partition("#")[0]
+
+    def rest(self, outcome: ExtractOutcome) -> Self:
+        """Return the job for the extractors that a first reading left."""
+        n_quads = self.limits.n_quads - outcome.n_quads
+        return replace(
+            self,
+            extractors=outcome.left,
+            reservations=outcome.reservations,
+            # Labels of blank nodes must not meet those given out before.
+            key=f"{self.key or self.url}#rest",
+            limits=replace(self.limits, n_quads=n_quads),
+        )
+
+    def to_json(self) -> bytes:
+        """Encode the job."""
+        members = asdict(self)
+        if self.extractors is not None:
+            members["extractors"] = sorted(self.extractors)
+        return json.dumps(members).encode()
+
+    @classmethod
+    def from_json(cls, text: bytes) -> Self:
+        """Decode the result of `to_json`."""
+        members: dict[str, Any] = json.loads(text)
+        members["limits"] = ParseLimits(**members["limits"])
+        members["unpack"] = UnpackLimits(**members["unpack"])
+        members["custom"] = tuple(CustomExtractor(*each) for each in members["custom"])
+        members["reservations"] = Reservations.from_json(members["reservations"])
+        members["reservation_policy"] = ReservationPolicy.from_json(
+            members["reservation_policy"]
+        )
+        if members["bulk"] is not None:
+            from rdfcrawl.extraction.bulk import BulkOutput  # noqa: PLC0415  # few have it
+
+            members["bulk"] = BulkOutput.from_members(members["bulk"])
+        if members["extractors"] is not None:
+            members["extractors"] = frozenset(members["extractors"])
+        return cls(**members)
