@@ -84,15 +84,11 @@ def _statement(line: bytes) -> str:
         raise ValueError("no array of six strings")
     subject, predicate, value, datatype, language, graph = fields
     return terms.statement(
-        _resource(subject),
+        terms.resource(subject),
         terms.iri(predicate),
         _object(value, datatype, language),
-        _resource(graph) if graph else "",
+        terms.resource(graph) if graph else "",
     )
-
-
-def _resource(name: str) -> str:
-    return terms.blank(name[2:]) if name.startswith("_:") else terms.iri(name)
 
 
 def _object(value: str, datatype: str, language: str) -> str:

@@ -265,7 +265,7 @@ class DocumentParser:
         self.is_partial = fallback.is_partial
 
     def _note_contexts(self) -> None:
-        from rdfcrawl.rdf.contexts import remote_contexts  # noqa: PLC0415 (JSON-LD)
+        from rdfcrawl.rdf.jsonld.references import remote_contexts  # noqa: PLC0415
 
         urls: list[str] = []
         with (

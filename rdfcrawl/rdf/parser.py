@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rdfcrawl.formats import Format
 
 GATHER_BYTES = 128 * 1024  # N-Quads gathered before they are handed on
+FIRST_BATCH = 64  # statements; a batch grows while its lines are short
+LARGEST_BATCH = 1024
 
 
 def new_parser(
@@ -27,14 +29,10 @@ def new_parser(
     *,
     is_lenient: bool = False,
 ) -> QuadParser:
-    """Return the parser of a format; an invalid base is mended.
+    """Return pyoxigraph's parser of a format; an invalid base is mended.
 
-    Args:
-        source: UTF-8 without byte order mark.
-        document_format: one that pyoxigraph reads.
-        base: of relative IRIs, if the format has them.
-        is_lenient: IRIs and language tags are taken unchecked, and must not be written
-            so.
+    `source` is UTF-8 without byte order mark. If `is_lenient`, IRIs and language tags
+    are not checked: they must not be written as they are.
     """
     kind = document_format.parser
     try:
@@ -44,11 +42,15 @@ def new_parser(
         return pyoxigraph.parse(source, kind, base_iri=base, lenient=is_lenient)
 
 
-def serialize(quads: Iterable[Quad], out: BinaryIO) -> SyntaxError | SourceFault | None:
-    """Write the quads as canonical N-Quads; return the error that ended them early.
+def next_batch(batch: int, n_bytes: int) -> int:
+    """Return the number of statements of the next batch, after one of so many bytes."""
+    if n_bytes > 2 * GATHER_BYTES:
+        return max(batch // 4, 1)
+    return batch * 4 if batch < LARGEST_BATCH else batch
 
-    The quads before the error are in `out`.
-    """
+
+def serialize(quads: Iterable[Quad], out: BinaryIO) -> SyntaxError | SourceFault | None:
+    """Write the quads as canonical N-Quads; return the error that ended them early."""
     try:
         pyoxigraph.serialize(quads, out, RdfFormat.N_QUADS)
     except (SyntaxError, SourceFault) as error:

@@ -105,7 +105,7 @@ def _expect(text: str, at: int, character: str) -> int:
 def _statements(
     subject: str, predicates: Any, limits: ParseLimits, log: FaultLog
 ) -> Iterator[str]:
-    subject_term = _resource(subject)
+    subject_term = terms.resource(subject)  # section 3: blank nodes begin with `_:`
     if not isinstance(predicates, tuple):
         _note(f"no object with predicates: {subject}", limits, log)
         return
@@ -127,11 +127,6 @@ def _note(detail: str, limits: ParseLimits, log: FaultLog) -> None:
     log.note(Reason.SYNTAX, detail)
     if log.count(Reason.SYNTAX) >= limits.n_errors:
         raise SourceFault(Reason.SYNTAX, "too much that is no statement")
-
-
-def _resource(name: str) -> str:
-    """Return the term of a subject (section 3: blank nodes begin with `_:`)."""
-    return terms.blank(name[2:]) if name.startswith("_:") else terms.iri(name)
 
 
 def _object(pairs: Any) -> str:

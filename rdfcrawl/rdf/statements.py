@@ -25,7 +25,14 @@ from rdfcrawl.rdf.nesting import (
     is_json_too_deep,
     is_text_too_deep,
 )
-from rdfcrawl.rdf.parser import GATHER_BYTES, new_parser, serialize
+from rdfcrawl.rdf.parser import (
+    FIRST_BATCH,
+    GATHER_BYTES,
+    LARGEST_BATCH,
+    new_parser,
+    next_batch,
+    serialize,
+)
 from rdfcrawl.rdf.recovery import (
     SourceLines,
     bad_line,
@@ -43,8 +50,6 @@ if TYPE_CHECKING:
     from rdfcrawl.formats import Format
     from rdfcrawl.rdf.limits import ParseLimits
 
-_FIRST_BATCH = 64  # statements; a batch grows while its lines are short
-_LARGEST_BATCH = 1024
 _PLACE = re.compile(r"^Parser error (?:at line \d+ |between line .*?: )")
 _NO_LOADER = "No LoadDocumentCallback"
 _NO_RDF = "not allowed in regular RDF"  # of terms of N3 that RDF does not have there
@@ -192,7 +197,7 @@ class StatementReader:
         parser = new_parser(
             source, self._format, self._base, is_lenient=self.is_lenient
         )
-        batch = _FIRST_BATCH
+        batch = FIRST_BATCH
         with closing(SourceLines(reopen)) as places:
             while True:
                 lines, n_quads, failure = self._read_batch(parser, batch)
@@ -207,10 +212,7 @@ class StatementReader:
                 yield lines
                 if n_quads < batch:
                     return
-                if len(lines) > 2 * GATHER_BYTES:
-                    batch = max(batch // 4, 1)
-                elif batch < _LARGEST_BATCH:
-                    batch *= 4
+                batch = next_batch(batch, len(lines))
 
     def _read_batch(
         self, parser: QuadParser, batch: int
@@ -225,7 +227,7 @@ class StatementReader:
         if not self.is_lenient:
             failure = serialize(quads, out)
             lines = out.getvalue()
-            if batch == _LARGEST_BATCH and lines and failure is None:
+            if batch == LARGEST_BATCH and lines and failure is None:
                 return lines, batch, None
             return lines, lines.count(b"\n"), failure
         n_bad = -self._log.count(Reason.BAD_TERM)

@@ -45,6 +45,11 @@ def blank(label: str) -> str:
     return "_:" + _NOT_IN_LABEL.sub(lambda found: f"x{ord(found[0]):x}x", label)
 
 
+def resource(name: str, scope: str = "") -> str:
+    """Return an IRI or blank node (`_:label`) as a term; scopes keep labels apart."""
+    return blank(scope + name[2:]) if name.startswith("_:") else iri(name)
+
+
 def literal(text: str, *, datatype: str = "", language: str = "") -> str:
     r"""Return a literal as a term; lone surrogates become U+FFFD.
 

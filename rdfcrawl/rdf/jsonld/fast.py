@@ -16,7 +16,7 @@ from rdfcrawl.rdf.jsonld.inlining import NOT_FAST, ContextInlining, NotFastError
 from rdfcrawl.rdf.jsonld.mapped import are_mapped
 from rdfcrawl.rdf.jsonld.walk import JsonContents, walk
 from rdfcrawl.rdf.nesting import has_long_chain
-from rdfcrawl.rdf.parser import GATHER_BYTES, serialize
+from rdfcrawl.rdf.parser import FIRST_BATCH, next_batch, serialize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 
 _FIRST_BYTES: Final = 4 * 2**20  # of statements, held back while all may be refused
-_FIRST_BATCH: Final = 64  # statements; a batch grows while its lines are short
-_LARGEST_BATCH: Final = 1024
+_GRAPH_ONLY: Final = frozenset({"@context", "@graph"})
+_ABSENT: Final = object()
 
 
 def fast_blocks(
@@ -34,12 +34,12 @@ def fast_blocks(
 ) -> Iterator[bytes] | None:
     """Return the statements of a document, or None if not for the fast way.
 
-    `value` of JSON, an object or array, is changed while this runs and restored.
+    `value`, an object or array of JSON, is changed meanwhile and restored.
 
     Raises:
-        SourceFault: `REMOTE_CONTEXT`; during iteration: `SYNTAX`, late in a
-            large document.
-        NeedsSandbox: a context is available elsewhere only.
+        SourceFault: `REMOTE_CONTEXT`; during iteration `SYNTAX`, late in a large
+            document.
+        NeedsSandbox: a context is only available elsewhere.
     """
     found = walk(value)
     if not _is_fast(value, found, options):
@@ -67,7 +67,7 @@ def fast_blocks(
 
 def _iter_blocks(parser: pyoxigraph.QuadParser) -> Iterator[bytes]:
     """Yield statements, in batches that stay small even if each is long."""
-    batch = _FIRST_BATCH
+    batch = FIRST_BATCH
     while True:
         out = io.BytesIO()
         failure = serialize(islice(parser, batch), out)
@@ -79,13 +79,7 @@ def _iter_blocks(parser: pyoxigraph.QuadParser) -> Iterator[bytes]:
             raise SourceFault(Reason.SYNTAX, str(failure.msg)) from failure
         if lines.count(b"\n") < batch:
             return
-        if len(lines) > GATHER_BYTES:
-            batch = max(batch // 4, 1)
-        elif batch < _LARGEST_BATCH:
-            batch *= 4
-
-
-_GRAPH_ONLY: Final = frozenset({"@context", "@graph"})
+        batch = next_batch(batch, len(lines))
 
 
 def _is_fast(value: Any, found: JsonContents, options: JsonLdReaderOptions) -> bool:
@@ -94,8 +88,8 @@ def _is_fast(value: Any, found: JsonContents, options: JsonLdReaderOptions) -> b
     if not found.is_plain or not found.strings.isdisjoint(NOT_FAST):
         return False
     if found.has_lists:
-        # Of properties that vanish pyoxigraph writes them as well, of others it does
-        # not write an empty one, and in a container of graphs it ends the process.
+        # pyoxigraph also writes lists of properties that vanish, leaves out empty ones,
+        # and ends the process at one in a container of graphs.
         return False
     if isinstance(value, dict) and "@graph" in value and value.keys() - _GRAPH_ONLY:
         # A graph beside properties that all vanish is the default graph.
@@ -124,7 +118,7 @@ def _inlined(
     contexts = [(node, inlining.expand(node["@context"])) for node in found.nodes]
     if options.context_url:
         contexts = _with_link(value, contexts, inlining.expand(options.context_url))
-    outermost = [id(node) for node in (value if isinstance(value, list) else [value])]
+    outermost = map(id, value if isinstance(value, list) else [value])
     expanded = {id(node): context for node, context in contexts}
     roots = [expanded.pop(node, []) for node in outermost]
     inner = list(expanded.values())
@@ -146,9 +140,6 @@ def _inlined(
                 node["@context"] = original
 
 
-_ABSENT: Final = object()
-
-
 def _with_link(
     value: Any, contexts: list[tuple[Any, list[Any]]], linked: list[Any]
 ) -> list[tuple[Any, list[Any]]]:
@@ -157,12 +148,12 @@ def _with_link(
     Source: JSON-LD 1.1 API, section 9.1.1, step 8: the context of a `Link` header
     is the first one.
     """
-    outermost = {id(node) for node in (value if isinstance(value, list) else [value])}
+    nodes = value if isinstance(value, list) else [value]
+    outermost = set(map(id, nodes))
     changed = [
         (node, [*linked, *context] if id(node) in outermost else context)
         for node, context in contexts
     ]
     known = {id(node) for node, _ in contexts}
-    nodes = value if isinstance(value, list) else [value]
     new = [x for x in nodes if isinstance(x, dict) and id(x) not in known]
     return changed + [(node, linked) for node in new]

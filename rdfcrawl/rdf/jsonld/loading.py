@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urldefrag, urlsplit
 
 from rdfcrawl.errors import NeedsSandbox, Reason, SourceFault
-from rdfcrawl.rdf.jsonld.bundled import bundled_context
 from rdfcrawl.rdf.jsonld.references import iter_references, resolve
-from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES, MAX_CONTEXT_DEPTH
+from rdfcrawl.rdf.jsonld.sources import (
+    MAX_CONTEXT_BYTES,
+    MAX_CONTEXT_DEPTH,
+    bundled_context,
+)
 from rdfcrawl.rdf.nesting import is_json_too_deep
 
 if TYPE_CHECKING:
@@ -21,13 +24,8 @@ MAX_CONTEXTS: Final = 20  # different ones of one document
 class ContextLoader:
     """Loader of the contexts of one document: bundled ones first, each once.
 
-    Args:
-        source: of contexts that are not bundled.
-        document_url: of the document.
-
-    Attributes:
-        failure: the first missing context; libraries hide it behind an exception of
-            their own.
+    `failure` is the first missing context, which libraries hide behind an exception of
+    their own.
     """
 
     def __init__(self, source: ContextSource, *, document_url: str) -> None:
@@ -38,9 +36,7 @@ class ContextLoader:
         self.failure: SourceFault | NeedsSandbox | None = None
 
     def load(self, url: str) -> tuple[str, Any]:
-        """Return where a context was found and its document, which must not be changed.
-
-        `url` is absolute; its fragment is ignored.
+        """Return final URL and document of a context; the document is shared.
 
         Raises:
             SourceFault: `REMOTE_CONTEXT`; the detail names the context.

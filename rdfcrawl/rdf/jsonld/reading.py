@@ -11,7 +11,6 @@ from rdfcrawl.rdf.jsonld.fast import fast_blocks
 from rdfcrawl.rdf.jsonld.loading import ContextLoader
 from rdfcrawl.rdf.jsonld.mending import whole_members
 from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
-from rdfcrawl.rdf.jsonld.whole import iter_statements
 from rdfcrawl.rdf.nesting import MAX_DEPTH, is_json_too_deep
 
 if TYPE_CHECKING:
@@ -37,13 +36,13 @@ def read_json_ld(
     Args:
         data: UTF-8 without byte order mark.
         base: URL of the document; resolves relative IRIs and contexts.
-        environment: gives contexts, and says whether PyLD may run here.
-        log: takes the faults: `SYNTAX` for invalid JSON, `BAD_TERM`.
+        environment: gives contexts, and says whether PyLD may run.
+        log: takes `SYNTAX` for invalid JSON, `BAD_TERM`.
         context_url: of the context in a `Link` header, or empty.
 
     Raises:
         SourceFault: `SYNTAX` or `REMOTE_CONTEXT`; nothing can be read.
-        NeedsSandbox: nothing was read; it can be read where there are limits.
+        NeedsSandbox: nothing was read; a bounded process can read the document.
 
     Source: JSON-LD 1.1 Processing Algorithms and API, section 8.
     """
@@ -74,6 +73,8 @@ def read_json_ld_value(
         yield from blocks
         return
     environment.demand_bounds("JSON-LD through PyLD")
+    from rdfcrawl.rdf.jsonld.whole import iter_statements  # noqa: PLC0415 (PyLD)
+
     # JSON-LD 1.1 API, section 8.2: what has a term that is not well-formed is dropped.
     statements = iter_statements(value, options, loader)
     yield from iter_checked(statements, log, mends=False)

@@ -1,9 +1,12 @@
-"""Sources of the contexts of JSON-LD: the seam between reader and network."""
+"""Sources of JSON-LD contexts: those in the package, and the seam to the network."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import Final, Protocol
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, Protocol
 
 from rdfcrawl.errors import NeedsSandbox
 
@@ -16,7 +19,7 @@ class ContextDocument:
     """A document with a context.
 
     Attributes:
-        url: where it was found, after redirects; base of its references.
+        url: after redirects; base of the references in the context.
         content: JSON, UTF-8, at most `MAX_CONTEXT_BYTES`.
     """
 
@@ -28,10 +31,7 @@ class ContextSource(Protocol):
     """Source of contexts by URL."""
 
     def load(self, url: str, *, document_url: str) -> ContextDocument:
-        """Return the context at an absolute URL.
-
-        `document_url` is that of the document that names the context, or whose context
-        does.
+        """Return the context at an absolute URL, for the document at another.
 
         Raises:
             SourceFault: `REMOTE_CONTEXT`: not available; the detail says why.
@@ -46,3 +46,18 @@ class NoContexts:
     def load(self, url: str, *, document_url: str) -> ContextDocument:
         """Raise `NeedsSandbox`."""
         raise NeedsSandbox(f"context {url} of {document_url}")
+
+
+def bundled_context(url: str) -> tuple[str, Any] | None:
+    """Return the URL of a bundled context and its document; else None.
+
+    The document is shared: it must not be changed. `url` has no fragment.
+    """
+    name = _json("index.json").get(url)
+    return None if name is None else (url, _json(name))
+
+
+@cache
+def _json(name: str) -> Any:
+    text = (files("rdfcrawl") / "data" / "contexts" / name).read_text("utf-8")
+    return json.loads(text)

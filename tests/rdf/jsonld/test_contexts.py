@@ -11,11 +11,14 @@ import pytest
 from rdfcrawl.errors import NeedsSandbox, Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.environment import INLINE
-from rdfcrawl.rdf.jsonld.bundled import bundled_context
 from rdfcrawl.rdf.jsonld.loading import MAX_CONTEXTS
 from rdfcrawl.rdf.jsonld.reading import read_json_ld
 from rdfcrawl.rdf.jsonld.references import iter_references
-from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES, MAX_CONTEXT_DEPTH
+from rdfcrawl.rdf.jsonld.sources import (
+    MAX_CONTEXT_BYTES,
+    MAX_CONTEXT_DEPTH,
+    bundled_context,
+)
 from tests.support.jsonld_reading import Contexts, read
 
 _FOLDER = files("rdfcrawl") / "data" / "contexts"
