@@ -16,7 +16,6 @@ from rdfcrawl.rdf.jsonld.loading import ContextLoader
 from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld
 from rdfcrawl.rdf.jsonld.sources import ContextDocument
-from rdfcrawl.rdf.jsonld.whole import iter_statements
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,6 +75,8 @@ def read(
 
 def read_whole(value: Any, *, base: str, contexts: Contexts) -> bytes:
     """Return the statements of a document as PyLD alone reads it."""
+    from rdfcrawl.rdf.jsonld.whole import iter_statements  # PyLD
+
     loader = ContextLoader(contexts, document_url=base)
     statements = iter_statements(value, JsonLdReaderOptions(base=base), loader)
     return b"".join(iter_checked(statements, FaultLog()))

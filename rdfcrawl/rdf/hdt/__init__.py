@@ -1,9 +1,7 @@
 """HDT 1.0: RDF as a sorted dictionary of terms and a compact list of their numbers.
 
-`read_hdt` gives the statements of a file as N-Quads, `write_hdt` makes a file of
-N-Quads. Both work in bounded memory, whatever the size of the file. The modules are
-the parts of the format: control information, checksums, packed integers, bitmaps,
-the front-coded dictionary and the bitmap triples.
+`read_hdt` yields the statements of a file as N-Quads, `write_hdt` writes a file of
+N-Quads; both in bounded memory. The modules are the parts of the format.
 
 Source: W3C Member Submission "Binary RDF Representation for Publication and Exchange
 (HDT)", 30 March 2011, and https://www.rdfhdt.org/hdt-binary-format/.

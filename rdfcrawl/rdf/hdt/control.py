@@ -1,4 +1,4 @@
-"""Control information: what opens the file, its header, dictionary and triples."""
+"""Control information: the preambles of the file, header, dictionary and triples."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAX_TEXT_BYTES = 64 * 1024  # real ones have less than 200
 
 
 class HdtPart(IntEnum):
-    """Which part of the file a control information opens."""
+    """Part of the file that follows a control information."""
 
     GLOBAL = 1
     HEADER = 2
@@ -33,20 +33,14 @@ class HdtPart(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ControlInformation:
-    """One control information.
-
-    Attributes:
-        part: what it opens.
-        format: of that part: an IRI in angle brackets, or `ntriples`.
-        properties: of that part, in their order.
-    """
+    """Format (an IRI in angle brackets, or `ntriples`) and properties of a part."""
 
     part: HdtPart
     format: str
     properties: dict[str, str] = field(default_factory=dict)
 
     def encode(self) -> bytes:
-        """Return its bytes, with the checksum."""
+        """Return the bytes, with the checksum."""
         pairs = "".join(f"{key}={value};" for key, value in self.properties.items())
         text = f"{self.format}\0{pairs}\0".encode()
         content = MAGIC + bytes([self.part]) + text
@@ -54,14 +48,10 @@ class ControlInformation:
 
 
 def read_control(cursor: FileCursor, part: HdtPart) -> ControlInformation:
-    """Return the control information that comes next.
-
-    Args:
-        cursor: stands at it.
-        part: which it has to be.
+    """Return the next control information, which must be of this part.
 
     Raises:
-        SourceFault: it is none, opens another part, or its checksum is wrong.
+        SourceFault: `SYNTAX` or `CHECKSUM`.
     """
     what = f"{part.name.lower()} control information"
     begin = cursor.at
@@ -80,11 +70,7 @@ def read_control(cursor: FileCursor, part: HdtPart) -> ControlInformation:
 
 
 def demand_format(control: ControlInformation, supported: str) -> None:
-    """Check that a part is in the one format that is supported.
-
-    Raises:
-        SourceFault: it is in another.
-    """
+    """Check that a part is in the supported format (`UNSUPPORTED_FORMAT`)."""
     if control.format != supported:
         detail = f"HDT {control.part.name.lower()} in {control.format[:100]}"
         raise SourceFault(Reason.UNSUPPORTED_FORMAT, detail)

@@ -1,8 +1,8 @@
 """The three checksums of HDT: CRC-8, CRC-16-ANSI and CRC-32C.
 
-The first two only ever cover a few bytes. CRC-32C covers all the rest and is computed
-by numpy: the bytes are cut into lanes, all lanes advance together, and the
-remainders of the lanes are then joined pairwise, as a CRC is linear over GF(2).
+CRC-8 and CRC-16 only cover a few bytes. CRC-32C is computed by numpy: the bytes are cut
+into lanes, all lanes advance together, and their remainders are joined pairwise, as a
+CRC is linear over GF(2).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def crc16(message: Buffer) -> int:
     >>> hex(crc16(b"123456789"))
     '0xbb3d'
     """
-    table = _byte_table_16()
+    table = _byte_table(_POLYNOMIAL_16)
     value = 0
     for byte in message:
         value = table[(value ^ byte) & 0xFF] ^ value >> 8
@@ -61,19 +61,19 @@ def crc16(message: Buffer) -> int:
 
 
 @cache
-def _byte_table_16() -> list[int]:
-    return [_after_bits(byte, 8, _POLYNOMIAL_16) for byte in range(256)]
+def _byte_table(polynomial: int) -> list[int]:
+    return [_after_zeros(byte, polynomial) for byte in range(256)]
 
 
-def _after_bits(value: int, n_bits: int, polynomial: int) -> int:
-    """Return a reflected remainder after so many more bits of zero."""
-    for _ in range(n_bits):
+def _after_zeros(value: int, polynomial: int) -> int:
+    """Return a reflected remainder after another byte of zero."""
+    for _ in range(8):
         value = value >> 1 ^ polynomial if value & 1 else value >> 1
     return value
 
 
 class Crc32c:
-    """A CRC-32C of bytes that come piece by piece.
+    """CRC-32C of a stream of bytes.
 
     >>> crc = Crc32c()
     >>> crc.update(b"12345")
@@ -89,11 +89,11 @@ class Crc32c:
 
     @property
     def value(self) -> int:
-        """The checksum of all bytes so far."""
+        """Checksum of all bytes so far."""
         return self._state ^ _ALL_ONES
 
     def update(self, message: Buffer) -> None:
-        """Take the next bytes; a piece of the buffer at a time is copied."""
+        """Add the next bytes, of which a piece at a time is copied."""
         view = memoryview(message).cast("B")
         most = _MOST_LANES * _LANE_BYTES
         for begin in range(0, len(view), most):
@@ -101,18 +101,13 @@ class Crc32c:
 
     def _take(self, view: memoryview) -> None:
         if len(view) <= _FEW_BYTES:
-            table = _byte_table_32c()
+            table = _byte_table(_POLYNOMIAL_32C)
             state = self._state
             for byte in view:
                 state = table[(state ^ byte) & 0xFF] ^ state >> 8
             self._state = state
         else:
             self._state = _advance(self._state, len(view)) ^ _remainder(view)
-
-
-@cache
-def _byte_table_32c() -> list[int]:
-    return [_after_bits(byte, 8, _POLYNOMIAL_32C) for byte in range(256)]
 
 
 def _remainder(view: memoryview) -> int:
@@ -146,13 +141,12 @@ def _advance(state: int, n_bytes: int) -> int:
 
 @cache
 def _operator(power: int) -> Callable[[Words], Words]:
-    """Return what advances states by 2**power bytes of zero.
+    """Return the function that advances states by 2**power bytes of zero.
 
-    It is a linear map of the 32 bits, kept as two tables of what each value of the
-    lower and of the upper 16 bits adds.
+    This linear map of 32 bits is stored as tables for the lower and upper 16 bits.
     """
     if power == 0:
-        images = [_after_bits(1 << bit, 8, _POLYNOMIAL_32C) for bit in range(32)]
+        images = [_after_zeros(1 << bit, _POLYNOMIAL_32C) for bit in range(32)]
     else:
         half = _operator(power - 1)
         bits = np.uint32(1) << np.arange(32, dtype=np.uint32)

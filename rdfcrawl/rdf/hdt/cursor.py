@@ -1,4 +1,4 @@
-"""A place in the file from which the parts are read, one after another, checked."""
+"""Read the parts of a file in order, with their checksums."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rdfcrawl.rdf.hdt.crc import CRC32C_BYTES, Crc32c, crc8
 from rdfcrawl.rdf.hdt.vbyte import decode_vbyte
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from rdfcrawl.rdf.hdt.crc import Buffer
 
@@ -17,10 +17,10 @@ CHUNK_BYTES = 2**20
 
 
 class FileCursor:
-    """Reads the parts of a file in order; nothing is taken from behind its end.
+    """Reader of a file from its beginning, piece by piece.
 
-    Args:
-        buffer: the file, only ever looked at in pieces.
+    The methods raise `SourceFault` (`SYNTAX`) if the file ends too early, or has other
+    bytes than expected; `what` names the part in the fault.
 
     Attributes:
         at: offset of the next byte.
@@ -33,11 +33,7 @@ class FileCursor:
         self.at = 0
 
     def take(self, n_bytes: int, what: str) -> memoryview:
-        """Return a view of the next bytes.
-
-        Raises:
-            SourceFault: the file ends before.
-        """
+        """Return a view of the next bytes."""
         n_left = len(self._view) - self.at
         if n_bytes > n_left:
             detail = f"{what}: {n_bytes} bytes are needed, {n_left} are left"
@@ -46,15 +42,11 @@ class FileCursor:
         return self._view[self.at - n_bytes : self.at]
 
     def peek(self, n_bytes: int) -> memoryview:
-        """Return a view of the next bytes, fewer if the file ends before."""
+        """Return a view of the next bytes, fewer at the end of the file."""
         return self._view[self.at : self.at + n_bytes]
 
     def take_until_nul(self, most: int, what: str) -> bytes:
-        """Return the next bytes up to a NUL, which is passed over.
-
-        Raises:
-            SourceFault: there is none among the next `most`.
-        """
+        """Return the next bytes up to a NUL among the next `most`, which is skipped."""
         text, nul, _ = bytes(self._view[self.at : self.at + most]).partition(b"\0")
         if not nul:
             raise SourceFault(Reason.SYNTAX, f"{what}: no end in {most} bytes")
@@ -62,11 +54,7 @@ class FileCursor:
         return text
 
     def take_vbyte(self, what: str) -> int:
-        """Return the next integer of variable length.
-
-        Raises:
-            SourceFault: there is none.
-        """
+        """Return the next integer of variable length."""
         try:
             value, self.at = decode_vbyte(self._view, self.at)
         except ValueError as error:
@@ -74,18 +62,26 @@ class FileCursor:
         return value
 
     def take_since(self, begin: int) -> memoryview:
-        """Return a view of what was read since a place."""
+        """Return a view of the bytes read since an offset."""
         return self._view[begin : self.at]
 
-    def check_crc8(self, begin: int, what: str) -> None:
-        """Compare the next byte with the checksum of what was read since a place.
+    def take_preamble(
+        self, kind: int, what: str, *, n_octets: int = 0, n_integers: int = 1
+    ) -> list[int]:
+        """Return the octets and the integers of variable length after a type.
 
         Raises:
-            SourceFault: they differ.
+            SourceFault: `CHECKSUM`; `UNSUPPORTED_FORMAT` for another type.
         """
+        begin = self.at
+        found, *numbers = self.take(1 + n_octets, what)
+        numbers += [self.take_vbyte(what) for _ in range(n_integers)]
         expected = crc8(self.take_since(begin))
         if self.take(1, what)[0] != expected:
             raise SourceFault(Reason.CHECKSUM, f"{what}: CRC-8 of its preamble")
+        if found != kind:
+            raise SourceFault(Reason.UNSUPPORTED_FORMAT, f"HDT {what} of type {found}")
+        return numbers
 
     def take_checked(
         self,
@@ -93,31 +89,20 @@ class FileCursor:
         what: str,
         visit: Callable[[memoryview], None] | None = None,
     ) -> memoryview:
-        """Return a view of the next bytes, whose CRC-32C follows them.
+        """Return a view of the next bytes, whose CRC-32C follows (`CHECKSUM`).
 
-        Args:
-            n_bytes: how many.
-            what: names them in a fault.
-            visit: called with one piece after another, if anything else is to be
-                found out on the way; all but the last have `CHUNK_BYTES`.
-
-        Raises:
-            SourceFault: the file ends before, or the checksum differs.
+        `visit` is called with each piece of `CHUNK_BYTES` on the way.
         """
         begin = self.at
         if n_bytes + CRC32C_BYTES > len(self._view) - begin:
             self.take(n_bytes + CRC32C_BYTES, what)
         content = self.take(n_bytes, what)
         crc = Crc32c()
-        for piece in _pieces(content):
+        for at in range(0, n_bytes, CHUNK_BYTES):
+            piece = content[at : at + CHUNK_BYTES]
             crc.update(piece)
             if visit:
                 visit(piece)
         if int.from_bytes(self.take(CRC32C_BYTES, what), "little") != crc.value:
             raise SourceFault(Reason.CHECKSUM, f"{what}: CRC-32C of its content")
         return content
-
-
-def _pieces(view: memoryview) -> Iterator[memoryview]:
-    for begin in range(0, len(view), CHUNK_BYTES):
-        yield view[begin : begin + CHUNK_BYTES]

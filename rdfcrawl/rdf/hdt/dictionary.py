@@ -1,14 +1,14 @@
-"""The four-section dictionary: numbers to terms, a block at a time."""
+"""Read the four-section dictionary: numbers to terms, a block at a time."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.rdf.hdt.block_cache import OBJECT_BYTES, BlockCache
 from rdfcrawl.rdf.hdt.control import (
     DICTIONARY_FORMAT,
     HdtPart,
@@ -21,7 +21,7 @@ from rdfcrawl.rdf.hdt.front_coding import (
     decode_few,
     iter_long_block,
 )
-from rdfcrawl.rdf.hdt.log_array import LogArray
+from rdfcrawl.rdf.hdt.sequences import LogArray
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,27 +36,50 @@ TYPE_FRONT_CODING: Final = 2
 _MAX_BLOCK_STRINGS = 2**16  # all known writers put 16 into a block
 _LONG_BLOCK_BYTES = 256 * 1024
 _LONG_BLOCK_DECODED_BYTES = 16 * 2**20
-_FEW = 4  # strings of a block for which the rest of it is not decoded
+_FEW = 4  # strings of a block for which the rest is not decoded
+_OBJECT_BYTES = 41  # of a decoded string, beside its content
+_CACHE_BYTES = 48 * 2**20
+_LONGEST_CACHED_BYTES = 256 * 1024  # of one block
 
 
 class TooMuch(Exception):
-    """The terms of a window do not fit into memory together."""
+    """Raised if the terms of a window do not fit into memory together."""
+
+
+class BlockCache:
+    """The blocks of all sections that were used last, up to a number of bytes."""
+
+    __slots__ = ("_blocks", "_n_bytes")
+
+    def __init__(self) -> None:
+        self._blocks: OrderedDict[tuple[str, int], tuple[list[bytes], int]]
+        self._blocks = OrderedDict()
+        self._n_bytes = 0
+
+    def get(self, key: tuple[str, int]) -> list[bytes] | None:
+        """Return a block, if cached."""
+        known = self._blocks.get(key)
+        if known is None:
+            return None
+        self._blocks.move_to_end(key)
+        return known[0]
+
+    def put(self, key: tuple[str, int], strings: list[bytes]) -> None:
+        """Cache a block, in the place of the least recently used ones."""
+        n_bytes = sum(map(len, strings)) + _OBJECT_BYTES * len(strings)
+        if n_bytes > _LONGEST_CACHED_BYTES:
+            return
+        self._blocks[key] = strings, n_bytes
+        self._n_bytes += n_bytes
+        while self._n_bytes > _CACHE_BYTES:
+            self._n_bytes -= self._blocks.popitem(last=False)[1][1]
 
 
 class DictionarySection:
-    """One sorted list of strings in front coding.
-
-    Attributes:
-        n_strings: how many it has.
-    """
+    """One sorted list of strings in front coding."""
 
     __slots__ = (
-        "_block_strings",
-        "_blocks",
-        "_cache",
-        "_longest",
-        "_packed",
-        "_what",
+        *("_block_strings", "_blocks", "_cache", "_longest", "_packed", "_what"),
         "n_strings",
     )
 
@@ -68,39 +91,28 @@ class DictionarySection:
         cache: BlockCache,
         longest: int,
     ) -> None:
-        """Read the section that comes next; its checksums are checked.
+        """Read the next section, with its checksums verified.
 
         Args:
-            cursor: stands at it.
-            what: names it in faults.
-            cache: keeps decoded blocks.
+            cursor: of the file.
+            what: name of the section in faults.
+            cache: of decoded blocks.
             longest: strings of more bytes are left out.
 
         Raises:
-            SourceFault: it is none, is cut off, a checksum is wrong, or its counts
-                contradict each other.
+            SourceFault: the bytes are no section, cut off, a checksum is wrong, or the
+                counts contradict each other.
         """
-        begin = cursor.at
-        kind = cursor.take(1, what)[0]
-        self._what, self._cache = what, cache
-        self._longest = longest
-        self.n_strings = cursor.take_vbyte(what)
-        n_bytes = cursor.take_vbyte(what)
-        self._block_strings = cursor.take_vbyte(what)
-        cursor.check_crc8(begin, what)
-        if kind != TYPE_FRONT_CODING:
-            detail = f"HDT dictionary section of type {kind}"
-            raise SourceFault(Reason.UNSUPPORTED_FORMAT, detail)
+        self._what, self._cache, self._longest = what, cache, longest
+        self.n_strings, n_bytes, self._block_strings = cursor.take_preamble(
+            TYPE_FRONT_CODING, what, n_integers=3
+        )
         self._blocks = LogArray.read(cursor, f"{what}, block offsets")
         self._check_counts(n_bytes)
         self._packed = cursor.take_checked(n_bytes, what)
 
     def _check_counts(self, n_bytes: int) -> None:
-        """Check that the counts fit together.
-
-        Raises:
-            SourceFault: they do not.
-        """
+        """Check that the counts do not contradict each other (`SYNTAX`)."""
         if not self.n_strings:
             return
         if self.n_strings > n_bytes:
@@ -110,26 +122,19 @@ class DictionarySection:
             detail = f"{self._what}: blocks of {self._block_strings} strings"
             raise SourceFault(Reason.SYNTAX, detail)
         n_blocks = -(-self.n_strings // self._block_strings)
-        # hdt-cpp and hdt-java close the list of offsets with the end of the last block.
+        # The last offset is the end of the last block, as in hdt-cpp and hdt-java.
         if self._blocks.n_entries != n_blocks + 1:
-            detail = (
-                f"{self._what}: {self._blocks.n_entries} offsets, {n_blocks} blocks"
-            )
-            raise SourceFault(Reason.SYNTAX, detail)
+            counts = f"{self._blocks.n_entries} offsets, {n_blocks} blocks"
+            raise SourceFault(Reason.SYNTAX, f"{self._what}: {counts}")
 
     def strings(self, indexes: Numbers, room: int) -> list[bytes | Reason]:
-        """Return the strings at some places.
+        """Return the strings at rising indexes from 0, or reasons.
 
-        Args:
-            indexes: rising, from 0, within the section.
-            room: bytes that they may take together.
-
-        Returns:
-            One for each; `SYNTAX` where its block is broken, `LITERAL_TOO_LONG` where
-            it is too long.
+        `SYNTAX` stands for a string of a broken block, `LITERAL_TOO_LONG` for one that
+        is too long.
 
         Raises:
-            TooMuch: they take more room, and are more than one.
+            TooMuch: several strings take more than `room` bytes together.
         """
         found: list[bytes | Reason] = []
         if not len(indexes):
@@ -153,11 +158,7 @@ class DictionarySection:
     def _strings_of(
         self, number: int, offsets: tuple[int, int], wanted: list[int], room: int
     ) -> Sequence[bytes | Reason]:
-        """Return strings of one block, at places that rise.
-
-        Raises:
-            TooMuch: see `strings`.
-        """
+        """Return strings at rising places of one block; see `strings`."""
         block = self._cache.get((self._what, number))
         begin, end = offsets
         if block is None and 0 < end - begin <= self._most_block_bytes():
@@ -175,7 +176,7 @@ class DictionarySection:
     def _decoded(
         self, number: int, packed: bytes, n_strings: int
     ) -> list[bytes] | None:
-        """Return a whole block, which is kept; None if it is broken."""
+        """Return a whole block, and cache it; None if it is broken."""
         try:
             strings = decode_block(packed, n_strings)
         except BrokenBlock:
@@ -184,7 +185,7 @@ class DictionarySection:
         return strings
 
     def _offsets(self, numbers: Numbers) -> Iterator[tuple[int, int]]:
-        """Yield begin and end of blocks, whose numbers rise."""
+        """Yield begin and end of blocks with rising numbers."""
         window = 4096
         at = 0
         while at < len(numbers):
@@ -209,10 +210,9 @@ class DictionarySection:
     def _rare(
         self, number: int, offsets: tuple[int, int], wanted: list[int], room: int
     ) -> list[bytes | Reason]:
-        """Return strings of a block that is large or broken.
+        """Return strings of a large or broken block; see `strings`.
 
-        Raises:
-            TooMuch: see `strings`; a few bytes may tell of many long strings.
+        A few bytes may stand for many long strings.
         """
         begin, end = offsets
         if not begin < end <= len(self._packed):
@@ -232,32 +232,24 @@ class DictionarySection:
                         raise TooMuch
                     if len(strings) == len(wanted):
                         break
-        # What came before the place where it is broken is as good as any.
+        # Strings before the broken place are intact.
         return strings + [Reason.SYNTAX] * (len(wanted) - len(strings))
 
 
 def _n_bytes(strings: Sequence[bytes | Reason]) -> int:
-    return sum(map(len, strings)) + OBJECT_BYTES * len(strings)
+    return sum(map(len, strings)) + _OBJECT_BYTES * len(strings)
 
 
 class TermDictionary:
     """All terms of a file, by role and number.
 
-    Attributes:
-        n_shared: terms that are subjects and objects; they have the lowest numbers.
-        subjects: how many numbers subjects have,
-        predicates: and predicates,
-        objects: and objects.
+    Terms that are subjects and objects have the lowest numbers.
     """
 
-    __slots__ = ("_objects", "_predicates", "_shared", "_subjects", "n_shared")
+    __slots__ = ("_n_shared", "_objects", "_predicates", "_shared", "_subjects")
 
     def __init__(self, cursor: FileCursor, *, longest: int) -> None:
-        """Read the dictionary that comes next; see `DictionarySection`.
-
-        Raises:
-            SourceFault: it is none, or not one that can be read.
-        """
+        """Read the next dictionary; see `DictionarySection`."""
         demand_format(read_control(cursor, HdtPart.DICTIONARY), DICTIONARY_FORMAT)
         cache = BlockCache()
         self._shared, self._subjects, self._predicates, self._objects = (
@@ -269,31 +261,26 @@ class TermDictionary:
                 "dictionary of objects",
             )
         )
-        self.n_shared = self._shared.n_strings
+        self._n_shared = self._shared.n_strings
 
     def n_terms(self, role: str) -> int:
-        """Return how many numbers a role (`s`, `p` or `o`) has."""
+        """Return the largest number in a role (`s`, `p` or `o`)."""
         if role == "p":
             return self._predicates.n_strings
-        return self.n_shared + self._own(role).n_strings
+        return self._n_shared + self._own(role).n_strings
 
     def _own(self, role: str) -> DictionarySection:
         return self._subjects if role == "s" else self._objects
 
     def terms(self, role: str, numbers: Numbers, room: int) -> list[bytes | Reason]:
-        """Return the terms of some numbers, as the dictionary holds them.
-
-        Args:
-            role: `s`, `p` or `o`.
-            numbers: rising, from 1 to `n_terms`.
-            room: bytes that they may take together.
+        """Return the terms of rising numbers from 1 to `n_terms`, or reasons.
 
         Raises:
-            TooMuch: they take more; see `DictionarySection.strings`.
+            TooMuch: see `DictionarySection.strings`.
         """
         if role == "p":
             return self._predicates.strings(numbers - 1, room)
-        n_shared = int(np.searchsorted(numbers, self.n_shared, "right"))
+        n_shared = int(np.searchsorted(numbers, self._n_shared, "right"))
         shared = self._shared.strings(numbers[:n_shared] - 1, room)
-        own = numbers[n_shared:] - 1 - self.n_shared
+        own = numbers[n_shared:] - 1 - self._n_shared
         return shared + self._own(role).strings(own, room)

@@ -1,7 +1,7 @@
-"""Plain front coding: sorted strings, each told by what it shares with the last.
+"""Plain front coding of sorted strings.
 
-A block begins with a whole string; each further one is the length of the prefix that
-it shares with the one before, and the rest. Every string ends with a NUL.
+A block begins with a whole string; each further string is the length of the prefix
+shared with the string before, and the rest. Every string ends with a NUL.
 """
 
 from __future__ import annotations
@@ -24,18 +24,14 @@ _MOST_SHARED = 2**14 - 1  # a string may repeat what it shares beyond that
 
 
 class BrokenBlock(SourceFault):
-    """The bytes of a block are no front coding of the strings it should hold."""
+    """Raised if a block is not the front coding of so many strings."""
 
     def __init__(self) -> None:
         super().__init__(Reason.SYNTAX, "a broken block in the dictionary")
 
 
 def decode_block(block: bytes, n_strings: int) -> list[bytes]:
-    """Return the strings of a block that is not large.
-
-    Raises:
-        BrokenBlock: it holds other than `n_strings` strings.
-    """
+    """Return the strings of a block that is not large (`BrokenBlock`)."""
     pieces = block.split(b"\0")
     if len(pieces) != n_strings + 1 or pieces[-1]:
         return _decode_rare(block, n_strings)
@@ -53,7 +49,7 @@ def decode_block(block: bytes, n_strings: int) -> list[bytes]:
 
 
 def decode_few(block: bytes, n_strings: int, places: list[int]) -> list[bytes] | None:
-    """Return some strings of a block; None if it is not as blocks mostly are."""
+    """Return some strings of a block; None for a rare or broken block."""
     pieces = block.split(b"\0")
     if len(pieces) != n_strings + 1 or pieces[-1]:
         return None
@@ -64,11 +60,11 @@ def decode_few(block: bytes, n_strings: int, places: list[int]) -> list[bytes] |
 
 
 def _decode_one(pieces: list[bytes], place: int) -> bytes:
-    """Return one string, put together from its end.
+    """Return one string, joined from its end.
 
     Raises:
-        IndexError: it rests on a string without the length of its prefix.
-        BrokenBlock: that length takes more than a byte, or is too large.
+        IndexError: the length of a prefix is missing.
+        BrokenBlock: a length takes more than a byte, or is too large.
     """
     parts: list[bytes] = []
     n_left = -1
@@ -94,7 +90,7 @@ def _decode_one(pieces: list[bytes], place: int) -> bytes:
 
 
 def _decode_rare(block: bytes, n_strings: int) -> list[bytes]:
-    """Decode a block whose lengths may hold NUL bytes of their own."""
+    """Return the strings of a block whose lengths may contain NUL bytes."""
     strings = list(iter_long_block(memoryview(block), n_strings, len(block)))
     return [string for string in strings if string is not None]
 
@@ -102,12 +98,9 @@ def _decode_rare(block: bytes, n_strings: int) -> list[bytes]:
 def iter_long_block(
     block: memoryview, n_strings: int, most: int
 ) -> Iterator[bytes | None]:
-    """Yield the strings of a block of any size; None for one longer than `most`.
+    """Yield the strings of a block of any size; None for a string longer than `most`.
 
-    No more than that is held, however long the strings.
-
-    Raises:
-        BrokenBlock: it holds other than `n_strings` strings.
+    No more than `most` bytes are held (`BrokenBlock`).
     """
     last, n_last, at = b"", 0, 0
     for index in range(n_strings):
@@ -121,7 +114,7 @@ def iter_long_block(
         if shared > n_last:
             raise BrokenBlock
         n_last = shared + end - at
-        # What is longer is cut: its begin is all that a later string may share.
+        # Longer strings are cut: later ones may only share the beginning.
         last = last[:shared] + bytes(block[at : min(end, at + most)])
         last = last[:most]
         yield last if n_last <= most else None
@@ -141,14 +134,7 @@ def _find_nul(block: memoryview, begin: int) -> int:
 def encode_blocks(
     strings: Sequence[bytes], size: int
 ) -> tuple[bytes, NDArray[np.uint64]]:
-    r"""Return sorted strings, none of which holds a NUL, as blocks.
-
-    Args:
-        strings: all of them.
-        size: how many a block has; the last one may have fewer.
-
-    Returns:
-        The blocks, and how many bytes each has.
+    r"""Return sorted strings without NUL in blocks of `size`, and the blocks' lengths.
 
     >>> encode_blocks([b"abc", b"abe"], 16)
     (b'abc\x00\x82e\x00', array([7], dtype=uint64))
@@ -174,12 +160,12 @@ def encode_blocks(
 
 @cache
 def _lengths() -> list[bytes]:
-    """Return what tells each length of a shared prefix, from the second on."""
+    """Return the codes of the lengths of a shared prefix, after that of no prefix."""
     return [b"", *map(encode_vbyte, range(_MOST_SHARED + 1))]
 
 
 def _n_shared(strings: Sequence[bytes]) -> NDArray[np.int64]:
-    """Return how many bytes each string has in common with the one before."""
+    """Return the length of the prefix that each string shares with the one before."""
     content = b"".join((*strings, bytes(8)))
     # A word of 8 bytes from each byte on.
     words = np.ndarray(len(content) - 7, "<u8", content, strides=(1,))

@@ -1,4 +1,4 @@
-"""Reads HDT: the statements of a file as N-Quads, in bounded memory."""
+"""Read the statements of an HDT file as N-Quads, in bounded memory."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _FIRST_WINDOW = 4096  # statements; a window grows while its terms leave room
 _LARGEST_WINDOW = 256 * 1024
 _FAST_GROWTH, _SLOW_GROWTH = 32, 9  # eighths; a window that is too large was in vain
 _WINDOW_BYTES = 40 * 2**20  # of the terms of one role
-_MAX_TERM_BYTES = 8 * 2**20  # what the checking parser takes as one token
+_MAX_TERM_BYTES = 8 * 2**20  # longest token of the checking parser
 _DETAILS = {
-    Reason.BAD_TERM: "statements with what is no term",
+    Reason.BAD_TERM: "statements with a bad term",
     Reason.SYNTAX: "statements with a term of a broken block of the dictionary",
     Reason.LITERAL_TOO_LONG: "statements with a term that is too long",
 }
@@ -44,23 +44,20 @@ _BEHIND = {"s": b" ", "p": b" ", "o": b" .\n"}
 
 
 def read_hdt(buffer: Buffer, *, limits: ParseLimits, log: FaultLog) -> Iterator[bytes]:
-    """Yield the statements of an HDT file as lines of canonical N-Quads.
+    """Yield the statements of an HDT file as blocks of canonical N-Triples.
 
-    All checksums are checked before the first statement. The header is passed over.
+    All checksums are verified before the first statement. The header is skipped. A
+    blank node keeps its label if that is alphanumeric.
 
     Args:
-        buffer: the whole file, best a map of it: it is only looked at in pieces.
+        buffer: the whole file, preferably mapped: only pieces are read.
         limits: `literal_bytes` bounds a term.
         log: takes `BAD_TERM`, `LITERAL_TOO_LONG` and `SYNTAX` for statements left out
             because of one term.
 
-    Yields:
-        Whole lines, about `BLOCK_BYTES`, in the default graph, each well-formed. A
-        blank node keeps its label if that is alphanumeric.
-
     Raises:
-        SourceFault: it is no HDT file, not one that can be read (`UNSUPPORTED_FORMAT`),
-            cut off or inconsistent (`SYNTAX`) or damaged (`CHECKSUM`).
+        SourceFault: the file is not supported (`UNSUPPORTED_FORMAT`), no HDT file, cut
+            off or inconsistent (`SYNTAX`) or damaged (`CHECKSUM`).
 
     Source: https://www.rdfhdt.org/hdt-binary-format/
     """
@@ -74,11 +71,7 @@ def read_hdt(buffer: Buffer, *, limits: ParseLimits, log: FaultLog) -> Iterator[
 
 
 def _pass_header(cursor: FileCursor) -> None:
-    """Pass over the header.
-
-    Raises:
-        SourceFault: its length is none, or the file ends before.
-    """
+    """Skip the header."""
     control = read_control(cursor, HdtPart.HEADER)
     demand_format(control, HEADER_FORMAT)
     length = control.properties.get("length", "")
@@ -88,7 +81,7 @@ def _pass_header(cursor: FileCursor) -> None:
 
 
 class _Statements:
-    """The statements of a file, by windows whose terms are looked up together."""
+    """The statements of a file, in windows whose terms are looked up together."""
 
     __slots__ = ("_dictionary", "_log", "_triples", "_writer")
 
@@ -116,22 +109,18 @@ class _Statements:
             size = min(size * growth // 8 + 1, _LARGEST_WINDOW)
 
     def _n_in_range(self, window: TripleWindow) -> int:
-        """Return how many statements come before one with a number out of range."""
+        """Return the number of statements before one with a number out of range."""
         least = len(window.numbers["s"])
         for role, numbers in window.numbers.items():
             most = np.uint64(self._dictionary.n_terms(role))
-            # 0 is not a number; as one less than it is the largest, one test does.
+            # 0 is no number: minus one, it is the largest, so that one test suffices.
             outside = numbers - np.uint64(1) >= most
             if outside.any():
                 least = min(least, int(outside.argmax()))
         return least
 
     def _columns(self, window: TripleWindow, n: int) -> list[_Column]:
-        """Return the first `n` statements of a window, but those without a term.
-
-        Raises:
-            TooMuch: the terms do not fit into memory together.
-        """
+        """Return the first `n` statements of a window without those lacking a term."""
         columns = [
             self._column(role, window.numbers[role][:n].astype(np.int64))
             for role in "spo"
@@ -153,12 +142,11 @@ class _Statements:
 
 
 class _Column:
-    """One role of the statements of a window.
+    """One role in the statements of a window.
 
     Attributes:
-        terms: different ones, as N-Quads with what comes behind them, or why one
-            could not be had.
-        places: of the term of each statement in `terms`.
+        terms: distinct terms of N-Quads with their separator, or reasons.
+        places: index in `terms` for each statement.
     """
 
     __slots__ = ("places", "terms")
@@ -167,7 +155,7 @@ class _Column:
         self.terms, self.places = terms, places
 
     def lacks(self, reason: Reason) -> NDArray[np.bool_] | None:
-        """Return which statements lack their term for a reason; None if none does."""
+        """Return which statements lack a term for a reason; None if none does."""
         if reason not in self.terms:
             return None
         missing = np.array([term is reason for term in self.terms], np.bool_)

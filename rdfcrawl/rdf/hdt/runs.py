@@ -1,7 +1,8 @@
-"""Gathers statements to runs: as many as memory holds, their terms sorted."""
+"""Check statements, and gather them into runs of sorted terms that fit in memory."""
 
 from __future__ import annotations
 
+import io
 import re
 from collections import defaultdict
 from itertools import islice
@@ -9,29 +10,67 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from rdfcrawl import formats
+from rdfcrawl.errors import Reason
+from rdfcrawl.rdf.checking import check
 from rdfcrawl.rdf.hdt.sorting import StringRun
 from rdfcrawl.rdf.hdt.terms import from_n_quads
+from rdfcrawl.rdf.lines import gathered
+from rdfcrawl.rdf.parser import new_parser, serialize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.rdf.hdt.sorting import Places
     from rdfcrawl.rdf.hdt.spill import SpillFile
 
 ROLES: Final = "spo"
 _LINE = re.compile(rb"([^ ]+) ([^ ]+) (.*) \.\n")
-# Measured: what a term takes beside twice its bytes, and a statement.
+# Measured: memory of a term beside twice its bytes, and of a statement.
 _TERM_BYTES = 320
 _TRIPLE_BYTES = 3 * 8 * 2
+_BLOCK_BYTES = 512 * 1024
+_TERM = rb"(?:<[^ ]*>|_:[^ ]+|\"(?:[^\"\\]|\\.)*\"(?:@[^ ]+|\^\^<[^ ]*>)?)"
+# A line of canonical N-Quads that is not about a triple term.
+_QUAD = re.compile(rb"(%b %b %b )(?:%b )?\.\n" % (_TERM, _TERM, _TERM, _TERM))
+# An escape of U+0000, and not the letters after an escaped backslash.
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+
+
+def iter_triples(lines: Iterable[bytes], log: FaultLog) -> Iterator[bytes]:
+    """Yield blocks of whole lines of canonical N-Triples.
+
+    Args:
+        lines: of N-Triples or N-Quads, or blocks of whole lines.
+        log: takes `BAD_TERM` for lines that are no statement of RDF 1.1, and
+            `NUL_CHARACTER` for statements with U+0000, which HDT cannot hold.
+    """
+    ended = (line if line.endswith(b"\n") else line + b"\n" for line in lines)
+    for block in gathered(ended, _BLOCK_BYTES):
+        out = io.BytesIO()
+        error = serialize(new_parser(block, formats.N_TRIPLES, None), out)
+        triples = check(block, log) if error else out.getvalue()
+        if error or b"<<(" in triples or b"\\u0000" in triples:
+            triples = b"".join(_kept(triples, log))
+        if triples:
+            yield triples
+
+
+def _kept(quads: bytes, log: FaultLog) -> Iterator[bytes]:
+    """Yield the statements that HDT can hold, without the names of graphs."""
+    for line in quads.splitlines(keepends=True):
+        found = _QUAD.fullmatch(line)
+        if found is None:
+            log.note(Reason.BAD_TERM, "statements about triple terms")
+        elif b"\\u0000" in line and _NUL.search(line):
+            log.note(Reason.NUL_CHARACTER, "statements with U+0000 in a literal")
+        else:
+            yield found[1] + b".\n"
 
 
 class SortedRun:
-    """Some statements, put aside.
-
-    Attributes:
-        terms: by role, as a dictionary holds them.
-        numbers: by role, of each term in its dictionary; see `SpilledIntegers`.
-    """
+    """Spilled statements: their terms, and their numbers in the dictionary, by role."""
 
     __slots__ = ("_n_triples", "_places", "_spill", "numbers", "terms")
 
@@ -45,7 +84,7 @@ class SortedRun:
         self._places, _ = spill.add(content)
 
     def columns(self) -> Iterator[Places]:
-        """Yield for each role the numbers of the terms of the statements."""
+        """Yield for each role the numbers of the terms in all statements."""
         size = self._n_triples * 4
         for index, role in enumerate(ROLES):
             begin = self._places + index * size
@@ -54,7 +93,7 @@ class SortedRun:
 
 
 class SpilledIntegers:
-    """Integers put aside a few at a time, read all at once."""
+    """Integers that are spilled a few at a time, and read all at once."""
 
     __slots__ = ("_n_waiting", "_spans", "_spill", "_waiting")
 
@@ -67,7 +106,7 @@ class SpilledIntegers:
         self._n_waiting = 0
 
     def add(self, numbers: Places) -> None:
-        """Add some."""
+        """Add integers."""
         self._waiting.append(numbers)
         self._n_waiting += len(numbers)
         if self._n_waiting > self._MOST_WAITING:
@@ -76,7 +115,7 @@ class SpilledIntegers:
             self._waiting, self._n_waiting = [], 0
 
     def all(self) -> Places:
-        """Return all in their order."""
+        """Return all integers in order."""
         parts = [
             np.frombuffer(self._spill.read(*span), np.int64) for span in self._spans
         ]
@@ -84,7 +123,7 @@ class SpilledIntegers:
 
 
 class _Column:
-    """One role of the statements of a run: its different terms, and their places."""
+    """One role in the statements of a run: distinct terms, and their places."""
 
     __slots__ = ("_places", "ids", "n_bytes")
 
@@ -103,7 +142,7 @@ class _Column:
         self.n_bytes += sum(map(len, new))
 
     def sort(self, spill: SpillFile) -> tuple[StringRun, Places]:
-        """Put the terms aside, sorted; return them and their places by statement."""
+        """Spill the sorted terms; return them and their places by statement."""
         terms = from_n_quads(self.ids)
         self.ids.clear()
         order = sorted(range(len(terms)), key=terms.__getitem__)
@@ -116,29 +155,26 @@ class _Column:
 def iter_runs(
     blocks: Iterable[bytes], spill: SpillFile, memory_bytes: int
 ) -> Iterator[SortedRun]:
-    """Yield runs of all statements.
+    """Yield runs of the statements in blocks of canonical N-Triples.
 
-    Args:
-        blocks: whole lines of canonical N-Triples.
-        spill: takes the runs.
-        memory_bytes: about what a run takes before it is put aside.
+    A run is spilled once it takes about `memory_bytes`.
     """
     columns = [_Column() for _ in ROLES]
     n_bytes = 0
     for block in blocks:
-        # Each line leaves what stands before it, which is nothing, and its terms.
+        # Each line leaves an empty string and its terms.
         parts = _LINE.split(block)
         for column, first in zip(columns, (1, 2, 3), strict=True):
             column.add(parts[first::4])
         n_bytes += len(parts) // 4 * _TRIPLE_BYTES
         held = sum(len(x.ids) * _TERM_BYTES + x.n_bytes * 2 for x in columns)
         if n_bytes + held > memory_bytes:
-            yield _put_aside(columns, spill)
+            yield _spilled(columns, spill)
             columns, n_bytes = [_Column() for _ in ROLES], 0
     if n_bytes:
-        yield _put_aside(columns, spill)
+        yield _spilled(columns, spill)
 
 
-def _put_aside(columns: list[_Column], spill: SpillFile) -> SortedRun:
+def _spilled(columns: list[_Column], spill: SpillFile) -> SortedRun:
     terms, places = zip(*[column.sort(spill) for column in columns], strict=True)
     return SortedRun(dict(zip(ROLES, terms, strict=True)), list(places), spill)

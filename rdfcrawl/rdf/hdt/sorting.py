@@ -1,8 +1,7 @@
-"""External sorting: sorted runs, put aside, are merged in one pass.
+"""External sorting: merge spilled, sorted runs in one pass.
 
-Of each run a piece is held. All that is not above the least of the last entries of
-the pieces can be sorted together and is then done with; a piece that is used up is
-followed by the next one of its run.
+A piece of each run is held. Entries up to the least of the last entries of the pieces
+are sorted together and handed out; then used up pieces are replaced by the next ones.
 """
 
 from __future__ import annotations
@@ -25,12 +24,7 @@ Places: TypeAlias = "NDArray[np.int64]"
 
 
 class StringRun:
-    """Sorted different strings without NUL, put aside.
-
-    Args:
-        spill: takes them.
-        strings: all of them.
-    """
+    """Spilled run of sorted, distinct strings without NUL."""
 
     __slots__ = ("_at", "_end", "_spill", "piece")
 
@@ -42,7 +36,7 @@ class StringRun:
         self.piece: list[bytes] = []
 
     def refill(self, n_bytes: int) -> bool:
-        """Read the next piece, if none is held; tell whether one is held now."""
+        """Read the next piece if none is held; return whether one is held now."""
         while not self.piece and self._at < self._end:
             end = min(self._at + n_bytes, self._end)
             content = self._spill.read(self._at, end)
@@ -55,7 +49,7 @@ class StringRun:
         return bool(self.piece)
 
     def take(self, bound: bytes) -> list[bytes]:
-        """Return what the piece has up to a bound; it is taken out."""
+        """Remove and return the entries of the piece up to a bound."""
         n = bisect_right(self.piece, bound)
         taken, self.piece = self.piece[:n], self.piece[n:]
         return taken
@@ -64,14 +58,10 @@ class StringRun:
 def merge_strings(
     runs: Sequence[StringRun], memory_bytes: int
 ) -> Iterator[tuple[list[bytes], list[Places]]]:
-    """Yield the different strings of all runs, sorted, some at a time.
+    """Yield the distinct strings of all runs, sorted, some at a time.
 
-    Args:
-        runs: each is used up.
-        memory_bytes: taken for the pieces together.
-
-    Yields:
-        Strings, and for each run the places in them of the strings it has of those.
+    With them, for each run, the places of its own strings among these. The pieces take
+    `memory_bytes` together.
     """
     size = _piece_bytes(memory_bytes // 8, len(runs))  # objects are far larger
     while live := [run for run in runs if run.refill(size)]:
@@ -94,7 +84,7 @@ def merge_strings(
 
 
 class KeyRun:
-    """Sorted different keys, put aside."""
+    """Spilled run of sorted, distinct keys."""
 
     __slots__ = ("_at", "_dtype", "_end", "_spill", "piece")
 
@@ -104,7 +94,7 @@ class KeyRun:
         self.piece: Keys = keys[:0]
 
     def refill(self, n_bytes: int) -> bool:
-        """Read the next piece, if none is held; tell whether one is held now."""
+        """Read the next piece if none is held; return whether one is held now."""
         if not len(self.piece) and self._at < self._end:
             n_bytes -= n_bytes % self._dtype.itemsize
             end = min(self._at + n_bytes, self._end)
@@ -114,14 +104,14 @@ class KeyRun:
         return len(self.piece) > 0
 
     def take(self, bound: np.uint64 | np.bytes_) -> Keys:
-        """Return what the piece has up to a bound; it is taken out."""
+        """Remove and return the entries of the piece up to a bound."""
         n = int(np.searchsorted(self.piece, bound, "right"))
         taken, self.piece = self.piece[:n], self.piece[n:]
         return taken
 
 
 def merge_keys(runs: Sequence[KeyRun], memory_bytes: int) -> Iterator[Keys]:
-    """Yield the different keys of all runs, sorted, some at a time."""
+    """Yield the distinct keys of all runs, sorted, some at a time."""
     size = _piece_bytes(memory_bytes // 4, len(runs))
     while live := [run for run in runs if run.refill(size)]:
         bound = min(run.piece[-1] for run in live)
@@ -130,7 +120,7 @@ def merge_keys(runs: Sequence[KeyRun], memory_bytes: int) -> Iterator[Keys]:
 
 
 def sort_keys(keys: Keys) -> Keys:
-    """Return the different keys, sorted."""
+    """Return the distinct keys, sorted."""
     ordered = np.sort(keys)  # numpy's own `unique` hashes first, which is far slower
     is_new = np.ones(len(keys), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])

@@ -1,7 +1,7 @@
-"""Bitmap triples: the numbers of the terms of all statements, sorted.
+"""Read bitmap triples: the numbers of the terms of all statements, sorted.
 
-Under each first component (`x`) hangs a list of second ones (`y`), under each of those
-a list of third ones (`z`). `x` counts up from 1; a bit in a bitmap closes a list.
+Each first component (`x`) has a list of second ones (`y`), and each of these a list of
+third ones (`z`). `x` counts up from 1; a bit in a bitmap closes a list.
 """
 
 from __future__ import annotations
@@ -12,31 +12,30 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.rdf.hdt.bitmap import WindowedBitmap
 from rdfcrawl.rdf.hdt.control import (
     TRIPLES_FORMAT,
     HdtPart,
     demand_format,
     read_control,
 )
-from rdfcrawl.rdf.hdt.log_array import LogArray
+from rdfcrawl.rdf.hdt.sequences import LogArray, WindowedBitmap
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rdfcrawl.rdf.hdt.cursor import FileCursor
 
-# The property `order`: which roles x, y and z have.
+# Roles of x, y and z by the property `order`.
 ORDERS: Final = {"1": "spo", "2": "sop", "3": "pso", "4": "pos", "5": "osp", "6": "ops"}
 
 
 @dataclass(slots=True)
 class TripleWindow:
-    """Statements that follow each other in the file.
+    """Consecutive statements.
 
     Attributes:
-        numbers: of the terms by role (`s`, `p`, `o`); all of the same length.
-        after: where the next window begins.
+        numbers: of the terms, by role (`s`, `p`, `o`).
+        after: begin of the next window.
     """
 
     numbers: dict[str, NDArray[np.uint64]]
@@ -48,9 +47,9 @@ class HdtPosition:
     """A place between two statements.
 
     Attributes:
-        z: statements before it,
-        y: lists of statements closed before it,
-        x: lists of those closed before it.
+        z: statements before the place.
+        y: lists of z closed before.
+        x: lists of y closed before.
     """
 
     z: int = 0
@@ -59,21 +58,16 @@ class HdtPosition:
 
 
 class FileTriples:
-    """The statements of a file.
+    """The statements of a file."""
 
-    Attributes:
-        n_triples: how many.
-        roles: of x, y and z, as in `spo`.
-    """
-
-    __slots__ = ("_bits_y", "_bits_z", "_ys", "_zs", "n_triples", "roles")
+    __slots__ = ("_bits_y", "_bits_z", "_roles", "_ys", "_zs", "n_triples")
 
     def __init__(self, cursor: FileCursor) -> None:
-        """Read the triples that come next; their checksums are checked.
+        """Read the next triples, with their checksums verified.
 
         Raises:
-            SourceFault: they are none, are in a format that is not read, or their
-                counts contradict each other.
+            SourceFault: the bytes are no triples, in an unsupported format or order,
+                or the counts contradict each other.
         """
         control = read_control(cursor, HdtPart.TRIPLES)
         demand_format(control, TRIPLES_FORMAT)
@@ -81,7 +75,7 @@ class FileTriples:
         if order not in ORDERS:
             detail = f"HDT triples in order {order[:20]}"
             raise SourceFault(Reason.UNSUPPORTED_FORMAT, detail)
-        self.roles = ORDERS[order]
+        self._roles = ORDERS[order]
         self._bits_y = WindowedBitmap.read(cursor, "bitmap y")
         self._bits_z = WindowedBitmap.read(cursor, "bitmap z")
         self._ys = LogArray.read(cursor, "array y")
@@ -90,9 +84,9 @@ class FileTriples:
         self._check_counts()
 
     def _check_counts(self) -> None:
-        """Check that each entry has its bit and each list its parent.
+        """Check that each entry has its bit, and each list its parent.
 
-        What a window reads then lies within the arrays.
+        Then windows lie within the arrays.
         """
         counts = (
             (self._bits_z.n_bits, self._zs.n_entries, "bits z, entries z"),
@@ -104,7 +98,7 @@ class FileTriples:
                 raise SourceFault(Reason.SYNTAX, f"{what}: {one}, {other}")
 
     def window(self, at: HdtPosition, n: int) -> TripleWindow:
-        """Return at most `n` statements from a place."""
+        """Return at most `n` statements from a place on."""
         end = min(at.z + n, self.n_triples)
         closes_z = self._bits_z.window(at.z, end)
         y = _n_closed_before(closes_z)
@@ -120,10 +114,10 @@ class FileTriples:
             at.y + n_y - 1 + closed_z,
             at.x + int(x[-1]) + (int(closes_y[-1]) if closed_z else 0),
         )
-        return TripleWindow(dict(zip(self.roles, columns, strict=True)), after)
+        return TripleWindow(dict(zip(self._roles, columns, strict=True)), after)
 
 
 def _n_closed_before(closes: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return for each entry how many lists of the window were closed before it."""
+    """Return for each entry the number of lists of the window closed before."""
     closed = np.cumsum(closes, dtype=np.int64)
     return closed - closes

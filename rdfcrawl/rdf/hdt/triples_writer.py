@@ -1,4 +1,4 @@
-"""Writes bitmap triples of runs: sorted, different, by subject, predicate, object."""
+"""Write bitmap triples of runs: sorted by subject, predicate, object, and distinct."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rdfcrawl.rdf.hdt.packing import IntegerPacker
 from rdfcrawl.rdf.hdt.sorting import KeyRun, merge_keys, sort_keys
+from rdfcrawl.rdf.hdt.spill import IntegerPacker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,14 +24,10 @@ _WORD_BITS = 64
 
 
 class KeyCodec:
-    """Statements as keys that sort as the statements do.
+    """Codec of statements as keys in the same order, given the terms of each role.
 
-    A key is one word if the numbers fit into it, else two, as 16 bytes that numpy
-    compares as a string; that ends of NUL do not count does not matter among
-    strings of one length.
-
-    Args:
-        counts: how many numbers each role has.
+    A key is one word if the numbers fit, else two, as 16 bytes that numpy compares as
+    a string; trailing NULs, which it ignores, do not matter among equal lengths.
     """
 
     __slots__ = ("_o_bits", "_p_bits", "_s_bits")
@@ -43,7 +39,7 @@ class KeyCodec:
 
     @property
     def is_wide(self) -> bool:
-        """A key has two words."""
+        """Whether a key has two words."""
         return int(self._s_bits + self._p_bits + self._o_bits) > _WORD_BITS
 
     def join(self, columns: Iterable[Places]) -> Keys:
@@ -77,13 +73,9 @@ def sort_triples(
     spill: SpillFile,
     memory_bytes: int,
 ) -> Iterator[Columns]:
-    """Yield the different statements of all runs, sorted, some at a time.
+    """Yield the distinct statements of all runs, sorted, some at a time.
 
-    Args:
-        runs: numbers by role.
-        codec: of these numbers.
-        spill: takes the sorted runs.
-        memory_bytes: taken while they are merged.
+    The runs are sorted in a spill, and merged within `memory_bytes`.
     """
     sorted_runs = [KeyRun(spill, sort_keys(codec.join(run))) for run in runs]
     for keys in merge_keys(sorted_runs, memory_bytes):
@@ -91,15 +83,7 @@ def sort_triples(
 
 
 class TriplesWriter:
-    """Bitmap triples made of sorted statements.
-
-    Args:
-        counts: how many numbers each role has.
-        spills: for what is put aside.
-
-    Attributes:
-        n_triples: how many there are.
-    """
+    """Writer of sorted statements as bitmap triples, given the terms of each role."""
 
     __slots__ = ("_bits_y", "_bits_z", "_last", "_ys", "_zs")
 
@@ -112,7 +96,7 @@ class TriplesWriter:
 
     @property
     def n_triples(self) -> int:
-        """How many there are."""
+        """Number of statements so far."""
         return self._zs.n_entries
 
     def add(self, columns: Columns) -> None:
@@ -121,7 +105,7 @@ class TriplesWriter:
         new_s = _differs(s, self._last[0])
         new_pair = new_s | _differs(p, self._last[1])
         self._last = np.array([s[-1], p[-1]])
-        # A bit closes a list: it is known when the next one begins.
+        # A list is known to be closed when the next one begins.
         is_first = not self.n_triples
         closes_z, closes_y = new_pair, new_s[new_pair]
         self._bits_z.add(closes_z[is_first:].astype(np.uint64))
@@ -130,7 +114,7 @@ class TriplesWriter:
         self._zs.add(o)
 
     def write(self, out: BinaryIO) -> None:
-        """Write the triples."""
+        """Write the bitmaps and arrays."""
         if self.n_triples:
             self._bits_z.add(np.ones(1, np.uint64))
             self._bits_y.add(np.ones(1, np.uint64))
@@ -141,5 +125,5 @@ class TriplesWriter:
 
 
 def _differs(values: NDArray[np.uint64], before: np.uint64) -> NDArray[np.bool_]:
-    """Return which values differ from the one before."""
+    """Return which values differ from their predecessor."""
     return np.asarray(np.diff(values, prepend=before) != 0, np.bool_)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from rdfcrawl.rdf.hdt.crc import crc8
+
 _MAX_BYTES = 10  # a 64 bit integer never takes more
 
 
 def encode_vbyte(value: int) -> bytes:
-    """Return an integer from 0 as bytes.
+    """Return an unsigned integer as bytes.
 
     >>> encode_vbyte(300).hex()
     '2c82'
@@ -20,10 +22,10 @@ def encode_vbyte(value: int) -> bytes:
 
 
 def decode_vbyte(buffer: bytes | memoryview, at: int) -> tuple[int, int]:
-    """Return the integer at a place, and the place behind it.
+    """Return the integer at an offset, and the offset after it.
 
     Raises:
-        ValueError: it does not end, or is too long for 64 bits.
+        ValueError: the integer has no end or more than 64 bits.
     """
     value = 0
     for n_byte, byte in enumerate(buffer[at : at + _MAX_BYTES]):
@@ -33,3 +35,9 @@ def decode_vbyte(buffer: bytes | memoryview, at: int) -> tuple[int, int]:
                 break
             return value, at + n_byte + 1
     raise ValueError("an integer of variable length without an end")
+
+
+def preamble(head: bytes, *numbers: int) -> bytes:
+    """Return a type, integers of variable length and their CRC-8."""
+    content = head + b"".join(map(encode_vbyte, numbers))
+    return content + bytes([crc8(content)])

@@ -1,4 +1,4 @@
-"""Writes HDT: statements as a file, sorted outside of memory where they are many."""
+"""Write statements as an HDT file, with external sorting."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from rdfcrawl.rdf.hdt.control import (
     ControlInformation,
     HdtPart,
 )
-from rdfcrawl.rdf.hdt.intake import iter_triples
-from rdfcrawl.rdf.hdt.numbering import DictionaryWriter
-from rdfcrawl.rdf.hdt.runs import iter_runs
+from rdfcrawl.rdf.hdt.dictionary_writer import DictionaryWriter
+from rdfcrawl.rdf.hdt.runs import iter_runs, iter_triples
 from rdfcrawl.rdf.hdt.spill import SpillFolder
 from rdfcrawl.rdf.hdt.triples_writer import KeyCodec, TriplesWriter, sort_triples
 from rdfcrawl.rdf.namespaces import HDT, RDF_TYPE, VOID
@@ -39,13 +38,13 @@ _MAPPING = "1"  # as hdt-cpp writes; all readers number objects after shared ter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HdtReport:
-    """What was written.
+    """Result of writing.
 
     Attributes:
-        n_triples: different statements in the file.
-        faults: statements left out; the names of graphs always are, and are not
-            counted. `BAD_TERM` for what is no statement, or one about a triple term;
-            `NUL_CHARACTER` for statements with U+0000 in a literal.
+        n_triples: distinct statements in the file.
+        faults: of statements left out: `BAD_TERM` for lines that are no statement, or
+            about a triple term; `NUL_CHARACTER` for U+0000 in a literal. The names of
+            graphs are always left out, and not counted.
     """
 
     n_triples: int
@@ -60,18 +59,14 @@ def write_hdt(
     temp_dir: Path | None = None,
     memory_bytes: int = MEMORY_BYTES,
 ) -> HdtReport:
-    """Write statements as an HDT file; each stands there once.
+    """Write the distinct statements as an HDT file.
 
     Args:
         lines: of N-Triples or N-Quads, or blocks of whole lines.
-        out: only ever written to, in order, once all lines were taken.
-        base: IRI of the dataset, which the header is about.
-        temp_dir: where files without a name take what memory does not; about twice
-            the size of the lines at worst.
-        memory_bytes: about what is taken beside the interpreter and its libraries.
-
-    Returns:
-        What was written and what was not.
+        out: written in order, after all lines were taken.
+        base: IRI of the dataset, described in the header.
+        temp_dir: for unnamed files, of twice the size of the lines at most.
+        memory_bytes: used beside the interpreter and its libraries, about.
 
     Raises:
         SourceFault: the base is not an IRI, or the parser failed on more than a line.
@@ -94,7 +89,7 @@ def write_hdt(
 
 
 def _columns(run: SortedRun, dictionary: DictionaryWriter) -> Iterator[Places]:
-    """Yield the final numbers of the statements of a run by role."""
+    """Yield the final numbers of the terms in the statements of a run, by role."""
     s, p, o = run.columns()
     yield dictionary.resolve(s)
     yield p
@@ -104,29 +99,24 @@ def _columns(run: SortedRun, dictionary: DictionaryWriter) -> Iterator[Places]:
 def _write(
     out: BinaryIO, base: str, dictionary: DictionaryWriter, triples: TriplesWriter
 ) -> None:
+    def begin(part: HdtPart, name: str, **properties: object) -> None:
+        texts = {key: str(value) for key, value in properties.items()}
+        out.write(ControlInformation(part, name, texts).encode())
+
+    begin(HdtPart.GLOBAL, GLOBAL_FORMAT)
     header = _header(base, dictionary, triples.n_triples)
-    out.write(ControlInformation(HdtPart.GLOBAL, GLOBAL_FORMAT).encode())
-    length = {"length": str(len(header))}
-    out.write(
-        ControlInformation(HdtPart.HEADER, HEADER_FORMAT, length).encode() + header
-    )
-    sections = (
-        *(dictionary.shared, dictionary.subjects),
-        *(dictionary.predicates, dictionary.objects),
-    )
-    n_bytes = sum(section.string_bytes for section in sections)
-    properties = {"mapping": _MAPPING, "sizeStrings": str(n_bytes)}
-    out.write(
-        ControlInformation(HdtPart.DICTIONARY, DICTIONARY_FORMAT, properties).encode()
-    )
+    begin(HdtPart.HEADER, HEADER_FORMAT, length=len(header))
+    out.write(header)
+    n_bytes = sum(section.string_bytes for section in dictionary.sections)
+    begin(HdtPart.DICTIONARY, DICTIONARY_FORMAT, mapping=_MAPPING, sizeStrings=n_bytes)
     dictionary.write(out)
-    properties = {"numTriples": str(triples.n_triples), "order": _ORDER_SPO}
-    out.write(ControlInformation(HdtPart.TRIPLES, TRIPLES_FORMAT, properties).encode())
+    n_triples = triples.n_triples
+    begin(HdtPart.TRIPLES, TRIPLES_FORMAT, numTriples=n_triples, order=_ORDER_SPO)
     triples.write(out)
 
 
 def _header(base: str, dictionary: DictionaryWriter, n_triples: int) -> bytes:
-    """Return what the header says of the dataset, as N-Triples."""
+    """Return the description of the dataset as N-Triples."""
     about = terms.iri(base)
     is_a = terms.iri(RDF_TYPE)
     counts = {
@@ -135,11 +125,9 @@ def _header(base: str, dictionary: DictionaryWriter, n_triples: int) -> bytes:
         "distinctSubjects": dictionary.counts["s"],
         "distinctObjects": dictionary.counts["o"],
     }
-    lines = [
-        terms.statement(about, is_a, terms.iri(HDT + "Dataset")),
-        terms.statement(about, is_a, terms.iri(VOID + "Dataset")),
-    ]
-    for name, count in counts.items():
-        count_term = terms.literal(str(count))
-        lines.append(terms.statement(about, terms.iri(VOID + name), count_term))
-    return "".join(lines).encode()
+    rows = [(is_a, terms.iri(HDT + "Dataset")), (is_a, terms.iri(VOID + "Dataset"))]
+    rows += (
+        (terms.iri(VOID + name), terms.literal(str(count)))
+        for name, count in counts.items()
+    )
+    return "".join(terms.statement(about, *row) for row in rows).encode()

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.rdf.hdt.block_cache import BlockCache
 from rdfcrawl.rdf.hdt.crc import crc8
 from rdfcrawl.rdf.hdt.cursor import FileCursor
-from rdfcrawl.rdf.hdt.dictionary import DictionarySection, TooMuch
-from rdfcrawl.rdf.hdt.log_array import log_preamble, pack
-from rdfcrawl.rdf.hdt.vbyte import encode_vbyte
+from rdfcrawl.rdf.hdt.dictionary import BlockCache, DictionarySection, TooMuch
+from rdfcrawl.rdf.hdt.sequences import TYPE_LOG, pack
+from rdfcrawl.rdf.hdt.vbyte import encode_vbyte, preamble
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from tests.support.hdt_files import (
     Outcome,
@@ -186,7 +185,7 @@ def test_many_long_strings_of_few_bytes_take_no_memory() -> None:
     packed += b"\0"
     head = bytes([2]) + b"".join(map(encode_vbyte, (n + 1, len(packed), 2**16)))
     offsets = pack(np.array([0, len(packed)], np.uint64), 32)
-    data = head + bytes([crc8(head)]) + log_preamble(32, 2)
+    data = head + bytes([crc8(head)]) + preamble(bytes([TYPE_LOG, 32]), 2)
     for content in offsets, packed:
         data += content + google_crc32c.value(content).to_bytes(4, "little")
     section = DictionarySection(

@@ -11,8 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.rdf.hdt.bitmap import WindowedBitmap
-from rdfcrawl.rdf.hdt.block_cache import BlockCache
 from rdfcrawl.rdf.hdt.control import (
     ControlInformation,
     HdtPart,
@@ -21,6 +19,7 @@ from rdfcrawl.rdf.hdt.control import (
 )
 from rdfcrawl.rdf.hdt.crc import Crc32c
 from rdfcrawl.rdf.hdt.cursor import FileCursor
+from rdfcrawl.rdf.hdt.dictionary import BlockCache
 from rdfcrawl.rdf.hdt.front_coding import (
     BrokenBlock,
     decode_block,
@@ -28,10 +27,9 @@ from rdfcrawl.rdf.hdt.front_coding import (
     encode_blocks,
     iter_long_block,
 )
-from rdfcrawl.rdf.hdt.log_array import LogArray
-from rdfcrawl.rdf.hdt.packing import IntegerPacker
+from rdfcrawl.rdf.hdt.sequences import LogArray, WindowedBitmap
 from rdfcrawl.rdf.hdt.sorting import KeyRun, StringRun, merge_keys, merge_strings
-from rdfcrawl.rdf.hdt.spill import SpillFolder
+from rdfcrawl.rdf.hdt.spill import IntegerPacker, SpillFolder
 from rdfcrawl.rdf.hdt.triples_writer import KeyCodec
 from rdfcrawl.rdf.hdt.vbyte import decode_vbyte, encode_vbyte
 
