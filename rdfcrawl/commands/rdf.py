@@ -224,7 +224,7 @@ def _write_triples(
     lines: BinaryIO, out: BinaryIO, target: Path, base: str
 ) -> list[str]:
     """Write N-Quads in a format without graphs; return what was lost."""
-    from rdfcrawl.rdf.without_graphs import without_graph_names
+    from rdfcrawl.rdf.graphs import without_graph_names
 
     n_named = 0
 

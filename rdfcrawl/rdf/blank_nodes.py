@@ -1,8 +1,8 @@
-"""Blank nodes told apart by what is said of them, whatever their labels.
+"""Name blank nodes by the statements around them, whatever their labels.
 
 RDFC-1.0 does the same for all graphs, but takes more than 8 s for 8 blank nodes that
-all point to each other. Here, what no look at the statements around a node tells apart
-is marked one by one, a bounded number of times.
+all point to each other. Here, nodes that no statement tells apart are marked one by
+one, a bounded number of times.
 """
 
 from __future__ import annotations
@@ -23,10 +23,7 @@ _MAX_NODES: Final = 2_000  # of one component that are told apart
 
 
 def iter_components(triples: Iterable[Triple]) -> Iterator[list[Triple]]:
-    """Yield triples in groups that blank nodes hold together (RDF 1.1 Concepts 3.4).
-
-    Triples without blank nodes are alone.
-    """
+    """Yield groups of triples connected by blank nodes; others are alone."""
     parents: dict[str, str] = {}
 
     def root(node: str) -> str:
@@ -50,14 +47,10 @@ def iter_components(triples: Iterable[Triple]) -> Iterator[list[Triple]]:
 def stable_names(
     component: list[Triple], names: dict[str, str] | None = None
 ) -> dict[str, str]:
-    """Return a name for each blank node: a hash of the statements around it.
+    """Return a name for each blank node: a hash of the statements around the node.
 
-    Names are refined by those of the neighbours until no more nodes are told apart.
-    Nodes of equal components have equal names.
-
-    Args:
-        component: see `iter_components`.
-        names: to begin with; all nodes are alike, if not given.
+    Names are refined by those of the neighbours until no more nodes are told apart,
+    beginning with `names`, if given. Nodes of equal components have equal names.
     """
     if names is None:
         names = dict.fromkeys((x for t in component for x in _blanks(t)), "")
@@ -79,10 +72,10 @@ def stable_names(
 
 
 def unique_names(component: list[Triple]) -> dict[str, str]:
-    """Return a name of its own for each blank node; equal for equal components.
+    """Return a unique name for each blank node, the same in equal components.
 
-    Of nodes that stay alike one is marked, and so on. Beyond the bounds, names depend
-    on the labels.
+    Nodes that stay alike are marked one by one. Beyond the bounds, names depend on the
+    labels.
     """
     nodes = {node for triple in component for node in _blanks(triple)}
     if len(nodes) > _MAX_NODES:

@@ -1,9 +1,8 @@
 """Recognize canonical lines of N-Triples and N-Quads, which need no parser.
 
-A line that matches a strict part of the grammar is what the parser would write, byte by
-byte, and no line depends on another one. Other lines are left to the parser: bad ones,
-comments, escapes and white space that could be written in another way, and rare cases
-(user names in IRIs, triple terms, private use).
+The parser would write a line that matches a strict part of the grammar byte for byte
+the same. Other lines are left to the parser: bad lines, comments, escapes and white
+space in another form, and rare cases (user names in IRIs, triple terms, private use).
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from rdfcrawl.rdf.namespaces import XSD
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_MAX_MISSES: Final = 64  # lines that do not match: the rest of the block is as they
+_MAX_MISSES: Final = 64  # lines without match, before the rest of a block is skipped
 
 # RFC 3987 section 2.2 in UTF-8 that is known to be valid: `ucschar` from U+00C0 to
 # U+D7FF are plain bytes here, those from U+00A0 take two (U+0080 to U+009F are none).
@@ -59,24 +58,20 @@ _GRAPH: Final = rb"(?: " + _RESOURCE + rb")?+"
 _END: Final = rb" \.\n"
 
 
-# There is no group in them, although statements of one subject mostly stand together:
-# `re` copies what groups hold at each repetition, and waits for that where the copy
-# meets what was written just before, which depends on where the memory lies.
+# Without groups, although consecutive statements mostly share a subject: `re` copies
+# groups at each repetition, and the copy stalls on memory that was just written.
 _TRIPLES = re.compile(rb"(?:%s%s%s)*+" % (_RESOURCE, _REST, _END))
 _QUADS = re.compile(rb"(?:%s%s%s%s)*+" % (_RESOURCE, _REST, _GRAPH, _END))
-# Plain strings are written without their datatype. In a line that matches, this can
-# only be the end of its object: no quotation mark stands in an IRI.
+# Plain strings are written without datatype. In a line that matches, this can only be
+# the end of the object: an IRI has no quotation mark.
 _TYPED: Final = b'"^^<' + _XSD_STRING + b"> .\n"
 _PLAIN: Final = b'" .\n'
 
 
 class CanonicalRun(NamedTuple):
-    """Consecutive lines.
+    """Consecutive lines: canonical, or unchanged and to be parsed.
 
-    Attributes:
-        lines: of canonical N-Quads, or as they were.
-        is_canonical: no parser is needed.
-        begin: position in their block.
+    `begin` is the offset in the block.
     """
 
     lines: bytes
@@ -85,7 +80,7 @@ class CanonicalRun(NamedTuple):
 
 
 def iter_runs(block: bytes, *, has_graphs: bool) -> Iterator[CanonicalRun]:
-    """Yield the lines of a block in their order, separated by the need for a parser.
+    """Yield the lines of a block in order, separated by the need for a parser.
 
     `block` is whole lines in valid UTF-8: N-Quads if `has_graphs`, else N-Triples.
     """

@@ -1,8 +1,7 @@
 """Check the statements of our own readers: only well-formed N-Quads pass.
 
-Each line is canonical by a strict grammar, or goes through the strict parser of
-pyoxigraph. A refused line has its IRIs mended where that is safe, else it is dropped
-and counted.
+Lines that are not canonical go through the strict parser of pyoxigraph. The IRIs of
+refused lines are mended where that is safe; other lines are dropped and counted.
 """
 
 from __future__ import annotations
@@ -25,12 +24,9 @@ if TYPE_CHECKING:
 
 
 def check(block: bytes, log: FaultLog, *, mends: bool = False) -> bytes:
-    """Return the valid lines, as canonical N-Quads.
+    """Return the valid lines of a block as canonical N-Quads.
 
-    Args:
-        block: whole lines, one statement each.
-        log: takes one `BAD_TERM` for each dropped line.
-        mends: IRIs are mended, and counted as `REPAIRED`.
+    Dropped lines are logged as `BAD_TERM`; IRIs are mended if `mends` (`REPAIRED`).
 
     Raises:
         SourceFault: the parser failed in another way than on a line.
@@ -64,10 +60,7 @@ def _parse(block: bytes, log: FaultLog, *, mends: bool) -> bytes:
 def mended(
     line: bytes, log: FaultLog, document_format: Format = formats.N_QUADS
 ) -> bytes:
-    """Return the statement of a refused line with its IRIs mended; empty if still bad.
-
-    `log` takes one `REPAIRED` for each IRI. The format is N-Triples or N-Quads.
-    """
+    """Return a refused line with its IRIs mended (`REPAIRED`); empty if still bad."""
     found = FaultLog()
     new = mended_line(line, found)
     out = io.BytesIO()
@@ -81,15 +74,10 @@ def mended(
 def iter_checked(
     statements: Iterable[str], log: FaultLog, *, mends: bool = True
 ) -> Iterator[bytes]:
-    """Yield checked lines, about `GATHER_BYTES` at a time; see `check`.
-
-    Args:
-        statements: lines of `terms.statement`.
-        log: takes one `BAD_TERM` for each dropped line.
-        mends: IRIs are mended; not where a standard has such statements dropped.
+    """Yield checked lines of `terms.statement`, `GATHER_BYTES` at a time; see `check`.
 
     Raises:
-        SourceFault: of the statements, after those that came before it.
+        SourceFault: from the statements, after those before the fault.
     """
     lines: list[str] = []
     n_chars = 0
@@ -102,7 +90,7 @@ def iter_checked(
                 yield check("".join(lines).encode(), log, mends=mends)
                 lines.clear()
                 n_chars = 0
-    except SourceFault as error:  # what came before it is kept
+    except SourceFault as error:  # statements before are kept
         fault = error
     if lines:
         yield check("".join(lines).encode(), log, mends=mends)

@@ -1,8 +1,8 @@
 """Convert any charset to UTF-8 without byte order mark, as a whole or as a stream.
 
-An invalid byte sequence becomes `MARK`, a code point that no text may interchange
-(Unicode 23.7, noncharacters). So the parser stays in step, and statements with a mark
-are dropped from its output: a publisher's literal is never changed into another one.
+An invalid byte sequence becomes `MARK`, a noncharacter (Unicode 23.7). So the parser
+stays in step, and statements with a mark are dropped from its output: a literal is
+never changed into another one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from rdfcrawl.errors import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from rdfcrawl.faultlog import FaultLog
 
@@ -37,7 +37,7 @@ _BOMS = (
 )
 _BOM_STARTS = tuple(bom for bom, _ in _BOMS)
 _UTF8_NAMES = frozenset({"", "utf-8", "utf8", "us-ascii", "ascii"})
-# Codecs of Python that are no charset of documents, some of them quadratic.
+# Codecs of Python that are not charsets of documents; some take quadratic time.
 _NO_CHARSETS = frozenset(
     {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "utf-7"}
 )
@@ -58,7 +58,7 @@ class TextEncoding(NamedTuple):
 def detect_encoding(
     head: bytes, *, charset: str, is_xml: bool, log: FaultLog
 ) -> TextEncoding:
-    """Return the encoding; an unknown one is a fault and read as UTF-8.
+    """Return the encoding; an unknown charset is a fault, and read as UTF-8.
 
     Source: RFC 7303 section 3: byte order mark, then the charset parameter, then
     the XML declaration.
@@ -84,10 +84,7 @@ def detect_encoding(
 
 
 def _wide_encoding(name: str, head: bytes, log: FaultLog) -> TextEncoding:
-    """Return the byte order that the text shows, without a byte order mark.
-
-    All syntaxes begin with ASCII, of which the high bytes are zero.
-    """
+    """Return the byte order of a text without mark, which begins in ASCII."""
     if b"\0" not in head:
         log.note(Reason.BAD_CHARSET, f"is not {name}, read as UTF-8")
         return TextEncoding("utf-8", 0)
@@ -121,7 +118,7 @@ class Utf8Marker:
         self._rest = b""
 
     def feed(self, block: bytes, *, is_last: bool) -> bytes:
-        """Return the block, up to the last complete character."""
+        """Return the text up to the last complete character."""
         if self._rest:
             block, self._rest = self._rest + block, b""
         try:
@@ -159,15 +156,16 @@ class Transcoder:
 
 
 class Utf8Stream(io.RawIOBase):
-    """A file as UTF-8, read once from its beginning, in bounded memory.
+    """A file as UTF-8, read once from the beginning, in bounded memory.
 
     Args:
         file: opened for reading in binary mode; closed with this stream.
         charset: of the Content-Type, or empty.
         is_xml: the XML declaration counts, and loses its encoding.
-        max_bytes: of the file that are read; more is logged as `TOO_LARGE`.
+        max_bytes: read at most; more is logged as `TOO_LARGE`.
         log: takes the faults.
-        screen: sees each block and may change it or raise `SourceFault`.
+        screens: see each block, one after the other, and may change the text or raise
+            `SourceFault`.
     """
 
     def __init__(
@@ -178,9 +176,9 @@ class Utf8Stream(io.RawIOBase):
         is_xml: bool,
         max_bytes: int,
         log: FaultLog,
-        screen: Screen | None = None,
+        screens: Sequence[Screen] = (),
     ) -> None:
-        self._file, self._log, self._screen = file, log, screen
+        self._file, self._log, self._screens = file, log, screens
         self._left = max_bytes
         self._ready = memoryview(b"")
         self._is_at_end = False
@@ -219,4 +217,6 @@ class Utf8Stream(io.RawIOBase):
         self._left -= len(block)
         self._is_at_end = self._is_at_end or not block
         text = self._decoder.feed(block, is_last=self._is_at_end)
-        return self._screen(text, self._is_at_end) if self._screen else text
+        for screen in self._screens:
+            text = screen(text, self._is_at_end)
+        return text

@@ -1,4 +1,4 @@
-"""What the readers of documents may use: sandbox, scratch space, contexts."""
+"""The environment of readers: bounds of the process, scratch space, contexts."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderContext:
-    """What a reader may use where it runs.
+    """Resources of a reader.
 
     Attributes:
         contexts: of JSON-LD.
         is_bounded: the process has limits on time and memory: quadratic or recursive
-            parsers may run here.
-        scratch: keeps data to be read out of order; None if there is no room.
-        lift: allows so many bytes of address space more, for a file that is mapped.
+            parsers may run.
+        scratch: for data to be read out of order, if available.
+        lift: function that adds bytes of address space, for a mapped file.
     """
 
     contexts: ContextSource = field(default_factory=NoContexts)
@@ -33,11 +33,7 @@ class ReaderContext:
     lift: Callable[[int], None] = lambda _: None
 
     def demand_bounds(self, what: str) -> None:
-        """Refuse to run something without limits.
-
-        Raises:
-            NeedsSandbox: there are none here.
-        """
+        """Raise `NeedsSandbox` if the process has no limits."""
         if not self.is_bounded:
             raise NeedsSandbox(what)
 

@@ -1,12 +1,12 @@
-"""Read documents strictly, else leniently, else by rdflib.
+"""Read documents strictly, else leniently, else with rdflib.
 
-A valid document is read once, strictly and as a stream. The first error sends it back
-to its beginning, to be read leniently: IRIs are mended, and only statements with bad
-terms are left out, where the strict parser would lose the rest of a block or document.
-In Turtle the strict parser recovers by itself, once the text is mended. Statements
-written before come in the same order again and are skipped. If the parser still gives
-up, rdflib may read a small document; its statements come in another order, so that
-those of the parser are held back.
+A valid document is read once, strictly and as a stream. After the first error it is
+read leniently from the beginning: IRIs are mended, and only statements with bad terms
+are left out, where the strict parser would lose the rest of a block or document. In
+Turtle the strict parser recovers by itself once the text is mended. Statements that
+were written before come in the same order, and are skipped. If the parser still fails,
+rdflib may read a small document; as it changes the order, the output of the parser is
+held back.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _TWICE: Final = (formats.TURTLE, formats.TRIG, formats.N3, formats.RDF_XML)
 _OF_RDFLIB: Final = (formats.N3, formats.RDF_XML)
-# Whoever unpacks a stream notes these once, when it passes by.
+# Noted once when a stream is unpacked.
 _OF_STREAMS: Final = frozenset(
     {
         *(Reason.TOO_LARGE, Reason.BAD_ARCHIVE, Reason.CHECKSUM),
@@ -46,14 +46,7 @@ _MAX_HELD_BYTES: Final = 32 * 2**20
 class ParserFallback:
     """Reader of one document by the first parser that can.
 
-    Args:
-        text: the document.
-        document_format: supported by the parser.
-        base: of relative IRIs.
-        limits: on the document.
-        environment: says whether rdflib may run.
-        log: takes the faults; `REPAIRED` if the strict parser did not suffice.
-        output: takes the statements.
+    `log` takes `REPAIRED` if the strict parser did not suffice.
 
     Attributes:
         is_partial: reading ended before the end of the document.
@@ -85,8 +78,8 @@ class ParserFallback:
         """Yield the chunks of the output.
 
         Raises:
-            SourceFault: the document cannot be read on.
-            NeedsSandbox: rdflib may not run here; nothing was yielded.
+            SourceFault: the rest of the document cannot be read.
+            NeedsSandbox: rdflib may not run; nothing was yielded.
         """
         if self._format not in _TWICE or not self._text.can_reopen:
             self._attempt = self._statements()
@@ -98,7 +91,7 @@ class ParserFallback:
             yield from self._read_twice()
 
     def _read(self) -> Iterator[bytes]:
-        """Yield the output of the present attempt."""
+        """Yield the output of the current attempt."""
         attempt = self._attempt
         lexical, marker = LexicalScreen(), FormulaMarker()
         is_n3 = self._format is formats.N3
@@ -128,14 +121,14 @@ class ParserFallback:
             self.is_partial = True
 
     def _reopen(self) -> BinaryIO:
-        """Reopen the text to look at errors, whose faults are logged already."""
+        """Reopen the text to locate errors; its faults were logged before."""
         screens = [FormulaMarker().feed] if self._format is formats.N3 else []
         if self._mends:
             screens.insert(0, RepairScreen(FaultLog(), lambda: None).feed)
         return self._text.open_stream(FaultLog(), *screens)
 
     def _read_twice(self) -> Iterator[bytes]:
-        """Yield the strict parser's output, after its first error the lenient one's."""
+        """Yield the output of the strict parser, after an error of the lenient one."""
         strict = self._attempt = self._statements(ends_at_error=True)
         yield from self._read()
         if not strict.error:
@@ -150,14 +143,14 @@ class ParserFallback:
         yield from self._read()
         gained = not lenient.error or lenient.n_before > strict.n_before
         if self._log.count(Reason.REPAIRED):
-            gained = False  # that is what it was
+            gained = False  # the repair is logged
         if not is_turtle and (gained or self._log.count(Reason.BAD_TERM)):
             self._log.note(Reason.REPAIRED, f"read leniently after: {strict.error}")
 
     def _can_go_back(self) -> bool:
         try:
             self._reopen().close()
-        except (OSError, SourceFault):  # it was too long to be kept
+        except (OSError, SourceFault):  # too long to be spooled
             return False
         return True
 
@@ -183,7 +176,7 @@ class ParserFallback:
         yield from chunks
 
     def _lines_of_rdflib(self) -> list[str] | None:
-        """Return the statements, after going to the start; None if rdflib fails."""
+        """Return the statements after rewinding the output; None if rdflib fails."""
         document = self._text.whole(FaultLog())
         if not is_worth_trying(document, self._format):
             return None

@@ -1,8 +1,8 @@
-"""Decide the graph of each statement: a document cannot write into another site's.
+"""Decide the graph of each statement: no document may write into those of other sites.
 
-All statements of a document go to the graph named by its URL; graph names in it are
-kept only if of the same origin. `GraphRule` alone decides what a source of any kind
-may write.
+Statements go to the graph named by the URL of their document; graph names in the
+document are kept only if of the same origin. `GraphRule` decides for all kinds of
+sources.
 """
 
 from __future__ import annotations
@@ -32,13 +32,18 @@ _has_no_graph = re.compile(
     rb'|"(?>[^"\\\n]++|\\.)*+"(?:@[^ \n]++|\^\^<[^>\n]*+>)?) \.\n)*+'
 ).fullmatch
 
+_SUBJECT = rb"(?:<[^ ]*>|_:[^ ]+)"
+_OBJECT = (
+    rb"(?:<[^ ]*>|_:[^ ]+|\"(?:[^\"\\\n]|\\.)*\"(?:@[^ ]+|\^\^<[^ ]*>)?|<<\(.*\)>>)"
+)
+# N-Quads 1.1 section 4: a statement with a graphLabel.
+_NAMED = re.compile(
+    rb"^(%b <[^ ]*> %b )%b \.$" % (_SUBJECT, _OBJECT, _SUBJECT), re.MULTILINE
+)
+
 
 def check_iri(url: str) -> str:
-    """Return a URL as an absolute IRI, with invalid characters escaped.
-
-    Raises:
-        SourceFault: `BAD_TERM`: the result is still no IRI.
-    """
+    """Return a URL as an absolute IRI, escaped if need be (`BAD_TERM` if still bad)."""
     iri = iri_of_url(url)
     if not iri:
         raise SourceFault(Reason.BAD_TERM, f"not an IRI: {url}")
@@ -47,18 +52,17 @@ def check_iri(url: str) -> str:
 
 @lru_cache(maxsize=1024)  # each URL is named in several statements at once
 def graph_iri(url: str) -> str:
-    """Return the IRI that names the graph of the document at `url`, without `<>`.
+    """Return the IRI of the graph of the document at `url`, without `<>`.
 
-    This is `url` if an IRI, percent-encoded if need be; else a name made of its hash.
+    This is `url`, percent-encoded if need be, or a hash if that is no IRI.
 
     >>> graph_iri("http://example.org/a|b")
     'http://example.org/a%7Cb'
     """
-    return iri_of_url(url) or f"{CRAWL_NAMES}document:{_digest(url)}"
-
-
-def _digest(url: str) -> str:
-    return blake2b(url.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+    if iri := iri_of_url(url):
+        return iri
+    digest = blake2b(url.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+    return f"{CRAWL_NAMES}document:{digest}"
 
 
 def is_crawls(name: str) -> bool:
@@ -67,13 +71,11 @@ def is_crawls(name: str) -> bool:
 
 
 class GraphRule:
-    """Policy of the graphs that a response may write.
+    """Policy of the graphs that the response of a URL may write.
 
-    Args:
-        url: of the response.
-        trust: `same-origin` for graphs of the response's origin; `named` for all
-            graphs but those of the crawl, as the operator has named the source;
-            `all` where nothing is crawled.
+    `same-origin` admits graphs of the origin of the response; `named` all graphs but
+    those of the crawl, for sources that the operator has named; `all` is for documents
+    that are not crawled.
     """
 
     __slots__ = ("_origin", "_trust", "_url")
@@ -99,11 +101,11 @@ class GraphNames:
     """Assigner of graphs to the statements of one document.
 
     Args:
-        graph: graph of the document; None leaves its statements in the default one.
-        url: document, whose origin its graphs must have.
+        graph: of the document; None is the default graph.
+        url: of the document.
         trust: see `GraphRule`.
         has_graphs: the format can name graphs.
-        log: counts statements moved out of foreign graphs.
+        log: takes `FOREIGN_GRAPH` for statements moved out of foreign graphs.
     """
 
     __slots__ = ("_has_graphs", "_known", "_log", "_rule", "_tail", "_trust", "_url")
@@ -126,7 +128,7 @@ class GraphNames:
     def place(self, lines: bytes) -> tuple[bytes, int]:
         """Return canonical N-Quads, each in its graph, and their number."""
         if not self._has_graphs:
-            # Within a line there is no line feed: all that match are ends.
+            # Lines contain no line feed: all matches are ends.
             if self._tail == b" .\n":
                 return lines, lines.count(b"\n")
             return self._in_one_graph(lines)
@@ -141,8 +143,8 @@ class GraphNames:
 
     def _place_line(self, line: bytes) -> bytes:
         statement, _, last = line[:-3].rpartition(b" ")
-        # The last term is the graph if three terms stand before it. A literal that
-        # has spaces ends with a quote, or has one in its last word.
+        # The last term is the graph if it is the fourth. A literal with spaces ends
+        # with a quote, or has one in the last word.
         if last[:1] not in b"<_" or b'"' in last or statement.count(b" ") < 2:
             return line[:-3] + self._tail
         if self._trust == "all":
@@ -155,7 +157,7 @@ class GraphNames:
         return statement + tail
 
     def _judge(self, name: bytes) -> bytes:
-        """Return the end of the lines in the graph of this name."""
+        """Return the end of lines in the graph of this name."""
         if self._rule is None:
             self._rule = GraphRule(self._url, self._trust)
         is_own = name.startswith(b"<") and self._rule.admits(name[1:-1].decode())
@@ -163,3 +165,14 @@ class GraphNames:
             self._known.clear()
         tail = self._known[name] = b" %s .\n" % name if is_own else self._tail
         return tail
+
+
+def without_graph_names(block: bytes) -> tuple[bytes, int]:
+    r"""Return the statements as canonical N-Triples, and how many named a graph.
+
+    `block` is whole lines of canonical N-Quads.
+
+    >>> without_graph_names(b'<urn:s> <urn:p> "a <urn:b> ." <urn:g> .\n')
+    (b'<urn:s> <urn:p> "a <urn:b> ." .\n', 1)
+    """
+    return _NAMED.subn(rb"\1.", block)

@@ -6,7 +6,6 @@ strings subject, predicate, value, datatype, language and graph.
 
 from __future__ import annotations
 
-import io
 import json
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.limits import ParseLimits
 
 _N_FIELDS: Final = 6
-# What the datatype says of a value that is no literal; the second of each is what
-# older documents have.
+# Datatypes of values that are not literals; the second of each is from older documents.
 _IRI_TYPES = frozenset({"globalId", RDF + "namedNode"})
 _BLANK_TYPES = frozenset({"localId", RDF + "blankNode"})
 # Version 0.1 has xsd:string in its example of a text with a language.
@@ -32,25 +30,16 @@ _LANGUAGE_TYPES = frozenset({"", RDF + "langString", XSD + "string"})
 
 
 def read_hextuples(
-    source: bytes | BinaryIO,
-    *,
-    limits: ParseLimits,
-    log: FaultLog,
+    file: BinaryIO, *, limits: ParseLimits, log: FaultLog
 ) -> Iterator[str]:
-    """Yield the statements of a HexTuples document, unchecked, in its order.
+    """Yield the statements of a HexTuples document in UTF-8, unchecked, in order.
 
-    IRIs are not resolved: the format has no relative ones. A bad line is logged and
-    left out.
-
-    Args:
-        source: UTF-8 without byte order mark; read as a stream, in memory of a line.
-        limits: `literal_bytes` for a line, and `n_errors` count.
-        log: takes the faults: `SYNTAX` for each bad line, `LITERAL_TOO_LONG`.
+    IRIs are not resolved: the format has no relative ones. A bad line (`SYNTAX`), and
+    one longer than `literal_bytes` (`LITERAL_TOO_LONG`), is logged and left out.
 
     Raises:
-        SourceFault: `SYNTAX`: too many lines are bad.
+        SourceFault: `SYNTAX`: more than `n_errors` lines are bad.
     """
-    file = io.BytesIO(source) if isinstance(source, bytes) else source
     for block in iter_line_blocks(
         file.read,
         max_line_bytes=limits.literal_bytes,
@@ -68,11 +57,7 @@ def read_hextuples(
 
 
 def _statement(line: bytes) -> str:
-    """Return the statement of one line.
-
-    Raises:
-        ValueError: the line is invalid; says why.
-    """
+    """Return the statement of one line; `ValueError` says why the line is invalid."""
     if is_json_too_deep(line):
         raise ValueError("nested too deeply")
     fields = json.loads(line)

@@ -1,8 +1,8 @@
 """Mend IRIs with invalid characters, where their meaning is certain.
 
-Many publishers write URLs into their data as typed by people, with blanks, brackets or
-bars. Such a URL is escaped as browsers do. Other text is kept as it is: text with a
-colon, two URLs in one, a host with a blank.
+Many publishers write URLs as typed by people, with blanks, brackets or bars. Such a URL
+is escaped as browsers do. Other text is unchanged: text with a colon, two URLs in one,
+a host with a blank.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 MAX_CHARS: Final = 8192
 
-# Characters of URLs (WHATWG) that no part of an IRI behind its host has (RFC 3987
-# section 2.2), and percent signs that begin no escape.
+# Characters of URLs (WHATWG) that no part of an IRI after the host has (RFC 3987
+# section 2.2), and percent signs without escape.
 _IN_ASCII = r"%(?![0-9A-Fa-f]{2})|[\x00-\x20<>\"{}|\\^`\x7f\[\]"
 _FORBIDDEN = re.compile(_IN_ASCII + "]")
 _UP_TO_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/?#]*)?")
@@ -119,10 +119,7 @@ def mended_reference(reference: str) -> str:
 
 
 def mended_line(line: bytes, log: FaultLog) -> bytes:
-    """Return a refused line of N-Quads with its IRIs mended, unchanged if impossible.
-
-    `log` takes one `REPAIRED` for each IRI.
-    """
+    """Return a refused line of N-Quads with IRIs mended if possible (`REPAIRED`)."""
 
     def mended(match: re.Match[bytes]) -> bytes:
         if match[1] is None:
@@ -140,16 +137,12 @@ def mended_line(line: bytes, log: FaultLog) -> bytes:
 
 
 def note_mended(log: FaultLog, iri: str) -> None:
-    """Count an IRI that was mended."""
+    """Log an IRI that was mended."""
     log.note(Reason.REPAIRED, f"IRI with forbidden characters: {iri[:200]}")
 
 
 def unescaped(text: str) -> str:
-    r"""Return a text without `\u` and `\U`.
-
-    Raises:
-        ValueError: an escape is no character.
-    """
+    r"""Return a text with `\u` and `\U` replaced (`ValueError` for no character)."""
     if "\\" not in text:
         return text
     return _ESCAPE.sub(lambda found: chr(int(found[1] or found[2], 16)), text)

@@ -12,31 +12,27 @@ import re
 from functools import cached_property
 from hashlib import blake2b
 
-# Nodes numbered in one document: about 60 MB. Later ones are named by a hash of the
-# label the parser gave them, which is right however often and wherever they recur;
-# only those that had no label in the document then differ from crawl to crawl.
+# Nodes numbered in one document, in about 60 MB. Later nodes are named by a hash of the
+# label that the parser gave them: equal labels stay equal, but nodes without label in
+# the document then differ from crawl to crawl.
 MAX_NUMBERED = 2**18
 
-# In canonical N-Quads a line break never stands inside of a literal, so that a
-# blank node is known by its line: subject at the begin, object and graph at the
-# end. There no quotation mark follows any more, neither in it nor behind it, as one
-# does wherever a literal holds the like: `"see _:b"@en .`, `"_:b <c"^^<http://d> .`
-# The literal prefix `_:` comes first as that is what makes the search fast.
+# Literals of canonical N-Quads contain no line break, so that a blank node is found by
+# its place in the line: a subject at the beginning; object and graph at the end, where
+# no quotation mark follows, as one does after a label in a literal: `"see _:b"@en .`,
+# `"_:b <c"^^<http://d> .` The constant prefix `_:` comes first to make the search fast.
 _LABEL = re.compile(
     rb"(_:(?:(?<=\n_:)[^ \n]++(?= )"
     rb"|(?<= _:)[^ \"\n]++(?= (?:<[^ \"<>\n]*+> |_:[^ \"\n]++ )?\.\n)))"
 )
-# Triple terms hold them anywhere: literals and IRIs are stepped over.
+# Triple terms contain labels anywhere: literals and IRIs are skipped.
 _TOKEN = re.compile(
     rb'("(?>[^"\\\n]++|\\.)*+"|<[^<> \n]*+>)|(?:(?<=[ \n])(_:[^ \n]++)(?= ))'
 )
 
 
 def without_labels(lines: bytes) -> bytes:
-    """Return canonical N-Quads with equal labels for all blank nodes.
-
-    This allows to compare texts whose labels differ each time. `lines` are whole lines.
-    """
+    """Return whole lines of canonical N-Quads with equal labels for all blank nodes."""
     if b" <<( " in lines:
         return _TOKEN.sub(lambda found: found[1] or b"_:", b"\n" + lines)[1:]
     return _LABEL.sub(b"_:", b"\n" + lines)[1:]

@@ -1,14 +1,13 @@
 r"""Check the output of the lenient parser, after the strict one refused a term.
 
-The parser can take IRIs and language tags unchecked. Characters in them might end a
-term early where it is written (`<http://e/\u003e <http://e/g>`), so that each
-term is made anew by the strict constructors first. IRIs are mended where that is safe;
-a statement that still has a bad term is left out. Only bad statements are lost: those
-after them in the same block, element or list are kept.
+The lenient parser does not check IRIs and language tags, whose characters might end a
+term early in the output (`<http://e/\u003e <http://e/g>`). So each term goes through
+the strict constructors. IRIs are mended where that is safe; a statement with another
+bad term is left out, but not those after it in the same block, element or list.
 
-The lenient parser also takes text that leads it astray: line breaks in short strings,
+The lenient parser also accepts text that it misreads: line breaks in short strings,
 IRIs that end at the `>` of another one, and any character after a backslash.
-`LexicalScreen` ends the text before such.
+`LexicalScreen` ends the text there.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ if TYPE_CHECKING:
 
     from rdfcrawl.faultlog import FaultLog
 
-MAX_TOKEN_BYTES: Final = 16 * 2**20  # as long as one of the parser may be
+MAX_TOKEN_BYTES: Final = 16 * 2**20  # longest token of the parser
 
-# Tokens of Turtle, TriG and N3 that can be told apart, of IRIs also bad ones: these
-# have no quotation marks, and no line breaks.
+# Tokens of Turtle, TriG and N3 that can be told apart, including bad IRIs without
+# quotation marks and line breaks.
 STRINGS: Final = (
     rb'"""(?>[^"\\]++|\\.|"(?!""))*+"""|\'\'\'(?>[^\'\\]++|\\.|\'(?!\'\'))*+\'\'\''
     rb'|"(?!")(?>[^"\\\n\r]++|\\.)*+"|""(?=[^"])'
@@ -42,11 +41,11 @@ _CLEAN = re.compile(
     rb"|<<|<[=-](?=[^=-]))*+",
     re.DOTALL,
 )
-# What no later block can make right.
+# Errors that no later block can complete.
 _BAD = re.compile(
     rb"[\"'](?![\"'])(?>[^\"'\\\n\r]++|\\.)*+[\n\r]|<[^<>\n\r]*+[<\n\r]|\\.", re.DOTALL
 )
-PADDING: Final = b"\n" * 9  # so that the end is seen by what looks ahead
+PADDING: Final = b"\n" * 9  # lets expressions look ahead at the end
 
 
 class OpenToken:
@@ -67,33 +66,22 @@ class OpenToken:
         return block
 
     def keep(self, data: bytes) -> None:
-        """Keep the beginning of a token.
-
-        Raises:
-            SourceFault: `LITERAL_TOO_LONG`.
-        """
+        """Keep the beginning of a token (`LITERAL_TOO_LONG`)."""
         if len(data) > MAX_TOKEN_BYTES:
             raise SourceFault(Reason.LITERAL_TOO_LONG, "a token, or an open string")
-        # Looked at again when it is twice as long, so that it costs linear time.
+        # Scanned again when twice as long, which takes linear time.
         self._data, self._n_wanted = data, 2 * len(data)
 
 
 class LexicalScreen:
-    """Screen that ends text where the parser would be led astray.
-
-    `is_cut` is set then.
-    """
+    """Screen that ends text where the parser would misread it, and sets `is_cut`."""
 
     def __init__(self) -> None:
         self._open = OpenToken()
         self.is_cut = False
 
     def feed(self, block: bytes, is_last: bool) -> bytes:
-        """Return the text that may be parsed of the blocks so far.
-
-        Raises:
-            SourceFault: `LITERAL_TOO_LONG`, for a token.
-        """
+        """Return the text that may be parsed now (`LITERAL_TOO_LONG` for a token)."""
         if self.is_cut:
             return b""
         block = self._open.joined(block, is_last=is_last)
@@ -108,11 +96,7 @@ class LexicalScreen:
 
 
 def well_formed(quads: Iterable[Quad], log: FaultLog) -> Iterator[Quad]:
-    """Yield the quads of a lenient parser whose terms are valid, or can be mended.
-
-    `log` takes one `BAD_TERM` for each left out quad, and one `REPAIRED` for each
-    mended IRI.
-    """
+    """Yield quads with valid terms or mended IRIs; log `REPAIRED` or `BAD_TERM`."""
     for quad in quads:
         try:
             for term in quad:
@@ -127,11 +111,7 @@ def well_formed(quads: Iterable[Quad], log: FaultLog) -> Iterator[Quad]:
 
 
 def _mended(quad: Quad, log: FaultLog) -> Quad:
-    """Return a statement with its IRIs mended.
-
-    Raises:
-        ValueError: an IRI cannot be mended, or another term is bad.
-    """
+    """Return a statement with its IRIs mended (`ValueError` if a term is still bad)."""
     bad: list[str] = []
 
     def mend(term: Any) -> Any:
@@ -154,11 +134,7 @@ def _mended(quad: Quad, log: FaultLog) -> Quad:
 
 
 def _check(term: NamedNode | BlankNode | Literal | Triple | DefaultGraph) -> None:
-    """Check one term.
-
-    Raises:
-        ValueError: the term is bad.
-    """
+    """Raise `ValueError` for a bad term."""
     kind = type(term)
     if kind is NamedNode:
         NamedNode(term.value)  # type: ignore[union-attr]

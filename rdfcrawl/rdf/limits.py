@@ -10,12 +10,12 @@ class ParseLimits:
     """Limits on one document; statements before a limit are kept.
 
     Attributes:
-        doc_bytes: bytes of the document that are read.
+        doc_bytes: length of the document.
         n_quads: statements written.
         literal_bytes: length of one statement, in effect of its literal.
         n_errors: bad statements skipped before the rest is given up.
-        secs: CPU seconds of a child process for a document, and
-        secs_per_mb: as many more for each megabyte (10^6 bytes) of it.
+        secs: CPU seconds of a child process for a document.
+        secs_per_mb: additional seconds for each megabyte (10^6 bytes).
     """
 
     doc_bytes: int = 16 * 2**30

@@ -18,10 +18,7 @@ def iter_line_blocks(
 ) -> Iterator[bytes]:
     """Yield blocks of whole lines; all but the last end with a line end.
 
-    Args:
-        read: gives the next bytes, at most so many; none at the end.
-        max_line_bytes: a longer line is left out unread, and
-        drop: is called for it.
+    A line longer than `max_line_bytes` is skipped, and `drop` called.
     """
     rest = b""
     while block := read(BLOCK_BYTES):
@@ -38,7 +35,7 @@ def iter_line_blocks(
 
 
 def gathered(blocks: Iterable[bytes], n_bytes: int) -> Iterator[bytes]:
-    """Yield blocks of whole lines joined, about so many bytes at a time."""
+    """Yield joined blocks of whole lines, of about so many bytes."""
     held: list[bytes] = []
     n_held = 0
     for block in blocks:

@@ -1,4 +1,4 @@
-"""A document as one buffer that is looked at in any order, without being read."""
+"""Map a document into memory, to be read in any order."""
 
 from __future__ import annotations
 
@@ -21,18 +21,11 @@ if TYPE_CHECKING:
 def mapped(
     source: ByteSource, *, environment: ReaderContext, max_bytes: int
 ) -> Iterator[memoryview]:
-    """Yield the bytes of a source as one buffer.
-
-    A file is mapped; what passes by in a stream is put aside first.
-
-    Args:
-        source: the document.
-        environment: gives address space, and where to put aside.
-        max_bytes: of the document; a longer one is refused, as it cannot be cut.
+    """Yield the bytes of a source as one buffer; a stream is spooled first.
 
     Raises:
-        SourceFault: `TOO_LARGE`, or there is no room.
-        NeedsSandbox: there is no place to put a stream aside.
+        SourceFault: `TOO_LARGE`: more than `max_bytes`, or no room to spool a stream.
+        NeedsSandbox: there is no scratch space to spool a stream.
     """
     if source.data is not None:
         _demand(len(source.data), max_bytes)
@@ -56,7 +49,7 @@ def _map_file(
         with memoryview(buffer) as view:
             yield view
     finally:
-        # Arrays over it may live on in an exception; then it is closed with them.
+        # Arrays over the buffer may live on in an exception; they close it then.
         with suppress(BufferError):
             buffer.close()
 
@@ -65,7 +58,7 @@ def _map_stream(
     file: BinaryIO, environment: ReaderContext, max_bytes: int
 ) -> Iterator[memoryview]:
     if environment.scratch is None:
-        environment.demand_bounds("putting a stream aside")
+        environment.demand_bounds("spooling a stream")
         raise SourceFault(Reason.TOO_LARGE, "no room to read it out of order")
     held = environment.scratch.hold(file, max_bytes=max_bytes)
     try:

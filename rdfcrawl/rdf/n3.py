@@ -1,10 +1,9 @@
-"""Read Notation 3 without its logic, as far as it is RDF.
+"""Read the part of Notation 3 that is RDF, without its logic.
 
-A formula quotes statements and does not make them; a variable stands for anything.
-The parser puts the statements of a formula in a graph named by a blank node, so
-that `without_formulas` can leave out these statements, and all about the formula. So
-that it knows the label of a formula without statements too, `FormulaMarker` puts one
-into each.
+A formula quotes statements without stating them; a variable stands for anything. The
+parser puts the statements of a formula in a graph named by a blank node, so that
+`without_formulas` can leave out these statements, and all about the formula. To know
+the labels of formulas without statements, `FormulaMarker` puts one into each.
 
 Source: https://w3c.github.io/N3/spec/ and https://www.w3.org/TeamSubmission/n3/
 """
@@ -22,16 +21,16 @@ if TYPE_CHECKING:
 
     from rdfcrawl.faultlog import FaultLog
 
-MAX_FORMULAS: Final = 2**18  # their labels are kept, about 40 MB
+MAX_FORMULAS: Final = 2**18  # whose labels take about 40 MB
 
-# The Team Submission, "Declaring default namespaces". Whoever declares it again, wins.
+# Team Submission, "Declaring default namespaces"; a later declaration wins.
 _DEFAULT_PREFIX: Final = b"@prefix : <#> . "
 _STATEMENT: Final = b"{[]=[]. "
-# What a quantifier is made inside of a formula: a statement about the same terms. It
-# holds up to the end of the formula, which is left out with all that is in it.
+# Replaces a quantifier in a formula: a statement about the same terms. A quantifier
+# holds up to the end of the formula, which is left out completely.
 _NO_QUANTIFIER: Final = b"[] ="
-# All up to the next brace or quantifier, in one step of the regular expression engine;
-# it ends early at what is not complete. `<=` and `<-` are operators.
+# All up to the next brace, quantifier or incomplete token, in one step of the regular
+# expression engine. `<=` and `<-` are operators.
 _PLAIN = re.compile(
     rb"(?>[^\"'#<{}@\\]++|\\.|" + STRINGS + rb"|" + COMMENT + rb""
     rb"|<[=-]|<(?=[^=-])[^>\n\r]*+>|@(?!for(?:All|Some)\b)(?=.{8}))*+",
@@ -43,13 +42,13 @@ _QUANTIFIER = re.compile(rb"@for(?:All|Some)\b")
 class FormulaMarker:
     """Screen that puts a statement into each formula of N3.
 
-    A quantifier outside of formulas changes what names mean in statements anywhere in
-    the document, so that the text after one is dropped.
+    A quantifier outside of formulas changes the meaning of names in the whole document:
+    the text after one is dropped.
 
     Attributes:
-        has_braces: there was one so far, perhaps in a string.
-        has_formulas: there was one so far.
-        has_quantifiers: there was one outside of formulas; the text ended there.
+        has_braces: of a formula or string, so far.
+        has_formulas: so far.
+        has_quantifiers: outside of formulas; the text ended at the first.
     """
 
     def __init__(self) -> None:
@@ -61,11 +60,7 @@ class FormulaMarker:
         self.has_quantifiers = False
 
     def feed(self, block: bytes, is_last: bool) -> bytes:
-        """Return the text that may be parsed of the blocks so far.
-
-        Raises:
-            SourceFault: `LITERAL_TOO_LONG`, for a token.
-        """
+        """Return the text that may be parsed now (`LITERAL_TOO_LONG` for a token)."""
         if self.has_quantifiers:
             return b""
         block = self._open.joined(block, is_last=is_last)
@@ -88,7 +83,7 @@ class FormulaMarker:
         return b"".join(parts)
 
     def _mark(self, block: bytes, parts: list[bytes]) -> int:
-        """Add all up to the last brace to the parts; return where the rest begins."""
+        """Add the text up to the last brace to the parts; return its end."""
         at = 0
         while True:
             end = _PLAIN.match(block, at).end()  # type: ignore[union-attr]
@@ -110,7 +105,7 @@ class FormulaMarker:
 
 
 def has_logic(document: bytes) -> bool:
-    """Return whether there are formulas or quantifiers."""
+    """Return whether a document has formulas or quantifiers."""
     marker = FormulaMarker()
     marker.feed(document, is_last=True)
     return marker.has_formulas or marker.has_quantifiers
@@ -122,9 +117,9 @@ def without_formulas(
     """Yield lines of canonical N-Quads that are neither in nor about a formula.
 
     Args:
-        blocks: whole lines of the parser: those of a formula come before those about
+        blocks: output of the parser: statements in a formula come before those about
             the formula.
-        marker: the text went through it before.
+        marker: screen of the text.
         log: takes one `N3_FORMULA` for each statement left out.
 
     Raises:
@@ -142,7 +137,7 @@ def without_formulas(
 
 
 def _is_of_formula(line: bytes, formulas: set[bytes], log: FaultLog) -> bool:
-    """Return whether the statement is in a formula or about one, and log this."""
+    """Return whether a statement is in or about a formula, and log this."""
     statement, _, last = line[:-3].rpartition(b" ")
     if not last.startswith(b"_:") or b'"' in last:
         last = b""  # an IRI, or the end of a literal: a label has no quotes

@@ -1,9 +1,8 @@
-"""Check the nesting of documents: the parser recurses on triple terms and JSON.
+"""Check the nesting of documents, on which the parser recurses.
 
-It also recurses on terms of a context of JSON-LD that are defined by one another.
-
-A few hundred kilobytes of brackets would overflow the C stack and end the process, so
-that such documents are refused before they are parsed.
+That of triple terms, of JSON, and of terms of JSON-LD contexts that are defined by one
+another. A few hundred kilobytes of brackets would overflow the C stack and end the
+process.
 """
 
 from __future__ import annotations
@@ -64,10 +63,7 @@ def is_text_too_deep(document: bytes) -> bool:
 
 
 def has_long_chain(document: bytes) -> bool:
-    """Return whether terms of a context are defined by one another in long chains.
-
-    The parser follows such a chain by recursion.
-    """
+    """Return whether terms of a context are defined by one another in long chains."""
     if len(document) < _SMALLEST_LONG_CHAIN_BYTES:
         return False
     text = document.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Finish the statements of a document, of whatever reader."""
+"""Convert the statements of any reader to the output of a document."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class QuadOutput:
     """Converter of the canonical lines of one document to chunks of N-Quads.
 
     Lines that are too long are dropped, blank nodes relabelled, graphs named,
-    statements counted. All readers of a document share one, so that equal labels
-    stay equal where the readers mean the same node; see `terms.blank`.
+    statements counted. All readers of a document share one output, so that equal
+    labels stay equal; see `terms.blank`.
 
     Args:
-        url: of the document, after redirects; base of the trust in graph names.
-        graph: of its statements; None is the default graph.
-        key: makes the blank node labels; `url` if unset.
-        trust: whose graph names are kept; see `graphs.GraphRule`.
+        url: of the document, after redirects.
+        graph: of the statements; None is the default graph.
         limits: on the document.
         log: takes the faults.
+        key: makes the blank node labels; `url` if empty.
+        trust: whose graph names are kept; see `graphs.GraphRule`.
 
     Attributes:
         n_quads: statements written so far.
@@ -78,15 +78,11 @@ class QuadOutput:
         return OutputMark(self.n_quads, len(self._blank_nodes or ()))
 
     def rewind(self, mark: OutputMark, *, is_replay: bool) -> None:
-        """Go back, to write the statements since then once more, from another reader.
+        """Go back to a mark, to take the statements since then from another reader.
 
-        Blank nodes get the same labels again: they are numbered in their order.
-
-        Args:
-            mark: where to.
-            is_replay: the same statements come again in the same order, up to the
-                current position: these are skipped, as they were written. Else none of
-                them was handed on.
+        Blank nodes get the same labels again, in their order. If `is_replay`, the same
+        statements follow in the same order up to the current position, and are skipped;
+        else none of these statements was handed on.
         """
         if self._blank_nodes is not None:
             self._blank_nodes.forget(mark.n_blank_nodes)
@@ -95,20 +91,20 @@ class QuadOutput:
         self.is_full = False
 
     def drop_marked(self) -> None:
-        """Leave out statements with a bad escape in a string from now on."""
+        """Leave out statements with bad escapes from now on."""
         self._drops_marked = True
 
     def chunks(
         self, blocks: Iterable[bytes], *, has_graphs: bool = False
     ) -> Iterator[bytes]:
-        """Yield the chunks: whole lines, at most `CHUNK_BYTES` unless one is longer.
+        """Yield chunks of whole lines, at most `CHUNK_BYTES` unless one is longer.
 
         Args:
             blocks: whole lines of canonical N-Quads; no more are taken when full.
             has_graphs: the lines may name graphs.
 
         Raises:
-            SourceFault: the graph's name is not an IRI.
+            SourceFault: the name of the graph is not an IRI.
         """
         names = self._names_of(has_graphs=has_graphs)
         for lines in blocks:
@@ -133,12 +129,11 @@ class QuadOutput:
         return names
 
     def _drop(self, lines: bytes) -> bytes:
-        """Return the lines without those that are too long or hold bad text."""
+        """Return the lines without long ones and those with bad text."""
         longest = self._limits.literal_bytes
         if len(lines) > longest:
-            kept = [
-                line for line in lines.splitlines(keepends=True) if len(line) <= longest
-            ]
+            all_lines = lines.splitlines(keepends=True)
+            kept = [line for line in all_lines if len(line) <= longest]
             n_dropped = lines.count(b"\n") - len(kept)
             if n_dropped:
                 detail = f"statements longer than {longest} bytes"
@@ -148,11 +143,8 @@ class QuadOutput:
         if (is_damaged or self._drops_marked) and MARK_BYTES in lines:
             n_lines = lines.count(b"\n")
             self.has_unreadable = self.has_unreadable or is_damaged
-            lines = b"".join(
-                line
-                for line in lines.splitlines(keepends=True)
-                if MARK_BYTES not in line
-            )
+            all_lines = lines.splitlines(keepends=True)
+            lines = b"".join(line for line in all_lines if MARK_BYTES not in line)
             if not is_damaged:
                 detail = "a backslash that begins no escape"
                 self._log.note(Reason.BAD_TERM, detail, n_lines - lines.count(b"\n"))
@@ -166,7 +158,7 @@ class QuadOutput:
         return self._blank_nodes.relabel(lines)
 
     def _count(self, lines: bytes, n_lines: int) -> bytes:
-        """Count the statements; those over the limit are left out."""
+        """Count the statements; leave out those over the limit."""
         n_left = self._limits.n_quads - self.n_quads
         if n_lines > n_left:
             lines = b"".join(lines.splitlines(keepends=True)[:n_left])
@@ -183,7 +175,7 @@ class QuadOutput:
 
 
 def _split(lines: bytes) -> Iterator[bytes]:
-    """Yield chunks of lines; a line that is longer is a chunk of its own."""
+    """Yield chunks of lines; a longer line is a chunk of its own."""
     begin = 0
     while len(lines) - begin > CHUNK_BYTES:
         cut = lines.rfind(b"\n", begin, begin + CHUNK_BYTES) + 1

@@ -1,9 +1,8 @@
 """Convert a document of any serialization to checked N-Quads.
 
 pyoxigraph in its strict mode reads as much as possible, and serializes canonical
-N-Quads; canonical lines are taken unparsed; the lines of other readers go through the
-parser. Later steps work on these lines: statements are dropped, blank nodes relabelled
-and graphs named without an object per triple.
+N-Quads; canonical lines are not parsed; the lines of other readers go through the
+parser. Later steps drop, relabel and place these lines without an object per triple.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ if TYPE_CHECKING:
 
     from rdfcrawl.rdf.graphs import Trust
 
-# Longer JSON-LD is not kept in memory: it is read as a stream, without remote contexts.
+# Longer JSON-LD is read as a stream, without remote contexts.
 MAX_JSON_LD_BYTES: Final = 16 * 2**20
 _HEAD_FOR_CONTEXTS_BYTES = 4 * 2**20
 _UTF8: Final = ("", "utf-8")  # as servers declare it; others are looked up
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
-# Each is a room of its own, imported when it is first needed: most crawls do not.
+# Imported when first needed.
 _OWN_READERS: Final = {
     formats.TRIX: ("rdfcrawl.rdf.trix", "read_trix"),
     formats.RDF_JSON: ("rdfcrawl.rdf.rdf_json", "read_rdf_json"),
@@ -57,7 +56,7 @@ def parse(  # noqa: PLR0913  # keywords, all but one with a default
     limits: ParseLimits = DEFAULT_LIMITS,
     environment: ReaderContext = INLINE,
 ) -> DocumentParser:
-    """Return the N-Quads of one document; reading happens on iteration.
+    """Return the N-Quads of one document, which is read on iteration.
 
     A file is read as a stream in bounded memory. A hostile one can still take long
     or crash the parser: large documents belong into `extraction.sandbox.Sandbox`.
@@ -65,7 +64,7 @@ def parse(  # noqa: PLR0913  # keywords, all but one with a default
     Args:
         source: the document, not compressed.
         url: of the document, after redirects; makes the blank node labels.
-        graph: name of the graph of its statements; None is the default graph.
+        graph: name of the graph of the statements; None is the default graph.
         media_type: of the Content-Type, or empty.
         charset: of the Content-Type, or empty.
         base: of relative IRIs; `url` if unset.
@@ -94,27 +93,17 @@ class DocumentParser:
     """A document being read; iterate once, over chunks of N-Quads.
 
     Chunks are whole lines, at most `output.CHUNK_BYTES` unless one statement is longer.
-
-    Args:
-        source: the document, not packed.
-        decision: on its format.
-        charset: of the Content-Type, or empty.
-        base: of relative IRIs.
-        context_url: of the JSON-LD context in the header `Link`, or empty.
-        limits: on the document.
-        environment: of the readers.
-        log: takes the faults.
-        output: takes the statements.
+    For the arguments see `parse`; `context_url` is that of the JSON-LD context in the
+    header `Link`, or empty.
 
     Attributes:
         format: of the document; unset if not RDF.
-        decided_by: how the format was detected.
         is_partial: reading ended before the end of the document.
     """
 
     __slots__ = (
         *("_base", "_charset", "_context_url", "_environment", "_found", "_limits"),
-        *("_log", "_output", "_source", "_text", "decided_by", "format", "is_partial"),
+        *("_log", "_output", "_source", "_text", "format", "is_partial"),
     )
 
     def __init__(  # noqa: PLR0913  # keywords, of one caller
@@ -131,7 +120,6 @@ class DocumentParser:
         output: QuadOutput,
     ) -> None:
         self.format: formats.Format | None = decision.format
-        self.decided_by: str = decision.decided_by
         self.is_partial = False
         self._found = decision.found
         if decision.format is formats.HTML:  # pages have readers of their own
@@ -195,14 +183,16 @@ class DocumentParser:
             lines, has_graphs = found
             yield from self._output.chunks((lines,), has_graphs=has_graphs)
             return
-        elif self._is_json_ld_in_memory(document_format):
+        elif document_format is formats.JSON_LD and self._text.gather(
+            MAX_JSON_LD_BYTES
+        ):
             yield from self._read_json_ld()
         else:
             yield from self._read_by_parser(document_format)
         self.is_partial |= self._log.count(Reason.TOO_LARGE) > 0
 
     def _read_hdt(self) -> Iterator[bytes]:
-        # Blocks of many long strings are decoded again and again.
+        # Blocks of many long strings are decoded repeatedly.
         self._environment.demand_bounds("HDT")
         with needed_by_document("hdt"):
             from rdfcrawl.rdf.hdt import read_hdt  # noqa: PLC0415 (slow to import)
@@ -218,17 +208,12 @@ class DocumentParser:
     def _read_by_own(self, document_format: formats.Format) -> Iterator[bytes]:
         room, name = _OWN_READERS[document_format]
         read = getattr(import_module(room), name)
-        with self._text.open(self._log) as text:
+        with self._text.open_stream(self._log) as text:
             statements = read(text, limits=self._limits, log=self._log)
             yield from self._output.chunks(
                 iter_checked(statements, self._log),
                 has_graphs=document_format.has_graphs,
             )
-
-    def _is_json_ld_in_memory(self, document_format: formats.Format) -> bool:
-        return document_format is formats.JSON_LD and self._text.gather(
-            MAX_JSON_LD_BYTES
-        )
 
     def _read_json_ld(self) -> Iterator[bytes]:
         from rdfcrawl.rdf.jsonld.reading import read_json_ld  # noqa: PLC0415 (slow)
@@ -269,7 +254,7 @@ class DocumentParser:
 
         urls: list[str] = []
         with (
-            suppress(OSError, SourceFault),  # it has passed by
+            suppress(OSError, SourceFault),  # a stream that cannot be reopened
             self._text.open_stream(FaultLog()) as file,
         ):
             head = file.read(_HEAD_FOR_CONTEXTS_BYTES)
@@ -287,8 +272,8 @@ def canonical_lines(
 ) -> tuple[bytes, bool] | None:
     """Return the lines of a small document that no reader would change, else None.
 
-    With them, whether they may name graphs: most name none. `data` is None for a
-    document that is not in memory.
+    With them, whether the lines may name graphs. `data` is None for a document that is
+    not in memory.
     """
     if (
         not document_format.is_line_based
@@ -311,7 +296,7 @@ def canonical_lines(
 
 
 def is_blank(source: ByteSource) -> bool:
-    """Return whether a document has nothing but white space and a byte order mark."""
+    """Return whether a document is only white space or a byte order mark."""
     if source.data is not None:
         return not source.data or source.data in _BOMS or source.data.isspace()
     head = source.head()

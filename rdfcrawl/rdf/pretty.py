@@ -15,7 +15,7 @@ from rdfcrawl.rdf.namespaces import RDF_TYPE, SCHEMA_HTTPS, WGS84, XSD
 
 _TYPE: Final = NamedNode(RDF_TYPE)
 _IRI: Final = re.compile(r"<([^>]*)>")
-# What prefix.cc and most publishers call them; the table of RDFa lacks them.
+# Missing in the table of RDFa; named as in prefix.cc.
 _MORE_PREFIXES: Final = {
     "xsd": XSD,
     "geo": WGS84,
@@ -25,11 +25,10 @@ _MORE_PREFIXES: Final = {
 
 
 def pretty(n_quads: bytes) -> str:
-    """Return canonical N-Quads as Turtle, as TriG if one of them names a graph.
+    """Return canonical N-Quads as Turtle, or as TriG if a graph is named.
 
-    Statements are ordered by graph and subject in the order of first occurrence;
-    blank nodes are numbered in that order too, and follow the first reference to them.
-    Only used prefixes are declared.
+    Statements are grouped by graph and subject in the order of first occurrence; blank
+    nodes are numbered in that order, and follow their first reference.
     """
     quads = _ordered(list(pyoxigraph.parse(n_quads, RdfFormat.N_QUADS)))
     has_graphs = any(quad.graph_name != DefaultGraph() for quad in quads)
@@ -44,7 +43,7 @@ def pretty(n_quads: bytes) -> str:
 
 
 def used_prefixes(n_quads: str) -> dict[str, str]:
-    """Return the usual prefixes of the IRIs in a text: prefix to namespace."""
+    """Return the usual prefixes of the IRIs in a text, with their namespaces."""
     namespaces = {_namespace_of(iri) for iri in _IRI.findall(n_quads)}
     table = json.loads((files("rdfcrawl") / "data/rdfa_context.json").read_text())
     known: dict[str, str] = {**_MORE_PREFIXES, **table["prefixes"]}
@@ -66,8 +65,8 @@ def _ordered(quads: list[Quad]) -> list[Quad]:
     groups: dict[tuple[object, object], list[Quad]] = {}
     for quad in quads:
         groups.setdefault((quad.graph_name, quad.subject), []).append(quad)
-    # A stack, as chains of blank nodes may be long. What nothing refers to comes
-    # first, so that each blank node can stand behind what refers to it.
+    # A stack, as chains of blank nodes may be long. Nodes without reference come first,
+    # so that each blank node can follow its reference.
     referred = {quad.object for quad in quads if isinstance(quad.object, BlankNode)}
     graphs = list(dict.fromkeys(graph for graph, _ in groups))
     waiting = sorted(

@@ -27,10 +27,10 @@ _KEYS = frozenset({"type", "value", "lang", "datatype"})
 
 
 def _no_number(_: str) -> None:
-    """Replace a number, which no value may be, without computing its value."""
+    """Replace a number, which is no valid value, without computing it."""
 
 
-# Objects as tuples of pairs: a key that comes twice loses nothing.
+# Objects as tuples of pairs keep repeated keys.
 _DECODER = json.JSONDecoder(
     object_pairs_hook=tuple,
     parse_int=_no_number,
@@ -40,27 +40,19 @@ _DECODER = json.JSONDecoder(
 
 
 def read_rdf_json(
-    source: bytes | BinaryIO,
-    *,
-    limits: ParseLimits,
-    log: FaultLog,
+    file: BinaryIO, *, limits: ParseLimits, log: FaultLog
 ) -> Iterator[str]:
-    """Yield the statements of an RDF/JSON document, unchecked, in its order.
+    """Yield the statements of an RDF/JSON document in UTF-8, unchecked, in order.
 
-    IRIs are not resolved: the format has no relative ones. Invalid statements are
-    logged as `SYNTAX` and left out; if the JSON is truncated, statements before the end
-    are kept.
-
-    Args:
-        source: UTF-8 without byte order mark; at most `MAX_BYTES` are read.
-        limits: `n_errors` counts.
-        log: takes the faults.
+    At most `MAX_BYTES` are read. IRIs are not resolved: the format has no relative
+    ones. Invalid statements are logged as `SYNTAX` and left out; if the JSON is
+    truncated, statements before the end are kept.
 
     Raises:
         SourceFault: `SYNTAX`: the document is no JSON object, truncated, nested too
-            deeply, or has too many invalid statements.
+            deeply, or has more than `n_errors` invalid statements.
     """
-    data = source if isinstance(source, bytes) else source.read(MAX_BYTES + 1)
+    data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         log.note(Reason.TOO_LARGE, f"document cut at {MAX_BYTES} bytes")
         data = data[:MAX_BYTES]
@@ -71,7 +63,7 @@ def read_rdf_json(
 
 
 def _members(text: str) -> Iterator[tuple[str, Any]]:
-    """Yield the members of the outermost object, each parsed when reached."""
+    """Yield the members of the outermost object, parsed one by one."""
     at = _expect(text, 0, "{")
     if text[at : at + 1] == "}":
         at += 1
@@ -95,7 +87,7 @@ def _members(text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _expect(text: str, at: int, character: str) -> int:
-    """Return the place after a character; after `"`, of the string's content."""
+    """Return the offset after a character and white space, but not after `"`."""
     at = after_space(text, at)
     if text[at : at + 1] != character:
         raise SourceFault(Reason.SYNTAX, f"character {at}: {character} is expected")
@@ -130,11 +122,7 @@ def _note(detail: str, limits: ParseLimits, log: FaultLog) -> None:
 
 
 def _object(pairs: Any) -> str:
-    """Return the term of one object.
-
-    Raises:
-        ValueError: invalid; says why.
-    """
+    """Return the term of one object; `ValueError` says why the object is invalid."""
     if not isinstance(pairs, tuple):
         raise ValueError("not a JSON object")  # noqa: TRY004  # the document's fault
     keys = dict(pairs)

@@ -1,7 +1,7 @@
-"""Read old N3, and RDF/XML of before 2004, with rdflib.
+"""Read old N3, and RDF/XML from before 2004, with rdflib.
 
-rdflib is thirty times slower than the parser, keeps all in memory, is quadratic in
-some texts and recurses: only small documents are given to it, where there are limits.
+rdflib is thirty times slower than the parser, keeps all in memory, takes quadratic time
+in some texts and recurses: it gets small documents only, in a bounded process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.rdf.environment import ReaderContext
 
-# A collection or literal of as many bytes takes rdflib up to 4 s.
+# A collection or literal of this length takes rdflib up to 4 s.
 MAX_BYTES: Final = 256 * 1024
 
 # RDF/XML section 6.1.4: these may come without namespace.
@@ -36,8 +36,8 @@ _NAMES: Final = {formats.N3: "n3", formats.RDF_XML: "xml"}
 def is_worth_trying(document: bytes, document_format: formats.Format) -> bool:
     """Return whether rdflib may read a document that the parser refused.
 
-    These are N3 without logic, for its older syntax, and RDF/XML whose attributes have
-    no namespace. `document` is UTF-8, with its entities screened.
+    These are N3 without logic, for the older syntax, and RDF/XML with attributes
+    without namespace.
     """
     if len(document) > MAX_BYTES:
         return False
@@ -54,18 +54,12 @@ def read_with_rdflib(
     environment: ReaderContext,
     log: FaultLog,
 ) -> list[str]:
-    """Return the statements of a document, unchecked, in no order.
+    """Return the statements of N3 or RDF/XML, unchecked, in no order.
 
-    Args:
-        document: UTF-8, at most `MAX_BYTES`.
-        document_format: N3 or RDF/XML.
-        base: of relative IRIs.
-        environment: must have limits.
-        log: takes one `N3_FORMULA` for each statement with a variable or formula,
-            which is left out; nothing if there is an error.
+    Statements with a variable or formula are logged as `N3_FORMULA` and left out.
 
     Raises:
-        NeedsSandbox: there are no limits.
+        NeedsSandbox: the process is not bounded.
         SourceFault: `NOT_INSTALLED`.
         ValueError: rdflib refuses the document as well; says why.
     """
@@ -82,7 +76,7 @@ def read_with_rdflib(
             graph.parse(data=document, format=_NAMES[document_format], publicID=base)
         except MemoryError:
             raise
-        except Exception as error:  # it raises whatever comes
+        except Exception as error:  # of any class
             raise ValueError(f"{type(error).__name__}: {error}") from error
     return list(_lines(graph, log))
 
@@ -113,10 +107,10 @@ def _term(term: Any) -> str:
 
 
 def _is_old_rdf_xml(document: bytes) -> bool:
-    """Return whether XML is RDF/XML but for the missing namespace of old attributes.
+    """Return whether XML is RDF/XML except for old attributes without namespace.
 
     rdflib would make properties of all other names without namespace. XML literals
-    are left out: rdflib takes 4 s for 1,000 elements in one, and 75 s for 4,000.
+    are refused: rdflib takes 4 s for 1,000 elements in one, and 75 s for 4,000.
     """
     parser = expat.ParserCreate("utf-8", " ")
     is_old = True

@@ -1,7 +1,4 @@
-"""Decide whether to go on after a bad statement.
-
-Reading goes on only where no statement can come out that the publisher did not make.
-"""
+"""Decide whether to go on after a bad statement: only if no statement is made up."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
 _MAX_LINE_BYTES = 2**20
-# What stands before the place of an error inside of `@prefix p: <iri>`
+# Text before an error within `@prefix p: <iri>`
 _OPEN_DIRECTIVE = re.compile(
     r"(?:@|\b)(?P<keyword>prefix|base)\s+(?:(?P<prefix>[^\s<>\":]*):\s*)?(?:<[^<>\"]*)?$",
     re.IGNORECASE,
@@ -23,24 +20,21 @@ _BARE_TERM = re.compile(r"[\w.%-]+$")
 
 
 def bad_line(error: SyntaxError) -> int:
-    """Return the number, from 1, of the line on which a line-based statement failed."""
+    """Return the line, from 1, of a statement that failed in a line-based format."""
     line = error.lineno or 1
-    # A statement that ends too early is reported at the begin of the next line.
+    # A statement that ends too early is reported at the beginning of the next line.
     is_before = error.offset == 1 and is_empty_span(error)
     return max(line - 1, 1) if is_before else line
 
 
 def is_empty_span(error: SyntaxError) -> bool:
-    """Return whether the error has a place but no extent: an end where none may be."""
+    """Return whether an error has a place but no extent: an unexpected end."""
     begin = error.lineno, error.offset
     return None not in begin and begin == (error.end_lineno, error.end_offset)
 
 
 class SourceLines:
-    """The text around errors, whose places only go forward.
-
-    `reopen` opens the source at the first error.
-    """
+    """The text around errors, which come in order; opened at the first one."""
 
     def __init__(self, reopen: Callable[[], BinaryIO]) -> None:
         self._reopen = reopen
@@ -56,7 +50,7 @@ class SourceLines:
     def up_to(self, line: int, column: int) -> str | None:
         """Return the line before and this one up to the column (from 1).
 
-        None if unknown, as lines are too long.
+        None if a line is too long.
         """
         file = self._file = self._file or self._reopen()
         while self._n_read < line:
@@ -69,14 +63,10 @@ class SourceLines:
 
 
 def breaks_directive(text: str | None, prefixes: Container[str]) -> bool:
-    """Return whether later statements would be read with an outdated directive.
+    """Return whether an error before which is `text` leaves a directive outdated.
 
-    An undeclared prefix makes statements bad, which are counted; one with an older
-    meaning, or a base, would make them wrong.
-
-    Args:
-        text: source before the place of the error; None if unknown.
-        prefixes: declared so far.
+    Statements with an undeclared prefix are bad, and counted; with an older meaning of
+    the prefix, or another base, later statements would be wrong.
     """
     if text is None:
         return True
@@ -89,13 +79,9 @@ def breaks_directive(text: str | None, prefixes: Container[str]) -> bool:
 
 
 def is_cut_off(text: str | None, line: bytes) -> bool:
-    """Return whether a statement ends with the last term of the source.
+    """Return whether the last statement ends with the last term of the source `text`.
 
-    Where a document is truncated, `e:ab` may have been `e:abc`.
-
-    Args:
-        text: source before its end; None if unknown.
-        line: last statement read, in canonical N-Quads.
+    In a truncated document, `e:ab` may have been `e:abc`.
     """
     term = _BARE_TERM.search(text or "")
     if term is None:

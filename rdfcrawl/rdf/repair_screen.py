@@ -1,8 +1,8 @@
 r"""Mend Turtle, TriG and N3 that the parser refused.
 
-IRIs are escaped where they have invalid characters; a backslash that begins no escape
-is marked, so that its statement is left out, and no more. Else the parser loses its
-place at one within a long string, and quoted text comes out as statements.
+Invalid characters in IRIs are escaped. A backslash without escape is marked, so that
+only its statement is left out: else the parser would lose its place within a long
+string, and quoted text would become statements.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _GOOD: Final = (
 )
 _CLEAN_STRINGS: Final = STRINGS.replace(rb"\\.", _GOOD)
 _IRI_PART: Final = rb"(?>[^<>\"\s{}|^`\\%#\[\]]++|%[0-9A-Fa-f]{2})*+"
-# All up to what may have to be mended, in one step. `<=` and `<-` are operators.
+# Text that needs no mending, in one step. `<=` and `<-` are operators.
 _CLEAN = re.compile(
     rb"(?>[^\"'#<\\]++|" + _CLEAN_STRINGS + rb"|" + COMMENT + rb"|\\."
     rb"|<" + _IRI_PART + rb"(?:#" + _IRI_PART + rb")?>|<<|<[=-](?=[^=-]))*+",
     re.DOTALL,
 )
 _TOKEN = re.compile(STRINGS + rb"|<([^<>\"\n\r]*+)>", re.DOTALL)
-# What no later block can complete.
+# Errors that no later block can complete.
 _BROKEN = re.compile(
     rb"[\"'](?![\"'])(?>[^\"'\\\n\r]++|\\.)*+[\n\r]|<[^<>\n\r]*+[<\n\r]", re.DOTALL
 )
@@ -41,12 +41,9 @@ _ESCAPES = re.compile(rb"(" + _GOOD + rb")|\\", re.DOTALL)
 
 
 class RepairScreen:
-    """Screen that mends text.
+    """Screen that mends text, and logs `REPAIRED` for each IRI.
 
-    Args:
-        log: takes one `REPAIRED` for each IRI.
-        on_mark: called at a bad escape: statements with `MARK` are to be left out from
-            now on.
+    `on_mark` is called at a bad escape: statements with `MARK` must be left out then.
     """
 
     def __init__(self, log: FaultLog, on_mark: Callable[[], None]) -> None:
@@ -54,11 +51,7 @@ class RepairScreen:
         self._open = OpenToken()
 
     def feed(self, block: bytes, is_last: bool) -> bytes:
-        """Return the next part.
-
-        Raises:
-            SourceFault: `LITERAL_TOO_LONG`, for a token.
-        """
+        """Return the text that may be parsed now (`LITERAL_TOO_LONG` for a token)."""
         block = self._open.joined(block, is_last=is_last)
         text = block + PADDING if is_last else block
         parts: list[bytes] = []

@@ -1,8 +1,4 @@
-"""Parse the statements of a document as canonical N-Quads.
-
-Every term was checked by pyoxigraph in its strict mode. Blank nodes and graphs are
-still those of the document.
-"""
+"""Parse a document to canonical N-Quads, with its own blank nodes and graphs."""
 
 from __future__ import annotations
 
@@ -58,20 +54,14 @@ _NO_RDF = "not allowed in regular RDF"  # of terms of N3 that RDF does not have 
 class StatementReader:
     """Reader of one document.
 
-    Args:
-        document_format: of the document.
-        base: of relative IRIs.
-        limits: on the document.
-        log: takes the faults.
-        is_lenient: bad terms cost their statements alone; see `lenient`.
-        ends_at_error: the first error that is not logged ends reading.
+    If `ends_at_error`, the first error of the parser ends reading.
 
     Attributes:
-        is_lenient: as given.
+        is_lenient: bad terms only cost their statements; see `lenient`.
         is_partial: reading ended before the end of the document.
         needs_context: reading ended at a remote context of JSON-LD.
         error: first message of the parser; or empty.
-        n_before: statements read before that.
+        n_before: statements read before the error.
         n_read: statements so far, including left out ones; at the end perhaps
             a little more.
     """
@@ -104,14 +94,14 @@ class StatementReader:
     def read(
         self, source: bytes | BinaryIO, *, reopen: Callable[[], BinaryIO]
     ) -> Iterator[bytes]:
-        """Yield lines of canonical N-Quads, about `GATHER_BYTES` at a time.
+        """Yield blocks of canonical N-Quads, of about `GATHER_BYTES`.
 
         Args:
             source: UTF-8 without byte order mark.
-            reopen: gives the source once more, to look at the place of an error.
+            reopen: returns the source again, to locate an error.
 
         Raises:
-            SourceFault: from reading the source, or nested too deeply.
+            SourceFault: from the source, or nested too deeply.
         """
         if self._format.is_line_based:
             return self._read_lines(source)
@@ -119,9 +109,8 @@ class StatementReader:
             self._check_depth(source)
         return gathered(self._read_whole(source, reopen), GATHER_BYTES)
 
-    # Line-based formats: lines that are canonical are taken as they are. Others have
-    # a parser of their own, and after a bad line reading starts anew with the next
-    # one, whatever was open in it.
+    # Line-based formats: canonical lines are not parsed. Other lines have a parser of
+    # their own; after a bad line, a new one begins with the next line.
 
     def _read_lines(self, source: bytes | BinaryIO) -> Iterator[bytes]:
         if isinstance(source, bytes) and len(source) <= GATHER_BYTES:
@@ -146,13 +135,15 @@ class StatementReader:
             if run.is_canonical:
                 parts.append(run.lines)
                 continue
-            before = partial(_count_lines, n_before, block, run.begin)
-            parts.append(self._read_block(run.lines, before))
+            count_lines = partial(block.count, b"\n", 0, run.begin)
+            parts.append(self._read_block(run.lines, n_before, count_lines))
             if self.is_partial:
                 break
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def _read_block(self, block: bytes, count_before: Callable[[], int]) -> bytes:
+    def _read_block(
+        self, block: bytes, n_before: int, count_lines: Callable[[], int]
+    ) -> bytes:
         # A line format nests by `<<(` alone, and one byte is counted far faster.
         if block.count(b"(") > MAX_DEPTH and is_text_too_deep(block):
             block = self._without_deep_lines(block)
@@ -171,12 +162,12 @@ class StatementReader:
             if repaired:
                 out.write(repaired)
             else:
-                self._note_error(error, count_before() + done)
+                self._note_error(error, n_before + count_lines() + done)
             if self._n_errors >= self._limits.n_errors:
                 self.is_partial = True
                 break
             if done >= len(lines):
-                # A last line without end was cut off, as far as one can tell.
+                # A last line without end was probably cut off.
                 is_ended = lines[-1].endswith((b"\n", b"\r"))
                 self.is_partial = not (repaired or is_ended)
                 break
@@ -189,7 +180,7 @@ class StatementReader:
         self._log.note(Reason.SYNTAX, _TOO_DEEP, kept.count(b"\n"))
         return b"".join(kept)
 
-    # Other formats: one parser, that goes on by itself where that is safe.
+    # Other formats: one parser, which goes on by itself where that is safe.
 
     def _read_whole(
         self, source: bytes | BinaryIO, reopen: Callable[[], BinaryIO]
@@ -219,8 +210,8 @@ class StatementReader:
     ) -> tuple[bytes, int, SyntaxError | SourceFault | None]:
         """Return the lines, the number of statements, and the error that ended them.
 
-        Counting takes a twentieth of the time: large batches are taken to be full.
-        The last one may be smaller, which shows when none comes after it.
+        Counting takes a twentieth of the time: large batches are assumed to be full.
+        The last one may be smaller, which shows when the next is empty.
         """
         quads = islice(parser, batch)
         out = io.BytesIO()
@@ -243,7 +234,7 @@ class StatementReader:
             return None
         try:
             return places.up_to(failure.lineno or 1, failure.offset or 1)
-        except (OSError, SourceFault):  # the source has passed by
+        except (OSError, SourceFault):  # a stream that cannot be reopened
             return None
 
     def _goes_on(
@@ -261,11 +252,10 @@ class StatementReader:
             self.needs_context = self.is_partial = True
             return False
         if self._format is formats.N3 and _NO_RDF in str(error):
-            # The parser is in step: the statement is right, and only no RDF.
+            # The parser is in step: the statement is valid N3, only not RDF.
             is_logic = "variable" in str(error)
-            self._log.note(
-                Reason.N3_FORMULA if is_logic else Reason.BAD_TERM, str(error)
-            )
+            reason = Reason.N3_FORMULA if is_logic else Reason.BAD_TERM
+            self._log.note(reason, str(error))
             return True
         if not self.error:
             self.error, self.n_before = error.msg, self.n_read
@@ -274,8 +264,8 @@ class StatementReader:
             self._ends_at_error
             or not self._format.is_resumable
             or self._n_errors >= self._limits.n_errors
-            # At the end of the source the parser would still hand out what it has
-            # of a statement whose last term may be cut off.
+            # At the end of the source the parser would still return a statement whose
+            # last term may be cut off.
             or is_empty_span(error)
             or breaks_directive(text, parser.prefixes)
         )
@@ -285,7 +275,7 @@ class StatementReader:
         self._n_errors += 1
         place = f"line {line}: " if line is not None else ""
         message = error.msg
-        if self._format.is_line_based:  # it counts lines from where it began anew
+        if self._format.is_line_based:  # counted from the beginning of the parser
             message = _PLACE.sub("", message)
         self._log.note(Reason.SYNTAX, place + message)
 
@@ -299,10 +289,6 @@ class StatementReader:
 
 
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
-
-
-def _count_lines(n_before: int, block: bytes, end: int) -> int:
-    return n_before + block.count(b"\n", 0, end)
 
 
 def _without_cut_off(

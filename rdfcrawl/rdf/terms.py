@@ -1,16 +1,16 @@
-"""Write terms as N-Quads, whatever their characters.
+"""Write terms with any characters as N-Quads.
 
-Invalid terms (a relative IRI, a bad language tag) are written all the same, escaped
-so that each stays one token: `checking.check` then drops the statement.
+Invalid terms (a relative IRI, a bad language tag) are escaped so that each stays one
+token: `checking.check` then drops the statement.
 """
 
 from __future__ import annotations
 
 import re
 
-# N-Quads IRIREF has none of these unescaped; escaped ones are refused by `check`.
+# IRIREF of N-Quads has none of these unescaped; `check` refuses escaped ones.
 _NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\\ud800-\udfff]")
-# N-Quads needs few of these escaped; the others end a line somewhere, or turn its
+# N-Quads needs few of these escaped; others end a line in some tools, or change its
 # direction on a terminal.
 _IN_LITERAL = re.compile(
     r'[\x00-\x1f"\\\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]'
@@ -21,7 +21,7 @@ _NOT_IN_LANGUAGE = re.compile(r"[^A-Za-z0-9-]")
 
 
 def has_forbidden(value: str) -> bool:
-    """Return whether a text has characters that stand in no IRI."""
+    """Return whether a text has characters that are not allowed in IRIs."""
     return _NOT_IN_IRI.search(value) is not None
 
 
@@ -53,24 +53,20 @@ def resource(name: str, scope: str = "") -> str:
 def literal(text: str, *, datatype: str = "", language: str = "") -> str:
     r"""Return a literal as a term; lone surrogates become U+FFFD.
 
-    Control characters are escaped: so the lines can be shown on a terminal.
+    Control characters are escaped, so that terminals can show the lines.
 
     >>> literal('a "b"', language="en")
     '"a \\"b\\""@en'
     """
-    if not _is_plain(text):
+    # Far quicker than an expression: most texts need no escapes.
+    is_plain = text.isascii() and text.isprintable()
+    if not is_plain or '"' in text or "\\" in text:
         text = _IN_LITERAL.sub(_escape, text)
     if language:
         if not language.isalpha() or not language.isascii():  # most are such
             language = _NOT_IN_LANGUAGE.sub("_", language)
         return f'"{text}"@{language}'
     return f'"{text}"^^{iri(datatype)}' if datatype else f'"{text}"'
-
-
-def _is_plain(text: str) -> bool:
-    """Return whether a text needs no escapes; far quicker than an expression can."""
-    is_printable = text.isascii() and text.isprintable()
-    return is_printable and '"' not in text and "\\" not in text
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Decode the text of one document to UTF-8, screened, as often as a reader needs it."""
+"""Decode and screen the text of one document, repeatedly if a reader needs that."""
 
 from __future__ import annotations
 
@@ -11,22 +11,17 @@ from rdfcrawl.rdf.encoding import BLOCK_BYTES, Utf8Stream, to_utf8
 from rdfcrawl.rdf.xml_screen import XmlScreen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from rdfcrawl.bytesource import ByteSource
     from rdfcrawl.faultlog import FaultLog
-
-    Screen = Callable[[bytes, bool], bytes]
+    from rdfcrawl.rdf.encoding import Screen
 
 
 class DocumentText:
-    """The text of one document.
+    """The text of one document, of which at most `max_bytes` are read (`TOO_LARGE`).
 
-    Args:
-        source: the bytes.
-        charset: of the Content-Type, or empty.
-        is_xml: the XML declaration counts, and dangerous XML is refused.
-        max_bytes: that are read; more is logged as `TOO_LARGE`.
+    If `is_xml`, the XML declaration counts, and dangerous XML is refused.
     """
 
     __slots__ = ("_charset", "_is_xml", "_max_bytes", "_passing", "_source")
@@ -52,10 +47,8 @@ class DocumentText:
     def open(self, log: FaultLog, *screens: Screen) -> Iterator[bytes | BinaryIO]:
         """Yield the text: as a whole if in memory, else as a stream.
 
-        `screens` see each block last, one after the other, and may change it.
-
-        Raises:
-            SourceFault: from a screen.
+        `screens` see each block, one after the other, and may change the text or raise
+        `SourceFault`.
         """
         if self._source.data is not None:
             yield self._whole(self._source.data, log, *screens)
@@ -64,34 +57,25 @@ class DocumentText:
             yield stream
 
     def open_stream(self, log: FaultLog, *screens: Screen) -> BinaryIO:
-        """Return the text as a stream; see `open`.
-
-        Raises:
-            SourceFault: from a screen.
-            OSError: the stream has passed by.
-        """
+        """Return the text as a stream, as `open` (`OSError`: it cannot be reopened)."""
         if self._source.data is not None:
             return io.BytesIO(self._whole(self._source.data, log, *screens))
         return self._stream(log, *screens)
 
     def gather(self, max_bytes: int) -> bool:
-        """Take a document of at most so many bytes into memory; return whether done."""
+        """Load a document of at most so many bytes into memory; return whether done."""
         self._source = self._source.gathered(max_bytes)
         return self._source.data is not None and len(self._source.data) <= max_bytes
 
     def drain(self) -> None:
-        """Read a stream to its end, where some faults show."""
+        """Read a stream to the end, where some faults show."""
         file, self._passing = self._passing, None
         if file is not None:
             while file.read(BLOCK_BYTES):
                 pass
 
     def whole(self, log: FaultLog) -> bytes:
-        """Return all of the text, of a document in memory.
-
-        Raises:
-            SourceFault: from a screen.
-        """
+        """Return the text of a document in memory."""
         return self._whole(self._source.data or b"", log)
 
     def _whole(self, data: bytes, log: FaultLog, *screens: Screen) -> bytes:
@@ -100,7 +84,7 @@ class DocumentText:
             log.note(Reason.TOO_LARGE, "document cut at its largest size")
         text = to_utf8(data, charset=self._charset, is_xml=self._is_xml, log=log)
         for each in self._all(screens):
-            text = each(text, True)  # what a screen is
+            text = each(text, True)  # a screen takes no keywords
         return text
 
     def _stream(self, log: FaultLog, *screens: Screen) -> BinaryIO:
@@ -113,24 +97,10 @@ class DocumentText:
             is_xml=self._is_xml,
             max_bytes=self._max_bytes,
             log=log,
-            screen=_joined(self._all(screens)),
+            screens=self._all(screens),
         )
         # The parser asks for 2 KiB at a time.
         return cast("BinaryIO", io.BufferedReader(stream, BLOCK_BYTES))
 
     def _all(self, screens: tuple[Screen, ...]) -> tuple[Screen, ...]:
         return (XmlScreen().feed, *screens) if self._is_xml else screens
-
-
-def _joined(screens: tuple[Screen, ...]) -> Screen | None:
-    if not screens:
-        return None
-    if len(screens) == 1:
-        return screens[0]
-
-    def feed(block: bytes, is_last: bool) -> bytes:  # what one is
-        for screen in screens:
-            block = screen(block, is_last)
-        return block
-
-    return feed

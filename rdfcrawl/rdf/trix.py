@@ -1,15 +1,15 @@
 """Read TriX as a stream.
 
+As in Jena and RDF4J, the root may be written `trix`, and a graph be named by an `id`.
+As in Jena, a typed literal may have elements, which are kept if the datatype is XML.
+
 Source: Carroll and Stickler, "RDF Triples in XML", HP Laboratories 2004-56, and its
 DTD: `TriX (graph*)`, `graph (uri*, triple*)`, `triple ((id|uri|plainLiteral|
-typedLiteral), uri, (id|uri|plainLiteral|typedLiteral))`. As in Jena and RDF4J, the
-root may be written `trix` and a graph be named by an `id`. As in Jena, a typed literal
-may have elements; they are read as XML if its datatype is.
+typedLiteral), uri, (id|uri|plainLiteral|typedLiteral))`.
 """
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, BinaryIO, Final
 from xml.parsers import expat
 
@@ -29,12 +29,11 @@ NAMESPACES: Final = frozenset({"", TRIX})
 _LANG: Final = SEPARATOR.join((XML, "lang", "xml"))
 _XML_LITERAL: Final = RDF + "XMLLiteral"
 _N_TERMS: Final = 3
-_MAX_GRAPH_NAMES: Final = 8  # of one graph: each of them repeats its statements
-# Of one tag or declaration, which the XML parser keeps until it is complete.
+_MAX_GRAPH_NAMES: Final = 8  # of one graph: each repeats the statements
+# Of one tag or declaration, which the XML parser buffers.
 _MAX_TOKEN_BYTES: Final = 4 * 2**20
 
-# What an element may stand in. Terms hold text alone, so that nothing is nested
-# deeper than four levels.
+# Parents of elements. Terms only contain text, so that there are four levels at most.
 _PARENTS = {
     "graph": frozenset({"TriX"}),
     "triple": frozenset({"graph"}),
@@ -47,31 +46,19 @@ _LITERALS = frozenset({"plainLiteral", "typedLiteral"})
 _TERMS = _LITERALS | {"uri", "id"}
 
 
-def read_trix(
-    source: bytes | BinaryIO,
-    *,
-    limits: ParseLimits,
-    log: FaultLog,
-) -> Iterator[str]:
-    """Yield the statements of a TriX document, unchecked, in its order.
+def read_trix(file: BinaryIO, *, limits: ParseLimits, log: FaultLog) -> Iterator[str]:
+    """Yield the statements of a TriX document in UTF-8, unchecked, in order.
 
-    IRIs are not resolved: the format has no relative ones. A graph with several names
-    gives its statements once for each. A triple that is no RDF (a literal as subject)
-    or not allowed by TriX is logged and left out, as is any other misplaced element;
-    where the graph of statements is in doubt or the XML is not well-formed, the
-    document ends.
-
-    Args:
-        source: UTF-8 without byte order mark, with entities that are screened;
-            read as a stream in bounded memory.
-        limits: `literal_bytes` and `n_errors` count.
-        log: takes the faults: `SYNTAX` and `LITERAL_TOO_LONG`.
+    IRIs are not resolved: the format has no relative ones. The statements of a graph
+    with several names are repeated for each. A triple that is not RDF (a literal as
+    subject), one with a long term (`LITERAL_TOO_LONG`) and a misplaced element
+    (`SYNTAX`) are logged and left out. Reading ends where the graph of statements is in
+    doubt, or the XML is not well-formed.
 
     Raises:
-        SourceFault: `SYNTAX`: not well-formed, no TriX at all, or too many faults;
-            `LITERAL_TOO_LONG`, for a tag; `ENTITY_EXPANSION`.
+        SourceFault: `SYNTAX`: not well-formed, not TriX, or too many faults
+            (`n_errors`); `LITERAL_TOO_LONG`, for a tag; `ENTITY_EXPANSION`.
     """
-    file = io.BytesIO(source) if isinstance(source, bytes) else source
     reader = _TrixReader(limits, log)
     while not reader.is_complete:
         try:
@@ -86,10 +73,7 @@ def read_trix(
 
 
 class _TrixReader:
-    """Collector of statements while XML is fed to it.
-
-    `is_complete`: the end of the document was fed.
-    """
+    """Collector of statements from blocks of XML; `is_complete` after the last one."""
 
     def __init__(self, limits: ParseLimits, log: FaultLog) -> None:
         self._limits, self._log = limits, log
@@ -102,7 +86,7 @@ class _TrixReader:
         self._terms: list[str] = []
         self._kinds: list[str] = []
         self._content = XmlContent()
-        self._n_skipped = 0  # open elements of what is left out
+        self._n_skipped = 0  # open elements that are left out
         self._in_triple = False
         self._is_bad = False  # the triple is left out
         self._datatype = ""
@@ -117,12 +101,7 @@ class _TrixReader:
         parser.ProcessingInstructionHandler = self._instruction
 
     def feed(self, block: bytes) -> None:
-        """Parse the next block; an empty one is the end.
-
-        Raises:
-            SourceFault: the document is no TriX.
-            ExpatError: the document is not well-formed.
-        """
+        """Parse the next block; an empty one at the end (raises `ExpatError`, too)."""
         self._parser.Parse(block, not block)
         self._n_fed += len(block)
         if self._n_fed - self._parser.CurrentByteIndex > _MAX_TOKEN_BYTES:
@@ -157,7 +136,7 @@ class _TrixReader:
         self._begin(local, attributes)
 
     def _is_xml(self) -> bool:
-        """Return whether elements are part of a term."""
+        """Return whether elements are content of a term."""
         return self._open[-1:] == ["typedLiteral"] and self._datatype == _XML_LITERAL
 
     def _skip(self, what: str) -> None:

@@ -14,36 +14,25 @@ from rdfcrawl.rdf.namespaces import XML
 SEPARATOR: Final = " "  # of expat, between namespace, name and prefix
 _TEXT: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#xD;"})
 _VALUE: Final = str.maketrans(
-    {
-        "&": "&amp;",
-        "<": "&lt;",
-        '"': "&quot;",
-        "\t": "&#x9;",
-        "\n": "&#xA;",
-        "\r": "&#xD;",
-    }
+    {"&": "&amp;", "<": "&lt;", '"': "&quot;"}
+    | {"\t": "&#x9;", "\n": "&#xA;", "\r": "&#xD;"}
 )
 
 
 class XmlContent:
-    """Writer of the content of an element while a parser goes through it.
+    """Writer of the content of an element from the events of a parser.
 
     Names are those of expat with `namespace_prefixes`: `name`, `namespace name` or
-    `namespace name prefix`.
-
-    Attributes:
-        has_elements: there was one; else the content is text alone.
-        n_chars: written so far, about.
+    `namespace name prefix`. `n_chars` is about the length so far.
     """
 
     def __init__(self) -> None:
         self._parts: list[str] = []
         self._texts: list[str] = []
         self._open: list[tuple[str, tuple[str, ...]]] = []  # name, prefixes it declares
-        # What is declared in the output around a place, the innermost last. Of the
-        # elements around the content nothing is written.
+        # Declarations in the output around the current place, the innermost last.
         self._declared: defaultdict[str, list[str]] = defaultdict(list)
-        self.has_elements = False
+        self._has_elements = False
         self.n_chars = 0
 
     @property
@@ -53,7 +42,7 @@ class XmlContent:
 
     def value(self) -> str:
         """Return the lexical form: markup, or the text if there is no element."""
-        return "".join(self._parts if self.has_elements else self._texts)
+        return "".join(self._parts if self._has_elements else self._texts)
 
     def text(self, text: str) -> None:
         """Write characters."""
@@ -70,7 +59,7 @@ class XmlContent:
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         """Write a start tag."""
-        self.has_elements = True
+        self._has_elements = True
         namespace, local, prefix = split_name(name)
         used = {prefix: namespace}
         rows: list[tuple[str, str, str, str]] = []

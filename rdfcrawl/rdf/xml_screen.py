@@ -1,4 +1,4 @@
-"""Screen XML that makes a parser slow: entities that grow, and deep nesting."""
+"""Refuse XML that makes a parser slow: entities that grow, and deep nesting."""
 
 from __future__ import annotations
 
@@ -18,41 +18,53 @@ _PLAIN_ENTITY = re.compile(
 )
 # Predefined entities and characters (XML 1.0 section 4.6) do not grow.
 _REFERENCE = re.compile(rb"&(?!(?:lt|gt|amp|apos|quot|#\d{1,7}|#x[0-9A-Fa-f]{1,6});)")
-# The RDF/XML parser is quadratic in the depth: 8,000 levels take 0.4 s, 100,000 more
-# than a minute.
+# The RDF/XML parser takes quadratic time: 0.4 s for 8,000 levels, more than a minute
+# for 100,000.
 MAX_XML_DEPTH: Final = 4000
 _STEP_BYTES: Final = 16 * 1024  # between two looks at the depth
-# What does not end here goes on in the next block; each byte is looked at once.
+# A construct without end goes on in the next block; each byte is scanned once.
 _NO_ELEMENTS = re.compile(
     rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<[!?]", re.DOTALL
 )
 
 
-class EntityScreen:
-    """Screen of entity declarations that grow or reach out.
+class XmlScreen:
+    """Screen of entity declarations that grow or reach out, and of depth.
 
     The RDF/XML parser expands internal entities, wherever in the document they are
-    declared. Ontologies use them to shorten namespaces, so declarations of a short text
-    are let through and all others refused before the parser sees them.
+    declared. Ontologies use them to shorten namespaces, so that declarations of a short
+    text are accepted, and all others refused before parsing.
+
+    The depth is counted, not parsed: the rest of a comment that spans two blocks counts
+    as markup. The limit is for attacks, far above the depth of real documents.
     """
 
     def __init__(self) -> None:
         self._rest = b""
         self._n_bytes = 0
+        self._depth = 0
 
     def feed(self, block: bytes, is_last: bool) -> bytes:
         """Return the text that may be parsed of the blocks so far.
 
         Raises:
             SourceFault: `ENTITY_EXPANSION`, for an entity that is external, a
-                parameter entity, made of other entities, or too long.
+                parameter entity, made of other entities, or too long; `SYNTAX`: nested
+                deeper than `MAX_XML_DEPTH`.
         """
         block, self._rest = self._rest + block, b""
         if not is_last:
             start = block.rfind(b"<")
             if start >= 0 and len(block) - start <= _MAX_DECLARATION_BYTES:
                 block, self._rest = block[:start], block[start:]
-        return self._check(block) if _ENTITY in block else block
+        if _ENTITY in block:
+            block = self._check(block)
+        markup = block
+        if b"<!" in block or b"<?" in block:
+            markup = _NO_ELEMENTS.sub(b"", block)
+        for begin in range(0, len(markup), _STEP_BYTES):
+            self._count(markup, begin, begin + _STEP_BYTES)
+        return block
 
     def _check(self, block: bytes) -> bytes:
         parts: list[bytes] = []
@@ -76,37 +88,6 @@ class EntityScreen:
         # The parser knows double quotes only.
         return b'<!ENTITY %s "%s">' % (match["name"], value.replace(b'"', b"&#34;"))
 
-
-def _refusal(why: str) -> SourceFault:
-    return SourceFault(Reason.ENTITY_EXPANSION, f"entity declaration refused: {why}")
-
-
-class XmlScreen:
-    """Screen of entities and depth.
-
-    The depth is counted, not parsed: the rest of a comment that spans two blocks counts
-    as markup. The limit is meant to end attacks, and far from that of real documents.
-    """
-
-    def __init__(self) -> None:
-        self._entities = EntityScreen()
-        self._depth = 0
-
-    def feed(self, block: bytes, is_last: bool) -> bytes:
-        """Return the text that may be parsed of the blocks so far.
-
-        Raises:
-            SourceFault: `ENTITY_EXPANSION`, see `EntityScreen`; `SYNTAX`: nested
-                deeper than `MAX_XML_DEPTH`.
-        """
-        block = self._entities.feed(block, is_last)
-        markup = block
-        if b"<!" in block or b"<?" in block:
-            markup = _NO_ELEMENTS.sub(b"", block)
-        for begin in range(0, len(markup), _STEP_BYTES):
-            self._count(markup, begin, begin + _STEP_BYTES)
-        return block
-
     def _count(self, markup: bytes, begin: int, end: int) -> None:
         n_ends = markup.count(b"</", begin, end + 1)
         n_starts = markup.count(b"<", begin, end) - n_ends
@@ -115,3 +96,7 @@ class XmlScreen:
         if self._depth > MAX_XML_DEPTH:
             detail = f"nested deeper than {MAX_XML_DEPTH} levels"
             raise SourceFault(Reason.SYNTAX, detail)
+
+
+def _refusal(why: str) -> SourceFault:
+    return SourceFault(Reason.ENTITY_EXPANSION, f"entity declaration refused: {why}")

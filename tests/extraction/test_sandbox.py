@@ -92,7 +92,6 @@ def check_same_as_inline(dump: Path, loop: asyncio.AbstractEventLoop) -> None:
     inline = parse(dump, url=URL, graph=URL, media_type=NT)
     assert text == b"".join(inline)
     assert document.outcome.format is inline.format
-    assert document.outcome.decided_by == inline.decided_by
     assert document.outcome.faults == inline.faults
     assert document.outcome.n_quads == inline.n_quads == 30_000
     assert not document.outcome.is_partial

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -153,7 +154,7 @@ def test_whatever_comes_ends_as_a_fault(lines: list[list[str]], tail: bytes) -> 
     """If anything is read, then it is statements or a `SourceFault`."""
     log = FaultLog()
     body = b"\n".join(json.dumps(line).encode() for line in lines) + tail
-    statements = read_hextuples(body, limits=ParseLimits(), log=log)
+    statements = read_hextuples(io.BytesIO(body), limits=ParseLimits(), log=log)
     try:
         for block in iter_checked(statements, log):
             assert not block or block.endswith(b" .\n")

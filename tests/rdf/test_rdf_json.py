@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -247,7 +248,7 @@ def test_whatever_comes_ends_as_a_fault(value: Any, cut: int, tail: str) -> None
         text = json.dumps(document)
         for body in (text, text[:cut] + tail):
             lines = read_rdf_json(
-                body.encode(),
+                io.BytesIO(body.encode()),
                 limits=ParseLimits(),
                 log=log,
             )

@@ -1,4 +1,4 @@
-"""Inline contexts, with only the terms that the document may use."""
+"""Inline contexts, reduced to the terms that the document may use."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.jsonld.loading import ContextLoader
 
 
-# Written out with every object that names the context: some 30 MB of text.
+# Repeated in every object that names the context: some 30 MB of text.
 MAX_INLINED_TERMS: Final = 500_000
-MAX_REFERENCES: Final = 100_000  # followed, as contexts multiply what they name
+MAX_REFERENCES: Final = 100_000  # followed, as contexts multiply their references
 
-# What pyoxigraph 0.5.13 does otherwise than the standard, measured with the suite of
-# the JSON-LD 1.1 API. Literals of JSON are whole: a context in them is none.
+# Where pyoxigraph 0.5.13 differs from the standard, measured with the suite of the
+# JSON-LD 1.1 API. In literals of JSON, contexts do not count.
 NOT_FAST: Final = frozenset(
     {"@base", "@direction", "@import", "@included", "@json", "@propagate"}
 )
+_KEYWORDS: Final = frozenset(
+    {"@base", "@direction", "@language", "@propagate", "@protected"}
+    | {"@version", "@vocab"}
+)
+_NOT_ALIASED: Final = frozenset({"@graph", "@list", "@set"})
+_GEN_DELIMS: Final = (":", "/", "?", "#", "[", "]", "@")
 
 
 class NotFastError(Exception):
-    """The document needs features that only PyLD has."""
+    """Raised if a document needs features that only PyLD has."""
 
 
 class ContextInlining:
-    """Replacer of the references to contexts in one document.
-
-    Args:
-        loader: of the contexts.
-        strings: all strings of the document.
-        base: of the document; resolves references.
-    """
+    """Replacer of the references to contexts in a document with these strings."""
 
     def __init__(self, loader: ContextLoader, strings: set[str], *, base: str) -> None:
         self._loader = loader
@@ -55,9 +55,7 @@ class ContextInlining:
         self._n_references_left = MAX_REFERENCES
 
     def expand(self, context: Any) -> list[Any]:
-        """Return the local contexts of a value of `@context`, in order, not pruned.
-
-        Remote ones are `RemoteContext`.
+        """Return the contexts of a value of `@context`, in order, not pruned.
 
         Raises:
             NotFastError: not for the fast way.
@@ -97,7 +95,7 @@ class ContextInlining:
         elif isinstance(context, str):
             url = resolve(base, context)
             if url in chain:
-                raise NotFastError  # a loop, of which the whole way tells
+                raise NotFastError  # a loop, which the whole way reports
             found, document = self._loader.load(url)
             yield from self._expand(document.get("@context", {}), found, (*chain, url))
         elif isinstance(context, dict):
@@ -107,14 +105,10 @@ class ContextInlining:
         elif context is None:
             yield None
         else:
-            raise NotFastError  # an error, of which the whole way tells
+            raise NotFastError  # an error, which the whole way reports
 
     def prune(self, expanded: list[Any]) -> list[Any]:
-        """Return contexts of `expand` to write into the document.
-
-        Raises:
-            NotFastError: not for the fast way, or too many terms.
-        """
+        """Return contexts of `expand` to write into the document (`NotFastError`)."""
         return [
             self._prune(entry.terms) if isinstance(entry, RemoteContext) else entry
             for entry in expanded
@@ -123,7 +117,7 @@ class ContextInlining:
     def _prune(self, terms: dict[str, Any]) -> dict[str, Any]:
         known = self._pruned.get(id(terms))
         if known is None:
-            kept = pruned(terms, self._names)
+            kept = _pruned(terms, self._names)
             strings = walk(kept).strings
             if not strings.isdisjoint(NOT_FAST):
                 raise NotFastError
@@ -135,12 +129,8 @@ class ContextInlining:
         return kept
 
 
-def pruned(terms: dict[str, Any], names: set[str]) -> dict[str, Any]:
-    """Return the definitions of names that a document may use, and all references.
-
-    Raises:
-        NotFastError: one is not for the fast way.
-    """
+def _pruned(terms: dict[str, Any], names: set[str]) -> dict[str, Any]:
+    """Return the definitions of names that a document may use, and all references."""
     kept = {key: terms[key] for key in terms.keys() & _KEYWORDS}
     stack = list(names & terms.keys())
     while stack:
@@ -155,14 +145,6 @@ def pruned(terms: dict[str, Any], names: set[str]) -> dict[str, Any]:
     return _local(kept)
 
 
-_KEYWORDS = frozenset(
-    (
-        *("@base", "@direction", "@language", "@propagate", "@protected"),
-        *("@version", "@vocab"),
-    )
-)
-
-
 def _strings_of(name: str, definition: Any) -> set[str]:
     if not isinstance(definition, dict):
         return {name, definition} if isinstance(definition, str) else {name}
@@ -172,11 +154,7 @@ def _strings_of(name: str, definition: Any) -> set[str]:
 
 
 def _local(context: dict[str, Any]) -> dict[str, Any]:
-    """Return a context that the fast way reads correctly.
-
-    Raises:
-        NotFastError: not for the fast way, or with a reference to a remote context.
-    """
+    """Return a context, or raise `NotFastError` if the fast way would misread it."""
     contexts = [context]
     while contexts:
         terms = contexts.pop()
@@ -202,7 +180,7 @@ def _local(context: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_definition(name: str, definition: dict[str, Any]) -> None:
-    """Raise `NotFastError` for definitions that pyoxigraph 0.5.13 misreads."""
+    """Raise `NotFastError` for a definition that pyoxigraph 0.5.13 misreads."""
     container = definition.get("@container")
     kinds = container if isinstance(container, list) else [container]
     # At a set or list in a graph container it panics, which ends the process.
@@ -218,7 +196,3 @@ def _check_definition(name: str, definition: dict[str, Any]) -> None:
             raise NotFastError
     elif "/" in name and ":" not in name and "@reverse" not in definition:
         raise NotFastError  # resolved against the document, not the vocabulary
-
-
-_NOT_ALIASED: Final = frozenset({"@graph", "@list", "@set"})
-_GEN_DELIMS = (":", "/", "?", "#", "[", "]", "@")

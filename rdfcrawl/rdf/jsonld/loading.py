@@ -36,7 +36,7 @@ class ContextLoader:
         self.failure: SourceFault | NeedsSandbox | None = None
 
     def load(self, url: str) -> tuple[str, Any]:
-        """Return final URL and document of a context; the document is shared.
+        """Return final URL and content of a context; do not change the content.
 
         Raises:
             SourceFault: `REMOTE_CONTEXT`; the detail names the context.

@@ -9,10 +9,12 @@ from pyoxigraph import NamedNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+_MAX_ALIASES: Final = 8  # followed from a term
+_NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 
 
 class RemoteContext:
-    """A remote context: large, shared, and not to be changed."""
+    """A remote context: large, shared, and to be pruned."""
 
     __slots__ = ("terms",)
 
@@ -27,16 +29,16 @@ def are_mapped(
     roots: list[list[Any]],
     inner: list[list[Any]],
 ) -> bool:
-    """Return whether properties with more than a string or number are IRIs.
+    """Return whether all properties with objects or arrays are IRIs.
 
-    For other properties, the standard drops all values with their content; pyoxigraph
-    0.5.13 writes some of it, and drops some where RDF alone lacks it.
+    The standard drops other properties with all their content; pyoxigraph 0.5.13 writes
+    some of that, and drops some where only RDF lacks it.
 
     Args:
         holders: keys and indexes of objects and arrays.
         contexts: all of the document.
-        roots: of `Inlining.expand`, of each outermost object.
-        inner: of `Inlining.expand`, of the other objects.
+        roots: expanded contexts of each outermost object.
+        inner: expanded contexts of the other objects.
     """
     names = {x for x in holders if isinstance(x, str) and x[0:1] != "@"}
     if not all(map(_gives_iri, names)) or any(map(changes_vocabulary, inner)):
@@ -51,7 +53,7 @@ def are_mapped(
 
 
 def terms_of(entry: Any) -> dict[str, Any]:
-    """Return the definitions of an entry of a context; none if no object."""
+    """Return the definitions in an entry of a context, if an object."""
     if isinstance(entry, RemoteContext):
         return entry.terms
     return entry if isinstance(entry, dict) else {}
@@ -70,7 +72,7 @@ def _is_vocabulary(value: Any) -> bool:
 
 
 def changes_vocabulary(context: list[Any]) -> bool:
-    """Return whether names mapped to IRIs outside may not be mapped inside."""
+    """Return whether names mapped to IRIs outside may be unmapped inside."""
     vocabularies = (terms_of(entry).get("@vocab", "x:") for entry in context)
     return None in context or not all(map(_is_vocabulary, vocabularies))
 
@@ -91,11 +93,8 @@ def _is_unmapped(name: str, terms: dict[str, Any]) -> bool:
     return True
 
 
-_MAX_ALIASES: Final = 8  # of one another, before a term is not looked at any more
-
-
 def _gives_iri(name: str) -> bool:
-    """Return whether a name is an IRI, or makes one after a vocabulary."""
+    """Return whether a name is an IRI, or gives one with a vocabulary."""
     try:
         NamedNode(name if ":" in name else "x:" + name)
     except ValueError:
@@ -106,6 +105,3 @@ def _gives_iri(name: str) -> bool:
 def may_be_no_iri(key: str) -> bool:
     """Return whether a property of this name or IRI may be dropped in RDF."""
     return key.startswith("_:") or bool(_NOT_IN_IRI.search(key))
-
-
-_NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")

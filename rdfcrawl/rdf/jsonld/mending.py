@@ -12,11 +12,10 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def whole_members(text: str, decoder: json.JSONDecoder) -> Any:
-    """Return a document with the intact members of its outermost array.
+    """Return a document with the intact members of its outermost array, if any.
 
-    A truncated node may lack its name, so that all of it is dropped. The outermost
-    array is the document itself, or the `@graph` of its only object after its context.
-    None if there is no such array.
+    A truncated node may lack its name, and is dropped. The outermost array is the
+    document itself, or the `@graph` of its only object, after the context.
 
     >>> import json
     >>> whole_members('[{"a": 1}, {"b": 2}, {"c"', json.JSONDecoder())
@@ -51,7 +50,7 @@ def _members(text: str, at: int, decoder: json.JSONDecoder) -> list[Any]:
             value, at = decoder.raw_decode(text, after_space(text, at))
         except (ValueError, RecursionError):
             return members
-        members.append(value)  # a number may be cut off, but says nothing here
+        members.append(value)  # a number may be cut off, but is ignored in this place
         at = after_space(text, at)
         if not text.startswith(",", at):
             return members

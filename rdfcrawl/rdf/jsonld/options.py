@@ -1,4 +1,4 @@
-"""Options for reading a document of JSON-LD."""
+"""Options of a reader of JSON-LD."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class JsonLdReaderOptions:
 
     Attributes:
         base: of relative IRIs.
-        context_url: of a context before those of the document, of a `Link` header.
-        scope: blank nodes of different scopes are different.
-        rdf_direction: how the base direction of text is written; not, if empty.
+        context_url: of the context in a `Link` header, before those of the document.
+        scope: keeps the blank nodes of several documents in a page apart.
+        rdf_direction: form of the base direction of text; none if empty.
         processing_mode: `json-ld-1.0` refuses later features.
     """
 

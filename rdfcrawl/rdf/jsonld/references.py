@@ -37,7 +37,7 @@ def iter_references(value: Any, *, is_context: bool) -> Iterator[str]:
 
 
 def resolve(base: str, reference: str) -> str:
-    """Return a reference resolved, without fragment; unchanged if invalid."""
+    """Return a resolved reference without fragment; unchanged if invalid."""
     try:
         return urldefrag(urljoin(base, reference)).url
     except ValueError:

@@ -1,4 +1,4 @@
-"""Collect what the fast way needs to know of a value of JSON, in one walk."""
+"""Collect the facts on a value of JSON that the fast way depends on, in one walk."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import copysign, isfinite
 from typing import Any, Final
 
-_LARGEST_PLAIN: Final = 2**53  # larger ones may lose digits, written as doubles
+_LARGEST_PLAIN: Final = 2**53  # larger numbers may lose digits as doubles
 
 
 @dataclass(slots=True)
@@ -14,11 +14,11 @@ class JsonContents:
     """Content of a value of JSON.
 
     Attributes:
-        holders: the keys and indexes of objects and arrays.
-        strings: all of them, keys and values.
-        nodes: the objects that have a context.
+        holders: keys and indexes of objects and arrays.
+        strings: keys and values.
+        nodes: objects with a context.
         has_lists: an object has the key `@list` or `@set`.
-        is_plain: libraries agree on all numbers.
+        is_plain: libraries agree on the numbers.
     """
 
     holders: set[Any] = field(default_factory=set)
