@@ -14,7 +14,7 @@ from rdfcrawl.bytesource import BUFFER_BYTES
 from rdfcrawl.unpack.members import ARCHIVES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Sequence
 
     from rdfcrawl.bytesource import ByteSource
     from rdfcrawl.formats import DecidedBy, FormatDecision
@@ -31,12 +31,12 @@ class ExtractorClaim(NamedTuple):
 
 
 def claim(
-    custom: Iterable[CustomExtractor],
+    custom: Sequence[CustomExtractor],
+    source: ByteSource,
+    decision: FormatDecision,
     *,
     media_type: str,
     name: str,
-    head: bytes,
-    decision: FormatDecision,
 ) -> ExtractorClaim | None:
     """Return the user's extractor for a document that is not a page; None for ours.
 
@@ -46,11 +46,14 @@ def claim(
 
     Args:
         custom: all extractors of the user's.
+        source: the document.
+        decision: on the format, among ours.
         media_type: of the Content-Type, or empty.
         name: URL, or file name in an archive.
-        head: first bytes.
-        decision: on the format, among ours.
     """
+    if not custom:
+        return None
+    head = source.head()
     essence = media_type.partition(";")[0].strip().lower()
     fitting = [
         each

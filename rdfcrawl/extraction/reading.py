@@ -65,7 +65,13 @@ class DocumentReading:
         self._noted_before: list[Fault] = []
         self._writing: QuadOutput | None = None  # of the document or member being read
         decision = formats.decide(job.media_type, job.url, self._source.head())
-        self._claim = self._claim_of(self._source, decision, job.url, job.media_type)
+        self._claim = claim(
+            job.custom,
+            self._source,
+            decision,
+            media_type=job.media_type,
+            name=job.url,
+        )
         if self._claim is not None:
             decision = formats.FormatDecision(None, self._claim.decided_by)
         self._context_url = ""
@@ -181,14 +187,14 @@ class DocumentReading:
         self,
         source: ByteSource,
         decision: formats.FormatDecision,
-        claim: ExtractorClaim | None,
+        chosen: ExtractorClaim | None,
         output: QuadOutput,
     ) -> Iterator[bytes]:
         """Read an unpacked document."""
         self._writing = output
         try:
-            if claim is not None:
-                yield from self._extract(claim, source, output)
+            if chosen is not None:
+                yield from self._extract(chosen, source, output)
             elif self._is_page(source, decision):
                 yield from self._page(source, output)
             else:
@@ -216,32 +222,14 @@ class DocumentReading:
         yield from parse
         self.outcome.is_partial |= parse.is_partial
 
-    def _claim_of(
-        self,
-        source: ByteSource,
-        decision: formats.FormatDecision,
-        name: str,
-        media_type: str,
-    ) -> ExtractorClaim | None:
-        """Return the user's extractor that reads a document, if there is one."""
-        if not self._job.custom:
-            return None
-        return claim(
-            self._job.custom,
-            media_type=media_type,
-            name=name,
-            head=source.head(),
-            decision=decision,
-        )
-
     def _extract(
-        self, claim: ExtractorClaim, source: ByteSource, output: QuadOutput
+        self, chosen: ExtractorClaim, source: ByteSource, output: QuadOutput
     ) -> Iterator[bytes]:
         """Read with a user's extractor, whose failure is a fault of the document.
 
         Statements before the failure are kept.
         """
-        name = claim.extractor.name
+        name = chosen.extractor.name
         self._environment.demand_bounds(f"the extractor for {name}")
         job = self._job
         media_type = "" if self._is_member else job.media_type.partition(";")[0]
@@ -253,7 +241,7 @@ class DocumentReading:
             note_read=self._note_read,
         )
         self._is_users = True
-        lines = iter_checked(claim.extractor.lines(content), self._log)
+        lines = iter_checked(chosen.extractor.lines(content), self._log)
         try:
             yield from output.chunks(lines, has_graphs=True)
         except SourceFault as error:
@@ -404,8 +392,8 @@ class DocumentReading:
         self, name: str, source: ByteSource, decision: formats.FormatDecision
     ) -> bool:
         """Return whether a member that is not RDF is read by an extractor."""
-        claim = self._claim_of(source, decision, name, "")
-        return claim is not None or self._is_page(source, decision)
+        found = claim(self._job.custom, source, decision, media_type="", name=name)
+        return found is not None or self._is_page(source, decision)
 
     def _member(self, packed: PackedDocument) -> Iterator[bytes]:
         job, outcome = self._job, self.outcome
@@ -414,16 +402,17 @@ class DocumentReading:
             self._graph_of(packed), f"{job.key or job.url}#{packed.name}"
         )
         media_type = "" if self._is_member else job.media_type
-        claim = self._claim_of(
-            packed.source, packed.decision, packed.file_name, media_type
+        source, decision = packed.source, packed.decision
+        found = claim(
+            job.custom, source, decision, media_type=media_type, name=packed.file_name
         )
-        if claim is not None:
-            outcome.decided_by = claim.decided_by
-        yield from self._document(packed.source, packed.decision, claim, output)
+        if found is not None:
+            outcome.decided_by = found.decided_by
+        yield from self._document(source, decision, found, output)
         if any(packed.names):
             outcome.n_members += 1
             if len(outcome.members) < MAX_MEMBERS:
-                read_as = None if claim else packed.decision.format
+                read_as = None if found else decision.format
                 member = Member(
                     name=packed.name,
                     format=read_as.name if read_as else "",

@@ -18,6 +18,8 @@ from pyoxigraph import NamedNode
 from rdfcrawl.errors import Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rdfcrawl.faultlog import FaultLog
 
 MAX_CHARS: Final = 8192
@@ -122,18 +124,23 @@ def mended_line(line: bytes, log: FaultLog) -> bytes:
     """Return a refused line of N-Quads with IRIs mended if possible (`REPAIRED`)."""
 
     def mended(match: re.Match[bytes]) -> bytes:
-        if match[1] is None:
-            return match[0]
-        try:
-            iri = unescaped(match[1].decode())
-            new = mended_iri(iri)
-        except ValueError:
-            return match[0]
-        if new != iri:
-            note_mended(log, iri)
-        return f"<{new}>".encode()
+        return match[0] if match[1] is None else mended_token(match, mended_iri, log)
 
     return _IRI_OR_STRING.sub(mended, line)
+
+
+def mended_token(
+    token: re.Match[bytes], mend: Callable[[str], str], log: FaultLog
+) -> bytes:
+    """Return a token whose group 1 is an IRI, mended if possible (`REPAIRED`)."""
+    try:
+        iri = _unescaped(token[1].decode())
+        new = mend(iri)
+    except ValueError:
+        return token[0]
+    if new != iri:
+        note_mended(log, iri)
+    return f"<{new}>".encode()
 
 
 def note_mended(log: FaultLog, iri: str) -> None:
@@ -141,7 +148,7 @@ def note_mended(log: FaultLog, iri: str) -> None:
     log.note(Reason.REPAIRED, f"IRI with forbidden characters: {iri[:200]}")
 
 
-def unescaped(text: str) -> str:
+def _unescaped(text: str) -> str:
     r"""Return a text with `\u` and `\U` replaced (`ValueError` for no character)."""
     if "\\" not in text:
         return text

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.rdf.encoding import MARK_BYTES
-from rdfcrawl.rdf.iris import mended_reference, note_mended, unescaped
+from rdfcrawl.rdf.iris import mended_reference, mended_token
 from rdfcrawl.rdf.lenient import COMMENT, PADDING, STRINGS, OpenToken
 
 if TYPE_CHECKING:
@@ -75,14 +75,7 @@ class RepairScreen:
     def _mended(self, token: re.Match[bytes]) -> bytes:
         if token[1] is None:
             return _ESCAPES.sub(self._escape, token[0])
-        try:
-            iri = unescaped(token[1].decode())
-            new = mended_reference(iri)
-        except ValueError:
-            return token[0]
-        if new != iri:
-            note_mended(self._log, iri)
-        return f"<{new}>".encode()
+        return mended_token(token, mended_reference, self._log)
 
     def _escape(self, found: re.Match[bytes]) -> bytes:
         if found[1]:

@@ -222,7 +222,7 @@ class _Brotli:
         return piece
 
 
-class Deflate64:
+class _Deflate64:
     """Decoder of Deflate64, in zip and 7z: deflate with windows of 64 KiB."""
 
     # The library does not limit its output; deflate grows by 1032 at most.
@@ -234,11 +234,9 @@ class Deflate64:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the stream has ended."""
         return bool(self._stream.eof)
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield the decoded `data`; see `StreamCodec`."""
         for start in range(0, len(data), self._STEP):
             if self._stream.eof:
                 return
@@ -250,14 +248,13 @@ class Deflate64:
                 yield piece
 
 
-class StoredCodec:
+class _StoredCodec:
     """Decoder of uncompressed bytes."""
 
     is_complete = True
     garbage = b""
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield `data` itself."""
         if data:
             yield data
 
@@ -312,7 +309,7 @@ def bzip2() -> StreamCodec:
     return _careful(lambda _: bz2.BZ2Decompressor(), follow=b"B")
 
 
-def xz(memory_bytes: int) -> StreamCodec:
+def _xz(memory_bytes: int) -> StreamCodec:
     """Return a decoder of consecutive xz streams with padding."""
     limit = memory_bytes + 2**20  # for what is allocated beside the dictionary
     return _careful(
@@ -347,14 +344,19 @@ def _careful(make: Callable[[bytes], Any], follow: bytes = _ANY) -> StreamCodec:
     return _CarefulCodec(lambda: _FramedStreams(make, follow=follow))
 
 
-def codec_of(packing: PackingKind, limits: UnpackLimits) -> StreamCodec:
-    """Return a decoder of a compressed stream."""
-    make: dict[PackingKind, Callable[[], StreamCodec]] = {
-        PackingKind.GZIP: gzip,
-        PackingKind.BZIP2: bzip2,
-        PackingKind.XZ: lambda: xz(limits.codec_memory_bytes),
-        PackingKind.ZSTD: lambda: zstandard(limits.window_log),
-        PackingKind.BROTLI: br,
-        PackingKind.LZ4: lz4_frames,
-    }
-    return make[packing]()
+_MAKERS: Final[dict[str, Callable[[UnpackLimits], StreamCodec]]] = {
+    PackingKind.GZIP: lambda _: gzip(),
+    PackingKind.BZIP2: lambda _: bzip2(),
+    PackingKind.XZ: lambda limits: _xz(limits.codec_memory_bytes),
+    PackingKind.ZSTD: lambda limits: zstandard(limits.window_log),
+    PackingKind.BROTLI: lambda _: br(),
+    PackingKind.LZ4: lambda _: lz4_frames(),
+    "stored": lambda _: _StoredCodec(),
+    "deflate": lambda _: deflate(is_bare=True),
+    "deflate64": lambda _: _Deflate64(),
+}
+
+
+def codec_of(name: str, limits: UnpackLimits) -> StreamCodec:
+    """Return a decoder of a `PackingKind` or a method of zip and 7z."""
+    return _MAKERS[name](limits)

@@ -78,10 +78,6 @@ class PackedDocument:
     decision: FormatDecision
 
 
-def _is_html(_name: str, _: ByteSource, decision: FormatDecision) -> bool:
-    return decision.format is formats.HTML
-
-
 def iter_documents(
     source: ByteSource,
     packing: PackingKind,
@@ -91,7 +87,7 @@ def iter_documents(
     limits: UnpackLimits,
     scratch: ScratchSpace | None,
     log: FaultLog,
-    is_read: Callable[[str, ByteSource, FormatDecision], bool] = _is_html,
+    is_read: Callable[[str, ByteSource, FormatDecision], bool],
 ) -> Iterator[PackedDocument]:
     """Yield the documents in a compressed file or archive, in order.
 

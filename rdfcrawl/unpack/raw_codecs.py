@@ -15,19 +15,18 @@ if TYPE_CHECKING:
 
 _LEAST_DICTIONARY: Final = 4096
 # Old and new 7z ids of filters for machine code, which some writers apply to any data.
-_FILTERS: Final = {
-    b"\x03\x03\x01\x03": lzma.FILTER_X86,
+_NEW_FILTERS: Final = {
     b"\x04": lzma.FILTER_X86,
-    b"\x03\x03\x02\x05": lzma.FILTER_POWERPC,
     b"\x05": lzma.FILTER_POWERPC,
-    b"\x03\x03\x04\x01": lzma.FILTER_IA64,
     b"\x06": lzma.FILTER_IA64,
-    b"\x03\x03\x05\x01": lzma.FILTER_ARM,
     b"\x07": lzma.FILTER_ARM,
-    b"\x03\x03\x07\x01": lzma.FILTER_ARMTHUMB,
     b"\x08": lzma.FILTER_ARMTHUMB,
-    b"\x03\x03\x08\x05": lzma.FILTER_SPARC,
     b"\x09": lzma.FILTER_SPARC,
+}
+_OLD_IDS: Final = ("0103", "0205", "0401", "0501", "0701", "0805")
+_FILTERS: Final = _NEW_FILTERS | {
+    bytes.fromhex(f"0303{old}"): found
+    for old, found in zip(_OLD_IDS, _NEW_FILTERS.values(), strict=True)
 }
 _CHUNK_BYTES: Final = 2**16  # xz file format 5.3.1: of LZMA2
 

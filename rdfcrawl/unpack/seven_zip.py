@@ -39,6 +39,14 @@ if TYPE_CHECKING:
 _SIGNATURE: Final = Struct("<6s2sIQQI")
 _MAGIC: Final = b"7z\xbc\xaf\x27\x1c"
 _AES: Final = b"\x06\xf1\x07\x01"
+_METHODS: Final = {
+    b"\x00": "stored",
+    b"\x04\x01\x08": "deflate",
+    b"\x04\x01\x09": "deflate64",
+    b"\x04\x02\x02": "bzip2",
+    b"\x04\xf7\x11\x01": "zstd",
+}
+_LZMA: Final = {b"\x03\x01\x01": lzma1, b"\x21": lzma2}
 # PPMd: the library for it writes out of bounds if the input is broken.
 _UNREAD: Final = {b"\x03\x04\x01": "PPMd", b"": "BCJ2"}
 _MAX_HEADERS: Final = 4  # a header may be coded, in a coded one at most
@@ -242,28 +250,16 @@ def _codec(coder: CoderStep, limits: UnpackLimits) -> StreamCodec:
     Raises:
         SourceFault: `BAD_ARCHIVE` for an unsupported coding; `TOO_LARGE`.
     """
-    max_bytes = limits.codec_memory_bytes
-    codec: StreamCodec
-    match coder.method if coder.is_simple else b"":
-        case b"\x00":
-            codec = codecs.StoredCodec()
-        case b"\x03\x01\x01":
-            codec = lzma1(coder.properties, max_bytes)
-        case b"\x21":
-            codec = lzma2(coder.properties, max_bytes)
-        case b"\x04\x01\x08":
-            codec = codecs.deflate(is_bare=True)
-        case b"\x04\x01\x09":
-            codec = codecs.Deflate64()
-        case b"\x04\x02\x02":
-            codec = codecs.bzip2()
-        case b"\x04\xf7\x11\x01":
-            codec = codecs.zstandard(limits.window_log)
-        case method:
-            found = branch_filter(method, coder.n_bytes)
-            if found is None:
-                what = _UNREAD.get(method, method.hex())
-                detail = f"7z: coded in a way that is not read: {what}"
-                raise SourceFault(Reason.BAD_ARCHIVE, detail)
-            codec = found
+    method = coder.method if coder.is_simple else b""
+    codec: StreamCodec | None
+    if method in _METHODS:
+        codec = codecs.codec_of(_METHODS[method], limits)
+    elif method in _LZMA:
+        codec = _LZMA[method](coder.properties, limits.codec_memory_bytes)
+    else:
+        codec = branch_filter(method, coder.n_bytes)
+    if codec is None:
+        what = _UNREAD.get(method, method.hex())
+        detail = f"7z: coded in a way that is not read: {what}"
+        raise SourceFault(Reason.BAD_ARCHIVE, detail)
     return codecs.SizedStream(codec, coder.n_bytes)

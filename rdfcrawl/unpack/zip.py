@@ -255,24 +255,15 @@ class _Zip:
 def _codec(
     header: _Header, read: Callable[[int], bytes], limits: UnpackLimits
 ) -> StreamCodec:
-    codec: StreamCodec = codecs.StoredCodec()
-    match _METHODS[header.method]:
-        case "deflate":
-            codec = codecs.deflate(is_bare=True)
-        case "deflate64":
-            codec = codecs.Deflate64()
-        case "bzip2":
-            codec = codecs.bzip2()
-        case "zstd":
-            codec = codecs.zstandard(limits.window_log)
-        case "xz":
-            codec = codecs.xz(limits.codec_memory_bytes)
-        case "lzma":  # 5.8.8: version, size of the properties, properties
-            size = int.from_bytes(read(4)[2:], "little")
-            codec = lzma1(read(size), limits.codec_memory_bytes)
-            if header.n_bytes is not None:  # the stream may lack an end mark
-                codec = codecs.SizedStream(codec, header.n_bytes)
-    return codec
+    name = _METHODS[header.method]
+    if name != "lzma":
+        return codecs.codec_of(name, limits)
+    # 5.8.8: version, size of the properties, properties
+    size = int.from_bytes(read(4)[2:], "little")
+    codec = lzma1(read(size), limits.codec_memory_bytes)
+    if header.n_bytes is None:
+        return codec
+    return codecs.SizedStream(codec, header.n_bytes)  # it may lack an end mark
 
 
 def _extras(extra: bytes) -> Iterator[tuple[int, bytes]]:

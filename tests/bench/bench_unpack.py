@@ -181,6 +181,7 @@ def unpacking(extension: str, content: bytes) -> list[Figure]:
             limits=UnpackLimits(),
             scratch=MemoryScratch(2**28),
             log=FaultLog(),
+            is_read=lambda *_: False,
         ):
             with each.source.open() as stream:
                 while data := stream.read(2**17):

@@ -201,6 +201,7 @@ def unpack(
             limits=UnpackLimits(**limits),
             scratch=scratch,
             log=log,
+            is_read=lambda *_: False,
         )
     ):
         data = b""

@@ -69,6 +69,7 @@ def documents(
         limits=UnpackLimits(),
         scratch=scratch,
         log=log or FaultLog(),
+        is_read=lambda *_: False,
     )
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.rdf.hdt.crc import Buffer
-    from rdfcrawl.rdf.hdt.triples import TripleWindow
+    from rdfcrawl.rdf.hdt.triples import Numbers
     from rdfcrawl.rdf.limits import ParseLimits
 
 BLOCK_BYTES: Final = 96 * 1024
@@ -94,7 +94,7 @@ class _Statements:
     def __iter__(self) -> Iterator[bytes]:
         at, size, growth = HdtPosition(), _FIRST_WINDOW, _FAST_GROWTH
         while at.z < self._triples.n_triples:
-            window = self._triples.window(at, size)
+            window, after = self._triples.window(at, size)
             n_good = self._n_in_range(window)
             try:
                 columns = self._columns(window, n_good)
@@ -102,16 +102,16 @@ class _Statements:
                 size, growth = max(size // 2, 1), _SLOW_GROWTH
                 continue
             yield from _lines(columns)
-            if n_good < window.after.z - at.z:
+            if n_good < after.z - at.z:
                 detail = f"statement {at.z + n_good} has a term without a number"
                 raise SourceFault(Reason.SYNTAX, detail)
-            at = window.after
+            at = after
             size = min(size * growth // 8 + 1, _LARGEST_WINDOW)
 
-    def _n_in_range(self, window: TripleWindow) -> int:
+    def _n_in_range(self, window: Numbers) -> int:
         """Return the number of statements before one with a number out of range."""
-        least = len(window.numbers["s"])
-        for role, numbers in window.numbers.items():
+        least = len(window["s"])
+        for role, numbers in window.items():
             most = np.uint64(self._dictionary.n_terms(role))
             # 0 is no number: minus one, it is the largest, so that one test suffices.
             outside = numbers - np.uint64(1) >= most
@@ -119,11 +119,10 @@ class _Statements:
                 least = min(least, int(outside.argmax()))
         return least
 
-    def _columns(self, window: TripleWindow, n: int) -> list[_Column]:
+    def _columns(self, window: Numbers, n: int) -> list[_Column]:
         """Return the first `n` statements of a window without those lacking a term."""
         columns = [
-            self._column(role, window.numbers[role][:n].astype(np.int64))
-            for role in "spo"
+            self._column(role, window[role][:n].astype(np.int64)) for role in "spo"
         ]
         for column in columns:
             for reason in Reason.BAD_TERM, Reason.SYNTAX, Reason.LITERAL_TOO_LONG:

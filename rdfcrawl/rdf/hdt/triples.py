@@ -25,21 +25,10 @@ if TYPE_CHECKING:
 
     from rdfcrawl.rdf.hdt.cursor import FileCursor
 
+    Numbers = dict[str, NDArray[np.uint64]]  # of the terms by role, `s`, `p` and `o`
+
 # Roles of x, y and z by the property `order`.
 ORDERS: Final = {"1": "spo", "2": "sop", "3": "pso", "4": "pos", "5": "osp", "6": "ops"}
-
-
-@dataclass(slots=True)
-class TripleWindow:
-    """Consecutive statements.
-
-    Attributes:
-        numbers: of the terms, by role (`s`, `p`, `o`).
-        after: begin of the next window.
-    """
-
-    numbers: dict[str, NDArray[np.uint64]]
-    after: HdtPosition
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +86,8 @@ class FileTriples:
             if one != other:
                 raise SourceFault(Reason.SYNTAX, f"{what}: {one}, {other}")
 
-    def window(self, at: HdtPosition, n: int) -> TripleWindow:
-        """Return at most `n` statements from a place on."""
+    def window(self, at: HdtPosition, n: int) -> tuple[Numbers, HdtPosition]:
+        """Return at most `n` statements from a place on, and the place after them."""
         end = min(at.z + n, self.n_triples)
         closes_z = self._bits_z.window(at.z, end)
         y = _n_closed_before(closes_z)
@@ -114,7 +103,7 @@ class FileTriples:
             at.y + n_y - 1 + closed_z,
             at.x + int(x[-1]) + (int(closes_y[-1]) if closed_z else 0),
         )
-        return TripleWindow(dict(zip(self._roles, columns, strict=True)), after)
+        return dict(zip(self._roles, columns, strict=True)), after
 
 
 def _n_closed_before(closes: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -12,9 +12,8 @@ from pyoxigraph import RdfFormat
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.graphs import check_iri
+from rdfcrawl.rdf.jsonld.facts import JsonContents, are_mapped, walk
 from rdfcrawl.rdf.jsonld.inlining import NOT_FAST, ContextInlining, NotFastError
-from rdfcrawl.rdf.jsonld.mapped import are_mapped
-from rdfcrawl.rdf.jsonld.walk import JsonContents, walk
 from rdfcrawl.rdf.nesting import has_long_chain
 from rdfcrawl.rdf.parser import FIRST_BATCH, next_batch, serialize
 

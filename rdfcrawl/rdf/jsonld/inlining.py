@@ -5,14 +5,15 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.rdf.jsonld.mapped import (
+from rdfcrawl.rdf.jsonld.facts import (
     RemoteContext,
     changes_vocabulary,
     may_be_no_iri,
+    names_in,
     terms_of,
+    walk,
 )
 from rdfcrawl.rdf.jsonld.references import resolve
-from rdfcrawl.rdf.jsonld.walk import names_in, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
