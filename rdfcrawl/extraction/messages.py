@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from rdfcrawl import formats
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.html.extractors import CustomExtractor
+from rdfcrawl.links.relations import Link, Relation
 from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
-from rdfcrawl.records import Link, Member, Relation
+from rdfcrawl.records import Member
 from rdfcrawl.reservations import IGNORE_ALL, NOTHING, ReservationPolicy, Reservations
 from rdfcrawl.unpack.limits import UnpackLimits
 
