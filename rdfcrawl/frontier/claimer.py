@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter, deque
-from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -86,16 +85,16 @@ class VisitClaimer:
         # Crowds have their turns, and beyond these no more than is idle: what is
         # claimed ahead of time would hold up those that are due by then.
         n_idle = max(0, state.options.visits + state.n_slow - state.n_visits)
-        claim = partial(
+        leased_until = steady_time() + state.frontier.options.lease_secs
+        state.stirred.clear()
+        visits, next_due = await state.persistent(
+            "claim",
             state.frontier.claim,
             partitions,
             most_keys=most_keys,
             most_spare=-(-n_idle // len(partitions)),
             number=state.frontier.new_claim(),
         )
-        leased_until = steady_time() + state.frontier.options.lease_secs
-        state.stirred.clear()
-        visits, next_due = await state.persistent(claim, what="claim")
         state.leases_until = min(state.leases_until, leased_until)
         await self._take(visits)
         rest = min(next_due or LOOK_AGAIN_SECS, LOOK_AGAIN_SECS)
@@ -132,7 +131,9 @@ class VisitClaimer:
     async def _look_for_hosts(
         self, patience_secs: float, is_last_wait: bool
     ) -> tuple[int, int, float]:
-        look = partial(
-            self._state.frontier.down, patience_secs, is_last_wait=is_last_wait
+        return await self._state.persistent(
+            "look for hosts that refuse",
+            self._state.frontier.down,
+            patience_secs,
+            is_last_wait=is_last_wait,
         )
-        return await self._state.persistent(look, what="look for hosts that refuse")

@@ -23,7 +23,6 @@ from rdfcrawl.frontier.claimed_visits import record_of, stand_in, visit_of
 from rdfcrawl.frontier.payload import pack
 from rdfcrawl.frontier.server_state import INCARNATION, ServerState
 from rdfcrawl.frontier.whereabouts import KeyLocations, away_partition
-from rdfcrawl.uri import partition_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -486,26 +485,6 @@ class Frontier:
         found = await pipe.execute()
         names = [name.decode(errors="replace") for some in found[1::2] for name in some]
         return sum(found[::2]), names[:most]
-
-    async def set_host(
-        self,
-        key: str,
-        *,
-        delay_secs: float | None = None,
-        paused: bool | None = None,
-    ) -> bool:
-        """Set a host's delay or pause it; return whether the host is known."""
-        arguments: list[Argument] = [
-            key,
-            "" if delay_secs is None else _ms(delay_secs),
-            "" if paused is None else int(paused),
-        ]
-        own = partition_of(key, self.partitions)
-        for partition in {own, away_partition(key, self.partitions)}:
-            call = self._prefixes[partition], arguments
-            if await self._scripts.run("set", [call]) == [1]:
-                return True
-        return False
 
     def _by_partition(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -94,8 +93,9 @@ class VisitCommitter:
             state.unfed = [visit for visit in state.unfed if not is_fed(visit)]
 
     async def _release(self, visits: list[Visit]) -> None:
-        release = partial(self._state.frontier.release, visits)
-        self.lost_leases += await self._state.persistent(release, what="release")
+        self.lost_leases += await self._state.persistent(
+            "release", self._state.frontier.release, visits
+        )
         is_soon = [visit for visit in visits if visit.rest_secs < LOOK_AGAIN_SECS]
         self._state.stir(visit.partition for visit in is_soon)
 
@@ -119,8 +119,7 @@ class VisitCommitter:
         has_any = False
         while state.durable and state.durable[0][0] <= now:
             await self._links.restore()
-            ack = partial(state.frontier.ack, state.durable[0][1])
-            await state.persistent(ack, what="ack")
+            await state.persistent("ack", state.frontier.ack, state.durable[0][1])
             state.durable.popleft()
             has_any = True
         return has_any

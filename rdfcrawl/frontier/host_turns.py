@@ -118,7 +118,7 @@ class HostClocks:
                 entries = [*told, *(entry for entry, _ in asked)]
                 try:
                     answers = await self._persistent(
-                        partial(self._frontier.turns, entries), what="take turns"
+                        "take turns", self._frontier.turns, entries
                     )
                 except Exception as error:  # raised by whoever asked
                     _answer(asked, error)

@@ -58,7 +58,7 @@ class LeaseKeeper:
             await sleep_until(stopping, secs)
             if stopping.is_set():
                 return
-            await self._state.persistent(self._tend, what="renew leases")
+            await self._state.persistent("renew leases", self._tend)
             await self._bury()
 
     async def confirm(self) -> None:
@@ -71,7 +71,7 @@ class LeaseKeeper:
         """
         async with self._confirming:
             if steady_time() >= self._state.leases_until:
-                await self._state.persistent(self._renew, what="renew leases")
+                await self._state.persistent("renew leases", self._renew)
 
     async def _tend(self) -> None:
         """Renew leases, take back those of others, tell how far this worker is.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -84,7 +83,7 @@ class LinkSender:
             n_calls += 1
             return await self._state.frontier.add([candidate])
 
-        added = await self._state.persistent(add, what="add")
+        added = await self._state.persistent("add", add)
         # The answer of an earlier call is lost, and may have been that it was new:
         # better that two fetch it than nobody.
         return added.new == 1 or n_calls > 1
@@ -111,9 +110,10 @@ class LinkSender:
         candidates = self.unsent
         if not candidates or self.sent_at < self._add_at:
             return not candidates
-        add = partial(state.frontier.add, candidates)
         try:
-            added = await state.persistent(add, what="add", waits_for_memory=False)
+            added = await state.persistent_unless_full(
+                "add", state.frontier.add, candidates
+            )
         except RedisError as error:
             if not is_full(error):
                 raise
@@ -132,8 +132,9 @@ class LinkSender:
         return True
 
     async def _wait_for_memory(self, error: RedisError) -> None:
-        look = partial(self._state.frontier.unseen, self.unsent)
-        self.unsent = await self._state.persistent(look, what="look for links")
+        self.unsent = await self._state.persistent(
+            "look for links", self._state.frontier.unseen, self.unsent
+        )
         if not self._full_pause_secs:
             logger.warning(
                 "Redis is full: links wait for memory, all else continues: %s",
@@ -167,8 +168,8 @@ class LinkSender:
         while self.must_restore:
             n_restores = state.frontier.state.n_restores
             if self.restore_shared is not None:
-                await state.persistent(self.restore_shared, what="restore")
+                await state.persistent("restore", self.restore_shared)
             for _, candidates in list(self._remembered):
                 queued = [x for x in candidates if x.item != SEEN_ONLY]
-                await state.persistent(partial(state.frontier.add, queued), what="add")
+                await state.persistent("add", state.frontier.add, queued)
             self._n_restores = n_restores

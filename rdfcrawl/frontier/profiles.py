@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.arguments.crawl import CrawlArguments, arguments_of
@@ -122,7 +121,7 @@ class SpiderProfiles:
         if all(record.profile in self.arguments for record in records):
             return False
         before = len(self.arguments)
-        rows = await self._persistent(self._rows, what="read the arguments")
+        rows = await self._persistent("read the arguments", self._rows)
         for number, row in rows.items():
             if number not in self.arguments:
                 self._know(number, row)
@@ -151,14 +150,13 @@ class SpiderProfiles:
         done = f"taken:{self.own}"
         conf = self._frontier.key("conf")
         kept = await self._persistent(
-            lambda: self._redis.hget(conf, done), what="read the arguments"
+            "read the arguments", self._redis.hget, conf, done
         )
         text = " ".join(map(str, budget))
         if kept == text.encode():
             return
-        call = partial(self._frontier.take_up, self.own, budget)
-        if n := await self._persistent(call, what="take up what was refused"):
+        if n := await self._persistent(
+            "take up what was refused", self._frontier.take_up, self.own, budget
+        ):
             logger.info("queued %d URIs that had been over budget", n)
-        await self._persistent(
-            lambda: self._redis.hset(conf, done, text), what="keep the arguments"
-        )
+        await self._persistent("keep the arguments", self._redis.hset, conf, done, text)

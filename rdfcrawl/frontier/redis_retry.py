@@ -1,4 +1,4 @@
-"""Redis going away for a while, and how the crawl bears it."""
+"""Retry Redis commands while the server is unreachable."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import random
 import re
 import ssl
 import time
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from redis.exceptions import (
     AuthenticationError,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 FIRST_PAUSE_SECS = 0.05
@@ -55,17 +57,16 @@ _FULL = re.compile(r": -?OOM ")
 
 
 class RedisRetry:
-    """Bears the times when Redis is unreachable; one for all users of a client.
+    """Retries the commands of all users of one client while Redis is unreachable.
 
-    Logs once when it goes away and once when it is back, however many operations
-    wait for it.
+    An outage is logged once when it begins and once when it ends, however many
+    commands wait for its end.
 
     Args:
-        stopping: once set, an operation that fails is tried again for `LAST_SECS`.
-        revive: called before each new attempt, in a thread, such as
-            `EmbeddedServer.revive`.
-        reconnect: closes the connections that nobody uses. It is called when the server
-            has become a replica: whoever is the primary now may be found anew.
+        stopping: once set, a failed command is retried for `LAST_SECS` only.
+        revive: called in a thread before each retry (`EmbeddedServer.revive`).
+        reconnect: closes idle connections; called when the server has become a
+            replica, as another one may be the primary now.
     """
 
     def __init__(
@@ -78,30 +79,44 @@ class RedisRetry:
         self.stopping = stopping or asyncio.Event()
         self._revive = revive
         self._reconnect = reconnect
-        self._stopped_at: float | None = None
+        self._stopped_at = 0.0
         self._since = 0.0
-        # Those that need not wait say nothing: with full memory, reading succeeds.
+        # Calls that succeed at once log nothing: with full memory, reading succeeds.
         self._n_waiting = 0
 
     async def persistent(
         self,
-        call: Callable[[], Awaitable[T]],
-        *,
         what: str,
-        waits_for_memory: bool = True,
+        call: Callable[P, Awaitable[T]],
+        *args: P.args,
+        **kwargs: P.kwargs,
     ) -> T:
-        """Give what the call returns, trying again for as long as Redis is unreachable.
+        """Return what a call returns, retrying it while Redis is unreachable or full.
 
         Args:
-            call: idempotent: it may have taken effect although it failed.
-            what: is being done, for the log; "claim hosts".
-            waits_for_memory: a full server is waited for, too.
+            what: the action, for the log, such as "claim hosts".
+            call: idempotent, as it may have taken effect although it failed.
+            *args: of the call.
+            **kwargs: of the call.
 
         Raises:
             RedisError: the call is at fault, not the connection; or Redis is
-                unreachable and `stopping` is set; or full, and that is not waited for.
+                unreachable and `stopping` is set.
         """
-        is_final = is_fatal if waits_for_memory else _is_fatal_or_full
+        return await self._call(what, partial(call, *args, **kwargs), is_fatal)
+
+    async def persistent_unless_full(
+        self, what: str, call: Callable[P, Awaitable[T]], *args: P.args, **kw: P.kwargs
+    ) -> T:
+        """Return what `persistent` does, but raise the error of a full server."""
+        return await self._call(what, partial(call, *args, **kw), _is_fatal_or_full)
+
+    async def _call(
+        self,
+        what: str,
+        call: Callable[[], Awaitable[T]],
+        is_final: Callable[[RedisError], bool],
+    ) -> T:
         try:
             return await call()
         except RedisError as error:

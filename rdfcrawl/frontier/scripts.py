@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha1
 from importlib.resources import files
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from redis.exceptions import NoScriptError
 
@@ -17,22 +17,9 @@ if TYPE_CHECKING:
 
 Operation = Literal[
     "add", "budget", "claim", "turn", "begin", "release", "ack", "renew", "reap",
-    "down", "retry", "set",
+    "down", "retry",
 ]  # fmt: skip
-OPERATIONS: tuple[Operation, ...] = (
-    "add",
-    "budget",
-    "claim",
-    "turn",
-    "begin",
-    "release",
-    "ack",
-    "renew",
-    "reap",
-    "down",
-    "retry",
-    "set",
-)
+OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 # What operations have in common, beside what all of them have.
 _SHARED: dict[Operation, tuple[str, ...]] = {
     "add": ("seen", "over"),

@@ -209,7 +209,7 @@ class CrawlSession:
         self._link.opened()
         await self.profiles.take_up()
         await self._retry()
-        await self._persistent(self._leave_list.begin, what="hosts to leave")
+        await self._persistent("hosts to leave", self._leave_list.begin)
         self._leave()
         self.leaving.changed.append(self._leave)
         self._looking = asyncio.create_task(self._leave_list.run())
@@ -220,7 +220,7 @@ class CrawlSession:
         if not self.arguments.retry:
             return
         n_queued = await self._persistent(
-            partial(self.frontier.retry, self.arguments.retry), what="retry"
+            "retry", self.frontier.retry, self.arguments.retry
         )
         logger.info("%d URIs that were given up are queued again", n_queued)
 
@@ -299,7 +299,7 @@ class CrawlSession:
         await self.clocks.close()
         await self._addresses.close()
         try:
-            if (await self._persistent(self.frontier.counts, what="counts")).is_over:
+            if (await self._persistent("counts", self.frontier.counts)).is_over:
                 await self._end(forget=forget)
         except RedisError as error:
             if self.worker.gone is None:  # else it was told
@@ -309,12 +309,9 @@ class CrawlSession:
 
     async def _end(self, *, forget: bool) -> None:
         if forget:
-            clear = partial(self.frontier.clear, is_over=True)
-            await self._persistent(clear, what="clear")
+            await self._persistent("clear", self.frontier.clear, is_over=True)
         elif self.worker.has_started:  # else nothing may have been queued yet
-            await self._persistent(
-                lambda: self.frontier.end_run(self.run), what="end the run"
-            )
+            await self._persistent("end the run", self.frontier.end_run, self.run)
 
     async def _restore(self) -> None:
         """Bring back what Redis may have lost of what all workers share."""
@@ -334,9 +331,7 @@ class CrawlSession:
             await self._widen_scope(group)
             await self._prime(group)
             candidates = [self.intake.seed(seed) for seed in group]
-            added = await self._persistent(
-                partial(self.frontier.add, candidates), what="seeds"
-            )
+            added = await self._persistent("seeds", self.frontier.add, candidates)
             self.worker.links.added_at_once(candidates)
             new += added.new
         return new
@@ -346,9 +341,7 @@ class CrawlSession:
         await self._widen_scope(x.url for x, _ in requests if not x.depth)
         await self._prime(record.url for record, _ in requests)
         candidates = [self.intake.request(*each) for each in requests]
-        await self._persistent(
-            partial(self.frontier.add, candidates), what="add requests"
-        )
+        await self._persistent("add requests", self.frontier.add, candidates)
         self.worker.links.added_at_once(candidates)
 
     async def add_sources(
@@ -366,9 +359,7 @@ class CrawlSession:
         await self._prime(urls)
         candidates = self.intake.follow_ups(follow_ups).candidates
         await self._defer()
-        added = await self._persistent(
-            partial(self.frontier.add, candidates), what="sources"
-        )
+        added = await self._persistent("sources", self.frontier.add, candidates)
         self.worker.links.added_at_once(candidates)
         return added.new
 
@@ -381,9 +372,7 @@ class CrawlSession:
         entries = frozenset(map(scope.entry, seeds)) - {""} - scope.entries
         if entries:
             name = self.profiles.scope_key(own)
-            await self._persistent(
-                lambda: self.redis.sadd(name, *entries), what="scope"
-            )
+            await self._persistent("scope", self.redis.sadd, name, *entries)
         await self._learn_scope(own)
 
     def _leave(self) -> None:
@@ -401,9 +390,7 @@ class CrawlSession:
         if scope.extent is CrawlExtent.ANY:
             return
         name = self.profiles.scope_key(number)
-        stored = await self._persistent(
-            lambda: self.redis.smembers(name), what="read the scope"
-        )
+        stored = await self._persistent("read the scope", self.redis.smembers, name)
         everything = frozenset(x.decode() for x in cast("set[bytes]", stored))
         if everything != scope.entries:
             self._scopes[number] = CrawlScope(scope.extent, everything)

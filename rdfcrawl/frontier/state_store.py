@@ -6,7 +6,6 @@ to be put twice: entries are set, never counted up.
 
 from __future__ import annotations
 
-from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +35,7 @@ class StateStore:
     ) -> None:
         self._redis = redis
         self._key = key
-        self._outage = outage
+        self._persistent = outage.persistent
 
     async def put(self, source: str, table: str, entries: Mapping[str, str]) -> None:
         """Set entries of a table; a source is named by a URL."""
@@ -97,8 +96,7 @@ class StateStore:
     async def _do(
         self, command: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any
     ) -> Any:
-        call = partial(command, *args, **kwargs)
-        return await self._outage.persistent(call, what="use the state store")
+        return await self._persistent("use the state store", command, *args, **kwargs)
 
     def _name(self, source: str, table: str) -> str:
         digest = blake2b(source.encode(), digest_size=8).hexdigest()

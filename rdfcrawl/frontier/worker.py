@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
@@ -106,17 +105,16 @@ class FrontierWorker(WorkerState):
 
     async def begin(self, visit: Visit, what: Literal["asked", "read"]) -> None:
         """Write down what is about to be done with the record of a suspect."""
-        begin = partial(self.frontier.begin, visit, what)
-        is_ours = await self.persistent(begin, what="begin")
+        is_ours = await self.persistent("begin", self.frontier.begin, visit, what)
         visit.is_lost = visit.is_lost or not is_ours
 
     # -- life ------------------------------------------------------------------------
 
     async def open(self) -> None:
         """Join the crawl and start the tasks."""
-        await self.persistent(self.leases.beat, what="heartbeat")
+        await self.persistent("heartbeat", self.leases.beat)
         self._failed_before = await self.persistent(
-            self.frontier.failed_before, what="look for runs"
+            "look for runs", self.frontier.failed_before
         )
         for name, job in {
             "claim": self.claimer.run,
@@ -146,7 +144,7 @@ class FrontierWorker(WorkerState):
             if await self.committer.flush():
                 await self.committer.ack(float("inf"))
             self.n_failed = await self.frontier.failed_since(self._failed_before)
-            await self.persistent(self.leases.say_goodbye, what="leave")
+            await self.persistent("leave", self.leases.say_goodbye)
         except CrawlGone as gone:
             self.gone = gone
         except RedisError as error:
@@ -177,7 +175,7 @@ class FrontierWorker(WorkerState):
     async def _seed(self) -> None:
         while not self.stopping.is_set():
             await sleep_until(self.stopping, BEAT_SECS * random.uniform(0.8, 1.0))
-            await self.persistent(self._take_seeds, what="start_urls")
+            await self.persistent("start_urls", self._take_seeds)
 
     # -- the end -----------------------------------------------------------------------
 
@@ -204,15 +202,15 @@ class FrontierWorker(WorkerState):
         if not self.committer.has_nothing:
             return False
         # First what writes nothing: with full memory, this task must go on claiming.
-        self.counts = await self.persistent(self.frontier.counts, what="counts")
+        self.counts = await self.persistent("counts", self.frontier.counts)
         if not self.counts.is_over:
             return False
-        if await self.persistent(self._take_seeds, what="start_urls"):
+        if await self.persistent("start_urls", self._take_seeds):
             return False
         return await self._all_have_started() and self.committer.has_nothing
 
     async def _all_have_started(self) -> bool:
         """Return whether no live worker is still handing in its seeds."""
-        await self.persistent(self.leases.beat, what="heartbeat")
-        figures = await self.persistent(self.frontier.figures, what="figures")
+        await self.persistent("heartbeat", self.leases.beat)
+        figures = await self.persistent("figures", self.frontier.figures)
         return all(figures.get(name, {}).get(STARTED, 1) for name in self.live)

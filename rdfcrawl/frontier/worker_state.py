@@ -48,6 +48,7 @@ class WorkerState:
         self.frontier = frontier
         self.options = options
         self.persistent = outage.persistent
+        self.persistent_unless_full = outage.persistent_unless_full
         self.ready: deque[Visit] = deque()
         self.active: set[Visit] = set()
         self.finished: list[Visit] = []

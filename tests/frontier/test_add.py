@@ -304,8 +304,5 @@ class TestFullMemory:
         assert await frontier.renew([*claimed, *more]) == []
         assert await frontier.release([*claimed, more[0]]) == 0
         assert await frontier.ack([*claimed, more[0]]) == 0
-        key = more[1].key
-        assert await frontier.set_host(key, paused=True, delay_secs=2.0)
-        assert await frontier.set_host(key, paused=False)
         assert await frontier.reap() == (1, 2, 0)
         await check_frontier(frontier)

@@ -227,10 +227,7 @@ class TestKilledServer:
 
             async def add(worker: int) -> None:
                 for n in range(60):
-                    await outage.persistent(
-                        lambda n=n: client.sadd("seen", f"{worker} {n}"),  # type: ignore[misc]
-                        what="add",
-                    )
+                    await outage.persistent("add", client.sadd, "seen", f"{worker} {n}")
                     await asyncio.sleep(0.005)
 
             tasks = [asyncio.create_task(add(worker)) for worker in range(10)]
@@ -264,7 +261,7 @@ class TestKilledServer:
         outage = RedisRetry(revive=server.revive)
         while is_running(pid):  # noqa: ASYNC110 (it gets a SIGTERM)
             await asyncio.sleep(0.01)
-        assert await outage.persistent(lambda: server_pid(client), what="ask") != pid
+        assert await outage.persistent("ask", server_pid, client) != pid
         assert await client.get("a") == b"1"
 
 
@@ -308,7 +305,7 @@ class TestOutage:
 
         asyncio.get_running_loop().call_later(0.5, stopping.set)
         with pytest.raises(redis.exceptions.ConnectionError):
-            await RedisRetry(stopping=stopping).persistent(ping, what="ping")
+            await RedisRetry(stopping=stopping).persistent("ping", ping)
         # Pauses of 50, 100, 200, 400 ms, each x 0.5 to 1; then at most 300 ms each.
         assert 3 <= n_calls <= 8 + LAST_SECS / 0.15
 
@@ -321,11 +318,11 @@ class TestOutage:
         script = "return redis.call('SADD', KEYS[1], '1')"
         outage = RedisRetry()
         task = asyncio.create_task(
-            outage.persistent(lambda: client.eval(script, 1, "s"), what="add")
+            outage.persistent("add", client.eval, script, 1, "s")
         )
         for _ in range(4):
             await asyncio.sleep(0.1)
-            assert await outage.persistent(lambda: client.scard("s"), what="count") == 0
+            assert await outage.persistent("count", client.scard, "s") == 0
         assert outage._n_waiting
         assert not task.done()
         assert len(caplog.records) == 1
@@ -351,9 +348,7 @@ class TestOutage:
         with pytest.raises(
             redis.exceptions.ConnectionError, match=r"(?i)password|auth"
         ):
-            await asyncio.wait_for(
-                RedisRetry().persistent(lambda: other.get("a"), what="get"), 30
-            )
+            await asyncio.wait_for(RedisRetry().persistent("get", other.get, "a"), 30)
         await other.aclose()
 
     @pytest.mark.service
@@ -362,10 +357,7 @@ class TestOutage:
     ) -> None:
         """If the server does not know a script, then the caller has to load it."""
         with pytest.raises(NoScriptError):
-            await RedisRetry().persistent(
-                lambda: client.evalsha("0" * 40, 0),
-                what="run",
-            )
+            await RedisRetry().persistent("run", client.evalsha, "0" * 40, 0)
 
 
 class TestPacking:

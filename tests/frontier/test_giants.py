@@ -136,21 +136,6 @@ class TestTurns:
         await check_frontier(frontier)
         assert len(await visited(frontier, 50)) == len(farm) - 100 - n_farm
 
-    async def test_a_paused_host_does_not_hold_up_its_crowd(
-        self, make_frontier: MakeFrontier
-    ) -> None:
-        """If the first host of a crowd is paused, then the others are visited."""
-        frontier = await make_frontier()
-        await frontier.add(candidates(frontier, names(19)))
-        for key in ("h16.giant.example", "h18.giant.example"):
-            assert await frontier.set_host(key, paused=True)
-        await check_frontier(frontier)
-        assert "h17.giant.example" in await visited(frontier, 50)
-        for key in ("h16.giant.example", "h18.giant.example"):
-            assert await frontier.set_host(key, paused=False)
-        assert len(await visited(frontier, 50)) == 2
-        await check_frontier(frontier)
-
     async def test_hosts_of_a_crowd_that_refuse_are_waited_for(
         self, make_frontier: MakeFrontier
     ) -> None:

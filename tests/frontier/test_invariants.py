@@ -311,13 +311,6 @@ class Crawl(RuleBasedStateMachine):
         assert (batches, back + dead) == (len(expired), n)
         self.lost |= set(expired)
 
-    @rule(key=st.sampled_from((*_KEYS, *_KEYS[:4])), paused=st.booleans())
-    def pause(self, key: str, paused: bool) -> None:
-        """Pause a host or let it go on."""
-        is_known = any(url.split("/")[2] == key for url in self.accepted)
-        found = self.run(self.frontier.set_host(key, paused=paused))
-        assert found == is_known
-
     # -- what must hold ----------------------------------------------------------
 
     @invariant()

@@ -293,9 +293,6 @@ class TestVisits:
         assert sum(sizes(states)) == 60
         again, _ = await frontier.claim(range(4), most_keys=99)
         assert len({visit.key for visit in again}) == 60
-        key, _ = away_key()
-        assert not await frontier.set_host(key, paused=True)
-        assert await frontier.set_host(f"h50.{DOMAIN}", paused=True)
 
 
 class TestClocks:

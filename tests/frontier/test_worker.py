@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import tempfile
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -746,7 +745,7 @@ class Traffic:
         while self.is_adding:
             urls = [f"https://h{n % 50}.example/{n}/{i}" for i in range(20)]
             batch = candidates(self.frontier, urls)
-            await outage.persistent(partial(self.frontier.add, batch), what="add")
+            await outage.persistent("add", self.frontier.add, batch)
             self.acknowledged.update(urls)
             n += 1
             await asyncio.sleep(0.005)

@@ -206,7 +206,7 @@ def _check_hosts(state: PartitionState, budget: int) -> None:
     for key, host in state.hosts.items():
         n = sum(len(state.queues.get((key, band), ())) for band in range(4))
         assert int(host["n"]) == n, f"{key}: n"
-        may_go = n > 0 and "lk" not in host and "pz" not in host
+        may_go = n > 0 and "lk" not in host
         assert (key in ready) == may_go, f"{key}: ready"
         assert key not in state.down or may_go or "lk" in host, f"{key}: down"
         assert 0 < int(host["a"]) <= (budget or int(host["a"])), f"{key}: budget"

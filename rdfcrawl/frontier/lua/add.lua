@@ -92,7 +92,7 @@ end
 
 local function add_to(key, place, at, n)
   local host = host_of(key)
-  local h = call('HMGET', host, 'n', 'a', 'lk', 'na', 'pz', 'g')
+  local h = call('HMGET', host, 'n', 'a', 'lk', 'na', 'g')
   local waiting, accepted = tonumber(h[1] or 0), tonumber(h[2] or 0)
   local bands, fresh, known = {}, 0, 0
   local room, why, n_keys = math.huge, nil, nil
@@ -161,7 +161,7 @@ local function add_to(key, place, at, n)
   else
     call('HSET', host, 'n', waiting + fresh, 'a', accepted + fresh)
   end
-  local g = h[6]
+  local g = h[5]
   if accepted == 0 and how == IS_AWAY or n_keys and n_keys > CROWD_AFTER then
     g = #domain_of(key, place)
     call('HSET', host, 'g', g)
@@ -172,7 +172,7 @@ local function add_to(key, place, at, n)
   end
   if waiting == 0 then
     now = now or now_ms()
-    make_ready(key, fresh, h[3], math.max(now, tonumber(h[4] or 0)), h[5], crowd_of(key, g))
+    make_ready(key, fresh, h[3], math.max(now, tonumber(h[4] or 0)), crowd_of(key, g))
   end
   fresh_total = fresh_total + fresh
 end

@@ -116,7 +116,7 @@ local function lease_of_crowd(place)
   local first = redis.call('ZRANGE', waiting, 0, 1, 'WITHSCORES')
   local key, due, next_due = first[1], tonumber(first[2]), tonumber(first[4])
   redis.call('ZREM', T .. ':ready', place)
-  if due > now then -- who was to be first is paused since
+  if due > now then -- the key that was to be first waits no longer
     redis.call('ZADD', T .. ':ready', due, place)
     return
   end

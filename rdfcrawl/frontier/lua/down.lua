@@ -30,7 +30,7 @@ if is_last_wait then
       redis.call('HDEL', host_of(key), 'na') -- frees before it adds
       redis.call('HSET', host_of(key), 'na', ends)
       make_unready(key, crowd)
-      make_ready(key, 1, false, ends, false, crowd)
+      make_ready(key, 1, false, ends, crowd)
     end
   end
 end

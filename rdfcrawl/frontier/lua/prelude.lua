@@ -6,7 +6,7 @@
 --   q = sum of n over T:h:*  = sum of LLEN over T:q:*, and of `i` over T:h:*
 --   l = items other than '' over T:i:*
 --   a key waits (in T:ready, or in its crowd T:w:*)
---     <=>  n > 0, not locked (lk), not paused (pz)
+--     <=>  n > 0, not locked (lk)
 --   a crowd has one place in T:ready  <=>  a key waits in it
 --   cw = keys that wait in crowds - crowds in T:ready
 --   epoch:key is in T:lease  <=>  T:i:key:epoch exists; a lock is one of them
@@ -68,8 +68,8 @@ local function waiting_of(crowd) return T .. ':w:' .. crowd end
 local function place_of(crowd) return '@' .. crowd end
 
 -- Puts a key among the ready ones if it has work and nobody holds it.
-local function make_ready(key, n, lock, not_before, paused, crowd)
-  if n == 0 or lock or paused then return end
+local function make_ready(key, n, lock, not_before, crowd)
+  if n == 0 or lock then return end
   if not crowd then
     redis.call('ZADD', T .. ':ready', not_before, key)
   elseif redis.call('ZADD', waiting_of(crowd), not_before, key) == 1 then

@@ -37,10 +37,10 @@ end
 
 local function reap(key, epoch)
   local host, flight = host_of(key), flight_of(key, epoch)
-  local h = redis.call('HMGET', host, 'n', 'lk', 'pz', 'na', 'at', 'g')
+  local h = redis.call('HMGET', host, 'n', 'lk', 'na', 'at', 'g')
   local was_locked = h[2] == epoch
   local items, put_back = redis.call('LRANGE', flight, 0, -1), 0
-  local eighths = was_locked and #items == 1 and is_suspect(items[1]) and EIGHTHS[h[5]]
+  local eighths = was_locked and #items == 1 and is_suspect(items[1]) and EIGHTHS[h[4]]
   for i = #items, 1, -1 do
     local item, is_dead = items[i], false
     if item ~= '' then
@@ -67,8 +67,8 @@ local function reap(key, epoch)
   local n = tonumber(h[1]) + put_back
   redis.call('HSET', host, 'n', n)
   if was_locked then redis.call('HDEL', host, 'lk', 'at') end
-  local not_before = math.max(now + rest, tonumber(h[4] or 0))
-  make_ready(key, n, h[2] and not was_locked, not_before, h[3], crowd_of(key, h[6]))
+  local not_before = math.max(now + rest, tonumber(h[3] or 0))
+  make_ready(key, n, h[2] and not was_locked, not_before, crowd_of(key, h[5]))
   back = back + put_back
 end
 

@@ -13,7 +13,7 @@ local function release(at)
   local delay, address, r = ARGV[at + 4], ARGV[at + 5], tonumber(ARGV[at + 7])
   local host = host_of(key)
   if not redis.call('ZSCORE', T .. ':lease', epoch .. ':' .. key) then return '0' end
-  local h = redis.call('HMGET', host, 'n', 'lk', 'pz', 'f', 'g')
+  local h = redis.call('HMGET', host, 'n', 'lk', 'f', 'g')
   -- Repeated, because the first answer was lost: nothing may be put back twice.
   if h[2] ~= epoch then return '1' end
   redis.call('HDEL', host, 'lk', 'at')
@@ -39,22 +39,22 @@ local function release(at)
     redis.call('HINCRBY', host, 'f', 1)
     redis.call('HSETNX', host, 'fs', now)
     redis.call('HSET', host, 'ra', now + tonumber(refused))
-  elseif h[4] then
+  elseif h[3] then
     redis.call('HDEL', host, 'f', 'fs', 'ra')
   end
-  local is_down = refused and refused ~= '' or not refused and h[4]
-  if is_down and n > 0 and not h[3] then
+  local is_down = refused and refused ~= '' or not refused and h[3]
+  if is_down and n > 0 then
     redis.call('ZADD', T .. ':down', 'NX', redis.call('HGET', host, 'fs'), key)
-  elseif h[4] then
+  elseif h[3] then
     redis.call('ZREM', T .. ':down', key)
   end
-  local g = h[5]
+  local g = h[4]
   if address ~= '' and not g and n > 0 then
     local met = redis.call('HINCRBY', counts_of(ARGV[at + 6]), address .. ' i', 1)
     g = met > CROWD_AFTER and address or ''
     redis.call('HSET', host, 'g', g)
   end
-  make_ready(key, n, false, now + rest, h[3], crowd_of(key, g))
+  make_ready(key, n, false, now + rest, crowd_of(key, g))
   return '1'
 end
 

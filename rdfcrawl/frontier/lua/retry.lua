@@ -17,13 +17,13 @@ for _, entry in ipairs(entries) do
 end
 for key, items in pairs(by_key) do
   local host = host_of(key)
-  local h = redis.call('HMGET', host, 'n', 'lk', 'pz', 'g')
+  local h = redis.call('HMGET', host, 'n', 'lk', 'g')
   local n = tonumber(h[1] or 0) + #items
   redis.call('RPUSH', queue_of(key, RETRY_BAND), unpack(items))
   redis.call('HDEL', host, 'f', 'fs', 'ra', 'na')
   redis.call('ZREM', T .. ':down', key)
   redis.call('HSET', host, 'n', n)
-  make_ready(key, n, h[2], now_ms(), h[3], crowd_of(key, h[4]))
+  make_ready(key, n, h[2], now_ms(), crowd_of(key, h[3]))
 end
 count('q', #entries)
 count(name == 'dead' and 'dead' or 'done', -#entries)
