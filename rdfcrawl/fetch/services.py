@@ -71,7 +71,7 @@ class FetchServices:
         self._spool = _make_spool(options)
         self._count = partial(_count, crawler.stats)
         gate = ConnectionGate(fetch.guard, count=partial(self._count, "guard/"))
-        known, sleepers = KnownNames(session.neighbours.note), InterruptibleSleep()
+        known, sleepers = KnownNames(session.addresses.note), InterruptibleSleep()
         clock = ClockCheck(partial(_secs_of_redis, session.redis))
         self._trouble = session.trouble = OwnTrouble(
             known, sleepers, self._spool, clock
@@ -113,12 +113,12 @@ class FetchServices:
                 wants=session.wants_target,
                 refuses=session.refuses,
                 robots=self.robots,
-                leaving=session.leaving,
+                leaving=session.blocked,
             ),
         )
         self.visitor.sleepers = sleepers
         self.visitor.turns = self.turns
-        self.visitor.begin = partial(session.begin, what="asked")
+        self.visitor.begin = partial(session.worker.begin, what="asked")
         self.contexts = self._contexts(session)
 
     def _exchange(self, session: CrawlSession, own: Iterable[str]) -> HttpClient:
@@ -129,7 +129,7 @@ class FetchServices:
         if session.goes_by_address:
             exchange = OtherAddresses(exchange, self._spool)
         exchange = BearingExchange(exchange, self._trouble, self._spool)
-        return LeavingExchange(exchange, session.leaving, self._spool.parts.drop)
+        return LeavingExchange(exchange, session.blocked, self._spool.parts.drop)
 
     def _robots(
         self, crawler: Crawler, spider: FetchingSpider, session: CrawlSession
@@ -164,9 +164,9 @@ class FetchServices:
             options=options,
             hosts=ContextHosts(
                 turns=self.turns,
-                is_denied=session.intake.denies,
+                is_denied=session.ingest.denies,
                 trouble=self._trouble,
-                leaving=session.leaving,
+                leaving=session.blocked,
             ),
         )
         shared = SharedContexts(session.redis, session.frontier.key, count=count)

@@ -1,7 +1,7 @@
 """URIs in: the calls of `lua/add.lua` and `lua/budget.lua` that queue candidates.
 
 Each goes to the partition of its registered domain first, unless its host is known to
-be away (`whereabouts.py`). What is told there to be away goes on to where it is; before
+be away (`partitions.py`). What is told there to be away goes on to where it is; before
 that it is counted for the URI budget of its domain, if that has one. Whoever dies
 between two calls has lost nothing: offered again, each URI takes the same way, and is
 counted once.
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
+    from rdfcrawl.frontier.partitions import KeyLocations
     from rdfcrawl.frontier.scripts import Argument, LuaScripts
-    from rdfcrawl.frontier.whereabouts import KeyLocations
 
     Call = tuple[str, list[Argument]]
 
@@ -59,7 +59,7 @@ class CandidateAdder:
     Args:
         redis: of the crawl.
         scripts: the operations.
-        whereabouts: of keys, as far as it is known.
+        locations: of keys, as far as it is known.
         budget: of candidates that have none of their own.
     """
 
@@ -67,12 +67,12 @@ class CandidateAdder:
         self,
         redis: Redis,
         scripts: LuaScripts,
-        whereabouts: KeyLocations,
+        locations: KeyLocations,
         budget: CrawlBudget,
     ) -> None:
         self._redis = redis
         self._scripts = scripts
-        self._whereabouts = whereabouts
+        self._whereabouts = locations
         self._budget = budget
         self._prefixes: Sequence[str] = ()
         self._fill = self._most_here = self._most_over = 0

@@ -8,9 +8,9 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from rdfcrawl.frontier.committer import LOOK_AGAIN_SECS
-from rdfcrawl.frontier.homes import homes_and_others
 from rdfcrawl.frontier.host_patience import HostPatience
 from rdfcrawl.frontier.leases import beat_secs
+from rdfcrawl.frontier.partitions import homes_and_others
 from rdfcrawl.frontier.worker_state import sleep_until
 from rdfcrawl.request_turns import steady_time
 

@@ -20,9 +20,9 @@ from rdfcrawl.frontier.candidate_adder import (
     bucket_of,
 )
 from rdfcrawl.frontier.claimed_visits import record_of, stand_in, visit_of
+from rdfcrawl.frontier.partitions import KeyLocations, away_partition
 from rdfcrawl.frontier.payload import pack
 from rdfcrawl.frontier.server_state import INCARNATION, ServerState
-from rdfcrawl.frontier.whereabouts import KeyLocations, away_partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -113,8 +113,8 @@ class Frontier:
         self._scripts = scripts
         self._fill = FILL_BY_INTSET_LIMIT.get(intset_limit, 200)
         self._prefixes: list[str] = []
-        self.whereabouts = KeyLocations(self.state)
-        self._adder = CandidateAdder(redis, scripts, self.whereabouts, options.budget)
+        self.locations = KeyLocations(self.state)
+        self._adder = CandidateAdder(redis, scripts, self.locations, options.budget)
         self._name = secrets.token_hex(6)
         self._claims = count(1)
 
@@ -153,7 +153,7 @@ class Frontier:
         self.partitions = int(stored[b"partitions"])
         self._fill = int(stored[b"fill"])
         self._prefixes = [f"rc:{{{self.crawl_id}/{p}}}" for p in range(self.partitions)]
-        self.whereabouts.n_partitions = self.partitions
+        self.locations.n_partitions = self.partitions
         most_here = int(stored[b"domain_hosts"])
         self._adder.open(self._prefixes, fill=self._fill, most_here=most_here)
         mark = cast("bytes", stored[INCARNATION.encode()])
@@ -325,7 +325,7 @@ class Frontier:
             asked = [entry for entry in entries if entry.hold_secs is not None]
             again = [asked[i] for i in away]
             for entry in again:
-                self.whereabouts.note_away(entry.key)
+                self.locations.note_away(entry.key)
             for i, answer in zip(away, await self._turns(again), strict=True):
                 found[i] = answer
         return found
@@ -337,7 +337,7 @@ class Frontier:
         for entry in entries:
             partition = entry.partition
             if partition is None:
-                partition = self.whereabouts.of(entry.key)
+                partition = self.locations.of(entry.key)
             calls.setdefault(partition, []).extend(_turn_arguments(entry))
             if entry.hold_secs is not None:
                 places.setdefault(partition, []).append(n_asked)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from rdfcrawl.uri.origin import origin_of
+
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Collection, Iterable
 
     from rdfcrawl.frontier.state_store import StateStore
     from rdfcrawl.records import Record
@@ -19,7 +21,7 @@ _TABLE: Final = "deferred"  # of a prefix: URL and change -> the rest of the rec
 _AT_ONCE: Final = 500
 
 
-class PutOff(NamedTuple):
+class DeferredRecord(NamedTuple):
     """A record that waits.
 
     Attributes:
@@ -29,6 +31,41 @@ class PutOff(NamedTuple):
 
     record: Record
     band: bytes
+
+
+class ExcludedPrefixes:
+    """Prefixes of URLs; whether one covers a URL takes a look-up per length.
+
+    Attributes:
+        prefixes: as requested, with their scheme.
+    """
+
+    def __init__(self, prefixes: Collection[str] = ()) -> None:
+        self.prefixes: frozenset[str] = frozenset()
+        self._lengths: dict[str, list[int]] = {}  # origin -> lengths of its prefixes
+        self.replace(prefixes)
+
+    def __bool__(self) -> bool:
+        return bool(self.prefixes)
+
+    def replace(self, prefixes: Collection[str]) -> None:
+        """Take these prefixes instead of those before."""
+        self.prefixes = frozenset(prefixes)
+        lengths: dict[str, set[int]] = {}
+        for prefix in self.prefixes:
+            lengths.setdefault(origin_of(prefix), set()).add(len(prefix))
+        self._lengths = {origin: sorted(found) for origin, found in lengths.items()}
+
+    def prefix_of(self, url: str) -> str:
+        """Return the prefix that a requestable URL begins with; empty if none.
+
+        >>> ExcludedPrefixes(["http://a.example/r/"]).prefix_of("http://a.example/r/1")
+        'http://a.example/r/'
+        """
+        for length in self._lengths.get(origin_of(url), ()):
+            if url[:length] in self.prefixes:
+                return url[:length]
+        return ""
 
 
 class DeferredLinks:
@@ -43,7 +80,11 @@ class DeferredLinks:
         self._full: dict[int, set[str]] = {}  # limit -> prefixes
 
     async def put(
-        self, prefix: str, waiting: Iterable[PutOff], *, limit: int = MAX_DEFERRED
+        self,
+        prefix: str,
+        waiting: Iterable[DeferredRecord],
+        *,
+        limit: int = MAX_DEFERRED,
     ) -> None:
         """Put records off; no more of them than `limit`, and a few."""
         entries = dict(map(_entry, waiting))
@@ -61,11 +102,11 @@ class DeferredLinks:
         """Tell whether there may be more below a prefix than was put off."""
         return await self._store.size(prefix, _TABLE) >= MAX_DEFERRED
 
-    async def groups(self, prefix: str) -> AsyncIterator[list[PutOff]]:
+    async def groups(self, prefix: str) -> AsyncIterator[list[DeferredRecord]]:
         """Yield what waits below a prefix; some may come twice."""
-        group: list[PutOff] = []
+        group: list[DeferredRecord] = []
         async for key, text in self._store.entries(prefix, _TABLE):
-            group.append(_put_off(key, text))
+            group.append(_deferred(key, text))
             if len(group) == _AT_ONCE:
                 yield group
                 group = []
@@ -73,7 +114,7 @@ class DeferredLinks:
             yield group
 
 
-def _entry(waiting: PutOff) -> tuple[str, str]:
+def _entry(waiting: DeferredRecord) -> tuple[str, str]:
     from rdfcrawl.tasks.records import encode_record  # noqa: PLC0415
 
     record, band = waiting
@@ -81,8 +122,8 @@ def _entry(waiting: PutOff) -> tuple[str, str]:
     return f"{record.url} {record.change}", text
 
 
-def _put_off(key: str, text: str) -> PutOff:
+def _deferred(key: str, text: str) -> DeferredRecord:
     from rdfcrawl.tasks.records import decode_record  # noqa: PLC0415
 
     band, _, rest = text.partition(" ")
-    return PutOff(decode_record(key.partition(" ")[0], rest), band.encode())
+    return DeferredRecord(decode_record(key.partition(" ")[0], rest), band.encode())

@@ -11,13 +11,15 @@ import asyncio
 from collections import deque
 from ipaddress import ip_address
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.uri import host_of, is_of_web
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
+    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.redis_retry import RedisRetry
     from rdfcrawl.guard.resolver import NameResolver
 
 _MAX_HOSTS: Final = 100_000
@@ -26,33 +28,24 @@ _AT_ONCE: Final = 50
 _WINDOW_SECS: Final = 10.0
 
 
-class SharedAddresses(Protocol):
-    """What the workers of a crawl agree on."""
-
-    async def addresses(self, hosts: Iterable[str]) -> dict[str, str]:
-        """Return the addresses of hosts that have been looked up."""
-        ...
-
-    async def agree(self, found: Mapping[str, str]) -> dict[str, str]:
-        """Return the addresses of hosts from now on: these, if they had none."""
-        ...
-
-
 class AddressBook:
-    """Looks hosts up ahead of time, so that a key can be given without waiting.
+    """Addresses of hosts, looked up ahead of time: keys are given without waiting.
 
     Args:
-        shared: what the workers agree on; None if there is one only.
-        is_allowed: tells which addresses may be connected to.
+        frontier: of the crawl, in which workers agree on addresses.
+        retry: of the client.
+        is_allowed: returns whether an address may be connected to.
     """
 
     def __init__(
         self,
-        shared: SharedAddresses | None = None,
+        frontier: Frontier,
+        retry: RedisRetry,
         *,
         is_allowed: Callable[[str], bool] = lambda _: True,
     ) -> None:
-        self._shared = shared
+        self._frontier = frontier
+        self._persistent = retry.persistent
         self._is_allowed = is_allowed
         self._addresses: dict[str, str] = {}
         self._names: NameResolver | None = None
@@ -70,8 +63,9 @@ class AddressBook:
             return
         if len(self._addresses) + len(hosts) > _MAX_HOSTS:
             self._addresses.clear()
-        if self._shared is not None:
-            self._addresses |= await self._shared.addresses(hosts)
+        self._addresses |= await self._persistent(
+            "read addresses", self._frontier.addresses, hosts
+        )
         gate = asyncio.Semaphore(_AT_ONCE)
 
         async def look_up(host: str) -> tuple[str, str]:
@@ -80,10 +74,9 @@ class AddressBook:
 
         new = hosts - self._addresses.keys()
         found = dict(await asyncio.gather(*map(look_up, new)))
-        if self._shared is not None and found:
-            found = await self._shared.agree(found)
+        if found:
+            found = await self._agree(found)
             self._remember(found)
-        self._addresses |= found
 
     async def found(self, host: str) -> list[str]:
         """Return the addresses of a host that are found now, the best first.
@@ -108,13 +101,17 @@ class AddressBook:
     async def restore(self) -> None:
         """Agree again on what Redis may have lost."""
         for _, found in list(self._latest):
-            if self._shared is not None:
-                self._addresses |= await self._shared.agree(found)
+            await self._agree(found)
 
     async def close(self) -> None:
         """Look nothing up any more."""
         if self._names is not None:
             await self._names.close()
+
+    async def _agree(self, found: dict[str, str]) -> dict[str, str]:
+        agreed = await self._persistent("keep addresses", self._frontier.agree, found)
+        self._addresses |= agreed
+        return agreed
 
     def _remember(self, found: dict[str, str]) -> None:
         now = monotonic()

@@ -12,10 +12,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 from contextlib import suppress
-from functools import partial
 from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
 
 from redis.exceptions import RedisError
 
@@ -27,9 +27,10 @@ from rdfcrawl.uri import host_of, key_of_address
 if TYPE_CHECKING:
     from asyncio import Future
     from collections.abc import Awaitable, Callable
-    from typing import Any, Protocol
+    from typing import Protocol
 
     from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.redis_retry import RedisRetry
     from rdfcrawl.frontier.worker import FrontierWorker
     from rdfcrawl.records import Visit
 
@@ -53,30 +54,30 @@ class HostClocks:
 
     Args:
         frontier: of the crawl.
-        persistent: `Outage.persistent`.
+        retry: of the client.
     """
 
-    def __init__(self, frontier: Frontier, persistent: Callable[..., Any]) -> None:
+    def __init__(self, frontier: Frontier, retry: RedisRetry) -> None:
         self._frontier = frontier
-        self._persistent = persistent
+        self._persistent = retry.persistent
         self._name = secrets.token_hex(6)
         self._numbers = count(1)
         self._asked: list[tuple[TurnEntry, Future[tuple[int, int]]]] = []
         self._told: list[TurnEntry] = []
         self._timer: asyncio.TimerHandle | None = None
         self._sending: asyncio.Task[None] | None = None
-        self._lines: dict[str, _Line] = {}
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def new_token(self) -> str:
         """Return the name of a new turn."""
         return f"{self._name}:{next(self._numbers)}"
 
-    def line(self, key: str) -> _Line:
-        """Return the line of those who want to ask a host, in this process."""
-        line = self._lines.get(key)
-        if line is None:
-            line = self._lines[key] = _Line(partial(self._lines.pop, key))
-        return line
+    def lock(self, key: str) -> asyncio.Lock:
+        """Return the lock of a host, for which its requests in this process wait."""
+        lock = self._locks.get(key)
+        if lock is None:
+            lock = self._locks[key] = asyncio.Lock()
+        return lock
 
     async def ask(self, entry: TurnEntry) -> tuple[int, int]:
         """Ask for a turn; see `Frontier.turns`.
@@ -139,40 +140,6 @@ def _answer(
             future.set_exception(answers)
         else:
             future.set_result(answers[place])
-
-
-class _Line:
-    """Those of one process who want to ask a host, one after another.
-
-    Args:
-        forget: called when nobody is in it any more.
-    """
-
-    __slots__ = ("_forget", "_lock", "_n")
-
-    def __init__(self, forget: Callable[[], object]) -> None:
-        self._forget = forget
-        self._lock = asyncio.Lock()
-        self._n = 0
-
-    async def enter(self) -> None:
-        """Wait to be the first."""
-        self._n += 1
-        try:
-            await self._lock.acquire()
-        except BaseException:
-            self._go()
-            raise
-
-    def leave(self) -> None:
-        """Let the next one be the first."""
-        self._lock.release()
-        self._go()
-
-    def _go(self) -> None:
-        self._n -= 1
-        if not self._n:
-            self._forget()
 
 
 class PlainSleep:
@@ -334,7 +301,7 @@ class _HostTurn(SoloTurn):
     """
 
     __slots__ = (
-        "_delay_secs", "_good_until", "_is_given", "_is_noting", "_key", "_line",
+        "_delay_secs", "_good_until", "_is_given", "_is_noting", "_key", "_lock",
         "_noted", "_sleepers", "_token", "_turns", "_visit", "rests_secs",
     )  # fmt: skip
 
@@ -352,7 +319,7 @@ class _HostTurn(SoloTurn):
         self._key = key
         self._delay_secs = delay_secs
         self._visit = visit
-        self._line: _Line | None = None
+        self._lock: asyncio.Lock | None = None
         self._token = ""
         self._good_until = 0.0
         self._is_given = self._is_noting = False
@@ -377,9 +344,9 @@ class _HostTurn(SoloTurn):
 
     async def take(self) -> bool:
         """Wait for it; False if it does not come."""
-        line = self._turns.clocks.line(self._key)
-        await line.enter()
-        self._line = line
+        lock = self._turns.clocks.lock(self._key)
+        await lock.acquire()
+        self._lock = lock
         try:
             if await self._comes():
                 return True
@@ -505,9 +472,9 @@ class _HostTurn(SoloTurn):
         self._leave()
 
     def _leave(self) -> None:
-        line, self._line = self._line, None
-        if line is not None:
-            line.leave()
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.release()
 
 
 async def _other_address(turns: HostTurns, url: str, address: str) -> str:

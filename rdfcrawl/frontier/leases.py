@@ -16,11 +16,8 @@ from rdfcrawl.frontier.worker_state import sleep_until
 from rdfcrawl.request_turns import steady_time
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
     from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.frontier.worker_state import WorkerState
-    from rdfcrawl.records import Record
+    from rdfcrawl.frontier.worker_state import WorkerHooks, WorkerState
 
 logger = logging.getLogger(__name__)
 
@@ -34,19 +31,13 @@ class LeaseKeeper:
 
     Args:
         state: of the worker.
-        figures: what this worker tells about its progress.
-        account_for: writes down that URIs were given up.
+        hooks: of the scheduler.
     """
 
-    def __init__(
-        self,
-        state: WorkerState,
-        figures: Callable[[], dict[str, float]],
-        account_for: Callable[[Sequence[Record]], Awaitable[None]] | None,
-    ) -> None:
+    def __init__(self, state: WorkerState, hooks: WorkerHooks) -> None:
         self._state = state
-        self._figures = figures
-        self._account_for = account_for
+        self._figures = hooks.figures
+        self._account_for = hooks.account_for
         self._confirming = asyncio.Lock()
         self._delays = (state.frontier.options.delay_secs,) * 2  # shortest, longest
 
@@ -97,7 +88,7 @@ class LeaseKeeper:
         """Account for the URIs that were given up."""
         frontier = self._state.frontier
         buried, frontier.buried = frontier.buried, []
-        if buried and self._account_for:
+        if buried:
             await self._account_for(buried)
 
     async def _renew(self) -> None:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.frontier.candidate import SEEN_ONLY, Candidate
-from rdfcrawl.frontier.covered import ExcludedPrefixes
-from rdfcrawl.frontier.deferred import PutOff
+from rdfcrawl.frontier.deferred import DeferredRecord, ExcludedPrefixes
 from rdfcrawl.frontier.payload import pack, pack_link
 from rdfcrawl.frontier.url_kind import kind_of, kind_of_named
 from rdfcrawl.links.filter import CrawlExtent
@@ -142,14 +141,14 @@ class LinkIngest:
         max_depth: links further away from a seed are not followed.
         profile: number of the arguments that these are of.
         budget: most URIs and hosts; None is what the worker has.
-        beside: another one of the worker; both have `turned`, `covered`, `put_off` and
-            `forms` together.
+        beside: another one of the worker, which shares `rejected`, `covered`,
+            `deferred` and `forms`.
 
     Attributes:
-        turned: what was not offered.
+        rejected: links that were not offered.
         covered: URLs that are part of what is taken as a whole.
         forms: what hosts have very many URLs of.
-        put_off: by prefix, those that were offered all the same; `take_put_off`.
+        deferred: by prefix, those that were offered all the same; `take_deferred`.
         full: prefixes below which no more are put off.
     """
 
@@ -165,12 +164,11 @@ class LinkIngest:
         budget: CrawlBudget | None = None,
         beside: LinkIngest | None = None,
     ) -> None:
-        self.turned: RejectedLinks = beside.turned if beside else RejectedLinks()
-        self.covered: ExcludedPrefixes = (
-            beside.covered if beside else ExcludedPrefixes()
-        )
-        self.put_off: dict[str, list[PutOff]] = beside.put_off if beside else {}
-        self.forms: UrlForms = beside.forms if beside else UrlForms(link_filter.traps)
+        self.rejected = beside.rejected if beside else RejectedLinks()
+        self.covered = beside.covered if beside else ExcludedPrefixes()
+        self.deferred: dict[str, list[DeferredRecord]]
+        self.deferred = beside.deferred if beside else {}
+        self.forms = beside.forms if beside else UrlForms(link_filter.traps)
         self._profile = profile
         self._budget = budget
         self.full: AbstractSet[str] = frozenset()
@@ -183,9 +181,9 @@ class LinkIngest:
         self._places: dict[str, _OriginPlace] = {}
         self._keeps_places = keys.grouping is not HostGrouping.IP
         self._far: set[bytes] = set()  # hosts out of scope, as links begin
-        self.narrow(link_filter)
+        self.set_filter(link_filter)
 
-    def narrow(self, link_filter: LinkFilter) -> None:
+    def set_filter(self, link_filter: LinkFilter) -> None:
         """Judge links by this filter from now on."""
         self._link_filter = link_filter
         self._decides_by_host = link_filter.scope.extent in (
@@ -216,38 +214,36 @@ class LinkIngest:
         """
         depth = parent.depth + 1
         if depth > self._max_depth:
-            self.turned.too_deep += len(links)
+            self.rejected.too_deep += len(links)
             return JudgedLinks([], [])
         if self._far:  # a dump has millions of links to hosts that are out of scope
             near = _without(self._far, links)
-            self.turned.filtered += len(links) - len(near)
+            self.rejected.filtered += len(links) - len(near)
             links = near
         fresh = self._recent.unseen(links)
-        self.turned.recent += len(links) - len(fresh)
+        self.rejected.recent += len(links) - len(fresh)
         page = url if url.isascii() and url.isprintable() else _parent(url)
         # A source may name its documents as it likes: who was asked is what counts.
         policy = self._link_filter.schemes
         schemes = policy.of_links(parent.url) if policy.own else CRAWLED_SCHEMES
-        wanted, bad = self._wanted(fresh, depth, page, schemes)
-        candidates, traps = self._queueable(wanted, depth, page)
-        if bad or traps:
-            return self._judged(candidates, bad, traps)
-        return JudgedLinks(candidates, [])
+        return self._judge(fresh, depth, page, schemes)
 
-    def _wanted(
+    def _judge(
         self, links: Iterable[bytes], depth: int, page: str, schemes: frozenset[str]
-    ) -> tuple[list[tuple[str, str]], list[Fault]]:
-        """Return the URLs that are wanted, and what is wrong with those that are none.
+    ) -> JudgedLinks:
+        """Return the candidates among links, and what is wrong with others.
 
-        Each has its normal form, or nothing if that is not known by then.
+        Part of the hot path: per link, it costs 12 to 15 us with all that it calls.
         """
-        wanted: list[tuple[str, str]] = []
+        candidates: list[Candidate] = []
         bad: list[Fault] = []
+        traps: list[str] = []
         far, is_plain, covered = self._far, self._is_plain, self.covered.prefixes
         admits = None if self._link_filter.is_open else self._link_filter.admits
+        places, judge, profile = self._places, self.forms.judge, self._profile
         for link in links:
             if far and origin_of_link(link) in far:
-                self.turned.filtered += 1
+                self.rejected.filtered += 1
                 continue
             url = normal = link.decode(errors="replace")
             if not is_plain(url):
@@ -259,38 +255,29 @@ class LinkIngest:
                         self._recent.forget(link)
                     continue
             if admits and not admits(url):
-                self._turn_away(link, url)
-            elif not (covered and self._is_covered(link, url, depth, page)):
-                wanted.append((url, normal))
-        return wanted, bad
-
-    def _queueable(
-        self, wanted: list[tuple[str, str]], depth: int, page: str
-    ) -> tuple[list[Candidate], list[str]]:
-        """Return the candidates among wanted URLs, and those URLs that are traps."""
-        candidates: list[Candidate] = []
-        traps: list[str] = []
-        places, judge = self._places, self.forms.judge
-        profile, budget = self._profile, self._budget
-        for url, normal in wanted:
+                self._reject(link, url)
+                continue
+            if covered and self._is_covered(link, url, depth, page):
+                continue
             place = places.get(url[: url.find("/", _BEGIN)]) or self._place_of(url)
             key, partition, short, n_chars = place
             verdict = judge(url, key, page)
             if verdict is LinkVerdict.TRAP:
                 traps.append(url)
                 continue
-            band = LINK_BAND
-            if verdict is LinkVerdict.LATER:
-                self.turned.large_form += 1
-                band = LATER_BAND
+            is_later = verdict is LinkVerdict.LATER
+            self.rejected.large_form += is_later
+            band = LATER_BAND if is_later else LINK_BAND
             path = url[n_chars:]
             kind = kind_of(url) if "." in path else Kind.PAGE
-            link = pack_link(
+            item = band + pack_link(
                 url, kind, depth, page, short=short + path, profile=profile
             )
             mark = fingerprint(normal or self._normalize(url))
-            candidates.append(Candidate(partition, key, mark, band + link, budget))
-        return candidates, traps
+            candidates.append(Candidate(partition, key, mark, item, self._budget))
+        if bad or traps:
+            return self._judged(candidates, bad, traps)
+        return JudgedLinks(candidates, [])
 
     def _judged(
         self, candidates: list[Candidate], bad: list[Fault], traps: list[str]
@@ -298,10 +285,10 @@ class LinkIngest:
         """Return candidates, and what is wrong with others; those are counted."""
         faults = []
         if bad:
-            self.turned.bad += len(bad)
+            self.rejected.bad += len(bad)
             faults.append(replace(bad[0], count=len(bad)))
         if traps:
-            self.turned.trap += len(traps)
+            self.rejected.trap += len(traps)
             detail = f"a URL that grows for ever: {traps[0]}"[: Fault.MAX_DETAIL]
             faults.append(Fault(Reason.URL_TRAP, detail, count=len(traps)))
         return JudgedLinks(candidates, faults)
@@ -318,12 +305,12 @@ class LinkIngest:
         """
         is_far = host in self._far and parent.depth < self._max_depth
         if is_far:
-            self.turned.filtered += n_links
+            self.rejected.filtered += n_links
         return is_far
 
-    def _turn_away(self, link: bytes, target: str) -> None:
+    def _reject(self, link: bytes, target: str) -> None:
         """Count a link that is not wanted; remember its host if that decided it."""
-        self.turned.filtered += 1
+        self.rejected.filtered += 1
         if self._decides_by_host and not self._link_filter.scope.covers(target):
             if len(self._far) >= _MAX_CACHED:
                 self._far.clear()
@@ -387,16 +374,16 @@ class LinkIngest:
             record = self._to_queue(follow_up, url)
             band = _BANDS[follow_up.urgency]
             is_exempt = follow_up.is_part_of_source or _takes_dataset(record)
-            if is_exempt or not self._puts_off(record, band):
+            if is_exempt or not self._defers(record, band):
                 candidates.append(self._candidate(record, band, task))
         return self._judged(candidates, bad, traps)
 
     def _is_wanted(self, url: str, depth: int) -> bool:
         """Return whether a requestable URL is followed; it is counted if it is not."""
         if depth > self._max_depth:
-            self.turned.too_deep += 1
+            self.rejected.too_deep += 1
         elif not self._link_filter.admits(url):
-            self.turned.filtered += 1
+            self.rejected.filtered += 1
         else:
             return True
         return False
@@ -419,18 +406,18 @@ class LinkIngest:
         """Tell whether a requestable URL that is so far away would be followed."""
         return depth <= self._max_depth and self._link_filter.admits(url)
 
-    def again(self, waiting: Iterable[PutOff]) -> list[Candidate]:
+    def again(self, waiting: Iterable[DeferredRecord]) -> list[Candidate]:
         """Return the candidates among what was put off, as far as nothing covers it."""
         return [
             self.candidate(each.record, each.band)
             for each in waiting
-            if not self._puts_off(each.record, each.band)
+            if not self._defers(each.record, each.band)
         ]
 
-    def take_put_off(self) -> dict[str, list[PutOff]]:
+    def take_deferred(self) -> dict[str, list[DeferredRecord]]:
         """Return what was put off since this was called last, by prefix."""
-        found = dict(self.put_off)
-        self.put_off.clear()
+        found = dict(self.deferred)
+        self.deferred.clear()
         return found
 
     def _is_covered(self, link: bytes, target: str, depth: int, url: str) -> bool:
@@ -440,21 +427,21 @@ class LinkIngest:
         """
         prefix = self.covered.prefix_of(target)
         if prefix in self.full:  # or a record would be made of all that a dump names
-            self.turned.covered += 1
+            self.rejected.covered += 1
             self._recent.forget(link)
         elif prefix:
             kind, profile = kind_of(target), self._profile
             record = Record(target, kind, depth, url, profile=profile)
-            self._puts_off(record, LINK_BAND)
+            self._defers(record, LINK_BAND)
         return bool(prefix)
 
-    def _puts_off(self, record: Record, band: bytes) -> bool:
+    def _defers(self, record: Record, band: bytes) -> bool:
         """Put a record off if its URL is covered; return whether it is."""
         prefix = self.covered.prefix_of(record.url)
         if prefix:
-            self.turned.covered += 1
+            self.rejected.covered += 1
         if prefix and prefix not in self.full:
-            self.put_off.setdefault(prefix, []).append(PutOff(record, band))
+            self.deferred.setdefault(prefix, []).append(DeferredRecord(record, band))
         return bool(prefix)
 
     def wants_target(self, record: Record, target: str) -> bool:
@@ -477,7 +464,7 @@ class LinkIngest:
             is_near = is_near or links.scope.covers(target)
             is_wanted = is_near and not links.deny.match(target)
         if not is_wanted:
-            self.turned.filtered += 1
+            self.rejected.filtered += 1
         return is_wanted
 
     def denies(self, url: str) -> bool:

@@ -93,7 +93,7 @@ class LinkSender:
         state = self._state
         state.is_over = False
         self._remember(candidates)
-        state.stir(state.frontier.whereabouts.partitions(candidates))
+        state.stir(state.frontier.locations.partitions(candidates))
         state.claim_now.set()
 
     async def send(self) -> bool:
@@ -122,7 +122,7 @@ class LinkSender:
         self._remember(candidates)
         state.added += added
         if added.new:
-            state.stir(state.frontier.whereabouts.partitions(candidates))
+            state.stir(state.frontier.locations.partitions(candidates))
         if self._full_pause_secs:
             logger.info("Redis accepts links again")
             self._full_pause_secs = 0.0

@@ -66,7 +66,7 @@ class PendingRequests:
         """Take a request; return whether it will be queued."""
         try:
             if self._makes_documents and is_plain(request):
-                self._seeds.append(self._session.intake.seed_url(request.url))
+                self._seeds.append(self._session.ingest.seed_url(request.url))
             else:
                 return self._take_request(request)
         except (BadUri, UnqueueableError) as error:
@@ -83,8 +83,8 @@ class PendingRequests:
     def _take_request(self, request: Request) -> bool:
         record = record_of(request, self._spider)
         is_judged = record.depth > 0 and not request.dont_filter
-        if is_judged and not self._session.intake.wants(record.url, record.depth):
-            self._session.intake.turned.filtered += 1
+        if is_judged and not self._session.ingest.wants(record.url, record.depth):
+            self._session.ingest.rejected.filtered += 1
             return False
         urgency = Urgency.ORDINARY
         if request.priority:
@@ -108,8 +108,8 @@ class PendingRequests:
 
     def leave(self) -> None:
         """Offer what is left with the links of the last visits."""
-        intake, links = self._session.intake, self._session.worker.links
-        links.offer(map(intake.seed, self._seeds))
-        links.offer(intake.request(*each) for each in self._requests)
+        ingest, links = self._session.ingest, self._session.worker.links
+        links.offer(map(ingest.seed, self._seeds))
+        links.offer(ingest.request(*each) for each in self._requests)
         self._seeds.clear()
         self._requests.clear()

@@ -1,7 +1,8 @@
-"""The arguments of all spiders of a crawl, by the numbers that records carry.
+"""Settings and spider arguments that a crawl keeps in Redis until it is begun anew.
 
-A record is dealt with by the arguments of the spider that queued it, whatever worker
-claims it. They are in Redis, and are kept until the crawl is begun anew.
+A record is processed by the arguments of the spider that queued it, on whatever worker
+claims it: records carry the number of that spider. The settings say which URIs are one,
+and which share a queue: with others, URIs that were seen would be crawled once more.
 """
 
 from __future__ import annotations
@@ -9,22 +10,66 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+from scrapy.settings import SETTINGS_PRIORITIES
 
 from rdfcrawl.arguments.crawl import CrawlArguments, arguments_of
 from rdfcrawl.arguments.parsers import NAMED
 from rdfcrawl.arguments.stored import BUDGETS, CrawlMember, agree
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.links.filter import CrawlExtent
+from rdfcrawl.uri import HostGrouping, NormalForm, PolitenessKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from scrapy.settings import BaseSettings
+
     from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.options import CrawlOptions
     from rdfcrawl.frontier.redis_retry import RedisRetry
     from rdfcrawl.records import Record
 
 logger = logging.getLogger(__name__)
+
+
+async def keep_settings(
+    frontier: Frontier, options: CrawlOptions, settings: BaseSettings
+) -> CrawlOptions:
+    """Return the options with the settings that the crawl was begun with.
+
+    Raises:
+        ConfigError: the command line gives one of them another value.
+    """
+    wanted = {
+        "POLITENESS_KEY": str(options.keys.grouping),
+        "SESSION_PARAMETERS": json.dumps(options.normal_form.session_parameters),
+    }
+    conf = frontier.key("conf")
+    kept = {}
+    for name, value in wanted.items():
+        await frontier.redis.hsetnx(conf, name.lower(), value)
+        stored = await frontier.redis.hget(conf, name.lower())
+        kept[name] = cast("bytes", stored).decode()
+        if kept[name] != value:
+            _tell(name, kept[name], settings, frontier.crawl_id)
+    parameters = tuple(json.loads(kept["SESSION_PARAMETERS"]))
+    return replace(
+        options,
+        keys=PolitenessKey(HostGrouping(kept["POLITENESS_KEY"])),
+        normal_form=NormalForm(parameters),
+    )
+
+
+def _tell(name: str, kept: str, settings: BaseSettings, crawl_id: str) -> None:
+    message = (
+        f"{name}={settings.get(name)}: crawl {crawl_id} was begun with {name}={kept},"
+        " and keeps it; -a fresh=1 begins it anew"
+    )
+    if (settings.getpriority(name) or 0) >= SETTINGS_PRIORITIES["cmdline"]:
+        raise ConfigError(message)
+    logger.warning("%s", message)
 
 
 class SpiderProfiles:

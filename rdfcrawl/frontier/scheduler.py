@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import replace
+from dataclasses import asdict, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -25,6 +25,7 @@ from rdfcrawl.frontier.pending_requests import PendingRequests
 from rdfcrawl.frontier.session import CrawlSession
 from rdfcrawl.frontier.slow_visits import SlowHosts, SlowPlaces
 from rdfcrawl.frontier.visiting import makes_visits
+from rdfcrawl.frontier.worker_state import WorkerHooks
 from rdfcrawl.frontier.worker_stats import figures_of
 from rdfcrawl.records import MAX_RETRIES, Document, Kind, Visit, refused
 from rdfcrawl.signals import before_leaving, flush_stores, stop_visits
@@ -139,8 +140,8 @@ class FrontierScheduler(BaseScheduler):
         if visit is None:
             return None
         session = self.session
-        if session.leaving.has_any:
-            session.leaving.strike_out(visit)
+        if session.blocked.has_any:
+            session.blocked.strike_out(visit)
         if len(session.profiles.arguments) > 1:
             self._leave_to_others(session, visit)
         visit.step_at = monotonic()
@@ -199,7 +200,7 @@ class FrontierScheduler(BaseScheduler):
     def _leaves(self, request: Request) -> bool:
         """Tell whether an ordinary request is for a host that is left alone."""
         session = self.session
-        if session is None or not session.leaving.covers(request.url):
+        if session is None or not session.blocked.covers(request.url):
             return False
         logger.info("not requested, as its host is left alone: %s", request.url)
         self._stats.inc_value(f"fault/{Reason.HOST_LEFT}")
@@ -214,11 +215,13 @@ class FrontierScheduler(BaseScheduler):
             spider.options.crawl,
             spider.arguments,
             crawler.settings,
+            WorkerHooks(
+                flush_stores=self._flush_stores,
+                wake=self._engine.wake,
+                figures=self._figures,
+                account_for=self._account_for,
+            ),
             member=spider.member,
-            flush_stores=self._flush_stores,
-            wake=self._engine.wake,
-            figures=self._figures,
-            account_for=self._account_for,
         )
         spider.join(self.session)
         crawler.signals.connect(self._item_failed, signals.item_error)
@@ -401,27 +404,19 @@ class FrontierScheduler(BaseScheduler):
         return {name: n for name, n in counts.items() if n}
 
     def _tell_statistics(self, session: CrawlSession) -> None:
-        added, turned = session.worker.added, session.intake.turned
+        added, rejected = session.worker.added, session.ingest.rejected
         figures = {
             "frontier/new": added.new,
             "frontier/seen": added.seen,
             "frontier/lost_leases": session.worker.committer.lost_leases,
-            "link/recent": turned.recent,
-            "link/bad": turned.bad,
-            "link/filtered": turned.filtered,
-            "link/too_deep": turned.too_deep,
-            "link/covered": turned.covered,
-            "link/nofollow": turned.nofollow,
-            "link/trap": turned.trap,
-            "link/large_form": turned.large_form,
-            "link/no_rdf": turned.no_rdf,
+            **{f"link/{cause}": n for cause, n in asdict(rejected).items()},
         }
         for name, value in figures.items():
             self._stats.set_value(name, value)
         if session.worker.n_failed:
             self._stats.set_value("frontier/failed", session.worker.n_failed)
-        if session.neighbours.n_wildcards:
-            n_wildcards = session.neighbours.n_wildcards
+        if session.addresses.n_wildcards:
+            n_wildcards = session.addresses.n_wildcards
             self._stats.set_value("frontier/wildcards", n_wildcards)
         for name, n in self._over_budget().items():
             self._stats.set_value(name, n)
@@ -443,7 +438,7 @@ class FrontierScheduler(BaseScheduler):
                 self._put_back(visit, index, is_at_fault=not visit.is_cut)
         if visit.documents:
             cast("VisitingSpider", self._crawler.spider).release(visit)
-        visit.address = session.neighbours.address_of(visit.key)
+        visit.address = session.addresses.address_of(visit.key)
         session.add_outlinks(visit.outlinks, visit.known)
         visit.documents.clear()
         self._slow_hosts.end(visit.key)

@@ -26,12 +26,13 @@ from rdfcrawl.frontier.redis_retry import one_line
 from rdfcrawl.frontier.worker_state import WorkerState, sleep_until
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.options import WorkerOptions
     from rdfcrawl.frontier.redis_retry import RedisRetry
-    from rdfcrawl.records import Record, Visit
+    from rdfcrawl.frontier.worker_state import WorkerHooks
+    from rdfcrawl.records import Visit
 
 logger = logging.getLogger(__name__)
 
@@ -41,14 +42,10 @@ class FrontierWorker(WorkerState):
 
     Args:
         frontier: of the crawl, opened.
-        outage: what bears the times when Redis is unreachable.
         options: of this worker.
-        flush_stores: makes durable all documents of finished visits; raises
-            `StoreFault` if it cannot.
+        hooks: of the scheduler.
+        outage: retries commands while Redis is unreachable.
         take_seeds: adds seeds that wait outside of the frontier; returns how many.
-        wake: called when there is something new for the scheduler.
-        figures: what this worker tells about its progress.
-        account_for: writes down that URIs were given up.
 
     Attributes:
         claimer, links, committer, leases: its parts, which share its state.
@@ -60,25 +57,22 @@ class FrontierWorker(WorkerState):
         self,
         frontier: Frontier,
         options: WorkerOptions,
+        hooks: WorkerHooks,
         *,
         outage: RedisRetry,
-        flush_stores: Callable[[], Awaitable[None]],
         take_seeds: Callable[[], Awaitable[int]],
-        wake: Callable[[], None],
-        figures: Callable[[], dict[str, float]],
-        account_for: Callable[[Sequence[Record]], Awaitable[None]] | None = None,
     ) -> None:
         super().__init__(frontier, options, outage)
         self.n_failed = 0
         self._failed_before = 0
         self._take_seeds = take_seeds
-        self._wake = wake
+        self._wake = hooks.wake
         self.links = LinkSender(self)
         self.claimer = VisitClaimer(
-            self, self.links, wake=wake, see_whether_over=self._see_whether_over
+            self, self.links, wake=hooks.wake, see_whether_over=self._see_whether_over
         )
-        self.committer = VisitCommitter(self, self.links, flush_stores)
-        self.leases = LeaseKeeper(self, figures, account_for)
+        self.committer = VisitCommitter(self, self.links, hooks.flush_stores)
+        self.leases = LeaseKeeper(self, hooks)
         self._tasks: list[asyncio.Task[None]] = []
 
     # -- called by the scheduler: local, immediate -----------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rdfcrawl.frontier.candidate import AddedCounts
@@ -12,13 +13,31 @@ from rdfcrawl.frontier.client import StateCounts
 from rdfcrawl.request_turns import steady_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from rdfcrawl.errors import CrawlGone
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.options import WorkerOptions
     from rdfcrawl.frontier.redis_retry import RedisRetry
-    from rdfcrawl.records import Visit
+    from rdfcrawl.records import Record, Visit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerHooks:
+    """Functions of the scheduler that a worker calls.
+
+    Attributes:
+        flush_stores: makes durable all documents of finished visits; raises
+            `StoreFault` if it cannot.
+        wake: called when there is something new for the scheduler.
+        figures: returns the statistics that other workers are told.
+        account_for: records that URIs were given up.
+    """
+
+    flush_stores: Callable[[], Awaitable[None]]
+    wake: Callable[[], None]
+    figures: Callable[[], dict[str, float]]
+    account_for: Callable[[Sequence[Record]], Awaitable[None]]
 
 
 class WorkerState:

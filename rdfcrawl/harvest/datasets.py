@@ -234,7 +234,7 @@ class DatasetRegistry:
             await self._store.put(dataset.name, _DATASET, {"way": str(index)})
             way = dataset.ways[index] if index < len(dataset.ways) else None
             if way is not None and way.way in _WHOLE:
-                await self._session.cover(prefixes, dataset.name)
+                await self._session.datasets.cover(prefixes, dataset.name)
             elif has_failed or taken not in (None, index):
                 discovery += await self._uncover(prefixes)
             before = usable
@@ -249,7 +249,7 @@ class DatasetRegistry:
 
     async def _uncover(self, prefixes: list[str]) -> Discovery:
         """Release the URLs below the prefixes of a dataset that cannot be fetched."""
-        if await self._session.uncover(prefixes):
+        if await self._session.datasets.uncover(prefixes):
             return NOTHING_FOUND
         detail = f"more than {MAX_DEFERRED} URLs below one of {prefixes}"
         fault = Fault(Reason.TOO_MANY_ENTRIES, detail[: Fault.MAX_DETAIL])

@@ -114,7 +114,7 @@ class DiscoverPipeline:
         if found.is_excused:
             document.faults.clear()
         document.faults += found.faults
-        self._session.left_out(found.n_not_rdf)
+        self._session.ingest.rejected.no_rdf += found.n_not_rdf
         if follow_ups := found.follow_ups:
             judged = await self._session.add_follow_ups(document, follow_ups)
             document.n_follow_ups += len(follow_ups)

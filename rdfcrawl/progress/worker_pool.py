@@ -14,8 +14,7 @@ from rdfcrawl.errors import CrawlGone
 from rdfcrawl.followers.supervision import FollowerProcesses
 from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
 from rdfcrawl.frontier.options import RUN, CrawlOptions
-from rdfcrawl.frontier.profiles import SpiderProfiles
-from rdfcrawl.frontier.shape import keep_settings
+from rdfcrawl.frontier.profiles import SpiderProfiles, keep_settings
 from rdfcrawl.guard.operator import EXIT_CODE as REFUSED
 from rdfcrawl.progress.options import ProgressOptions, failed_exit_code
 from rdfcrawl.progress.snapshot import take_snapshot

@@ -22,6 +22,7 @@ from rdfcrawl.frontier.options import WorkerOptions
 from rdfcrawl.frontier.redis_program import find_server, program_version
 from rdfcrawl.frontier.redis_retry import RedisRetry
 from rdfcrawl.frontier.worker import FrontierWorker
+from rdfcrawl.frontier.worker_state import WorkerHooks
 from rdfcrawl.links.filter import CrawlScope, LinkFilter
 from rdfcrawl.records import Kind, Record
 from rdfcrawl.uri import NormalForm, PolitenessKey
@@ -245,14 +246,17 @@ def new_worker(frontier: Frontier) -> FrontierWorker:
     async def no_seeds() -> int:
         return 0
 
+    async def ignore(_: object) -> None:
+        return None
+
     worker = FrontierWorker(
         frontier,
         WorkerOptions(name="bench"),
+        WorkerHooks(
+            flush_stores=nothing, wake=lambda: None, figures=dict, account_for=ignore
+        ),
         outage=RedisRetry(),
-        flush_stores=nothing,
         take_seeds=no_seeds,
-        wake=lambda: None,
-        figures=dict,
     )
     worker.has_started = True
     return worker

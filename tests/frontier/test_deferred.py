@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.frontier.deferred import DeferredLinks, PutOff
+from rdfcrawl.frontier.deferred import DeferredLinks, DeferredRecord
 from rdfcrawl.frontier.redis_retry import RedisRetry
 from rdfcrawl.frontier.state_store import StateStore
 from rdfcrawl.records import Kind, Record
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PREFIX = "http://a.example/id/"
 ALL = [
-    PutOff(Record(f"{PREFIX}{n}", depth=2, parent="http://a.example/s"), b"2")
+    DeferredRecord(Record(f"{PREFIX}{n}", depth=2, parent="http://a.example/s"), b"2")
     for n in range(1200)
 ]
 
@@ -26,7 +26,9 @@ def deferred_of(frontier: Frontier) -> DeferredLinks:
     return DeferredLinks(StateStore(frontier.redis, frontier.key, RedisRetry()))
 
 
-async def waiting(deferred: DeferredLinks, prefix: str = PREFIX) -> dict[str, PutOff]:
+async def waiting(
+    deferred: DeferredLinks, prefix: str = PREFIX
+) -> dict[str, DeferredRecord]:
     """Return what waits, by URL and change."""
     return {
         f"{each.record.url} {each.record.change}": each
@@ -41,7 +43,7 @@ async def test_records_come_back_as_they_were(make_frontier: MakeFrontier) -> No
     changed = Record(
         f"{PREFIX}1", Kind.DUMP, 3, "", task=ListedPage(0.5, 7), change="ab"
     )
-    special = PutOff(changed, b"1")
+    special = DeferredRecord(changed, b"1")
     await deferred.put(PREFIX, [*ALL, special])
     await deferred.put(PREFIX, ALL[:7])
     found = await waiting(deferred)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rdfcrawl.frontier.dns_cache import AddressBook
+from rdfcrawl.frontier.redis_retry import RedisRetry
 
 if TYPE_CHECKING:
     from tests.support.redis_fixtures import MakeFrontier
@@ -20,9 +21,11 @@ URL = "http://h.example/"
     ["a" * 64 + ".example", "a..example", "no-such-host.invalid"],
     ids=["label too long", "label empty", "unknown"],
 )
-async def test_a_host_without_address_harms_no_other(host: str) -> None:
+async def test_a_host_without_address_harms_no_other(
+    make_frontier: MakeFrontier, host: str
+) -> None:
     """If DNS cannot know a host, then it has no address, and others have theirs."""
-    book = AddressBook()
+    book = AddressBook(await make_frontier(), RedisRetry())
     await book.prime([f"http://{host}/", "http://127.0.0.1:8/"])
     assert book.address(host) is None
     assert book.address("127.0.0.1") == "127.0.0.1"
@@ -39,9 +42,15 @@ def names(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
 
 
-async def test_lowest_allowed_address_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lowest_allowed_address_counts(
+    make_frontier: MakeFrontier, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If a name has many addresses, then their order makes no difference."""
-    book = AddressBook(is_allowed=lambda address: not address.startswith("10."))
+    book = AddressBook(
+        await make_frontier(),
+        RedisRetry(),
+        is_allowed=lambda address: not address.startswith("10."),
+    )
     names(monkeypatch, "::9", "100.2.0.1", "20.1.0.2", "10.0.0.1")
     await book.prime([URL])
     assert book.address("h.example") == "20.1.0.2"
@@ -52,7 +61,7 @@ async def test_workers_agree_on_the_address_of_a_name(
 ) -> None:
     """If a name changes its address, then it keeps the first one for all workers."""
     frontier = await make_frontier()
-    one, two = AddressBook(frontier), AddressBook(frontier)
+    one, two = (AddressBook(frontier, RedisRetry()) for _ in range(2))
     names(monkeypatch, "20.0.0.1")
     await one.prime([URL])
     names(monkeypatch, "20.0.0.2")

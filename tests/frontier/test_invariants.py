@@ -136,7 +136,7 @@ class Crawl(RuleBasedStateMachine):
         """Offer links; those that are new and within the budget are accepted."""
         frontier = self.other if is_other else self.frontier
         old = [url for url in urls if url in self.over]
-        fresh, refused = self.expect(urls, set(frontier.whereabouts.away))
+        fresh, refused = self.expect(urls, set(frontier.locations.away))
         added = self.run(frontier.add(candidates(frontier, urls)))
         assert added.new == fresh
         n_over = added.over_host + added.over_domain

@@ -21,6 +21,7 @@ from rdfcrawl.frontier.redis_program import program_version
 from rdfcrawl.frontier.redis_retry import RedisRetry
 from rdfcrawl.frontier.session import CrawlSession
 from rdfcrawl.frontier.worker import FrontierWorker
+from rdfcrawl.frontier.worker_state import WorkerHooks
 from tests.support.frontier_state import (
     candidates,
     check_frontier,
@@ -68,11 +69,14 @@ def new_worker(
     worker = FrontierWorker(
         frontier,
         WorkerOptions(name=name, **{"visits": 4, "commit_secs": 0.05, **options}),
+        WorkerHooks(
+            flush_stores=flush_stores,
+            wake=lambda: None,
+            figures=dict,
+            account_for=account_for,
+        ),
         outage=RedisRetry(),
-        flush_stores=flush_stores,
         take_seeds=no_seeds,
-        wake=lambda: None,
-        figures=dict,
     )
     worker.has_started = has_started
     return worker
@@ -658,10 +662,12 @@ class TestStartUrls:
             options,
             CrawlArguments(),
             settings,
-            flush_stores=nothing,
-            wake=lambda: None,
-            figures=dict,
-            account_for=account_for,
+            WorkerHooks(
+                flush_stores=nothing,
+                wake=lambda: None,
+                figures=dict,
+                account_for=account_for,
+            ),
         )
         session.worker.has_started = True
         await asyncio.sleep(0.3)

@@ -8,8 +8,8 @@ from hashlib import sha1
 from typing import TYPE_CHECKING, cast
 
 from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
+from rdfcrawl.frontier.partitions import away_partition
 from rdfcrawl.frontier.payload import unpack
-from rdfcrawl.frontier.whereabouts import away_partition
 from rdfcrawl.links.filter import CrawlExtent, CrawlScope, LinkFilter
 from rdfcrawl.records import NO_BUDGET, CrawlBudget, Record
 from rdfcrawl.uri import NormalForm, PolitenessKey, partition_of, registered_domain

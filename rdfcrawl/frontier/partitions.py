@@ -1,19 +1,21 @@
-"""In which partition a politeness key lies: that of its registered domain, or away.
+"""Partitions: where a politeness key is queued, and which worker polls them first.
 
-A domain of very many hosts has some of them in its own partition. The others are away,
-spread over all other partitions by a hash. Which ones these are is decided once, in the
-domain's own partition (`lua/add.lua`), where it is marked; here it is only remembered.
+A key lies in the partition of its registered domain. A domain of very many hosts has
+some of them in its own partition. The others are away, spread over all other
+partitions by a hash. Which hosts are away is decided once, in the domain's own
+partition (`lua/add.lua`), where they are marked; here it is only remembered.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.uri import partition_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from rdfcrawl.frontier.candidate import Candidate
     from rdfcrawl.frontier.server_state import ServerState
@@ -73,3 +75,34 @@ class KeyLocations:
         if not away:
             return {candidate.partition for candidate in candidates}
         return {away.get(each.key, each.partition) for each in candidates}
+
+
+def home_partitions(
+    worker: str, workers: Sequence[str], n_partitions: int
+) -> list[int]:
+    """Return the partitions that a worker polls first, by rendezvous hashing.
+
+    Each partition belongs to the worker with the greatest hash of (worker,
+    partition): all workers that see the same list agree, and a worker that comes or
+    goes moves its own share only. A wrong list costs empty polls, never correctness,
+    as a claim is atomic. `worker` counts as live even if the list lacks it.
+    """
+    everyone = {*workers, worker}
+    return [
+        p
+        for p in range(n_partitions)
+        if worker == max(everyone, key=lambda name: (_weight(name, p), name))
+    ]
+
+
+@lru_cache(maxsize=16)  # asked for at each claim; workers come and go rarely
+def homes_and_others(
+    worker: str, workers: tuple[str, ...], n_partitions: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the home partitions of a worker, and all others."""
+    home = home_partitions(worker, workers, n_partitions)
+    return tuple(home), tuple(sorted({*range(n_partitions)} - {*home}))
+
+
+def _weight(worker: str, partition: int) -> bytes:
+    return blake2b(f"{worker}\0{partition}".encode(), digest_size=8).digest()

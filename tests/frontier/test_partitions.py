@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdfcrawl.frontier.homes import home_partitions
+from rdfcrawl.frontier.partitions import home_partitions
 
 _names = st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=6, unique=True)
 
