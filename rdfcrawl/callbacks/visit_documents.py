@@ -67,7 +67,7 @@ class VisitProcessor:
             document = visit.current = visit.documents[n_failed]
             if document.record.lost and document.response.path is None:
                 # What lies in a file is read by a child process, and harms nobody here.
-                await self._session.begin(visit, "read")
+                await self._session.worker.begin(visit, "read")
             try:
                 has_reservations = has_files or document.response.reservation_headers
                 if has_reservations and 200 <= document.status < 300:

@@ -86,7 +86,7 @@ class DeferredLinks:
         *,
         limit: int = MAX_DEFERRED,
     ) -> None:
-        """Put records off; no more of them than `limit`, and a few."""
+        """Store records that wait, about `limit` below a prefix at most."""
         entries = dict(map(_entry, waiting))
         room = limit - await self._store.size(prefix, _TABLE)
         if room < len(entries):

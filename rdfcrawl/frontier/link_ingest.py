@@ -164,11 +164,12 @@ class LinkIngest:
         budget: CrawlBudget | None = None,
         beside: LinkIngest | None = None,
     ) -> None:
-        self.rejected = beside.rejected if beside else RejectedLinks()
+        self.rejected: RejectedLinks = beside.rejected if beside else RejectedLinks()
+        self.covered: ExcludedPrefixes
         self.covered = beside.covered if beside else ExcludedPrefixes()
         self.deferred: dict[str, list[DeferredRecord]]
         self.deferred = beside.deferred if beside else {}
-        self.forms = beside.forms if beside else UrlForms(link_filter.traps)
+        self.forms: UrlForms = beside.forms if beside else UrlForms(link_filter.traps)
         self._profile = profile
         self._budget = budget
         self.full: AbstractSet[str] = frozenset()

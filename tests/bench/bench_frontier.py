@@ -139,21 +139,21 @@ class Bench:
 
     async def _fill(self, frontier: Frontier, n_hosts: int, a_host: int) -> int:
         """Queue links as crawling finds them: of some hosts, in mixed order."""
-        intake = new_intake(frontier)
+        ingest = new_ingest(frontier)
         n = 0
         for start in range(0, n_hosts, 50):
             hosts = range(start, min(start + 50, n_hosts))
-            batch = [self._link(intake, h, i) for i in range(a_host) for h in hosts]
+            batch = [self._link(ingest, h, i) for i in range(a_host) for h in hosts]
             n += (await frontier.add(batch)).new
         return n
 
-    def _link(self, intake: LinkIngest, host: int, i: int) -> Candidate:
+    def _link(self, ingest: LinkIngest, host: int, i: int) -> Candidate:
         """Return a link with a path of 35 bytes; 9 in 10 parents are of its host."""
         is_own = self._choose.random() < 0.9
         parent_host = host if is_own else self._choose.randrange(10**6)
         parent = f"https://www.h{parent_host}.example/{self._path(i // 40)}"
         url = f"https://www.h{host}.example/{self._path(i)}"
-        return intake.candidate(Record(url, Kind.PAGE, 3, parent), LINK_BAND)
+        return ingest.candidate(Record(url, Kind.PAGE, 3, parent), LINK_BAND)
 
     def _path(self, i: int) -> str:
         return f"resource/category-{i % 10}/item-{i * 7919 % 10**10:010}"
@@ -164,9 +164,9 @@ class Bench:
         self, name: str, *, n_hosts: int, limit: int | None, cpu: float
     ) -> None:
         async with self._frontier() as frontier:
-            intake = new_intake(frontier)
+            ingest = new_ingest(frontier)
             n = max(self._n_uris // 20, 100_000)
-            links = [self._link(intake, i % n_hosts, i) for i in range(n)]
+            links = [self._link(ingest, i % n_hosts, i) for i in range(n)]
             used = await server_cpu(frontier.redis)
             start = time.perf_counter()
             for i in range(0, n, 500):
@@ -226,8 +226,8 @@ class Bench:
         )
 
 
-def new_intake(frontier: Frontier) -> LinkIngest:
-    """Return an intake that takes every link."""
+def new_ingest(frontier: Frontier) -> LinkIngest:
+    """Return an ingest that takes every link."""
     return LinkIngest(
         keys=PolitenessKey(),
         normal_form=NormalForm(),

@@ -17,7 +17,7 @@ from rdfcrawl.records import CrawlBudget
 from tests.support.frontier_state import (
     candidates,
     check_frontier,
-    new_intake,
+    new_ingest,
     read_partition,
 )
 
@@ -92,7 +92,7 @@ class TestAdd:
         """If a seed comes after links of its host, then it is visited before them."""
         frontier = await make_frontier(batch=10)
         await frontier.add(candidates(frontier, paths(3)))
-        await frontier.add([new_intake(frontier).seed("https://a.example/seed")])
+        await frontier.add([new_ingest(frontier).seed("https://a.example/seed")])
         (visit,), _ = await frontier.claim([0], most_keys=1)
         urls = [record.url for record in visit.records]
         assert urls == ["https://a.example/seed", *paths(3)]
@@ -101,7 +101,7 @@ class TestAdd:
         """If a URI is marked as seen, then a link to it is not queued."""
         frontier = await make_frontier()
         (url,) = paths(1)
-        added = await frontier.add([new_intake(frontier).seen_only(url)])
+        added = await frontier.add([new_ingest(frontier).seen_only(url)])
         assert added.new == 1
         assert (await frontier.add(candidates(frontier, [url]))).seen == 1
         (state,) = await check_frontier(frontier)
@@ -136,7 +136,7 @@ class TestAdd:
         """If the budget is spent, then seen-only URIs are taken all the same."""
         frontier = await make_frontier(budget=CrawlBudget(1))
         await frontier.add(candidates(frontier, paths(1)))
-        intake = new_intake(frontier)
+        intake = new_ingest(frontier)
         added = await frontier.add([intake.seen_only(url) for url in paths(3)])
         assert (added.new, added.seen, added.over_host) == (2, 1, 0)
         await check_frontier(frontier)

@@ -26,7 +26,7 @@ from tests.support.frontier_state import (
     candidates,
     check_frontier,
     expire_leases,
-    new_intake,
+    new_ingest,
 )
 from tests.support.redis_fixtures import frontier_on
 
@@ -239,7 +239,7 @@ class Crawl(RuleBasedStateMachine):
     @rule(url=_urls)
     def mark(self, url: str) -> None:
         """Mark a URI as seen only."""
-        candidate = new_intake(self.frontier).seen_only(url)
+        candidate = new_ingest(self.frontier).seen_only(url)
         added = self.run(self.frontier.add([candidate]))
         assert added.new == (url not in self.accepted | self.known)
         if added.new:

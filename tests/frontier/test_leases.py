@@ -15,7 +15,7 @@ from tests.support.frontier_state import (
     candidates,
     check_frontier,
     expire_leases,
-    new_intake,
+    new_ingest,
 )
 
 if TYPE_CHECKING:
@@ -157,8 +157,8 @@ class TestReap:
         frontier = await make_frontier(batch=1)
         urls = await add(frontier, 1)
         guilty = Record("https://a.example/guilty", parent=parent)
-        intake = new_intake(frontier)
-        await frontier.add([intake.candidate(guilty, SEED_BAND)])
+        ingest = new_ingest(frontier)
+        await frontier.add([ingest.candidate(guilty, SEED_BAND)])
         for n in range(n_deaths + 1):
             visit = await claim_one(frontier)
             assert urls_of(visit) == [guilty.url]

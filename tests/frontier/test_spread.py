@@ -20,7 +20,7 @@ from tests.support.frontier_state import (
     candidates,
     check_frontier,
     is_away,
-    new_intake,
+    new_ingest,
 )
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class TestWhereHostsLie:
         """If a URL of a host was marked before, then it is not queued elsewhere."""
         frontier = await make_frontier(**SMALL)
         key, _ = away_key()
-        await frontier.add([new_intake(frontier).seen_only(f"https://{key}/")])
+        await frontier.add([new_ingest(frontier).seen_only(f"https://{key}/")])
         await frontier.add(candidates(frontier, names(50)))
         added = await frontier.add(candidates(frontier, [f"https://{key}/"]))
         assert added.seen == 1

@@ -29,8 +29,8 @@ def scope_of(extent: CrawlExtent, seeds: Iterable[str]) -> CrawlScope:
     return CrawlScope(extent, frozenset(map(scope.entry, seeds)) - {""})
 
 
-def new_intake(frontier: Frontier, **changes: int) -> LinkIngest:
-    """Return an intake that takes every link of every scope."""
+def new_ingest(frontier: Frontier, **changes: int) -> LinkIngest:
+    """Return an ingest that takes every link of every scope."""
     return LinkIngest(
         keys=PolitenessKey(),
         normal_form=NormalForm(),
@@ -42,8 +42,8 @@ def new_intake(frontier: Frontier, **changes: int) -> LinkIngest:
 
 def candidates(frontier: Frontier, urls: Iterable[str]) -> list[Candidate]:
     """Return the candidates of links that are requestable URLs."""
-    intake = new_intake(frontier)
-    return [intake.candidate(Record(url), LINK_BAND) for url in urls]
+    ingest = new_ingest(frontier)
+    return [ingest.candidate(Record(url), LINK_BAND) for url in urls]
 
 
 @dataclass(slots=True)
