@@ -12,20 +12,13 @@ SEEN_ONLY: Final = b"k"  # item of a candidate that is only to be marked as seen
 
 
 class Candidate(NamedTuple):
-    """A URI on its way into the frontier.
+    """A URI on its way into the frontier."""
 
-    Attributes:
-        partition: of the registered domain of the key.
-        key: politeness key.
-        fingerprint: of the URI's normal form.
-        item: band digit and payload, or `SEEN_ONLY`.
-        budget: of its host and domain; None is that of the worker.
-    """
-
-    partition: int
-    key: str
-    fingerprint: int
-    item: bytes
+    partition: int  # of the registered domain of the key
+    key: str  # politeness key
+    fingerprint: int  # of the URI's normal form
+    item: bytes  # band digit and payload, or `SEEN_ONLY`
+    # of its host and domain; None is that of the worker
     budget: CrawlBudget | None = None
 
 

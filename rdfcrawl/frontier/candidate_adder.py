@@ -54,14 +54,7 @@ class _Row(NamedTuple):
 
 
 class CandidateAdder:
-    """Adds to one crawl.
-
-    Args:
-        redis: of the crawl.
-        scripts: the operations.
-        locations: of keys, as far as it is known.
-        budget: of candidates that have none of their own.
-    """
+    """Adds to one crawl."""
 
     def __init__(
         self,

@@ -76,11 +76,7 @@ def stand_in(item: bytes) -> Record:
 
 
 class WaitingLinks:
-    """Links that are not queued, and which visits wait for them.
-
-    Args:
-        candidates: the links.
-    """
+    """Links that are not queued, and which visits wait for them."""
 
     def __init__(self, candidates: Iterable[Candidate]) -> None:
         self._parents: set[str] = set()

@@ -27,12 +27,6 @@ _BACK_OFF_SECS = 0.05, 0.5  # between empty claims
 class VisitClaimer:
     """Keeps visits at hand.
 
-    Args:
-        state: of the worker.
-        links: that are on their way to the frontier.
-        wake: called when there are new visits.
-        see_whether_over: called when nothing was claimed.
-
     Attributes:
         prepare: called with records that were claimed, before they are visited.
     """

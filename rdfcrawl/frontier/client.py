@@ -47,24 +47,16 @@ _COUNTERS = ("q", "l", "done", "dead", "known", "seen", "hosts")  # as in `State
 
 
 class TurnEntry(NamedTuple):
-    """A request for a turn to ask a host, or what became of one.
+    """A request for a turn to ask a host, or what became of one."""
 
-    Attributes:
-        token: of the turn, unique.
-        key: politeness key of the host.
-        delay_secs: least time to the request before it, or to the next one.
-        epoch: of the lease that it is for.
-        hold_secs: for so long it is this one's; None if this is no request for one.
-        sent_at: monotonic time when the request was sent; 0 if it was not.
-        partition: that holds the key, if it is leased; else it is looked for.
-    """
-
-    token: str
-    key: str
-    delay_secs: float
-    epoch: int | None = None
+    token: str  # of the turn, unique
+    key: str  # politeness key of the host
+    delay_secs: float  # least time to the request before it, or to the next one
+    epoch: int | None = None  # of the lease that it is for
+    # for so long it is this one's; None if this is no request for one
     hold_secs: float | None = None
-    sent_at: float = 0.0
+    sent_at: float = 0.0  # monotonic time when the request was sent; 0 if it was not
+    # that holds the key, if it is leased; else it is looked for
     partition: int | None = None
 
 
@@ -245,10 +237,6 @@ class Frontier:
         """Queue what was refused of a profile as far as its budget now allows.
 
         Safe to repeat after a failure.
-
-        Args:
-            profile: of the records.
-            budget: what is accepted now.
 
         Returns:
             How many were queued.

@@ -28,12 +28,6 @@ LOOK_AGAIN_SECS = 0.2
 class VisitCommitter:
     """Takes finished visits to their end.
 
-    Args:
-        state: of the worker.
-        links: what visits have led to.
-        flush_stores: makes durable all documents of finished visits; raises
-            `StoreFault` if it cannot.
-
     Attributes:
         lost_leases: visits that somebody else had by then.
     """

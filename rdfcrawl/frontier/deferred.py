@@ -22,26 +22,17 @@ _AT_ONCE: Final = 500
 
 
 class DeferredRecord(NamedTuple):
-    """A record that waits.
+    """A record that waits."""
 
-    Attributes:
-        record: requestable, judged by scope and filters.
-        band: of its host's queue.
-    """
-
-    record: Record
-    band: bytes
+    record: Record  # requestable, judged by scope and filters
+    band: bytes  # of its host's queue
 
 
 class ExcludedPrefixes:
-    """Prefixes of URLs; whether one covers a URL takes a look-up per length.
-
-    Attributes:
-        prefixes: as requested, with their scheme.
-    """
+    """Prefixes of URLs; whether one covers a URL takes a look-up per length."""
 
     def __init__(self, prefixes: Collection[str] = ()) -> None:
-        self.prefixes: frozenset[str] = frozenset()
+        self.prefixes: frozenset[str] = frozenset()  # as requested, with their scheme
         self._lengths: dict[str, list[int]] = {}  # origin -> lengths of its prefixes
         self.replace(prefixes)
 
@@ -69,11 +60,7 @@ class ExcludedPrefixes:
 
 
 class DeferredLinks:
-    """What waits below each prefix, for all workers of a crawl.
-
-    Args:
-        store: of the crawl.
-    """
+    """What waits below each prefix, for all workers of a crawl."""
 
     def __init__(self, store: StateStore) -> None:
         self._store = store

@@ -50,12 +50,7 @@ _GIVEN, _LOST, _RESTS = 1, -1, -2
 
 
 class HostClocks:
-    """Asks Redis for turns; what many ask at the same time goes in one round trip.
-
-    Args:
-        frontier: of the crawl.
-        retry: of the client.
-    """
+    """Asks Redis for turns; what many ask at the same time goes in one round trip."""
 
     def __init__(self, frontier: Frontier, retry: RedisRetry) -> None:
         self._frontier = frontier
@@ -153,17 +148,7 @@ class PlainSleep:
 
 
 class HostTurns(SoloTurns):
-    """Gives the turns of a worker to ask hosts.
-
-    Args:
-        clocks: in Redis.
-        frontier: of the crawl.
-        worker: whose leases are good.
-        sleepers: waits that end when the worker stops.
-        key_of: politeness key of a URL.
-        prime: called with a URL before its key is asked for.
-        found: finds the addresses of a host, if hosts go by them.
-    """
+    """Gives the turns of a worker to ask hosts."""
 
     def __init__(
         self,

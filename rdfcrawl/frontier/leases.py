@@ -27,12 +27,7 @@ STARTED = "started"  # among a worker's figures: 1 once its seeds are handed in
 
 
 class LeaseKeeper:
-    """Renews the leases of a worker, and takes back those of dead ones.
-
-    Args:
-        state: of the worker.
-        hooks: of the scheduler.
-    """
+    """Renews the leases of a worker, and takes back those of dead ones."""
 
     def __init__(self, state: WorkerState, hooks: WorkerHooks) -> None:
         self._state = state

@@ -31,13 +31,7 @@ _SHOWN: Final = 5
 
 
 class LeaveList:
-    """Brings what files name into `BlockedHosts`.
-
-    Args:
-        frontier: of the crawl; its Redis has the entries of each file.
-        leaving: is kept up to date.
-        path: file of this worker, or None.
-    """
+    """Brings what files name into `BlockedHosts`."""
 
     def __init__(
         self, frontier: Frontier, leaving: BlockedHosts, path: Path | None

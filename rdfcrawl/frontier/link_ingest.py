@@ -66,32 +66,21 @@ class RejectedLinks:
 
 
 class JudgedLinks(NamedTuple):
-    """The candidates among the links of a document.
+    """The candidates among the links of a document."""
 
-    Attributes:
-        candidates: in the order of the links.
-        faults: one for all links that are no URLs, or have a task that no record
-            holds, and one for those into traps.
-    """
-
-    candidates: list[Candidate]
+    candidates: list[Candidate]  # in the order of the links
+    # one for all links that are no URLs, or have a task that no record holds, and one
+    # for those into traps
     faults: list[Fault]
 
 
 class _OriginPlace(NamedTuple):
-    """Where the URLs of an origin are queued.
+    """Where the URLs of an origin are queued."""
 
-    Attributes:
-        key: politeness key.
-        partition: of its registered domain.
-        short: the origin in the short form of its URLs (`uri.compact`).
-        n_chars: length of the origin.
-    """
-
-    key: str
-    partition: int
-    short: str
-    n_chars: int
+    key: str  # politeness key
+    partition: int  # of its registered domain
+    short: str  # the origin in the short form of its URLs (`uri.compact`)
+    n_chars: int  # length of the origin
 
 
 class RecentLinks:
@@ -495,12 +484,7 @@ class LinkIngest:
         return Candidate(place.partition, place.key, mark, SEEN_ONLY)
 
     def candidate(self, record: Record, band: bytes) -> Candidate:
-        """Return the candidate of a record whose URL is requestable.
-
-        Args:
-            record: to be queued.
-            band: of its host's queue.
-        """
+        """Return the candidate of a record whose URL is requestable."""
         return self._candidate(record, band, record.task_text())
 
     def _candidate(self, record: Record, band: bytes, task: str) -> Candidate:

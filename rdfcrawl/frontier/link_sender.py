@@ -30,19 +30,15 @@ _MAX_REMEMBERED = 50_000
 
 
 class LinkSender:
-    """Hands links to the frontier, many at a time.
-
-    Attributes:
-        unsent: links on their way to Redis, or tried in vain.
-        sent_at: monotonic time when links were last sent.
-        restore_shared: called when Redis may have lost what it took last.
-    """
+    """Hands links to the frontier, many at a time."""
 
     def __init__(self, state: WorkerState) -> None:
         self._state = state
         self._buffer: list[Candidate] = []
+        # links on their way to Redis, or tried in vain
         self.unsent: list[Candidate] = []
-        self.sent_at = 0.0
+        self.sent_at = 0.0  # monotonic time when links were last sent
+        # called when Redis may have lost what it took last
         self.restore_shared: Callable[[], Awaitable[None]] | None = None
         self._full_pause_secs = 0.0  # while Redis is full: between attempts to add
         self._add_at = 0.0

@@ -81,25 +81,17 @@ class CrawlPaths:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontierOptions:
-    """What is fixed for one worker.
+    """What is fixed for one worker."""
 
-    Attributes:
-        partitions: wanted for a new crawl; an existing one keeps its own.
-        lease_secs: a worker that did not renew for so long is taken for dead.
-        batch: most URIs of a visit.
-        window_secs: a visit has as many URIs as fit into this at the host's delay.
-        delay_secs: least time between two requests to a host that sets none.
-        budget: most URIs and hosts ever accepted.
-        domain_hosts: hosts of a registered domain that lie in its own partition, in a
-            new crawl; 0: all.
-    """
-
-    partitions: int = 16
+    partitions: int = 16  # wanted for a new crawl; an existing one keeps its own
+    # a worker that did not renew for so long is taken for dead
     lease_secs: float = 60.0
-    batch: int = 50
+    batch: int = 50  # most URIs of a visit
+    # a visit has as many URIs as fit into this at the host's delay
     window_secs: float = 5.0
-    delay_secs: float = 1.0
-    budget: CrawlBudget = NO_BUDGET
+    delay_secs: float = 1.0  # least time between two requests to a host that sets none
+    budget: CrawlBudget = NO_BUDGET  # most URIs and hosts ever accepted
+    # hosts of a registered domain that lie in its own partition, in a new crawl; 0: all
     domain_hosts: int = 1000
 
     @classmethod
@@ -124,35 +116,25 @@ class FrontierOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
-    """What is fixed for one worker.
+    """What is fixed for one worker."""
 
-    Attributes:
-        name: unique among all workers of the crawl, now and ever.
-        visits: hosts visited at once, that are quick.
-        slow_visits: hosts visited at once beside them, that are not.
-        visit_weight: requests of Scrapy's at once that one visit needs: with Scrapy's
-            downloader, there is one more beside that of the visit.
-        slow_secs: a visit is slow that has waited so long for one answer.
-        commit_secs: stores are flushed and visits acknowledged so often.
-        ack_lag_secs: pause between the flush of the stores and the acknowledgement;
-            needed only where children and parent lie on different Redis masters.
-        max_buffered: with so many links unsent (Redis is unreachable), no new visits.
-        idle_secs: the crawl must have had no work for so long before it is over.
-        patience_secs: hosts that refuse are tried for so long.
-        last_wait_secs: the same once there is nothing else to do.
-    """
-
-    name: str
-    visits: int = 32
-    slow_visits: int = 64
+    name: str  # unique among all workers of the crawl, now and ever
+    visits: int = 32  # hosts visited at once, that are quick
+    slow_visits: int = 64  # hosts visited at once beside them, that are not
+    # requests of Scrapy's at once that one visit needs: with Scrapy's downloader, there
+    # is one more beside that of the visit
     visit_weight: int = 1
-    slow_secs: float = 3.0
-    commit_secs: float = 1.0
+    slow_secs: float = 3.0  # a visit is slow that has waited so long for one answer
+    commit_secs: float = 1.0  # stores are flushed and visits acknowledged so often
+    # pause between the flush of the stores and the acknowledgement; needed only where
+    # children and parent lie on different Redis masters
     ack_lag_secs: float = 0.0
+    # with so many links unsent (Redis is unreachable), no new visits
     max_buffered: int = 50_000
+    # the crawl must have had no work for so long before it is over
     idle_secs: float = 0.0
-    patience_secs: float = 0.0
-    last_wait_secs: float = 0.0
+    patience_secs: float = 0.0  # hosts that refuse are tried for so long
+    last_wait_secs: float = 0.0  # the same once there is nothing else to do
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, *, name: str) -> Self:
@@ -178,42 +160,27 @@ class WorkerOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlOptions:
-    """What is fixed for one worker of one crawl.
+    """What is fixed for one worker of one crawl."""
 
-    Attributes:
-        crawl_id: name that the workers of one crawl share.
-        worker: name of this worker, unique now and ever.
-        paths: of the crawl on this machine.
-        redis_url: Redis that the settings name, or None for the embedded server.
-        redis_server: program of the embedded server, or None to look for one.
-        is_persistent: the crawl is kept when it is over.
-        run: run of the crawl that `scrapy workers` has started the worker for; it
-            must not begin another one when the others are done before. Else None.
-        frontier: options of the frontier.
-        work: options of the worker.
-        keys: which URIs share a delay and a queue.
-        normal_form: which URIs are one.
-        schemes: which of them are crawled, and from where those of the user's.
-        trap_limits: which URIs are taken for endless.
-        leave_hosts: file of hosts that are left alone, or None.
-        guard: addresses and ports that may be connected to.
-    """
-
-    crawl_id: str
-    worker: str
-    paths: CrawlPaths
+    crawl_id: str  # name that the workers of one crawl share
+    worker: str  # name of this worker, unique now and ever
+    paths: CrawlPaths  # of the crawl on this machine
+    # Redis that the settings name, or None for the embedded server
     redis_url: str | None
-    redis_server: str | None
-    is_persistent: bool
+    redis_server: str | None  # program of the embedded server, or None to look for one
+    is_persistent: bool  # the crawl is kept when it is over
+    # run of the crawl that `scrapy workers` has started the worker for; it must not
+    # begin another one when the others are done before. Else None.
     run: int | None
-    frontier: FrontierOptions
-    work: WorkerOptions
-    keys: PolitenessKey
-    normal_form: NormalForm
+    frontier: FrontierOptions  # options of the frontier
+    work: WorkerOptions  # options of the worker
+    keys: PolitenessKey  # which URIs share a delay and a queue
+    normal_form: NormalForm  # which URIs are one
+    # which of them are crawled, and from where those of the user's
     schemes: SchemePolicy
-    trap_limits: TrapLimits
-    leave_hosts: Path | None
-    guard: Guard
+    trap_limits: TrapLimits  # which URIs are taken for endless
+    leave_hosts: Path | None  # file of hosts that are left alone, or None
+    guard: Guard  # addresses and ports that may be connected to
 
     @classmethod
     def from_settings(

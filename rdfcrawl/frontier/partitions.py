@@ -33,19 +33,11 @@ def away_partition(key: str, n_partitions: int) -> int:
 
 
 class KeyLocations:
-    """Which keys are away, as far as this worker was told.
-
-    Args:
-        state: of the server: if it comes back older, all that was told is forgotten.
-
-    Attributes:
-        n_partitions: of the crawl.
-        away: key -> partition.
-    """
+    """Which keys are away, as far as this worker was told."""
 
     def __init__(self, state: ServerState) -> None:
-        self.n_partitions = 1
-        self.away: dict[str, int] = {}
+        self.n_partitions = 1  # of the crawl
+        self.away: dict[str, int] = {}  # key -> partition
         self._state = state
         self._n_restores = state.n_restores
 

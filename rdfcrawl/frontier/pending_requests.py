@@ -28,14 +28,7 @@ _MAX_TOLD: Final = 100  # refused requests; the statistics have the number of al
 
 
 class PendingRequests:
-    """Requests that a spider has yielded, until they are in the frontier.
-
-    Args:
-        session: of the crawl.
-        spider: whose methods are the callbacks.
-        stats: counts what is refused.
-        makes_documents: a request that is nothing but a URL is for a document.
-    """
+    """Requests that a spider has yielded, until they are in the frontier."""
 
     def __init__(
         self,

@@ -23,16 +23,7 @@ if TYPE_CHECKING:
 
 
 class ProfileIngests:
-    """The `LinkIngest` of each profile, and its scope.
-
-    Args:
-        frontier: of the crawl.
-        options: of the worker.
-        profiles: of the crawl, entered.
-        keys: which URLs share a queue.
-        blocked: hosts that get no requests.
-        retry: of the client.
-    """
+    """The `LinkIngest` of each profile, and its scope."""
 
     def __init__(
         self,

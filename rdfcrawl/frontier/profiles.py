@@ -73,15 +73,11 @@ def _tell(name: str, kept: str, settings: BaseSettings, crawl_id: str) -> None:
 
 
 class SpiderProfiles:
-    """What each spider of a crawl was told.
-
-    Attributes:
-        own: number of this worker's spider, once it has entered.
-        arguments: by number, those that are known here.
-    """
+    """What each spider of a crawl was told."""
 
     def __init__(self, frontier: Frontier, outage: RedisRetry) -> None:
-        self.own = 0
+        self.own = 0  # number of this worker's spider, once it has entered
+        # by number, those that are known here
         self.arguments: dict[int, CrawlArguments] = {}
         self._frontier = frontier
         self._redis = frontier.redis

@@ -53,19 +53,13 @@ PARAMS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFacts:
-    """What the server is and how it is set.
+    """What the server is and how it is set."""
 
-    Attributes:
-        version: of Redis; for Valkey the version of Redis it is compatible with.
-        maxmemory: bytes; 0 if it is not limited.
-        maxmemory_policy: anything but `noeviction` loses URIs once memory is full.
-        set_max_intset_entries: largest bucket of the seen-set that stays compact.
-    """
-
+    # of Redis; for Valkey the version of Redis it is compatible with
     version: tuple[int, ...]
-    maxmemory: int
-    maxmemory_policy: str
-    set_max_intset_entries: int
+    maxmemory: int  # bytes; 0 if it is not limited
+    maxmemory_policy: str  # anything but `noeviction` loses URIs once memory is full
+    set_max_intset_entries: int  # largest bucket of the seen-set that stays compact
 
 
 class _PacksFast(AbstractConnection):

@@ -53,14 +53,7 @@ class ServerState:
     # -- the crawl -----------------------------------------------------------------
 
     def join(self, crawl_id: str, *, conf: str, cleared: str, mark: bytes) -> None:
-        """Look for this crawl on each new connection from now on.
-
-        Args:
-            crawl_id: its name.
-            conf: key of the hash that has its incarnation.
-            cleared: key that names the incarnation which has ended and was cleared.
-            mark: its incarnation.
-        """
+        """Look for this crawl on each new connection from now on."""
         self._crawl_id, self._conf, self._cleared = crawl_id, conf, cleared
         self._incarnation = mark
 

@@ -85,18 +85,14 @@ class CrawlSession:
         flowing: returns the tasks whose transfers make progress; set by
             `FetchServices`.
         link_policy: of the user.
-        goes_by_address: hosts of one address share a delay.
-        run: number of times that the crawl was finished before.
-        ingest: of this worker's spider.
-        datasets: those that are taken as a whole.
     """
 
-    run: int
-    goes_by_address: bool
+    run: int  # number of times that the crawl was finished before
+    goes_by_address: bool  # hosts of one address share a delay
     worker: FrontierWorker
     ingests: ProfileIngests
-    ingest: LinkIngest
-    datasets: WholeDatasets
+    ingest: LinkIngest  # of this worker's spider
+    datasets: WholeDatasets  # those that are taken as a whole
     _keys: PolitenessKey
     _clocks: HostClocks
     _blocking: asyncio.Task[None] | None = None
@@ -293,12 +289,7 @@ class CrawlSession:
     async def add_sources(
         self, follow_ups: Sequence[FollowUp], *, widens: bool = True
     ) -> int:
-        """Queue the first records of sources; return the number of new ones.
-
-        Args:
-            follow_ups: the records.
-            widens: the scope of the crawl, by their URLs.
-        """
+        """Queue the first records of sources; return the number of new ones."""
         urls = [each.record.url for each in follow_ups]
         if widens:
             await self.ingests.widen(urls)

@@ -22,13 +22,7 @@ _AT_ONCE = 1000
 
 
 class StateStore:
-    """Tables of texts, each of one source and crawl; they may be of any size.
-
-    Args:
-        redis: of the crawl.
-        key: gives the Redis key of something that the whole crawl shares.
-        outage: bears the times when Redis is unreachable.
-    """
+    """Tables of texts, each of one source and crawl; they may be of any size."""
 
     def __init__(
         self, redis: Redis, key: Callable[[str], str], outage: RedisRetry

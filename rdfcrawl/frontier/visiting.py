@@ -30,15 +30,12 @@ class HasCrawlOptions(Protocol):
 
 @runtime_checkable
 class VisitingSpider(Protocol):
-    """A spider whose requests are visits.
-
-    Attributes:
-        is_onlooker: it is there to look at one page, for `scrapy fetch` or `shell`, and
-            leaves the crawl alone.
-    """
+    """A spider whose requests are visits."""
 
     arguments: CrawlArguments
     session: CrawlSession | None
+    # it is there to look at one page, for `scrapy fetch` or `shell`, and leaves the
+    # crawl alone
     is_onlooker: bool
     member: CrawlMember
 

@@ -23,14 +23,7 @@ _TABLE: Final = "covered"  # prefix -> dataset
 
 
 class WholeDatasets:
-    """Covers URLs by the prefixes of datasets, and defers links to them.
-
-    Args:
-        store: of the crawl.
-        ingests: whose links are deferred.
-        links: on their way to the frontier.
-        prime: looks up what politeness keys of URLs need.
-    """
+    """Covers URLs by the prefixes of datasets, and defers links to them."""
 
     def __init__(
         self,

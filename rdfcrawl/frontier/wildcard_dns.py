@@ -31,13 +31,10 @@ class HostAddresses:
     Args:
         redis: of the crawl.
         key: of the set of domains that are known to answer for any name.
-
-    Attributes:
-        n_wildcards: such domains that this worker was the first to notice.
     """
 
     def __init__(self, redis: Redis, key: str) -> None:
-        self.n_wildcards = 0
+        self.n_wildcards = 0  # such domains that this worker was the first to notice
         self._redis = redis
         self._key = key
         self._addresses: dict[str, str] = {}

@@ -24,42 +24,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerHooks:
-    """Functions of the scheduler that a worker calls.
+    """Functions of the scheduler that a worker calls."""
 
-    Attributes:
-        flush_stores: makes durable all documents of finished visits; raises
-            `StoreFault` if it cannot.
-        wake: called when there is something new for the scheduler.
-        figures: returns the statistics that other workers are told.
-        account_for: records that URIs were given up.
-    """
-
+    # makes durable all documents of finished visits; raises `StoreFault` if it cannot
     flush_stores: Callable[[], Awaitable[None]]
-    wake: Callable[[], None]
+    wake: Callable[[], None]  # called when there is something new for the scheduler
+    # returns the statistics that other workers are told
     figures: Callable[[], dict[str, float]]
+    # records that URIs were given up
     account_for: Callable[[Sequence[Record]], Awaitable[None]]
 
 
 class WorkerState:
-    """The state of one worker.
-
-    Attributes:
-        ready: visits that are leased and not begun.
-        active: visits that are being made.
-        finished: visits whose children are not queued yet.
-        unfed: visits that are released, and whose children wait for memory.
-        released: visits whose children are queued, and whose stores are not flushed.
-        durable: visits that wait to be acknowledged, and until when.
-        due: partitions where nothing is to be claimed before a time.
-        stirred: partitions where something may have become due since the last claim.
-        added: what became of the links that were sent.
-        counts: of the crawl, as they were seen last.
-        live: names of the workers of the crawl.
-        is_over: the crawl is over, as far as it is known here.
-        n_slow: visits that have given up their places to others.
-        gone: why the crawl cannot go on, once Redis no longer has it.
-        leases_until: when the leases of this worker run out, by `turns.steady_time`.
-    """
+    """The state of one worker."""
 
     def __init__(
         self, frontier: Frontier, options: WorkerOptions, outage: RedisRetry
@@ -68,20 +45,27 @@ class WorkerState:
         self.options = options
         self.persistent = outage.persistent
         self.persistent_unless_full = outage.persistent_unless_full
-        self.ready: deque[Visit] = deque()
-        self.active: set[Visit] = set()
-        self.finished: list[Visit] = []
+        self.ready: deque[Visit] = deque()  # visits that are leased and not begun
+        self.active: set[Visit] = set()  # visits that are being made
+        self.finished: list[Visit] = []  # visits whose children are not queued yet
+        # visits that are released, and whose children wait for memory
         self.unfed: list[Visit] = []
+        # visits whose children are queued, and whose stores are not flushed
         self.released: list[Visit] = []
+        # visits that wait to be acknowledged, and until when
         self.durable: deque[tuple[float, list[Visit]]] = deque()
+        # partitions where nothing is to be claimed before a time
         self.due: dict[int, float] = {}
+        # partitions where something may have become due since the last claim
         self.stirred: set[int] = set()
-        self.added = AddedCounts()
-        self.counts = StateCounts()
-        self.live: list[str] = [options.name]
-        self.is_over = False
-        self.n_slow = 0
+        self.added = AddedCounts()  # what became of the links that were sent
+        self.counts = StateCounts()  # of the crawl, as they were seen last
+        self.live: list[str] = [options.name]  # names of the workers of the crawl
+        self.is_over = False  # the crawl is over, as far as it is known here
+        self.n_slow = 0  # visits that have given up their places to others
+        # why the crawl cannot go on, once Redis no longer has it
         self.gone: CrawlGone | None = None
+        # when the leases of this worker run out, by `turns.steady_time`
         self.leases_until = steady_time() + frontier.options.lease_secs
         self.stopping = outage.stopping
         self.claim_now = asyncio.Event()

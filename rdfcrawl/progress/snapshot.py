@@ -16,22 +16,14 @@ _MOST_DOWN: Final = 3  # hosts that are named
 
 @dataclass(frozen=True, slots=True)
 class CrawlSnapshot:
-    """Progress of a crawl at one moment.
+    """Progress of a crawl at one moment."""
 
-    Attributes:
-        taken: time on the monotonic clock.
-        counts: of the frontier.
-        workers: that are alive.
-        n_down: hosts that have work and do not answer, or are busy.
-        down: some of them.
-        figures: statistics summed over all workers, also dead ones.
-    """
-
-    taken: float
-    counts: StateCounts
-    workers: int
-    n_down: int = 0
-    down: tuple[str, ...] = ()
+    taken: float  # time on the monotonic clock
+    counts: StateCounts  # of the frontier
+    workers: int  # that are alive
+    n_down: int = 0  # hosts that have work and do not answer, or are busy
+    down: tuple[str, ...] = ()  # some of them
+    # statistics summed over all workers, also dead ones
     figures: dict[str, float] = field(default_factory=dict)
 
     @property

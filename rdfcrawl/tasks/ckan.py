@@ -36,43 +36,26 @@ class CkanOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CkanTask:
-    """One request of the harvest of a portal; equal tasks are the same request.
-
-    Attributes:
-        step: what is asked for.
-        ids: what is shown or confirmed.
-        start: rows left out before the page.
-        rows: asked for.
-        most: rows that may be asked for.
-        last: id of the row before the page, which is its first row again; by
-            `NAMES` and `LISTING` the first name of the page before.
-        page: number of pages before.
-        cursor: least time of the page, by `KEYSET`.
-        expected: rows there must at least be, as far as is known.
-        since: only what was modified at this time or later is given out.
-        is_sweep: all pages are walked nevertheless, to mark what there is.
-        finds_deleted: compare identifiers at the end.
-        is_listing: the sweep stands for the list of names, which is not to be had.
-        order: of the pages of a search.
-        n_backs: times that the walk had to go back.
-        is_alone: by `CONFIRM`: each is asked for by itself.
-    """
+    """One request of the harvest of a portal; equal tasks are the same request."""
 
     TAG: ClassVar = "ckan"
 
-    step: CkanStep
-    ids: tuple[str, ...] = ()
-    start: int = 0
-    rows: int = DEFAULT_ROWS
-    most: int = DEFAULT_ROWS
+    step: CkanStep  # what is asked for
+    ids: tuple[str, ...] = ()  # what is shown or confirmed
+    start: int = 0  # rows left out before the page
+    rows: int = DEFAULT_ROWS  # asked for
+    most: int = DEFAULT_ROWS  # rows that may be asked for
+    # id of the row before the page, which is its first row again; by `NAMES` and
+    # `LISTING` the first name of the page before
     last: str = ""
-    page: int = 0
-    cursor: str = ""
-    expected: int = 0
-    since: str = ""
-    is_sweep: bool = False
-    finds_deleted: bool = False
+    page: int = 0  # number of pages before
+    cursor: str = ""  # least time of the page, by `KEYSET`
+    expected: int = 0  # rows there must at least be, as far as is known
+    since: str = ""  # only what was modified at this time or later is given out
+    is_sweep: bool = False  # all pages are walked nevertheless, to mark what there is
+    finds_deleted: bool = False  # compare identifiers at the end
+    # the sweep stands for the list of names, which is not to be had
     is_listing: bool = False
-    order: CkanOrder = CkanOrder.KEYSET
-    n_backs: int = 0
-    is_alone: bool = False
+    order: CkanOrder = CkanOrder.KEYSET  # of the pages of a search
+    n_backs: int = 0  # times that the walk had to go back
+    is_alone: bool = False  # by `CONFIRM`: each is asked for by itself

@@ -8,15 +8,10 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class CustomTask:
-    """One request of a source that a harvester of the user's reads.
-
-    Attributes:
-        harvester: its name in the setting `HARVESTERS`.
-        payload: which step of the harvest, in words of its own: ASCII without control
-            characters.
-    """
+    """One request of a source that a harvester of the user's reads."""
 
     TAG: ClassVar = "custom"
 
-    harvester: str
+    harvester: str  # its name in the setting `HARVESTERS`
+    # which step of the harvest, in words of its own: ASCII without control characters
     payload: str = ""

@@ -8,63 +8,41 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class ListedPage:
-    """A page that a sitemap lists.
-
-    Attributes:
-        priority: 0 to 1.
-        listed_secs: when the sitemap was fetched, Unix time in seconds.
-    """
+    """A page that a sitemap lists."""
 
     TAG: ClassVar = "listed"
 
-    priority: float
-    listed_secs: int
+    priority: float  # 0 to 1
+    listed_secs: int  # when the sitemap was fetched, Unix time in seconds
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionPage:
-    """A page of a collection.
-
-    Attributes:
-        run: in which it is asked for.
-        number: links from the first page to here, which has 1.
-        root: URL of the first page.
-    """
+    """A page of a collection."""
 
     TAG: ClassVar = "page"
 
-    run: int
-    number: int
-    root: str
+    run: int  # in which it is asked for
+    number: int  # links from the first page to here, which has 1
+    root: str  # URL of the first page
 
 
 @dataclass(frozen=True, slots=True)
 class DumpPart:
-    """A file that is a part of a dataset.
-
-    Attributes:
-        dataset: name.
-        way: index among its ways.
-        part: index among the parts of the way.
-    """
+    """A file that is a part of a dataset."""
 
     TAG: ClassVar = "dump"
 
-    dataset: str
-    way: int
-    part: int
+    dataset: str  # name
+    way: int  # index among its ways
+    part: int  # index among the parts of the way
 
 
 @dataclass(frozen=True, slots=True)
 class SamplePage:
-    """A page that is a sample of a dataset.
-
-    Attributes:
-        dataset: name.
-        uri: as it is in the data.
-    """
+    """A page that is a sample of a dataset."""
 
     TAG: ClassVar = "sample"
 
-    dataset: str
-    uri: str
+    dataset: str  # name
+    uri: str  # as it is in the data

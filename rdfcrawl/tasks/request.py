@@ -8,27 +8,18 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class RequestTask:
-    """What a request is beside its URL, as far as it can be kept.
-
-    Attributes:
-        callback: method of the spider; empty for its `parse`.
-        errback: method of the spider; empty if there is none.
-        method: of HTTP.
-        body: in Base64.
-        nonce: what sets a request apart that is to be sent in any case.
-        headers: names and values, in Latin-1.
-        details: `meta`, `cb_kwargs`, `cookies`, `flags` and `encoding`, those that it
-            has, as an object in JSON.
-    """
+    """What a request is beside its URL, as far as it can be kept."""
 
     TAG: ClassVar = "request"
 
-    callback: str = ""
-    errback: str = ""
-    method: str = "GET"
-    body: str = ""
-    nonce: str = ""
-    headers: tuple[tuple[str, str], ...] = ()
+    callback: str = ""  # method of the spider; empty for its `parse`
+    errback: str = ""  # method of the spider; empty if there is none
+    method: str = "GET"  # of HTTP
+    body: str = ""  # in Base64
+    nonce: str = ""  # what sets a request apart that is to be sent in any case
+    headers: tuple[tuple[str, str], ...] = ()  # names and values, in Latin-1
+    # `meta`, `cb_kwargs`, `cookies`, `flags` and `encoding`, those that it has, as an
+    # object in JSON
     details: str = ""
 
     @property

@@ -8,47 +8,34 @@ from typing import ClassVar, Self
 
 @dataclass(frozen=True, slots=True)
 class RobotsTask:
-    """The robots.txt of a site, whose sitemaps are read.
-
-    Attributes:
-        is_confirming: only what they say of datasets is wanted, to confirm what others
-            say.
-    """
+    """The robots.txt of a site, whose sitemaps are read."""
 
     TAG: ClassVar = "robots"
 
+    # only what they say of datasets is wanted, to confirm what others say
     is_confirming: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ConsentTask:
-    """The robots.txt of a site, which lets sitemaps of others list its URLs or not.
-
-    Attributes:
-        site: see `site_of`.
-    """
+    """The robots.txt of a site, which lets sitemaps of others list its URLs or not."""
 
     TAG: ClassVar = "consent"
 
-    site: str
+    site: str  # see `site_of`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitemapTask:
-    """One reading of one sitemap.
-
-    Attributes:
-        robots_hosts: hosts whose robots.txt names it, or the index that lists it; see
-            `addresses.may_list`.
-        is_confirming: see `RobotsTask`.
-        depth: indexes above it.
-    """
+    """One reading of one sitemap."""
 
     TAG: ClassVar = "sitemap"
 
+    # hosts whose robots.txt names it, or the index that lists it; see
+    # `addresses.may_list`
     robots_hosts: tuple[str, ...] = ()
-    is_confirming: bool = False
-    depth: int = 0
+    is_confirming: bool = False  # see `RobotsTask`
+    depth: int = 0  # indexes above it
 
     def below(self) -> Self:
         """Return the task of a sitemap that this one, an index, lists.

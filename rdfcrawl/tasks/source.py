@@ -28,18 +28,12 @@ Payload: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class SourceTask:
-    """What a record of a source is to do.
-
-    Attributes:
-        run: of the crawl: another run asks again.
-        is_named: the operator named the source; it was not come upon.
-        graphs: of an endpoint that are wanted (`DatasetAccess.graphs`); all if empty.
-        payload: which step of the harvest; None is the first one.
-    """
+    """What a record of a source is to do."""
 
     TAG: ClassVar = "source"
 
-    run: int
-    is_named: bool = False
-    payload: Payload | None = None
+    run: int  # of the crawl: another run asks again
+    is_named: bool = False  # the operator named the source; it was not come upon
+    payload: Payload | None = None  # which step of the harvest; None is the first one
+    # of an endpoint that are wanted (`DatasetAccess.graphs`); all if empty
     graphs: tuple[str, ...] = ()

@@ -49,88 +49,52 @@ RowTerms = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparqlPart:
-    """Some of the triples of an endpoint.
+    """Some of the triples of an endpoint."""
 
-    Attributes:
-        graph: name of the named graph; empty is the default graph.
-        predicate: of all triples; empty if any.
-        low: subjects' keys are greater than this; empty if any.
-        high: subjects' keys are not greater than this; empty if any.
-        rows: what kinds of terms.
-        cls: object of all triples; empty if any.
-        no_iri: objects are no IRIs.
-        subject: key of the one subject; empty if any.
-        obj: hash of the one object; empty if any.
-    """
-
-    graph: str = ""
-    predicate: str = ""
-    low: str = ""
-    high: str = ""
-    rows: RowTerms = ""
-    cls: str = ""
-    no_iri: bool = False
-    subject: str = ""
-    obj: str = ""
+    graph: str = ""  # name of the named graph; empty is the default graph
+    predicate: str = ""  # of all triples; empty if any
+    low: str = ""  # subjects' keys are greater than this; empty if any
+    high: str = ""  # subjects' keys are not greater than this; empty if any
+    rows: RowTerms = ""  # what kinds of terms
+    cls: str = ""  # object of all triples; empty if any
+    no_iri: bool = False  # objects are no IRIs
+    subject: str = ""  # key of the one subject; empty if any
+    obj: str = ""  # hash of the one object; empty if any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparqlTask:
-    """One request of a harvest and what is known when it is made.
-
-    Attributes:
-        step: what is asked for.
-        part: of which triples.
-        asked: rows asked for.
-        naming: how the endpoint names blank nodes.
-        has_union: the default graph is said to be the union of the named ones.
-        as_xml: XML is the better table of this endpoint.
-        want: rows that there are, or `UNKNOWN`.
-        got: rows that were read.
-        after: last key that was read.
-        order: of a `page`.
-        most: most rows that an answer had.
-        worst: fewest rows that were asked for in vain; 0 if there were none.
-        graphs: of which graphs, for `whole`; the empty name is the default graph.
-        offset: of an `offset`, `knots` or `query`.
-        cuts: times the partition was cut in two by a pivot.
-        fails: times in a row that the endpoint did not bear this.
-        variant: which way to ask is tried; 0 is the best.
-        seen: labels of the answer before, for `stable`.
-        n_tries: times that the endpoint asked to put this off.
-    """
+    """One request of a harvest and what is known when it is made."""
 
     TAG: ClassVar = "sparql"
 
-    step: SparqlStep
-    part: SparqlPart = SparqlPart()
-    asked: int = 0
-    naming: BlankNaming = ""
+    step: SparqlStep  # what is asked for
+    part: SparqlPart = SparqlPart()  # of which triples
+    asked: int = 0  # rows asked for
+    naming: BlankNaming = ""  # how the endpoint names blank nodes
+    # the default graph is said to be the union of the named ones
     has_union: bool = False
-    as_xml: bool = False
-    want: int = UNKNOWN
-    got: int = 0
-    after: str = ""
-    order: RowOrder = "s"
-    most: int = 0
-    worst: int = 0
+    as_xml: bool = False  # XML is the better table of this endpoint
+    want: int = UNKNOWN  # rows that there are, or `UNKNOWN`
+    got: int = 0  # rows that were read
+    after: str = ""  # last key that was read
+    order: RowOrder = "s"  # of a `page`
+    most: int = 0  # most rows that an answer had
+    worst: int = 0  # fewest rows that were asked for in vain; 0 if there were none
+    # of which graphs, for `whole`; the empty name is the default graph
     graphs: tuple[str, ...] = ()
-    offset: int = 0
-    cuts: int = 0
-    fails: int = 0
-    variant: int = 0
-    seen: tuple[str, ...] = ()
-    n_tries: int = 0
+    offset: int = 0  # of an `offset`, `knots` or `query`
+    cuts: int = 0  # times the partition was cut in two by a pivot
+    fails: int = 0  # times in a row that the endpoint did not bear this
+    variant: int = 0  # which way to ask is tried; 0 is the best
+    seen: tuple[str, ...] = ()  # labels of the answer before, for `stable`
+    n_tries: int = 0  # times that the endpoint asked to put this off
 
 
 @dataclass(frozen=True, slots=True)
 class SparqlPing:
-    """The question whether an endpoint is there at all.
-
-    Attributes:
-        number: times that the same was asked in the run before, and it was there.
-    """
+    """The question whether an endpoint is there at all."""
 
     TAG: ClassVar = "ping"
 
-    number: int
+    number: int  # times that the same was asked in the run before, and it was there

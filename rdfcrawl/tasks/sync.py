@@ -56,80 +56,50 @@ class ResourceChange(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncTask:
-    """What a record of the frontier is for.
-
-    Attributes:
-        do: see `SyncStep`.
-        mode: see `SyncMode`.
-        source: `source_id` of the set of resources; empty until that is known.
-        site: registered domain of the source: what it may speak of.
-        run: one reading of the source, for whatever reason; the parts of different
-            runs are different records.
-        change: what became of the resource.
-        as_of_us: when that was so; Unix time in microseconds.
-        modified_us: its last modification.
-        hashes: of the resource, as `Fixity.text`.
-        length: of the resource in bytes.
-        media_type: of the resource; of a patch, that of the patch.
-        encoding: the content coding that hashes and length are of.
-        uri: of the resource, if that is not the URL of the record.
-        others: where else the resource is, in the order to try.
-        patch_hashes: of a patch.
-        patch_length: of a patch.
-        part: place in the run, see `runs`.
-        expected: what the document has to be; None: any.
-        without: capabilities that failed in this run and are not tried again.
-        depth: documents from the first one to here.
-        cursor: entries of the document that are done.
-        version: of the document that `cursor` counts in.
-        seen_us: latest change before `cursor`.
-        has_datetime: `datetime` was seen before `cursor`.
-        manifest: of a part of a dump, where a copy of its manifest is.
-    """
+    """What a record of the frontier is for."""
 
     TAG: ClassVar = "sync"
 
-    do: SyncStep = SyncStep.READ
-    mode: SyncMode = SyncMode.SYNC
-    source: str = ""
-    site: str = ""
+    do: SyncStep = SyncStep.READ  # see `SyncStep`
+    mode: SyncMode = SyncMode.SYNC  # see `SyncMode`
+    source: str = ""  # `source_id` of the set of resources; empty until that is known
+    site: str = ""  # registered domain of the source: what it may speak of
+    # one reading of the source, for whatever reason; the parts of different runs are
+    # different records
     run: str = ""
     # of resources
-    change: ResourceChange | None = None
-    as_of_us: int | None = None
-    modified_us: int | None = None
-    hashes: str = ""
-    length: int | None = None
-    media_type: str = ""
-    encoding: str = ""
-    uri: str = ""
-    others: tuple[str, ...] = ()
-    patch_hashes: str = ""
-    patch_length: int | None = None
+    change: ResourceChange | None = None  # what became of the resource
+    as_of_us: int | None = None  # when that was so; Unix time in microseconds
+    modified_us: int | None = None  # its last modification
+    hashes: str = ""  # of the resource, as `Fixity.text`
+    length: int | None = None  # of the resource in bytes
+    media_type: str = ""  # of the resource; of a patch, that of the patch
+    encoding: str = ""  # the content coding that hashes and length are of
+    uri: str = ""  # of the resource, if that is not the URL of the record
+    others: tuple[str, ...] = ()  # where else the resource is, in the order to try
+    patch_hashes: str = ""  # of a patch
+    patch_length: int | None = None  # of a patch
     # of documents
-    part: str = ""
-    expected: SyncCapability | None = None
+    part: str = ""  # place in the run, see `runs`
+    expected: SyncCapability | None = None  # what the document has to be; None: any
+    # capabilities that failed in this run and are not tried again
     without: tuple[str, ...] = ()
-    depth: int = 0
-    cursor: int = 0
-    version: str = ""
-    seen_us: int | None = None
-    has_datetime: bool = False
-    manifest: str = ""
+    depth: int = 0  # documents from the first one to here
+    cursor: int = 0  # entries of the document that are done
+    version: str = ""  # of the document that `cursor` counts in
+    seen_us: int | None = None  # latest change before `cursor`
+    has_datetime: bool = False  # `datetime` was seen before `cursor`
+    manifest: str = ""  # of a part of a dump, where a copy of its manifest is
 
 
 @dataclass(frozen=True, slots=True)
 class SyncSearch:
-    """The search for a source that can be synchronized.
-
-    Attributes:
-        step: `site`, its description; `page`; `robots`; `given`, whatever the operator
-            named; `list`, a document of ResourceSync or none; `above`, one that such a
-            document names, and `below`, that one again.
-        below: of `above`: the document that names it.
-    """
+    """The search for a source that can be synchronized."""
 
     TAG: ClassVar = "search"
 
+    # `site`, its description; `page`; `robots`; `given`, whatever the operator named;
+    # `list`, a document of ResourceSync or none; `above`, one that such a document
+    # names, and `below`, that one again
     step: Literal["site", "page", "robots", "given", "list", "above", "below"]
-    below: str = ""
+    below: str = ""  # of `above`: the document that names it
