@@ -31,14 +31,7 @@ _REQUESTS_AT_ONCE: Final = 500
 
 
 class DocumentParsing:
-    """Caller of a user's method, with each document that was fetched and stored.
-
-    Args:
-        crawler: whose pipelines take the items.
-        session: whose frontier takes the requests.
-        parse: the method.
-        max_bytes: longest body that is given as a whole.
-    """
+    """Call a user's method with each document that was fetched and stored."""
 
     def __init__(
         self,

@@ -193,10 +193,7 @@ async def _sandbox(
 
 
 class _ClosedWeb:
-    """The web, opened at the first request of a URL or a context.
-
-    A file is mostly read without the web, whose modules are slow to import.
-    """
+    """The web, opened at its first request: most files are read without it."""
 
     def __init__(
         self, request: InspectionRequest, folder: Path, stack: AsyncExitStack
@@ -221,11 +218,7 @@ class _ClosedWeb:
         return self._web
 
     async def load_context(self, url: str, *, document_url: str) -> ContextDocument:
-        """Return a context of JSON-LD.
-
-        Raises:
-            SourceFault: `REMOTE_CONTEXT`.
-        """
+        """Return a JSON-LD context, or raise `SourceFault`."""
         web = await self.open()
         return await web.contexts.load(url, document_url=document_url)
 
@@ -279,11 +272,7 @@ def _job(request: InspectionRequest, document: Document) -> ReadingJob:
 
 
 def _of_file(request: InspectionRequest, folder: Path) -> Document:
-    """Return a file, or the content of standard input, as the document of its URL.
-
-    Raises:
-        ConfigError: it cannot be read.
-    """
+    """Return a file, or standard input, as a document, or raise `ConfigError`."""
     target = request.target
     path = Path("/dev/stdin" if target == "-" else target)
     if not path.exists() or path.is_dir():

@@ -27,8 +27,7 @@ logger = logging.getLogger(__name__)
 async def answer_request(document: Document, crawler: Crawler) -> None:
     """Call the callback of a record's request, and wait until its output is processed.
 
-    The response goes through the spider middlewares, the items through the item
-    pipelines, the requests to the scheduler, as for any request of Scrapy.
+    Response, items and requests pass middlewares, pipelines and scheduler as usual.
     """
     task = document.record.task
     if not isinstance(task, RequestTask):

@@ -52,10 +52,9 @@ class BlockedHosts:
         return True
 
     def strike_out(self, visit: Visit) -> None:
-        """Refuse the records of a visit whose hosts are to be left alone.
+        """Refuse the records of a visit whose hosts are blocked.
 
-        If these are all, the visit makes no request, and the next visit of the host
-        need not wait for its delay.
+        A visit without other records makes no request, and starts no delay.
         """
         pending = []
         for index in visit.pending:

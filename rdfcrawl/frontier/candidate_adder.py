@@ -71,20 +71,17 @@ class CandidateAdder:
         self._fill = self._most_here = self._most_over = 0
 
     def open(self, prefixes: Sequence[str], *, fill: int, most_here: int) -> None:
-        """Take what the crawl was begun with.
-
-        Args:
-            prefixes: of its partitions.
-            fill: of a bucket of the seen set.
-            most_here: hosts of a registered domain in its own partition; 0: all.
-        """
+        """Set what the crawl was begun with; with `most_here` 0, no host goes away."""
         self._prefixes = prefixes
         self._fill = fill
         self._most_here = most_here if len(prefixes) > 1 else 0
         self._most_over = -(-MAX_REFUSED // len(prefixes))
 
     async def add(self, candidates: Sequence[Candidate]) -> AddedCounts:
-        """See `Frontier.add`."""
+        """Queue candidates that were never seen.
+
+        Safe to repeat: what was taken before counts as seen.
+        """
         here, rows = self._parted(candidates)
         calls = list(self._calls(here))
         marks = await self._run("add", calls)
@@ -94,7 +91,7 @@ class CandidateAdder:
         return added + _added(await self._add_away(rows)) if rows else added
 
     async def unseen(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """See `Frontier.unseen`."""
+        """Return those candidates that `add` would take, also from a full server."""
         here, rows = self._parted(candidates)
         calls = list(self._calls(here, mode="look"))
         marks = await self._run("add", calls)
@@ -114,7 +111,10 @@ class CandidateAdder:
         return [x for x in candidates if (x.key, x.fingerprint) in wanted]
 
     async def take_up(self, profile: int, budget: CrawlBudget) -> int:
-        """See `Frontier.take_up`."""
+        """Queue what was refused of a profile, as far as its budget now allows.
+
+        Safe to repeat. Return the number of URIs that were queued.
+        """
         n_new = 0
         pipe = self._redis.pipeline(transaction=False)
         for prefix in self._prefixes:
@@ -313,10 +313,10 @@ def _rows(calls: Iterable[Call]) -> Iterator[_Row]:
 
 @lru_cache(maxsize=MAX_CACHED_HOSTS)
 def _place_of(key: str) -> str:
-    """Return how much of a key is its registered domain, and the bucket of that.
+    """Return the length of a key's registered domain, and the bucket of that domain.
 
-    There is a minus before if the key stands for the domain, as most do: it is none of
-    the hosts that are counted for it.
+    A minus before says that the key is not counted among the hosts of its domain, as it
+    stands for the domain itself.
     """
     domain = registered_domain(key)
     stands_for_it = key.removeprefix("www.") == domain or key == domain
@@ -329,12 +329,7 @@ def bucket_of(group: str) -> int:
 
 
 def _cut(keys: dict[str, list[Argument]], how: str = "") -> Iterator[list[Argument]]:
-    """Yield script arguments (key, …, n, pairs) within the limits of one call.
-
-    Args:
-        keys: with the pairs of each.
-        how: "+" if they are away.
-    """
+    """Yield arguments of calls; `how` is "+" if the keys are away."""
     arguments: list[Argument] = []
     n_keys = n_uris = 0
     for key, pairs in keys.items():

@@ -27,9 +27,7 @@ def visit_of(partition: int, row: Sequence[Any], least_delay_secs: float) -> Vis
 
     Args:
         partition: of the key.
-        row: key, epoch, delay in ms, failures, ms since the first of them, ms for
-            which the host itself wants to be left alone, whether it is of a crowd,
-            item, …
+        row: see the head of `lua/claim.lua`.
         least_delay_secs: of all hosts.
     """
     key: str = row[0].decode()
@@ -91,9 +89,9 @@ class WaitingLinks:
                 self._parents.add(parent_of(payload, candidate.key))
 
     def has_none_of(self, visit: Visit) -> bool:
-        """Tell whether all that a visit led to is queued.
+        """Return whether all links of a visit are queued; False if that is not known.
 
-        Of a source, and of what was redirected, it is not known while anything waits.
+        It is not known of sources and redirects while any link waits.
         """
         if self._is_empty:
             return True

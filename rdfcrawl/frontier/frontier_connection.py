@@ -94,10 +94,10 @@ class FrontierConnection:
         return cls(frontier, server, where)
 
     def opened(self) -> None:
-        """Leave it to `outage` from now on to try again what fails.
+        """Leave retries to `outage` from now on.
 
-        Until the crawl is joined, each command is repeated some times, which all of
-        them bear; a server that does not come back is the operator's to mend.
+        Until the crawl is joined, redis-py repeats commands a few times: a server that
+        does not come back then is for the operator to mend.
         """
         self.frontier.redis.set_retry(Retry(NoBackoff(), 0))
 

@@ -25,15 +25,14 @@ _SAY_SECS: Final = 60.0
 
 
 class HostPatience:
-    """Knows whether all that is left to do waits for hosts that refuse.
+    """Decide how long hosts that refuse are tried, and when only such hosts are left.
 
     Args:
         options: of the worker.
-        look: gives what `Frontier.down` does, for a patience, and whether it is the
-            last wait.
+        look: calls `Frontier.down` with a patience, and whether it is the last wait.
 
     Attributes:
-        n_hosts: that are waited for, once there is nothing else to do; else 0.
+        n_hosts: number of hosts that refuse, once there is nothing else to do.
     """
 
     def __init__(self, options: WorkerOptions, look: Look) -> None:
@@ -50,10 +49,7 @@ class HostPatience:
         return min(patience, last) if self.n_hosts else patience
 
     def judge(self, visits: Iterable[Visit]) -> None:
-        """Say of claimed visits whether their hosts are borne with further.
-
-        One whose time is up before it may be asked again is not asked.
-        """
+        """Decide of claimed visits whether their hosts are still tried."""
         for visit in visits:
             visit.is_borne = visit.down_secs < self.secs
             if visit.failures and visit.asked_rest_secs:

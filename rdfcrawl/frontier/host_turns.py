@@ -278,11 +278,11 @@ class _HostTurn(SoloTurn):
         turns: of the worker.
         key: of the host.
         delay_secs: least time from the request before, and to the next one.
-        visit: that has the lease of the host, if it is for one.
+        visit: that has leased the host, or None.
         sleepers: waits that may end early.
 
     Attributes:
-        rests_secs: there is no turn, as the host has refused and rests for so long.
+        rests_secs: the host has refused and rests for so long, so there is no turn.
     """
 
     __slots__ = (

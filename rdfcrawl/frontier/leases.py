@@ -48,9 +48,9 @@ class LeaseKeeper:
             await self._bury()
 
     async def confirm(self) -> None:
-        """See which leases are this worker's still, if they may have run out.
+        """Renew the leases of this worker if they may have run out.
 
-        Whoever was stopped, or cut off from Redis, asks before anything else.
+        A worker that was stopped, or cut off from Redis, does so before any request.
 
         Raises:
             RedisError: Redis is unreachable, and the worker stops.

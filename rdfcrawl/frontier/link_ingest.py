@@ -84,10 +84,10 @@ class _OriginPlace(NamedTuple):
 
 
 class RecentLinks:
-    """Remembers the last links, so that repeats cost no round trip.
+    """The last links, so that repeated ones cost no round trip.
 
-    Two generations of `size` hashes: the young one fills up, becomes the old one, and
-    the old one is forgotten. Forgetting costs a round trip, never a second visit.
+    Two generations of `size` hashes: a full young one replaces the old one. A forgotten
+    link costs a round trip, never a second visit.
     """
 
     def __init__(self, size: int = 200_000) -> None:
@@ -120,25 +120,25 @@ class RecentLinks:
 
 
 class LinkIngest:
-    """Judges links and makes candidates of those that are wanted.
+    """Judge links, and make candidates of those that are wanted.
 
     Args:
         keys: which URLs share a queue.
         normal_form: which URLs are the same.
         link_filter: scope, allow and deny; not asked for seeds.
         partitions: of the crawl.
-        max_depth: links further away from a seed are not followed.
-        profile: number of the arguments that these are of.
-        budget: most URIs and hosts; None is what the worker has.
-        beside: another one of the worker, which shares `rejected`, `covered`,
-            `deferred` and `forms`.
+        max_depth: most links from a seed to a URL.
+        profile: number of the arguments that apply.
+        budget: most URIs and hosts; None is the budget of the worker.
+        beside: another one of the worker, to share `rejected`, `covered`, `deferred`
+            and `forms` with.
 
     Attributes:
-        rejected: links that were not offered.
-        covered: URLs that are part of what is taken as a whole.
-        forms: what hosts have very many URLs of.
-        deferred: by prefix, those that were offered all the same; `take_deferred`.
-        full: prefixes below which no more are put off.
+        rejected: numbers of links that were not offered.
+        covered: prefixes of datasets that are taken as a whole.
+        forms: URL forms of which hosts have very many.
+        deferred: by prefix, records that are covered; see `take_deferred`.
+        full: prefixes below which no more records are deferred.
     """
 
     def __init__(
@@ -284,14 +284,9 @@ class LinkIngest:
         return JudgedLinks(candidates, faults)
 
     def turns_away(self, host: bytes, n_links: int, *, parent: Record) -> bool:
-        """Tell whether links of a document are to a host known to be out of scope.
+        """Return whether links of `parent` are known to be out of scope; count them.
 
-        Then they are counted, and need not be offered.
-
-        Args:
-            host: what they begin with, as `links.authority` gives it.
-            n_links: how many they are.
-            parent: the document's record.
+        `host` is what they begin with, as `links.authority` gives it.
         """
         is_far = host in self._far and parent.depth < self._max_depth
         if is_far:
@@ -307,21 +302,13 @@ class LinkIngest:
             self._far.add(origin_of_link(link))
 
     def seed(self, text: str) -> Candidate:
-        """Return the candidate of a seed.
-
-        Raises:
-            BadUri: it is not a URL that is crawled.
-        """
+        """Return the candidate of a seed; raise `BadUri` if its URL is not crawled."""
         url = self.seed_url(text)
         record = Record(url, kind_of(url), profile=self._profile)
         return self.candidate(record, SEED_BAND)
 
     def seed_url(self, text: str) -> str:
-        """Return the URL of a seed.
-
-        Raises:
-            BadUri: it is not a URL that is crawled.
-        """
+        """Return the URL of a seed; raise `BadUri` if it is not crawled."""
         url = seed_url(text)
         check_scheme(url, self._link_filter.schemes.of_seeds)
         return url
@@ -334,13 +321,10 @@ class LinkIngest:
     def follow_ups(
         self, follow_ups: Iterable[FollowUp], *, asked: str = ""
     ) -> JudgedLinks:
-        """Return the candidates among what a document has led to beside its links.
+        """Return the candidates among the follow-ups of one document.
 
-        Parts of a source are always wanted; what lies elsewhere is judged like a link.
-
-        Args:
-            follow_ups: of one document.
-            asked: URL of the document's record; empty if the operator named them.
+        Parts of a source are always wanted; all others are judged like links. `asked`
+        is the URL of the document's record, or empty if the operator named them.
         """
         candidates = []
         bad: list[Fault] = []
@@ -411,10 +395,7 @@ class LinkIngest:
         return found
 
     def _is_covered(self, link: bytes, target: str, depth: int, url: str) -> bool:
-        """Put a link off if it is covered; return whether it is.
-
-        Where enough is put off, another document may still offer it.
-        """
+        """Return whether a link is covered, deferring it then if there is room."""
         prefix = self.covered.prefix_of(target)
         if prefix in self.full:  # or a record would be made of all that a dump names
             self.rejected.covered += 1
@@ -435,14 +416,10 @@ class LinkIngest:
         return bool(prefix)
 
     def wants_target(self, record: Record, target: str) -> bool:
-        """Tell whether a redirect is followed; it is counted if it is not.
+        """Return whether the redirect of a record to a requestable URL is followed.
 
-        Args:
-            record: that is asked for.
-            target: requestable URL that it redirects to.
-
-        `allow` chooses among pages: a source's own URLs need not match it, and stay in
-        scope as long as they stay on its host.
+        It is counted if not. `allow` chooses among pages: a source's own URLs need not
+        match it, and stay in scope as long as they stay on its host.
         """
         links = self._link_filter
         if not record.kind.is_source:
@@ -462,10 +439,10 @@ class LinkIngest:
         return self._link_filter.deny.match(url)
 
     def refuses(self, record: Record) -> bool:
-        """Tell whether a queued record is denied; what the operator named never is.
+        """Return whether a queued record is denied; seeds never are.
 
-        A source's own parts are not asked about when they are queued: those on its
-        host are part of what was named, those elsewhere are not.
+        Parts of a source are queued unchecked: those on its host were named with it,
+        those elsewhere were not.
         """
         deny = self._link_filter.deny
         if not (deny.expressions and record.parent):

@@ -95,9 +95,8 @@ class LinkSender:
     async def send(self) -> bool:
         """Queue the links at hand; return whether it is known which of them wait.
 
-        A full server takes none. Then hosts are released all the same, or the crawl
-        would stand still with them: only the commit of visits whose own links wait
-        does so, too.
+        A full server takes none. Hosts are released all the same, so that the crawl
+        goes on; only visits with waiting links are not committed.
         """
         state = self._state
         self.sent_at = monotonic()
@@ -157,8 +156,8 @@ class LinkSender:
     async def restore(self) -> None:
         """Add again what Redis may have lost, before anything is acknowledged.
 
-        What only marks a URI as seen is no part of it: the visit that has set the mark
-        may be made again, and must find its redirect targets unseen.
+        URIs that are only marked as seen are left out: the visit that marked them may
+        be repeated, and must find its redirect targets unseen.
         """
         state = self._state
         while self.must_restore:

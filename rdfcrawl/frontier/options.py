@@ -240,11 +240,7 @@ def scheme_policy(settings: BaseSettings) -> SchemePolicy:
 
 
 def _crawl_id(settings: BaseSettings, spider: str) -> str:
-    """Return the name that workers of one crawl share.
-
-    Raises:
-        ConfigError: `CRAWL_ID` cannot be part of a file name and a Redis key.
-    """
+    """Return the name that workers of one crawl share; it fits file names and keys."""
     crawl_id = str(settings.get("CRAWL_ID") or spider)
     if not _is_crawl_id(crawl_id):
         raise ConfigError(
@@ -255,11 +251,7 @@ def _crawl_id(settings: BaseSettings, spider: str) -> str:
 
 
 def _redis_url(settings: BaseSettings) -> str | None:
-    """Return the Redis that the settings name, or None for the embedded server.
-
-    Raises:
-        ConfigError: `REDIS_PORT` is no port.
-    """
+    """Return the Redis that the settings name, or None for the embedded server."""
     if url := settings.get("REDIS_URL"):
         return str(url)
     if host := settings.get("REDIS_HOST"):

@@ -74,10 +74,9 @@ def home_partitions(
 ) -> list[int]:
     """Return the partitions that a worker polls first, by rendezvous hashing.
 
-    Each partition belongs to the worker with the greatest hash of (worker,
-    partition): all workers that see the same list agree, and a worker that comes or
-    goes moves its own share only. A wrong list costs empty polls, never correctness,
-    as a claim is atomic. `worker` counts as live even if the list lacks it.
+    Workers that see the same list agree, and a worker that comes or goes moves its own
+    share only. A wrong list costs empty polls, never correctness, as a claim is atomic.
+    `worker` counts as live even if the list lacks it.
     """
     everyone = {*workers, worker}
     return [

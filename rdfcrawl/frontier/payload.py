@@ -34,13 +34,7 @@ _KINDS = {int(kind): kind for kind in Kind}
 
 
 def pack(record: Record, key: str, task: str | None = None) -> bytes:
-    """Return the payload of a record queued under a politeness key.
-
-    Args:
-        record: to be queued.
-        key: of its URL.
-        task: its `task_text()`, if that is known already.
-    """
+    """Return the payload of a record; `task` is its `task_text()`, if known."""
     head = int(record.kind)
     if record.lost or record.retries:
         head |= min(record.lost, 3) << 4 | min(record.retries, 3) << 6
@@ -63,15 +57,9 @@ def pack(record: Record, key: str, task: str | None = None) -> bytes:
 def pack_link(
     url: str, head: int, depth: int, parent: str, *, short: str, profile: int = 0
 ) -> bytes:
-    """Return what `pack` does for the record of a link, without making that.
+    """Return `pack` of a link's record, without making the record.
 
-    Args:
-        url: of the link.
-        head: its kind.
-        depth: of the link.
-        parent: URL of the document that has it.
-        short: `uri.compact` of the URL.
-        profile: of the record.
+    `head` is its kind, and `short` is `uri.compact` of its URL.
     """
     text = f"{chr(head)}{chr(min(depth, 255))}{short}"
     if parent or profile:
@@ -93,8 +81,7 @@ def unpack(payload: bytes, key: str) -> Record:
     """Return the record of a payload taken from the queue of a politeness key.
 
     Raises:
-        ValueError, LookupError: it is none.
-        SourceFault: `BAD_RECORD`: its task is none.
+        ValueError, LookupError, SourceFault: the payload is not a record.
     """
     text = payload.decode("latin-1")
     head, depth = payload[0], payload[1]
@@ -117,11 +104,7 @@ def unpack(payload: bytes, key: str) -> Record:
 
 
 def parent_of(payload: bytes, key: str) -> str:
-    """Return the parent of the record of a payload, which is not read further.
-
-    Raises:
-        ValueError, LookupError: it is none.
-    """
+    """Return the parent of a record without unpacking the rest; raises as `unpack`."""
     text = payload.decode("latin-1")
     end = text.find("\0", 2)
     if end < 0:
@@ -137,11 +120,7 @@ def _task(text: str) -> Task:
 
 
 def _url(text: str, key: str) -> str:
-    """Return the URL of its compact form.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """Return the URL of a compact form; raise `ValueError` if there is none."""
     url = expand(text, key)
     if "://" in url and url.isascii() and url.isprintable():
         return url

@@ -43,20 +43,20 @@ class ProfileIngests:
         self._blocked = blocked
         self._persistent = retry.persistent
         self._scopes: dict[int, CrawlScope] = {}
-        self._ingests: dict[int, LinkIngest] = {}
+        self.by_profile: dict[int, LinkIngest] = {}
         self.own = self._of(profiles.own)
 
     def of(self, record: Record) -> LinkIngest:
         """Return the ingest of the spider that queued a record, or our own."""
-        return self._ingests.get(record.profile) or self.own
+        return self.by_profile.get(record.profile) or self.own
 
     def _of(self, number: int) -> LinkIngest:
-        ingest = self._ingests.get(number)
+        ingest = self.by_profile.get(number)
         if ingest is None:
             arguments = self._profiles.arguments[number]
             is_usual = arguments.budget == self._options.frontier.budget
             self._scopes[number] = CrawlScope(arguments.scope)
-            ingest = self._ingests[number] = LinkIngest(
+            ingest = self.by_profile[number] = LinkIngest(
                 keys=self._keys,
                 normal_form=self._options.normal_form,
                 link_filter=self._link_filter(number),
@@ -64,7 +64,7 @@ class ProfileIngests:
                 max_depth=arguments.depth,
                 profile=number,
                 budget=None if is_usual else arguments.budget,
-                beside=next(iter(self._ingests.values()), None),
+                beside=next(iter(self.by_profile.values()), None),
             )
         return ingest
 
@@ -82,12 +82,12 @@ class ProfileIngests:
 
     def renew_filters(self) -> None:
         """Reject links to blocked hosts, and to no others."""
-        for number, ingest in self._ingests.items():
+        for number, ingest in self.by_profile.items():
             ingest.set_filter(self._link_filter(number))
 
     def forget_recent(self) -> None:
         """Offer all links again, also those that were offered shortly before."""
-        for ingest in self._ingests.values():
+        for ingest in self.by_profile.values():
             ingest.forget_recent()
 
     async def learn(self, records: Sequence[Record]) -> None:
@@ -131,7 +131,7 @@ class ProfileIngests:
         entries = frozenset(x.decode() for x in cast("set[bytes]", stored))
         if entries != scope.entries:
             self._scopes[number] = CrawlScope(scope.extent, entries)
-            self._ingests[number].set_filter(self._link_filter(number))
+            self.by_profile[number].set_filter(self._link_filter(number))
 
     async def restore(self) -> None:
         """Write the scopes again, as Redis may have lost them."""

@@ -111,11 +111,7 @@ def _details(request: Request) -> str:
 
 
 def _json(value: Any, place: str) -> Any:
-    """Return a value, if writing it as JSON and reading it changes nothing.
-
-    Raises:
-        UnqueueableError: there is none.
-    """
+    """Return a value that JSON leaves as it is, or raise `UnqueueableError`."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float) and math.isfinite(value):

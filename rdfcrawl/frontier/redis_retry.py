@@ -93,15 +93,11 @@ class RedisRetry:
     ) -> T:
         """Return what a call returns, retrying it while Redis is unreachable or full.
 
-        Args:
-            what: the action, for the log, such as "claim hosts".
-            call: idempotent, as it may have taken effect although it failed.
-            *args: of the call.
-            **kwargs: of the call.
+        `call` must be idempotent: a failed call may have taken effect. `what` is the
+        action, for the log, such as "claim hosts".
 
         Raises:
-            RedisError: the call is at fault, not the connection; or Redis is
-                unreachable and `stopping` is set.
+            RedisError: the call is at fault, not the connection; or `stopping` is set.
         """
         return await self._call(what, partial(call, *args, **kwargs), is_fatal)
 
@@ -187,12 +183,11 @@ class RedisRetry:
 
 
 def is_outage(error: RedisError) -> bool:
-    """Tell whether the same call may succeed later.
+    """Return whether the same call may succeed later.
 
-    So it is when the server is not reached, loads, is full, is read-only after a
-    failover, cannot write its file, or runs a long script. A wrong password or
-    certificate stays wrong, and a script that the server does not know
-    (`NoScriptError`) is for the caller to load.
+    It may if the server is unreachable, loads, is full, is read-only after a failover,
+    cannot write its file, or runs a long script. A wrong password or certificate stays
+    wrong, and unknown scripts (`NoScriptError`) are for the caller to load.
     """
     cause: BaseException | None = error
     while cause is not None:  # redis-py hides these behind a ConnectionError

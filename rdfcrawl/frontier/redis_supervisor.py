@@ -141,11 +141,10 @@ def guard(command: list[str]) -> int:
 
 
 def main(argv: list[str]) -> None:
-    """Detach from the worker that started this, and guard.
+    """Detach from the worker that started this process, and guard the server.
 
-    Args:
-        argv: a name for process lists, the private directory of the socket (to be
-            removed at the end; empty if there is none), the server's command.
+    `argv` has a name for process lists, the private directory of the socket (removed at
+    the end; may be empty), and the server's command.
     """
     if os.fork():
         os._exit(0)  # the worker waits for this, and gets no zombie later

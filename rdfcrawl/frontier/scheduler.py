@@ -64,11 +64,7 @@ _META: Final = {
 
 
 class FrontierScheduler(BaseScheduler):
-    """Hands out visits, and tells the worker when the engine is done with one.
-
-    Attributes:
-        session: the worker's connection to its crawl; None for ordinary spiders.
-    """
+    """Hand out visits, and tell the worker when the engine is done with one."""
 
     def __init__(self, crawler: Crawler) -> None:
         self.session: CrawlSession | None = None
@@ -254,10 +250,9 @@ class FrontierScheduler(BaseScheduler):
         await session.close(forget=is_done)
 
     async def _watch(self, session: CrawlSession) -> None:
-        """See which visits have left the engine, and when the spider closes.
+        """Find visits that have left the engine, until the spider closes.
 
-        The engine is held until the last commit: then it closes the pipelines, which
-        are not asked to flush any more.
+        The engine is held until the last commit, and closes the pipelines only then.
         """
         try:
             while not (self._engine.is_closing and self._engine.is_held_only_by_us):
@@ -271,8 +266,8 @@ class FrontierScheduler(BaseScheduler):
     def _has_started(self) -> bool:
         """Whether the spider has nothing more to hand in of its own.
 
-        The answer to an ordinary request may lead to seeds: as long as there is one,
-        the crawl is not over, on no worker.
+        An ordinary request may lead to seeds: while there is one, the crawl is not
+        over.
         """
         return (
             self._engine.has_started
@@ -313,10 +308,10 @@ class FrontierScheduler(BaseScheduler):
             self._crawler.signals.send_catch_log(stop_visits)
 
     def _sort_out(self, session: CrawlSession, now: float) -> None:
-        """Take the places of quick visits from those that are slow.
+        """Move slow visits from the places of quick ones to places of their own.
 
-        What is over the number of slow ones goes back to the frontier. When the
-        worker stops, all goes back that does not end soon.
+        Those without a place go back to the frontier; so do all that do not end soon
+        when the worker stops.
         """
         downloading = self._engine.downloading
         work = session.options.work
@@ -349,10 +344,10 @@ class FrontierScheduler(BaseScheduler):
             self._place(request, flows=visit.task in flowing)
 
     def _make_way(self, now: float) -> None:
-        """Let visits without any answer give their places to others that wait.
+        """Have visits without any answer lend their places to others that wait.
 
-        It is too early to call them slow: they take none of a slow one, and are among
-        the quick ones again as soon as they are answered.
+        They are not called slow yet, and return to the quick ones once they are
+        answered.
         """
         for request, step_at in list(self._made_way.items()):
             visit = self._out.get(request)

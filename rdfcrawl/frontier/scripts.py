@@ -57,18 +57,14 @@ class LuaScripts:
     async def run(
         self, name: Operation, calls: Iterable[tuple[str, Sequence[Argument]]]
     ) -> list[object]:
-        """Run one operation on several partitions in one round trip.
+        """Return the raw answers of one operation on several partitions.
 
         Args:
             name: the operation.
             calls: prefix of the partition, arguments; each call is one script run.
 
-        Returns:
-            The raw answers, in order.
-
         Raises:
-            redis.exceptions.RedisError: a call failed. Others of the same round
-                trip may have been done.
+            RedisError: a call failed; others of the same round trip may have succeeded.
         """
         calls = list(calls)
         try:

@@ -31,12 +31,9 @@ class CrawlGoneError(CrawlGone, RedisError):
 class ServerState:
     """What one worker knows of the Redis behind its crawl.
 
-    Args:
-        where: the server, for the log; without password.
-
     Attributes:
-        n_restores: how often another server answered than before, or the same one
-            after a restart. It may have lost what was taken last.
+        n_restores: how often the server was restarted or replaced. Each time, it may
+            have lost what it took last.
     """
 
     def __init__(self, where: str) -> None:
@@ -62,14 +59,10 @@ class ServerState:
         self._incarnation = b""
 
     def check(self, found: bytes | None, cleared: bytes | None) -> None:
-        """Check what was found in the crawl's place.
-
-        Args:
-            found: its incarnation.
-            cleared: the last one that was cleared at its end.
+        """Check the incarnation found in the crawl's place, and the last one cleared.
 
         Raises:
-            CrawlGone: it is not there any more.
+            CrawlGone: the crawl is not there any more.
         """
         mine = self._incarnation
         if not mine or found == mine or (found is None and cleared == mine):
@@ -89,11 +82,10 @@ class ServerState:
     # -- the server ------------------------------------------------------------------
 
     async def on_connect(self, connection: Connection) -> None:
-        """Make a connection ready; redis-py calls it before the first command.
+        """Prepare a connection; redis-py calls this before the first command.
 
         Raises:
-            CrawlGone: the crawl is not there any more.
-            RedisError: this cannot be said now.
+            CrawlGone, RedisError: the crawl is gone, or that cannot be said now.
         """
         await connection.on_connect()
         mine = self._incarnation
@@ -164,11 +156,7 @@ class ServerState:
             logger.warning("Redis: %s: %s", self._where, text)
 
     def _check_role(self, fields: Mapping[str, str], *, is_joined: bool) -> None:
-        """Refuse a replica: what it lacks may only not have come yet.
-
-        Raises:
-            ReadOnlyError: as a write to it would.
-        """
+        """Raise `ReadOnlyError` for a replica, which may lack the latest writes."""
         if is_joined and fields.get("role", "master") != "master":
             self.note({**fields, "run_id": self._run_id})
             raise ReadOnlyError(f"{self._where} is a replica")

@@ -237,11 +237,7 @@ class CrawlSession:
         await self.ingests.learn(records)
 
     async def close(self, *, forget: bool = False) -> None:
-        """Disconnect from Redis; the worker must have been closed.
-
-        Args:
-            forget: clear the frontier if the crawl is over.
-        """
+        """Disconnect after the worker; `forget` clears a crawl that is over."""
         if self._blocking is not None:
             self._blocking.cancel()
         await self.addresses.close()
@@ -356,8 +352,8 @@ class CrawlSession:
             self.ingests.forget_recent()
         if self.goes_by_address:
             await self._prime([link.decode(errors="replace") for link in links])
-        record = document.record
-        ingest = self.ingests.of(record)
+        record = document.record  # `ingests.of`, for the hot path
+        ingest = self.ingests.by_profile.get(record.profile) or self.ingest
         if ingest.covered.prefixes:
             ingest.full = self.datasets.full(document)
         judged = ingest.links(links, parent=record, url=document.url)

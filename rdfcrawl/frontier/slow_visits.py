@@ -24,9 +24,6 @@ _MOST_HOSTS: Final = 10_000
 class SlowPlaces(Generic[V]):
     """The places for slow visits.
 
-    Args:
-        n_places: so many.
-
     >>> places = SlowPlaces[str](2)
     >>> [places.give(visit, flows=False) for visit in ("a", "b", "c")]
     [None, None, 'c']
@@ -68,11 +65,9 @@ class SlowPlaces(Generic[V]):
         return len(self) < self._n_places or n_waiting < self._n_places // 2
 
     def give(self, visit: V, *, flows: bool) -> V | None:
-        """Give a visit a place; return who has none now, if anybody.
+        """Give a slow visit a place; return who has none now, if anybody.
 
-        Args:
-            visit: that is slow.
-            flows: it is a transfer that comes forward.
+        `flows` says that the visit is a transfer that makes progress.
         """
         if visit in self._flows or len(self) < self._n_places:
             self._flows[visit] = flows

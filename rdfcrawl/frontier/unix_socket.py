@@ -51,10 +51,8 @@ def _fits(path: Path) -> bool:
 def make_socket_directory(directory: Path) -> str:
     """Make the private short directory of a socket whose own one is too long.
 
+    Return its path; empty if the socket lies in `directory`.
     Invariant: only the owner of `server.lock` calls this.
-
-    Returns:
-        Its path; empty if the socket lies in `directory`.
     """
     if _fits(directory / SOCKET):
         return ""

@@ -75,8 +75,7 @@ def visiting_spider(crawler: Crawler) -> VisitingSpider:
     """Return the spider of a crawler, whose requests are visits.
 
     Raises:
-        NotConfigured: it is an ordinary spider, or that of `fetch` or `shell`: the
-            component that asks stands aside.
+        NotConfigured: the spider is an ordinary one, or that of `fetch` or `shell`.
     """
     spider = crawler.spider
     if not makes_visits(spider):

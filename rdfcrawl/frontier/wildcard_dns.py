@@ -26,12 +26,7 @@ _MAX_KNOWN: Final = 100_000
 
 
 class HostAddresses:
-    """Takes note of the addresses of hosts; one per worker.
-
-    Args:
-        redis: of the crawl.
-        key: of the set of domains that are known to answer for any name.
-    """
+    """Addresses of hosts that one worker has connected to."""
 
     def __init__(self, redis: Redis, key: str) -> None:
         self.n_wildcards = 0  # such domains that this worker was the first to notice

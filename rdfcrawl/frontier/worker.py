@@ -38,19 +38,13 @@ logger = logging.getLogger(__name__)
 
 
 class FrontierWorker(WorkerState):
-    """Feeds one scheduler from the frontier, and the frontier from one scheduler.
+    """One worker: visits from the frontier for one scheduler, and links back to it.
 
-    Args:
-        frontier: of the crawl, opened.
-        options: of this worker.
-        hooks: of the scheduler.
-        outage: retries commands while Redis is unreachable.
-        take_seeds: adds seeds that wait outside of the frontier; returns how many.
+    `take_seeds` adds seeds that wait outside of the frontier, and returns their number.
 
     Attributes:
-        claimer, links, committer, leases: its parts, which share its state.
-        n_failed: URIs that were given up in this run by all workers, also by those
-            that have died; known at the end.
+        claimer, links, committer, leases: parts that share its state.
+        n_failed: URIs given up in this run by all workers; known at the end.
     """
 
     def __init__(
@@ -176,8 +170,8 @@ class FrontierWorker(WorkerState):
     async def _see_whether_over(self) -> None:
         """Find out whether the whole crawl has ended, if this worker has.
 
-        Two looks at least, where there are others: a worker between claim and add
-        shows in one of them.
+        It takes two looks where there are other workers: one that is between claim and
+        add shows in one of them.
         """
         if self.is_over or not self.has_started:
             return

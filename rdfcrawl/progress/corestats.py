@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 class CrawlStats(CoreStats):
     """Statistics that count items by signal for ordinary spiders only.
 
-    For visiting spiders the pipelines count documents themselves: a signal with a
-    handler costs 5 % of a small document's whole way.
+    For visits, the pipelines count documents: a signal costs 5 % of a small document.
     """
 
     crawler: Crawler

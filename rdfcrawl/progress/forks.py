@@ -122,10 +122,7 @@ class WorkerForks:
         self._listening = asyncio.create_task(self._listen(reader))
 
     async def start(self, words: Sequence[str], out: Path) -> ForkedWorker | None:
-        """Start `scrapy <words>`, with output appended to a file.
-
-        None if no process can be forked any more.
-        """
+        """Start `scrapy <words>`, output appended to a file; None if it cannot."""
         if self._writer is None or self._listening is None or self._listening.done():
             return None
         started = asyncio.get_running_loop().create_future()
@@ -167,8 +164,7 @@ class WorkerForks:
 def begin() -> WorkerForks | None:
     """Import the modules of a crawl, and fork the process that forks.
 
-    Does not return in that process. In a worker, it ends as the command does: with
-    `SystemExit`.
+    Never returns there. In a worker, it ends as the command does, by `SystemExit`.
 
     Returns:
         None where a fork would differ from a new process: on other systems than
@@ -217,8 +213,7 @@ def _obstacle() -> str:
 def _fork_workers(requests: socket.socket) -> tuple[list[str], str]:
     """Fork a worker for each request until the pool is gone and all have ended.
 
-    Returns:
-        In a worker, and nowhere else: its request.
+    Returns in workers only, with the request.
     """
     is_worker = False
     try:

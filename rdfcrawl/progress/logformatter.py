@@ -119,8 +119,7 @@ class QuietLogFormatter(LogFormatter):
     ) -> LogFormatterResult:
         """Return a line that names the document, without its body.
 
-        A document that a store did not take comes again: why the crawl pauses or stops
-        is logged.
+        Documents that a store did not take come again; why the crawl pauses is logged.
         """
         line = super().item_error(_named(item), exception, response, spider)
         is_of_store = isinstance(exception, StoreFault) or passing_fault(exception)

@@ -14,8 +14,8 @@ _LOOK_SECS = 0.02
 class StoppableCrawler(Crawler):
     """A crawler that can be stopped while its spider is being opened.
 
-    Scrapy stops only an engine that runs, and the reactor at once: a worker that had
-    just joined its crawl would neither give back its leases nor report its end.
+    Scrapy stops only a running engine: a worker that had just joined its crawl would
+    neither give back its leases nor report its end.
     """
 
     async def stop_async(self) -> None:

@@ -145,9 +145,7 @@ def print_summary(
     secs: float,
     outcome: str,
 ) -> None:
-    """Print to stderr the result of a crawl, and the place of its data.
-
-    A log file gets one line: under scrapyd, nobody reads standard error.
+    """Print the result of a crawl to stderr, and one line of it to a log file.
 
     Args:
         now: the last snapshot of the crawl.
