@@ -12,8 +12,8 @@ from twisted.python.failure import Failure
 
 from rdfcrawl.bytesource import body_of
 from rdfcrawl.callbacks.parsed_document import ParsedDocument
-from rdfcrawl.frontier.visiting import is_plain
-from rdfcrawl.records import FollowUp, Record, Urgency
+from rdfcrawl.frontier.visiting import is_plain, urgency_of
+from rdfcrawl.records import FollowUp, Record
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
@@ -97,11 +97,8 @@ def _follow_up(document: Document, request: Request) -> list[FollowUp]:
     except BadUri as fault:
         logger.warning("%s: yielded for %s: %s", request.url[:200], document.url, fault)
         return []
-    urgency = Urgency.ORDINARY
-    if request.priority:
-        urgency = Urgency.SOON if request.priority > 0 else Urgency.LATER
     record = Record(url, depth=document.record.depth + 1, parent=document.url)
-    return [FollowUp(record, urgency=urgency)]
+    return [FollowUp(record, urgency=urgency_of(request))]
 
 
 async def iterate_output(output: Any) -> AsyncIterator[Any]:

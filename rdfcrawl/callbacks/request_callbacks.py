@@ -13,7 +13,7 @@ from rdfcrawl.bytesource import body_of
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.frontier.queued_requests import UnqueueableError, request_of
 from rdfcrawl.pipelines.account import AccountPipeline
-from rdfcrawl.tasks.request import RequestTask
+from rdfcrawl.tasks.pages import RequestTask
 
 if TYPE_CHECKING:
     from scrapy import Request

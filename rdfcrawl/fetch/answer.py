@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from rdfcrawl.request_turns import SoloTurn
-    from rdfcrawl.tasks.request import RequestTask
+    from rdfcrawl.tasks.pages import RequestTask
 
 
 MAX_ERROR_BODY_BYTES: Final = 2048

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rdfcrawl.errors import Fault
     from rdfcrawl.fetch.answer import HttpResponse
     from rdfcrawl.records import Record
-    from rdfcrawl.tasks.request import RequestTask
+    from rdfcrawl.tasks.pages import RequestTask
 
 
 @dataclass(slots=True, eq=False)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.fetch.answer import RequestOptions
     from rdfcrawl.records import Record
-    from rdfcrawl.tasks.request import RequestTask
+    from rdfcrawl.tasks.pages import RequestTask
 
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 """Statuses that name one other URI to ask (RFC 9110 15.4)."""

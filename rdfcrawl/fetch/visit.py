@@ -28,7 +28,7 @@ from rdfcrawl.frontier.queued_requests import meta_of
 from rdfcrawl.frontier.url_kind import kind_of_named
 from rdfcrawl.records import MAX_RETRIES, Kind, now_ms
 from rdfcrawl.request_turns import SoloTurns
-from rdfcrawl.tasks.request import RequestTask
+from rdfcrawl.tasks.pages import RequestTask
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.origin import origin_of
 

@@ -40,7 +40,7 @@ class VisitClaimer:
         self._links = links
         self._wake = wake
         self._see_whether_over = see_whether_over
-        self._patience = HostPatience(state.options, self._look_for_hosts)
+        self._patience = HostPatience(state)
 
     async def run(self) -> None:
         """Claim until the worker stops."""
@@ -117,13 +117,3 @@ class VisitClaimer:
         # One look in ten goes elsewhere: work is stolen from who has too much.
         share = max(1, len(home) // 10) if state.ready else n
         return (*home, *random.sample(others, min(share, len(others))))
-
-    async def _look_for_hosts(
-        self, patience_secs: float, is_last_wait: bool
-    ) -> tuple[int, int, float]:
-        return await self._state.persistent(
-            "look for hosts that refuse",
-            self._state.frontier.down,
-            patience_secs,
-            is_last_wait=is_last_wait,
-        )

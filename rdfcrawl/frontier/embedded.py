@@ -77,8 +77,8 @@ class EmbeddedServer:
         self._binary = binary
         self._workers_fd = _open_lock(directory / WORKERS_LOCK)
         # A forked child shares the lock: it must not keep the crawl alive.
-        close = weakref.WeakMethod(self._close)
-        os.register_at_fork(after_in_child=lambda: _call(close()))
+        release = weakref.WeakMethod(self.release)
+        os.register_at_fork(after_in_child=lambda: _call(release()))
 
     def __enter__(self) -> Self:
         return self
@@ -88,7 +88,9 @@ class EmbeddedServer:
 
     def release(self) -> None:
         """Give up the share; the server stops if it was the last one."""
-        self._close()
+        if self._workers_fd >= 0:
+            os.close(self._workers_fd)
+            self._workers_fd = -1
 
     def revive(self) -> bool:
         """Start the server unless it or its supervisor lives; return whether.
@@ -153,11 +155,6 @@ class EmbeddedServer:
             elif time.monotonic() > deadline:
                 raise ConfigError(_explain("does not answer", self.directory))
             time.sleep(POLL_SECS)
-
-    def _close(self) -> None:
-        if self._workers_fd >= 0:
-            os.close(self._workers_fd)
-            self._workers_fd = -1
 
 
 def ensure_server(

@@ -11,12 +11,10 @@ from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.records import refused
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Iterable
 
-    from rdfcrawl.frontier.options import WorkerOptions
+    from rdfcrawl.frontier.worker_state import WorkerState
     from rdfcrawl.records import Visit
-
-    Look = Callable[[float, bool], Awaitable[tuple[int, int, float]]]
 
 logger = logging.getLogger(__name__)
 
@@ -25,20 +23,12 @@ _SAY_SECS: Final = 60.0
 
 
 class HostPatience:
-    """Decide how long hosts that refuse are tried, and when only such hosts are left.
+    """Decide how long hosts that refuse are tried, also when no others are left."""
 
-    Args:
-        options: of the worker.
-        look: calls `Frontier.down` with a patience, and whether it is the last wait.
-
-    Attributes:
-        n_hosts: number of hosts that refuse, once there is nothing else to do.
-    """
-
-    def __init__(self, options: WorkerOptions, look: Look) -> None:
-        self._options = options
-        self._ask = look
-        self.n_hosts = 0
+    def __init__(self, state: WorkerState) -> None:
+        self.n_hosts = 0  # that refuse, once there is nothing else to do
+        self._state = state
+        self._options = state.options
         self._look_at = 0.0
         self._say_at = 0.0
 
@@ -61,12 +51,12 @@ class HostPatience:
             return
         self._look_at = monotonic() + _LOOK_SECS
         last = min(self._options.patience_secs, self._options.last_wait_secs)
-        n_others, n_down, secs = await self._ask(last, False)
+        n_others, n_down, secs = await self._down(last, is_last_wait=False)
         self.n_hosts = 0 if n_others else n_down
         if not self.n_hosts:
             self._say_at = 0.0
             return
-        await self._ask(last, True)
+        await self._down(last, is_last_wait=True)
         if monotonic() >= self._say_at:
             self._say_at = monotonic() + _SAY_SECS
             until = datetime.now(UTC) + timedelta(seconds=secs)
@@ -76,6 +66,10 @@ class HostPatience:
                 n_down,
                 f"{until:%Y-%m-%d %H:%M:%S}",
             )
+
+    async def _down(self, secs: float, *, is_last_wait: bool) -> tuple[int, int, float]:
+        down, what = self._state.frontier.down, "look for hosts that refuse"
+        return await self._state.persistent(what, down, secs, is_last_wait=is_last_wait)
 
 
 def _pass_over(visit: Visit) -> None:

@@ -12,8 +12,7 @@ from rdfcrawl.frontier.payload import pack, pack_link
 from rdfcrawl.frontier.url_kind import kind_of, kind_of_named
 from rdfcrawl.links.filter import CrawlExtent
 from rdfcrawl.records import Kind, Record, Urgency
-from rdfcrawl.tasks.pages import DumpPart
-from rdfcrawl.tasks.request import RequestTask
+from rdfcrawl.tasks.pages import DumpPart, RequestTask
 from rdfcrawl.uri import (
     CRAWLED_SCHEMES,
     BadUri,

@@ -98,11 +98,7 @@ class FrontierOptions:
     def from_settings(
         cls, settings: BaseSettings, *, budget: CrawlBudget = NO_BUDGET
     ) -> Self:
-        """Read the settings.
-
-        Raises:
-            ConfigError: one is out of range.
-        """
+        """Read the settings; raise `ConfigError` if one is out of range."""
         return cls(
             partitions=integer(settings, "FRONTIER_PARTITIONS", 1, 4096),
             lease_secs=number(settings, "FRONTIER_LEASE_SECS", 1, 86_400),
@@ -138,11 +134,7 @@ class WorkerOptions:
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, *, name: str) -> Self:
-        """Read the settings.
-
-        Raises:
-            ConfigError: one is out of range.
-        """
+        """Read the settings; raise `ConfigError` if one is out of range."""
         patience = number(settings, "HOST_PATIENCE_SECS", 0, 86_400 * 365)
         return cls(
             name=name,

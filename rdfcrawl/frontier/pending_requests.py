@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 from redis.exceptions import RedisError
 
 from rdfcrawl.frontier.queued_requests import UnqueueableError, record_of
-from rdfcrawl.frontier.visiting import is_plain
-from rdfcrawl.records import Urgency
+from rdfcrawl.frontier.visiting import is_plain, urgency_of
 from rdfcrawl.uri import BadUri
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.records import Record
+    from rdfcrawl.records import Record, Urgency
 
 logger = logging.getLogger(__name__)
 
@@ -79,10 +78,7 @@ class PendingRequests:
         if is_judged and not self._session.ingest.wants(record.url, record.depth):
             self._session.ingest.rejected.filtered += 1
             return False
-        urgency = Urgency.ORDINARY
-        if request.priority:
-            urgency = Urgency.SOON if request.priority > 0 else Urgency.LATER
-        self._requests.append((record, urgency))
+        self._requests.append((record, urgency_of(request)))
         return True
 
     async def run(self) -> None:

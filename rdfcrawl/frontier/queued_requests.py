@@ -14,7 +14,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.records import Kind, Record
-from rdfcrawl.tasks.request import RequestTask
+from rdfcrawl.tasks.pages import RequestTask
 from rdfcrawl.uri import requestable
 
 if TYPE_CHECKING:

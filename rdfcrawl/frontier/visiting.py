@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
 from scrapy.exceptions import NotConfigured
 
+from rdfcrawl.records import Urgency
+
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -86,6 +88,13 @@ def visiting_spider(crawler: Crawler) -> VisitingSpider:
 def makes_visits(spider: object) -> TypeGuard[VisitingSpider]:
     """Tell whether a spider takes part in a crawl."""
     return isinstance(spider, VisitingSpider) and not spider.is_onlooker
+
+
+def urgency_of(request: Request) -> Urgency:
+    """Return the urgency of a request, by its priority."""
+    if not request.priority:
+        return Urgency.ORDINARY
+    return Urgency.SOON if request.priority > 0 else Urgency.LATER
 
 
 def is_plain(request: Request) -> bool:

@@ -10,8 +10,7 @@ from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.harvest.quad_buffer import iter_quads
 from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.records import FollowUp, Kind, Record, Urgency
-from rdfcrawl.tasks.custom import CustomTask
-from rdfcrawl.tasks.source import SourceTask
+from rdfcrawl.tasks.source import CustomTask, SourceTask
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable

@@ -11,7 +11,7 @@ from scrapy.utils.misc import load_object
 from rdfcrawl.harvest.document_discovery import DocumentDiscovery
 from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.records import Record
-from rdfcrawl.tasks.custom import CustomTask
+from rdfcrawl.tasks.source import CustomTask
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping

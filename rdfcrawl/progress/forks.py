@@ -31,39 +31,42 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+
+def _in(package: str, names: str) -> list[str]:
+    return [f"{package}.{name}" for name in names.split()]
+
+
 # Each crawl imports them with what they need, and none of them begins anything.
-LOADED = (
+LOADED = [
     *("aiohttp", "encodings.idna", "redis.asyncio", "resource", "uvloop"),
-    *("scrapy.core.engine", "scrapy.core.downloader.handlers", "scrapy.dupefilters"),
-    *("scrapy.downloadermiddlewares.defaultheaders", "scrapy.responsetypes"),
-    *("scrapy.downloadermiddlewares.downloadtimeout", "scrapy.squeues"),
-    *("scrapy.downloadermiddlewares.httpauth", "scrapy.pqueues"),
-    *("scrapy.downloadermiddlewares.httpcompression", "scrapy.resolver"),
-    *("scrapy.downloadermiddlewares.httpproxy", "scrapy.robotstxt"),
-    *("scrapy.downloadermiddlewares.offsite", "scrapy.statscollectors"),
-    *("scrapy.downloadermiddlewares.redirect", "scrapy.utils.engine"),
-    *("scrapy.downloadermiddlewares.retry", "scrapy.extensions.closespider"),
-    *("scrapy.downloadermiddlewares.stats", "scrapy.extensions.corestats"),
-    *("scrapy.downloadermiddlewares.useragent", "scrapy.extensions.logcount"),
-    *("scrapy.spidermiddlewares.depth", "scrapy.extensions.logstats"),
-    *("scrapy.spidermiddlewares.httperror", "scrapy.extensions.memusage"),
-    *("scrapy.spidermiddlewares.metacopy", "scrapy.extensions.spiderstate"),
-    *("scrapy.spidermiddlewares.referer", "scrapy.spidermiddlewares.start"),
-    *("scrapy.spidermiddlewares.urllength", "rdfcrawl.progress.stopping"),
-    *("rdfcrawl.fetch.handler", "rdfcrawl.fetch.http.scrapy_handler"),
-    *("rdfcrawl.fetch.visit", "rdfcrawl.frontier.scheduler"),
-    *("rdfcrawl.middlewares.robots", "rdfcrawl.pipelines.account"),
-    *("rdfcrawl.pipelines.discover", "rdfcrawl.pipelines.extract"),
-    *("rdfcrawl.pipelines.manager", "rdfcrawl.pipelines.slices"),
-    *("rdfcrawl.pipelines.store", "rdfcrawl.progress.corestats"),
-    *("rdfcrawl.progress.extension", "rdfcrawl.harvest.datasets"),
-    *("rdfcrawl.spiders.base", "rdfcrawl.stores.recovery", "rdfcrawl.fetch.open_files"),
-    *(
-        "rdfcrawl.guard.operator",
-        "rdfcrawl.harvest.registry",
-        "rdfcrawl.options.merging",
+    *_in(
+        "rdfcrawl",
+        "fetch.handler fetch.http.scrapy_handler fetch.open_files fetch.visit "
+        "frontier.scheduler guard.operator harvest.datasets harvest.registry "
+        "middlewares.robots options.merging pipelines.account pipelines.discover "
+        "pipelines.extract pipelines.manager pipelines.slices pipelines.store "
+        "progress.corestats progress.extension progress.stopping spiders.base "
+        "stores.recovery",
     ),
-)
+    *_in(
+        "scrapy",
+        "core.downloader.handlers core.engine dupefilters pqueues resolver "
+        "responsetypes robotstxt squeues statscollectors utils.engine",
+    ),
+    *_in(
+        "scrapy.downloadermiddlewares",
+        "defaultheaders downloadtimeout httpauth httpcompression httpproxy offsite "
+        "redirect retry stats useragent",
+    ),
+    *_in(
+        "scrapy.extensions",
+        "closespider corestats logcount logstats memusage spiderstate",
+    ),
+    *_in(
+        "scrapy.spidermiddlewares",
+        "depth httperror metacopy referer start urllength",
+    ),
+]
 _REACTOR = "twisted.internet.reactor"
 _FOR_THE_POOL = (signal.SIGINT, signal.SIGTERM)
 _MOST_BYTES = 1 << 16

@@ -30,11 +30,7 @@ class ProgressOptions:
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
-        """Read the settings.
-
-        Raises:
-            ConfigError: a value is unknown or out of range.
-        """
+        """Read the settings; raise `ConfigError` if one is out of range."""
         return cls(
             one_of(settings, "PROGRESS", ProgressDisplay),
             number(settings, "PROGRESS_LOG_SECS", 1, 86_400),

@@ -6,11 +6,22 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from rdfcrawl.tasks.ckan import CkanTask
-from rdfcrawl.tasks.custom import CustomTask
 from rdfcrawl.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
 from rdfcrawl.tasks.sparql import SparqlPing, SparqlTask
 from rdfcrawl.tasks.sync import SyncSearch, SyncTask
 from rdfcrawl.tasks.warc import WarcTask
+
+
+@dataclass(frozen=True, slots=True)
+class CustomTask:
+    """One request of a source that a harvester of the user's reads."""
+
+    TAG: ClassVar = "custom"
+
+    harvester: str  # its name in the setting `HARVESTERS`
+    # which step of the harvest, in words of its own: ASCII without control characters
+    payload: str = ""
+
 
 Payload: TypeAlias = (
     CkanTask

@@ -9,8 +9,13 @@ from typing import Final, TypeAlias
 
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.tasks.pages import CollectionPage, DumpPart, ListedPage, SamplePage
-from rdfcrawl.tasks.request import RequestTask
+from rdfcrawl.tasks.pages import (
+    CollectionPage,
+    DumpPart,
+    ListedPage,
+    RequestTask,
+    SamplePage,
+)
 from rdfcrawl.tasks.source import SourceTask
 
 MAX_TASK_CHARS: Final = 8192

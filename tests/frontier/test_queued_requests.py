@@ -15,7 +15,7 @@ from rdfcrawl.fetch.redirects import request_after
 from rdfcrawl.frontier.payload import pack, unpack
 from rdfcrawl.frontier.queued_requests import UnqueueableError, record_of, request_of
 from rdfcrawl.records import Kind, Record
-from rdfcrawl.tasks.request import RequestTask
+from rdfcrawl.tasks.pages import RequestTask
 
 URL = "http://a.example/x?y=1"
 
