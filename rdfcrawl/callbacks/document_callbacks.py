@@ -91,7 +91,6 @@ class DocumentParsing:
 
 
 def _follow_up(document: Document, request: Request) -> list[FollowUp]:
-    """Return the follow-up of a request for another document."""
     try:
         url = requestable(request.url, document.url)
     except BadUri as fault:

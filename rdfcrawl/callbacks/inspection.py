@@ -302,7 +302,6 @@ def _with_own(request: InspectionRequest, url: str) -> LinkPolicy:
 
 
 def _requestable(found: set[bytes], base: str) -> frozenset[str]:
-    """Return those of the links that can be requested, normalized."""
     urls = set()
     for each in found:
         try:

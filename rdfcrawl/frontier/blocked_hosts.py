@@ -87,11 +87,7 @@ def parse_hosts(entries: Iterable[str]) -> HostNames:
 
 
 def read_file(path: Path) -> tuple[str, ...]:
-    """Return the entries of a file of hosts.
-
-    Raises:
-        ConfigError: it cannot be read, or a line is not a host.
-    """
+    """Return the entries of a file of hosts; raise `ConfigError` if one is none."""
     try:
         with path.open("rb") as file:
             octets = file.read(MAX_FILE_BYTES + 1)

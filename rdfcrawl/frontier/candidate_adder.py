@@ -150,7 +150,6 @@ class CandidateAdder:
         return Candidate(partition, key, int(fingerprint), item, budget)
 
     async def _take_up(self, partition: int, refused: list[Candidate]) -> int:
-        """Add what was kept in a partition, then forget what was taken there."""
         here, rows = self._parted(refused)
         calls = list(self._calls(here))
         marks = await self._run("add", calls)
@@ -166,8 +165,6 @@ class CandidateAdder:
         ]
         await self._run("budget", forget)
         return fates.count(_NEW)
-
-    # -- hosts in the partition of their domain ----------------------------------------
 
     def _parted(
         self, candidates: Sequence[Candidate]
@@ -220,10 +217,7 @@ class CandidateAdder:
             self._whereabouts.note_away(row.key)
         return rows
 
-    # -- hosts that are away -----------------------------------------------------------
-
     async def _add_away(self, rows: Sequence[_Row]) -> bytes:
-        """Add URIs where they are; return what became of each."""
         marks = bytearray([_COUNTED]) * len(rows)
         waiting = [i for i, row in enumerate(rows) if _is_bound(row)]
         bound = frozenset(waiting)
@@ -285,7 +279,6 @@ class CandidateAdder:
 
 
 def _is_bound(row: _Row) -> bool:
-    """Tell whether a URI is counted for its domain before it is added."""
     return row.budget.of_domain > 0 and row.item != SEEN_ONLY
 
 

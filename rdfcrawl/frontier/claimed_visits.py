@@ -105,7 +105,6 @@ class WaitingLinks:
 
 
 def _fault(record: Record, key: str, item: bytes) -> Document:
-    """Return the document that says that a payload could not be read."""
     at_ms = now_ms()
     detail = f"in the queue of {key}: {item[:_MAX_SHOWN]!r}"[: Fault.MAX_DETAIL]
     return Document(

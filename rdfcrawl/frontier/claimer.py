@@ -97,7 +97,6 @@ class VisitClaimer:
         return bool(visits), _BACK_OFF_SECS[1] if next_due is None else next_due
 
     async def _take(self, visits: list[Visit]) -> None:
-        """Make claimed visits ready."""
         state = self._state
         self._patience.judge(visits)
         try:

@@ -112,11 +112,7 @@ class EmbeddedServer:
         return True
 
     def join(self) -> None:
-        """Take part in the crawl; waits for a server that is just stopping.
-
-        Raises:
-            ConfigError: it does not stop within a minute.
-        """
+        """Take part in the crawl, after waiting for a server that just stops."""
         deadline = time.monotonic() + MAX_STOP_SECS
         log = _Repeated()
         with _explaining(self.directory):
@@ -259,7 +255,6 @@ def _server_program(directory: Path, named: str | None) -> str:
 
 @contextlib.contextmanager
 def _explaining(directory: Path) -> Iterator[None]:
-    """Turn what the system refuses into one line for the operator."""
     try:
         yield
     except OSError as error:

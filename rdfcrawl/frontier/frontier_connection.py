@@ -25,11 +25,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Self
 
-    from redis.asyncio import Redis
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.frontier.options import CrawlOptions, CrawlPaths
-    from rdfcrawl.frontier.redis_client import ServerFacts
 
 logger = logging.getLogger(__name__)
 
@@ -53,11 +51,7 @@ class FrontierConnection:
 
     @classmethod
     async def connect(cls, options: CrawlOptions, settings: BaseSettings) -> Self:
-        """Connect to the Redis of a crawl; start the embedded one if need be.
-
-        Raises:
-            ConfigError: a setting is wrong, or Redis cannot be used.
-        """
+        """Connect to the Redis of a crawl, and start it if need be."""
         server = None
         if options.redis_url is None:
             server = await asyncio.to_thread(
@@ -70,7 +64,7 @@ class FrontierConnection:
         redis.set_retry(_tries(_FIRST_TRIES))
         try:
             with _explaining(where):
-                facts = await _usable_server(redis)
+                facts = await server_facts(redis)
             redis.set_retry(_tries(_OPENING_TRIES))
         except BaseException:
             await redis.aclose()
@@ -128,22 +122,8 @@ def _explaining(where: str) -> Iterator[None]:
         raise ConfigError(f"REDIS_URL: {where}: {one_line(error)}") from error
 
 
-async def _usable_server(redis: Redis) -> ServerFacts:
-    facts = await server_facts(redis)
-    if facts.maxmemory and facts.maxmemory_policy != "noeviction":
-        raise ConfigError(
-            f"REDIS_URL: maxmemory-policy is {facts.maxmemory_policy}, which loses "
-            "URIs when memory is full; set it to noeviction"
-        )
-    return facts
-
-
 async def start_anew(frontier: Frontier, paths: CrawlPaths) -> None:
-    """Forget a crawl; what it stored is moved aside, not deleted.
-
-    Raises:
-        ConfigError: workers of the crawl are running.
-    """
+    """Forget a crawl without running workers; move what it stored aside."""
     if live := await frontier.live_workers():
         raise ConfigError(
             "argument fresh=1: workers of the crawl are running, or died within the "

@@ -75,11 +75,7 @@ class HostClocks:
         return lock
 
     async def ask(self, entry: TurnEntry) -> tuple[int, int]:
-        """Ask for a turn; see `Frontier.turns`.
-
-        Raises:
-            RedisError: the worker stops, and Redis is unreachable.
-        """
+        """Request a turn; see `Frontier.turns`."""
         future: Future[tuple[int, int]] = asyncio.get_running_loop().create_future()
         self._asked.append((entry, future))
         self._send()
@@ -355,16 +351,11 @@ class _HostTurn(SoloTurn):
             # From before it is asked, so that it is over here before it is there.
             asked_at, lease_secs = steady_time(), turns.frontier.options.lease_secs
             self._is_given = True  # for all that is known, until there is an answer
-            what, ms = await turns.clocks.ask(
-                TurnEntry(
-                    self._token,
-                    self._key,
-                    self._delay(),
-                    self._epoch(),
-                    lease_secs + self._delay(),
-                    partition=self._partition(),
-                )
+            (epoch, partition), delay = self._lease(), self._delay()
+            entry = TurnEntry(
+                self._token, self._key, delay, epoch, lease_secs + delay, 0.0, partition
             )
+            what, ms = await turns.clocks.ask(entry)
             self._is_given = what == _GIVEN
             if what == _RESTS:
                 self.rests_secs = ms / 1000
@@ -384,18 +375,12 @@ class _HostTurn(SoloTurn):
         while (left := until - monotonic()) > 0 and not self._sleepers.is_stopping:
             await self._sleepers.sleep(left)
 
-    def _lease(self) -> Visit | None:
-        """Return the visit, if it is the leased host that is asked."""
+    def _lease(self) -> tuple[int | None, int | None]:
+        """Return epoch and partition of the visit, if its host is the one asked."""
         visit = self._visit
-        return visit if visit is not None and visit.key == self._key else None
-
-    def _epoch(self) -> int | None:
-        visit = self._lease()
-        return visit.epoch if visit is not None else None
-
-    def _partition(self) -> int | None:
-        visit = self._lease()
-        return visit.partition if visit is not None else None
+        if visit is None or visit.key != self._key:
+            return None, None
+        return visit.epoch, visit.partition
 
     def _delay(self) -> float:
         if self._visit is not None:  # its robots.txt may have raised it
@@ -437,7 +422,6 @@ class _HostTurn(SoloTurn):
         self._tell()
 
     def _give_back(self) -> None:
-        """Let others have it: nothing was sent."""
         self.sent_at = 0.0
         if self._is_given:
             self._tell()
@@ -445,15 +429,11 @@ class _HostTurn(SoloTurn):
 
     def _tell(self) -> None:
         self._is_given = False
-        self._turns.clocks.tell(
-            TurnEntry(
-                self._token,
-                self._key,
-                self._delay(),
-                sent_at=self.sent_at,
-                partition=self._partition(),
-            )
+        (_, partition), delay = self._lease(), self._delay()
+        sent = TurnEntry(
+            self._token, self._key, delay, sent_at=self.sent_at, partition=partition
         )
+        self._turns.clocks.tell(sent)
         self._leave()
 
     def _leave(self) -> None:

@@ -80,7 +80,6 @@ class LeaseKeeper:
                 raise
 
     async def _bury(self) -> None:
-        """Account for the URIs that were given up."""
         frontier = self._state.frontier
         buried, frontier.buried = frontier.buried, []
         if buried:

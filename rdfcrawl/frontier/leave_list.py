@@ -47,12 +47,7 @@ class LeaveList:
         self._is_told = True  # what the file says is in Redis
 
     async def begin(self) -> None:
-        """Read the file and what other workers have read.
-
-        Raises:
-            ConfigError: the file is wrong.
-            RedisError: Redis is unreachable.
-        """
+        """Read the file, or raise `ConfigError`, and what other workers have read."""
         if self._path is not None:
             self._stamp = _stamp_of(self._path)
             self._own = read_file(self._path)
@@ -88,7 +83,6 @@ class LeaveList:
         self._is_told = False
 
     async def _share(self) -> None:
-        """Tell the other workers, and learn from them."""
         redis = self._redis
         version = await redis.get(self._version_key)
         if self._path is not None and (version is None or not self._is_told):

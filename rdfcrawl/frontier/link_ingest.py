@@ -334,7 +334,7 @@ class LinkIngest:
             record = follow_up.record
             try:
                 url = to_requestable(record.url, schemes=schemes)
-                task = record.task_text()
+                record.task_text()  # which may be too long
             except SourceFault as error:
                 bad.append(error.fault)
                 continue
@@ -348,7 +348,7 @@ class LinkIngest:
             band = _BANDS[follow_up.urgency]
             is_exempt = follow_up.is_part_of_source or _takes_dataset(record)
             if is_exempt or not self._defers(record, band):
-                candidates.append(self._candidate(record, band, task))
+                candidates.append(self.candidate(record, band))
         return self._judged(candidates, bad, traps)
 
     def _is_wanted(self, url: str, depth: int) -> bool:
@@ -362,7 +362,6 @@ class LinkIngest:
         return False
 
     def _to_queue(self, follow_up: FollowUp, url: str) -> Record:
-        """Return the record of a follow-up, as it is queued under its URL."""
         record, change = follow_up.record, ""
         if follow_up.change and not record.kind.is_source:
             change = f"{fingerprint(follow_up.change):x}"
@@ -449,10 +448,6 @@ class LinkIngest:
         is_own = record.kind.is_source and host_of(record.parent) == host_of(record.url)
         return not is_own and deny.match(record.url)
 
-    def redirected(self, record: Record) -> Candidate:
-        """Return the candidate of a wanted redirect's target on another host."""
-        return self.candidate(record, LINK_BAND)
-
     def seen_only(self, url: str) -> Candidate:
         """Return what marks a URL as seen, without queueing it."""
         place = self._place_of(url)
@@ -461,10 +456,7 @@ class LinkIngest:
 
     def candidate(self, record: Record, band: bytes) -> Candidate:
         """Return the candidate of a record whose URL is requestable."""
-        return self._candidate(record, band, record.task_text())
-
-    def _candidate(self, record: Record, band: bytes, task: str) -> Candidate:
-        url = record.url
+        url, task = record.url, record.task_text()
         key, partition, _, _ = self._place_of(url)
         name = self._normalize(url)
         if isinstance(record.task, RequestTask):
@@ -493,7 +485,6 @@ class LinkIngest:
 
 
 def _takes_dataset(record: Record) -> bool:
-    """Tell whether a record is one by which a dataset is taken as a whole."""
     return record.kind.is_source or isinstance(record.task, DumpPart)
 
 

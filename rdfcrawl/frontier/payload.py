@@ -120,7 +120,6 @@ def _task(text: str) -> Task:
 
 
 def _url(text: str, key: str) -> str:
-    """Return the URL of a compact form; raise `ValueError` if there is none."""
     url = expand(text, key)
     if "://" in url and url.isascii() and url.isprintable():
         return url

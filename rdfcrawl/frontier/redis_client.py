@@ -57,8 +57,6 @@ class ServerFacts:
 
     # of Redis; for Valkey the version of Redis it is compatible with
     version: tuple[int, ...]
-    maxmemory: int  # bytes; 0 if it is not limited
-    maxmemory_policy: str  # anything but `noeviction` loses URIs once memory is full
     set_max_intset_entries: int  # largest bucket of the seen-set that stays compact
 
 
@@ -175,10 +173,14 @@ async def server_facts(client: redis.asyncio.Redis) -> ServerFacts:
     if version < MIN_VERSION:
         raise ConfigError(f"REDIS_URL: Redis {info['redis_version']} is older than 6.2")
     _check_role(info)
+    policy = info.get("maxmemory_policy", "noeviction")
+    if info.get("maxmemory") and policy != "noeviction":
+        raise ConfigError(
+            f"REDIS_URL: maxmemory-policy is {policy}, which loses "
+            "URIs when memory is full; set it to noeviction"
+        )
     return ServerFacts(
         version=version,
-        maxmemory=int(info.get("maxmemory", 0)),
-        maxmemory_policy=str(info.get("maxmemory_policy", "noeviction")),
         set_max_intset_entries=await raise_intset_limit(client),
     )
 

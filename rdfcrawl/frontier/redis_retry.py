@@ -99,28 +99,28 @@ class RedisRetry:
         Raises:
             RedisError: the call is at fault, not the connection; or `stopping` is set.
         """
-        return await self._call(what, partial(call, *args, **kwargs), is_fatal)
+        return await self._call(what, partial(call, *args, **kwargs), is_outage)
 
     async def persistent_unless_full(
         self, what: str, call: Callable[P, Awaitable[T]], *args: P.args, **kw: P.kwargs
     ) -> T:
         """Return what `persistent` does, but raise the error of a full server."""
-        return await self._call(what, partial(call, *args, **kw), _is_fatal_or_full)
+        return await self._call(what, partial(call, *args, **kw), _is_passing)
 
     async def _call(
         self,
         what: str,
         call: Callable[[], Awaitable[T]],
-        is_final: Callable[[RedisError], bool],
+        may_pass: Callable[[RedisError], bool],
     ) -> T:
         try:
             return await call()
         except RedisError as error:
-            self._raise_if(is_final, error)
+            self._raise_if(may_pass, error)
             self._begin(what, error)
             first = error
         try:
-            result = await self._repeat(call, first, is_final)
+            result = await self._repeat(call, first, may_pass)
         except BaseException:
             self._n_waiting -= 1
             raise
@@ -133,7 +133,7 @@ class RedisRetry:
         self,
         call: Callable[[], Awaitable[T]],
         error: RedisError,
-        is_final: Callable[[RedisError], bool],
+        may_pass: Callable[[RedisError], bool],
     ) -> T:
         pause_secs = FIRST_PAUSE_SECS
         while True:
@@ -146,13 +146,13 @@ class RedisRetry:
             try:
                 return await call()
             except RedisError as again:
-                self._raise_if(is_final, again)
+                self._raise_if(may_pass, again)
                 error = again
 
     def _raise_if(
-        self, is_final: Callable[[RedisError], bool], error: RedisError
+        self, may_pass: Callable[[RedisError], bool], error: RedisError
     ) -> None:
-        if self._has_no_time() or is_final(error):
+        if self._has_no_time() or not may_pass(error):
             raise error
 
     def _has_no_time(self) -> bool:
@@ -199,18 +199,13 @@ def is_outage(error: RedisError) -> bool:
     return isinstance(error, ResponseError) and bool(_PASSING_CODE.search(str(error)))
 
 
-def is_fatal(error: RedisError) -> bool:
-    """Tell whether waiting is in vain."""
-    return not is_outage(error)
-
-
 def is_full(error: RedisError) -> bool:
-    """Tell whether the server has no memory left for what the call adds."""
+    """Return whether the server has no memory left for what the call adds."""
     return isinstance(error, OutOfMemoryError) or bool(_FULL.search(str(error)))
 
 
-def _is_fatal_or_full(error: RedisError) -> bool:
-    return is_fatal(error) or is_full(error)
+def _is_passing(error: RedisError) -> bool:
+    return is_outage(error) and not is_full(error)
 
 
 def one_line(error: BaseException) -> str:

@@ -95,8 +95,6 @@ class FrontierScheduler(BaseScheduler):
         """Return the scheduler of a crawler."""
         return cls(crawler)
 
-    # -- Scrapy's interface ----------------------------------------------------------
-
     def open(self, spider: Spider) -> Deferred[None] | None:
         """Join the crawl."""
         self._memory.open(spider)
@@ -194,15 +192,12 @@ class FrontierScheduler(BaseScheduler):
         return len(downloading) - n_slow * self._weight < self._n_quick
 
     def _leaves(self, request: Request) -> bool:
-        """Tell whether an ordinary request is for a host that is left alone."""
         session = self.session
         if session is None or not session.blocked.covers(request.url):
             return False
         logger.info("not requested, as its host is left alone: %s", request.url)
         self._stats.inc_value(f"fault/{Reason.HOST_LEFT}")
         return True
-
-    # -- life ------------------------------------------------------------------------
 
     async def _open(self, spider: VisitingSpider) -> None:
         crawler = self._crawler
@@ -391,7 +386,6 @@ class FrontierScheduler(BaseScheduler):
         return figures_of(self._stats.get_stats()) | self._over_budget()
 
     def _over_budget(self) -> dict[str, float]:
-        """Return how many URIs were refused, by the budget that is spent."""
         if self.session is None:
             return {}
         added = self.session.worker.added
@@ -416,10 +410,7 @@ class FrontierScheduler(BaseScheduler):
         for name, n in self._over_budget().items():
             self._stats.set_value(name, n)
 
-    # -- the end of a visit ------------------------------------------------------------
-
     def _finish(self, request: Request) -> None:
-        """Hand a visit that left the engine to the worker."""
         visit = self._out.pop(request)
         session = self.session
         if session is None:
@@ -440,7 +431,6 @@ class FrontierScheduler(BaseScheduler):
         session.worker.finish(visit)
 
     def _put_back(self, visit: Visit, index: int, *, is_at_fault: bool) -> None:
-        """Return a record that was not stored."""
         record = visit.records[index]
         if not is_at_fault:
             visit.return_untried(index)
@@ -479,7 +469,6 @@ class FrontierScheduler(BaseScheduler):
             await engine.scraper.start_itemproc_async(document, response=None)
 
     def _stop(self, text: str, *, reason: str) -> None:
-        """Close the spider, as every further fetch would be a waste."""
         engine = self._crawler.engine
         if engine is not None and not self._engine.is_closing:
             logger.critical("%s", text)
@@ -497,11 +486,7 @@ class FrontierScheduler(BaseScheduler):
         self._stop(text, reason="store_fault")
 
     async def _flush_stores(self) -> None:
-        """Make all stores durable.
-
-        Raises:
-            StoreFault: one of them is not.
-        """
+        """Make all stores durable, or raise `StoreFault`."""
         trouble = self.session.trouble if self.session else None
         if trouble is not None and trouble.keeps_from_writing:
             raise StoreFault("there is no room, or no file", may_pass=True)

@@ -47,8 +47,6 @@ class ServerState:
         self._n_evicted: int | None = None
         self._said: set[str] = set()
 
-    # -- the crawl -----------------------------------------------------------------
-
     def join(self, crawl_id: str, *, conf: str, cleared: str, mark: bytes) -> None:
         """Look for this crawl on each new connection from now on."""
         self._crawl_id, self._conf, self._cleared = crawl_id, conf, cleared
@@ -78,8 +76,6 @@ class ServerState:
         raise CrawlGoneError(
             f"{text}; the worker stops. The same command, with its seeds, begins anew"
         )
-
-    # -- the server ------------------------------------------------------------------
 
     async def on_connect(self, connection: Connection) -> None:
         """Prepare a connection; redis-py calls this before the first command.
@@ -163,6 +159,5 @@ class ServerState:
 
 
 def _fields(info: bytes) -> dict[str, str]:
-    """Return the fields of an answer to `INFO`."""
     lines = info.decode("utf-8", "replace").split("\r\n")
     return dict(line.split(":", 1) for line in lines if ":" in line)

@@ -16,7 +16,7 @@ from rdfcrawl.frontier.dns_cache import AddressBook
 from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
 from rdfcrawl.frontier.host_turns import HostClocks, HostTurns
 from rdfcrawl.frontier.leave_list import LeaveList
-from rdfcrawl.frontier.link_ingest import JudgedLinks, LinkIngest
+from rdfcrawl.frontier.link_ingest import LINK_BAND, JudgedLinks, LinkIngest
 from rdfcrawl.frontier.profile_ingests import ProfileIngests
 from rdfcrawl.frontier.profiles import SpiderProfiles, keep_settings
 from rdfcrawl.frontier.redis_client import raise_intset_limit
@@ -200,7 +200,6 @@ class CrawlSession:
         await self.worker.open()
 
     async def _retry(self) -> None:
-        """Queue again the failed URIs that the operator has asked for."""
         if not self.arguments.retry:
             return
         n_queued = await self._persistent(
@@ -259,12 +258,9 @@ class CrawlSession:
             await self._persistent("end the run", self.frontier.end_run, self.run)
 
     async def _restore(self) -> None:
-        """Write again what Redis may have lost of what all workers share."""
         await self._dns.restore()
         await raise_intset_limit(self.redis)
         await self.ingests.restore()
-
-    # -- seeds ---------------------------------------------------------------------
 
     async def add_seeds(self, seeds: Iterable[str]) -> int:
         """Queue seeds, which are requestable URLs; return the number of new ones."""
@@ -325,8 +321,6 @@ class CrawlSession:
             else:
                 yield seed
 
-    # -- links ---------------------------------------------------------------------
-
     def turns_away(self, document: Document, host: bytes, n_links: int) -> bool:
         """Return `LinkIngest.turns_away`: links to the host need not be offered."""
         if document.is_nofollow:
@@ -381,7 +375,7 @@ class CrawlSession:
     def add_outlinks(self, outlinks: Iterable[Record], known: Iterable[str]) -> None:
         """Offer redirect targets, and URLs that are only to be marked as seen."""
         self.worker.links.offer(
-            self.ingests.of(record).redirected(record) for record in outlinks
+            self.ingests.of(record).candidate(record, LINK_BAND) for record in outlinks
         )
         self.worker.links.offer(self.ingest.seen_only(url) for url in known)
 
@@ -401,8 +395,6 @@ class CrawlSession:
     def refuses(self, record: Record) -> bool:
         """Return `LinkIngest.refuses`: a queued record is denied."""
         return self.ingests.of(record).refuses(record)
-
-    # -- politeness ----------------------------------------------------------------
 
     def turns(self, sleepers: Sleepers) -> HostTurns:
         """Return the source of turns for requests, until `sleepers` are stopped."""

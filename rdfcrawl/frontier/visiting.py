@@ -74,11 +74,7 @@ class VisitingSpider(Protocol):
 
 
 def visiting_spider(crawler: Crawler) -> VisitingSpider:
-    """Return the spider of a crawler, whose requests are visits.
-
-    Raises:
-        NotConfigured: the spider is an ordinary one, or that of `fetch` or `shell`.
-    """
+    """Return the visiting spider of a crawler, or raise `NotConfigured`."""
     spider = crawler.spider
     if not makes_visits(spider):
         raise NotConfigured

@@ -69,8 +69,6 @@ class FrontierWorker(WorkerState):
         self.leases = LeaseKeeper(self, hooks)
         self._tasks: list[asyncio.Task[None]] = []
 
-    # -- called by the scheduler: local, immediate -----------------------------------
-
     def next_visit(self) -> Visit | None:
         """Return a leased visit, or None if none is at hand."""
         if self.links.n_waiting > self.options.max_buffered:
@@ -95,8 +93,6 @@ class FrontierWorker(WorkerState):
         """Write down what is about to be done with the record of a suspect."""
         is_ours = await self.persistent("begin", self.frontier.begin, visit, what)
         visit.is_lost = visit.is_lost or not is_ours
-
-    # -- life ------------------------------------------------------------------------
 
     async def open(self) -> None:
         """Join the crawl and start the tasks."""
@@ -165,8 +161,6 @@ class FrontierWorker(WorkerState):
             await sleep_until(self.stopping, BEAT_SECS * random.uniform(0.8, 1.0))
             await self.persistent("start_urls", self._take_seeds)
 
-    # -- the end -----------------------------------------------------------------------
-
     async def _see_whether_over(self) -> None:
         """Find out whether the whole crawl has ended, if this worker has.
 
@@ -186,7 +180,6 @@ class FrontierWorker(WorkerState):
             await asyncio.sleep(0.1)
 
     async def _sees_nothing(self) -> bool:
-        """Return whether nobody has anything to do, here or elsewhere."""
         if not self.committer.has_nothing:
             return False
         # First what writes nothing: with full memory, this task must go on claiming.

@@ -52,11 +52,7 @@ class ProgressReport:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the extension of a crawler.
-
-        Raises:
-            NotConfigured: `PROGRESS` is off, or the spider makes no visits.
-        """
+        """Return the extension of a crawler, or raise `NotConfigured`."""
         options = ProgressOptions.from_settings(crawler.settings)
         if options.display is ProgressDisplay.OFF:
             raise NotConfigured

@@ -272,7 +272,6 @@ def _fork() -> int:
 
 
 def _tell_ends(requests: socket.socket) -> int:
-    """Report ended workers to the pool; return their number."""
     n_ended = 0
     with contextlib.suppress(ChildProcessError):
         while True:
@@ -290,7 +289,6 @@ def _tell(requests: socket.socket, line: str) -> None:
 
 
 def _leave_streams(out: str) -> None:
-    """Redirect standard input from nothing, standard output and error to a file."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     end = os.open(out, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     for fd, stream in ((nothing, 0), (end, 1), (end, 2)):

@@ -38,9 +38,5 @@ class ProgressOptions:
 
 
 def failed_exit_code(settings: BaseSettings) -> int:
-    """Return the exit code of a crawl that gave up URIs whose hosts failed.
-
-    Raises:
-        ConfigError: the value is out of range.
-    """
+    """Return the exit code of a crawl that gave up URIs whose hosts failed."""
     return integer(settings, "FAILED_EXIT_CODE", 0, 255)

@@ -97,7 +97,6 @@ class LiveTable(io.TextIOBase):
         return self._stderr.isatty()
 
     def _draw(self, above: str = "") -> None:
-        """Write text in place of the table, and the table after it."""
         with self._lock, suppress(OSError):  # who read it may be gone
             away = f"\x1b[{self._n_drawn}F\x1b[J" if self._n_drawn else ""
             lines = self._table if self._has_cursor else []
@@ -110,7 +109,6 @@ class LiveTable(io.TextIOBase):
 
 
 def _redirect(stream: TextIO, other: TextIO) -> None:
-    """Send log lines that go to a stream to another one."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, logging.StreamHandler) and handler.stream is stream:
             handler.setStream(other)

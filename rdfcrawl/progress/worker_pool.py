@@ -82,11 +82,7 @@ class WorkerPool:
         self._is_stopping = False
 
     async def run(self) -> int:
-        """Run the crawl to its end; return the exit code.
-
-        Raises:
-            ConfigError: the frontier cannot be used.
-        """
+        """Run the crawl to its end; return the exit code."""
         began = monotonic()
         link = await FrontierConnection.connect(self._options, self._settings)
         try:
@@ -166,7 +162,6 @@ class WorkerPool:
         )
 
     async def _keep(self, number: int) -> int:
-        """Run one worker, restarted when killed; return its exit code."""
         code = 1
         for _ in range(_MAX_RESTARTS):
             child = self._children[number] = await self._start(number)

@@ -15,7 +15,7 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.batches import in_batches
 from rdfcrawl.links.relations import Relation
 from rdfcrawl.records import FollowUp, Urgency
-from rdfcrawl.tasks.request import RequestTask
+from rdfcrawl.tasks.pages import RequestTask
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping

@@ -242,7 +242,7 @@ def test_a_bad_seed_is_refused(text: str) -> None:
 def test_a_redirect_target_keeps_its_chain() -> None:
     """If another host is redirected to, then the chain is kept."""
     record = Record("https://b.example/x", Kind.PAGE, 3, PAGE, ("https://a.example/1",))
-    candidate = new_ingest().redirected(record)
+    candidate = new_ingest().candidate(record, LINK_BAND)
     assert unpack(candidate.item[1:], candidate.key) == record
 
 
@@ -388,7 +388,7 @@ def test_redirect_target_of_a_changed_document_is_fetched_again() -> None:
     record = unpack(found.item[1:], found.key)
     assert record.change
     target = replace(record, url="https://b.example/", chain=(PAGE,))
-    again = ingest.redirected(target)
+    again = ingest.candidate(target, LINK_BAND)
     assert unpack(again.item[1:], again.key) == target
     assert again.fingerprint != ingest.seen_only(target.url).fingerprint
 
