@@ -23,13 +23,7 @@ _MAX_SHOWN = 100  # bytes of a payload in the detail of its fault
 
 
 def visit_of(partition: int, row: Sequence[Any], least_delay_secs: float) -> Visit:
-    """Return the visit of one key that a claim gave.
-
-    Args:
-        partition: of the key.
-        row: see the head of `lua/claim.lua`.
-        least_delay_secs: of all hosts.
-    """
+    """Return the visit of one key; `row` is as in the head of `lua/claim.lua`."""
     key: str = row[0].decode()
     items = row[_HEAD:]
     unreadable: dict[int, bytes] = {}

@@ -166,18 +166,15 @@ class Frontier:
         """Take note that a run is over; once more, by another worker, is the same."""
         if await self.redis.sadd(self.key("runs"), run):
             await self.redis.hset(
-                self.key("conf"), _FAILED_BEFORE, await self._n_failed()
+                self.key("conf"), _FAILED_BEFORE, await self.n_failed()
             )
 
     async def failed_before(self) -> int:
         """Return how many URIs were given up in the runs that are over."""
         return int(await self.redis.hget(self.key("conf"), _FAILED_BEFORE) or 0)
 
-    async def failed_since(self, before: int) -> int:
-        """Return how many URIs were given up since, by whichever worker."""
-        return await self._n_failed() - before
-
-    async def _n_failed(self) -> int:
+    async def n_failed(self) -> int:
+        """Return how many URIs all workers have given up in all runs."""
         pipe = self.redis.pipeline(transaction=False)
         for prefix in self._prefixes:
             pipe.hget(f"{prefix}:cnt", "failed")

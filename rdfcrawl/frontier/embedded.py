@@ -27,7 +27,6 @@ from rdfcrawl.frontier.unix_socket import make_socket_directory, ping, socket_pa
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-    from typing import Self
 
 logger = logging.getLogger(__name__)
 
@@ -63,30 +62,20 @@ OPTIONS = (
 class EmbeddedServer:
     """One worker's share in the server of its crawl.
 
-    The server runs at least until `release`, or until this process dies.
-
-    Attributes:
-        directory: where the data, the locks and the log are.
-        url: `unix://` URL for redis-py; it stays the same when the server is started
-            again.
+    The server runs at least until `close`, or until this process dies.
     """
 
     def __init__(self, directory: Path, *, binary: str | None = None) -> None:
-        self.directory = directory
+        self.directory = directory  # where the data, the locks and the log are
+        # `unix://` URL for redis-py; it stays the same when the server is started again
         self.url = ""
         self._binary = binary
         self._workers_fd = _open_lock(directory / WORKERS_LOCK)
         # A forked child shares the lock: it must not keep the crawl alive.
-        release = weakref.WeakMethod(self.release)
-        os.register_at_fork(after_in_child=lambda: _call(release()))
+        close = weakref.WeakMethod(self.close)
+        os.register_at_fork(after_in_child=lambda: _call(close()))
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
-
-    def release(self) -> None:
+    def close(self) -> None:
         """Give up the share; the server stops if it was the last one."""
         if self._workers_fd >= 0:
             os.close(self._workers_fd)
@@ -178,7 +167,7 @@ def ensure_server(
         server.join()
         server.await_answer(wait_secs)
     except BaseException:
-        server.release()
+        server.close()
         raise
     return server
 

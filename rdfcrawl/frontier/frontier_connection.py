@@ -69,7 +69,7 @@ class FrontierConnection:
         except BaseException:
             await redis.aclose()
             if server:
-                server.release()
+                server.close()
             raise
         logger.info(
             "crawl %s, worker %s, frontier in %s",
@@ -107,7 +107,7 @@ class FrontierConnection:
         """Disconnect; the embedded server stops if nobody else is connected."""
         await self.frontier.redis.aclose()
         if self._server:
-            self._server.release()
+            self._server.close()
 
 
 def _tries(n: int) -> Retry:

@@ -268,18 +268,7 @@ class _ForRules(_Undelayed):
 
 
 class _HostTurn(SoloTurn):
-    """One turn on the clock of a host.
-
-    Args:
-        turns: of the worker.
-        key: of the host.
-        delay_secs: least time from the request before, and to the next one.
-        visit: that has leased the host, or None.
-        sleepers: waits that may end early.
-
-    Attributes:
-        rests_secs: the host has refused and rests for so long, so there is no turn.
-    """
+    """One turn on the clock of a host."""
 
     __slots__ = (
         "_delay_secs", "_good_until", "_is_given", "_is_noting", "_key", "_lock",
@@ -304,6 +293,7 @@ class _HostTurn(SoloTurn):
         self._token = ""
         self._good_until = 0.0
         self._is_given = self._is_noting = False
+        # the host has refused and rests for so long, so there is no turn
         self.rests_secs = 0.0
         self._noted = asyncio.Event()
 

@@ -131,13 +131,6 @@ class LinkIngest:
         budget: most URIs and hosts; None is the budget of the worker.
         beside: another one of the worker, to share `rejected`, `covered`, `deferred`
             and `forms` with.
-
-    Attributes:
-        rejected: numbers of links that were not offered.
-        covered: prefixes of datasets that are taken as a whole.
-        forms: URL forms of which hosts have very many.
-        deferred: by prefix, records that are covered; see `take_deferred`.
-        full: prefixes below which no more records are deferred.
     """
 
     def __init__(
@@ -152,14 +145,18 @@ class LinkIngest:
         budget: CrawlBudget | None = None,
         beside: LinkIngest | None = None,
     ) -> None:
+        # numbers of links that were not offered
         self.rejected: RejectedLinks = beside.rejected if beside else RejectedLinks()
-        self.covered: ExcludedPrefixes
+        self.covered: ExcludedPrefixes  # prefixes of datasets that are taken as a whole
         self.covered = beside.covered if beside else ExcludedPrefixes()
+        # by prefix, records that are covered; see `take_deferred`
         self.deferred: dict[str, list[DeferredRecord]]
         self.deferred = beside.deferred if beside else {}
+        # URL forms of which hosts have very many
         self.forms: UrlForms = beside.forms if beside else UrlForms(link_filter.traps)
         self._profile = profile
         self._budget = budget
+        # prefixes below which no more records are deferred
         self.full: AbstractSet[str] = frozenset()
         self._key_of = keys.of
         self._normalize = normal_form.normalize

@@ -180,11 +180,6 @@ class CrawlOptions:
     ) -> Self:
         """Read the settings.
 
-        Args:
-            settings: of the crawler.
-            spider: name of the spider, the default of `CRAWL_ID`.
-            budget: most URIs and hosts ever accepted.
-
         Raises:
             ConfigError: a value is not what it must be; one line that names it.
         """

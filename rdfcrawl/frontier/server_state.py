@@ -29,14 +29,11 @@ class CrawlGoneError(CrawlGone, RedisError):
 
 
 class ServerState:
-    """What one worker knows of the Redis behind its crawl.
-
-    Attributes:
-        n_restores: how often the server was restarted or replaced. Each time, it may
-            have lost what it took last.
-    """
+    """What one worker knows of the Redis behind its crawl."""
 
     def __init__(self, where: str) -> None:
+        # how often the server was restarted or replaced. Each time, it may have lost
+        # what it took last.
         self.n_restores = 0
         self._where = where
         self._crawl_id = ""

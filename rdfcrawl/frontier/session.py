@@ -74,18 +74,7 @@ class WorkerTrouble(Protocol):
 
 
 class CrawlSession:
-    """All that a worker needs of its crawl; `join` makes one.
-
-    Attributes:
-        state_store: tables that pages of a source share.
-        blocked: hosts that get no requests any more.
-        addresses: addresses that hosts were connected to.
-        trouble: what keeps this worker from requests; set by `FetchServices`.
-        request_of: makes a record of a pushed seed, for spiders without documents.
-        flowing: returns the tasks whose transfers make progress; set by
-            `FetchServices`.
-        link_policy: of the user.
-    """
+    """All that a worker needs of its crawl; `join` makes one."""
 
     run: int  # number of times that the crawl was finished before
     goes_by_address: bool  # hosts of one address share a delay
@@ -109,13 +98,18 @@ class CrawlSession:
         self.frontier = connection.frontier
         self.redis = connection.frontier.redis
         retry = connection.outage
+        # tables that pages of a source share
         self.state_store = StateStore(self.redis, self.frontier.key, retry)
+        # addresses that hosts were connected to
         self.addresses = HostAddresses(self.redis, self.frontier.key("wildcards"))
-        self.blocked = BlockedHosts()
+        self.blocked = BlockedHosts()  # hosts that get no requests any more
+        # what keeps this worker from requests; set by `FetchServices`
         self.trouble: WorkerTrouble | None = None
+        # makes a record of a pushed seed, for spiders without documents
         self.request_of: Callable[[str], Record] | None = None
+        # returns the tasks whose transfers make progress; set by `FetchServices`
         self.flowing: Callable[[], AbstractSet[object]] = frozenset
-        self.link_policy: EveryLink | None = None
+        self.link_policy: EveryLink | None = None  # of the user
         self.profiles = SpiderProfiles(self.frontier, retry)
         self._member = member
         self._connection = connection
@@ -383,10 +377,6 @@ class CrawlSession:
         """Mark a URL as seen; return whether it had not been."""
         await self._prime([url])
         return await self.worker.links.mark_seen(self.ingest.seen_only(url))
-
-    def wants(self, record: Record, url: str, depth: int) -> bool:
-        """Return `LinkIngest.wants`: the URL that a record leads to is followed."""
-        return self.ingests.of(record).wants(url, depth)
 
     def wants_target(self, record: Record, target: str) -> bool:
         """Return `LinkIngest.wants_target`: the redirect of a record is followed."""

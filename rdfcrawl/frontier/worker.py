@@ -127,7 +127,7 @@ class FrontierWorker(WorkerState):
             await self.committer.send_and_release()
             if await self.committer.flush():
                 await self.committer.ack(float("inf"))
-            self.n_failed = await self.frontier.failed_since(self._failed_before)
+            self.n_failed = await self.frontier.n_failed() - self._failed_before
             await self.persistent("leave", self.leases.say_goodbye)
         except CrawlGone as gone:
             self.gone = gone

@@ -217,7 +217,8 @@ class ForeignEntries:
             return
         record, parent = child.record, self._document.record
         site = site_of(record.url)
-        if not self._context.session.wants(parent, record.url, record.depth):
+        ingest = self._context.session.ingests.of(parent)
+        if not ingest.wants(record.url, record.depth):
             detail = f"{record.url}: of another site, and not wanted"
             self._log.note(Reason.CROSS_SITE, detail)
             return

@@ -7,7 +7,6 @@ the first description count; where one fails, the next is tried.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -266,7 +265,7 @@ class DatasetRegistry:
             for url in way.urls
         }
         failed = await self._store.get_many(_CRAWL, _FAILED, places)
-        wants = partial(self._session.wants, document.record)
+        wants = self._session.ingests.of(document.record).wants
         return frozenset(
             place
             for (place, url), lack in zip(places.items(), failed, strict=True)

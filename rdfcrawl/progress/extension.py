@@ -24,47 +24,28 @@ if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
-    from scrapy.statscollectors import StatsCollector
-
-    from rdfcrawl.frontier.visiting import VisitingSpider
 
 
 class ProgressReport:
     """Extension that shows the progress; `PROGRESS` is auto, board, log or off."""
 
-    def __init__(
-        self,
-        spider: VisitingSpider,
-        stats: StatsCollector,
-        options: ProgressOptions,
-        *,
-        store: str,
-        store_lines: Callable[[], list[str]],
-    ) -> None:
-        self._spider = spider
-        self._stats = stats
-        self._options = options
+    def __init__(self, crawler: Crawler) -> None:
+        self._options = ProgressOptions.from_settings(crawler.settings)
+        if self._options.display is ProgressDisplay.OFF:
+            raise NotConfigured
+        self._spider = visiting_spider(crawler)
+        self._stats = crawler.stats
+        self._store = store_uri(crawler.settings)
+        root = self._spider.options.crawl.paths.root
+        self._store_lines = follower_lines(crawler.settings, root)
         self._task: asyncio.Task[None] | None = None
         self._began = monotonic()
         self._last: CrawlSnapshot | None = None
-        self._store = store
-        self._store_lines = store_lines
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the extension of a crawler, or raise `NotConfigured`."""
-        options = ProgressOptions.from_settings(crawler.settings)
-        if options.display is ProgressDisplay.OFF:
-            raise NotConfigured
-        spider = visiting_spider(crawler)
-        root = spider.options.crawl.paths.root
-        progress = cls(
-            spider,
-            crawler.stats,
-            options,
-            store=store_uri(crawler.settings),
-            store_lines=follower_lines(crawler.settings, root),
-        )
+        progress = cls(crawler)
         crawler.signals.connect(progress.spider_opened, signals.spider_opened)
         crawler.signals.connect(progress.leave, before_leaving)
         crawler.signals.connect(progress.spider_closed, signals.spider_closed)

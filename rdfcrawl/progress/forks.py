@@ -74,15 +74,11 @@ _LOOK_SECS = 0.5
 
 
 class ForkedWorker:
-    """A worker that runs, or has run, with an interface as processes of `asyncio`.
-
-    Attributes:
-        pid: its process.
-        returncode: its exit code (negative: the signal), None while it runs.
-    """
+    """A worker that runs, or has run, with an interface as processes of `asyncio`."""
 
     def __init__(self, pid: int) -> None:
-        self.pid = pid
+        self.pid = pid  # its process
+        # its exit code (negative: the signal), None while it runs
         self.returncode: int | None = None
         self._is_told = asyncio.Event()
 

@@ -145,13 +145,7 @@ def print_summary(
 ) -> None:
     """Print the result of a crawl to stderr, and one line of it to a log file.
 
-    Args:
-        now: the last snapshot of the crawl.
-        paths: of the crawl.
-        store: URI of the store.
-        done: documents of this run alone.
-        secs: duration of this run.
-        outcome: how it ended, in a word.
+    `done` and `secs` are of this run alone, `outcome` is how it ended, in a word.
     """
     left = now.counts.queued + now.counts.leased
     rows = {

@@ -46,14 +46,8 @@ _UNFINISHED = frozenset({1, 2})  # exit codes that a worker chose
 class WorkerPool:
     """Runner of `scrapy crawl` n times on one frontier.
 
-    Args:
-        spider: its name.
-        member: the spider as it joins the crawl.
-        arguments: of the spider.
-        overrides: `NAME=VALUE` settings, as given on the command line.
-        settings: of the project, overrides included.
-        n_workers: processes.
-        forks: forks workers; without it, each is a new process.
+    `overrides` are settings of the command line, as `NAME=VALUE`. Without `forks`, each
+    worker is a new process.
     """
 
     def __init__(

@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,7 @@ def server(tmp_path: Path) -> Iterator[EmbeddedServer]:
         server = ensure_server(tmp_path / "frontier")
     except ConfigError as error:
         pytest.skip(str(error))
-    with server:
+    with closing(server):
         yield server
     with (tmp_path / "frontier" / SERVER_LOCK).open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # until guardian and server have ended

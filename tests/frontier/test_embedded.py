@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -208,8 +209,8 @@ class TestLife:
         """If the only share is given up, then the server ends though we live."""
         server = ensure_server(crawl.directory, crawl.binary)
         pid = server_pid(crawl.client(server.url))
-        server.release()
-        server.release()
+        server.close()
+        server.close()
         wait_until(lambda: not is_running(pid))
 
 
@@ -253,7 +254,7 @@ class TestData:
 
     def test_worker_revives_what_was_killed(self, crawl: Crawl) -> None:
         """If guardian and server are killed, then a running worker starts both."""
-        with ensure_server(crawl.directory, crawl.binary) as server:
+        with closing(ensure_server(crawl.directory, crawl.binary)) as server:
             client = crawl.client(server.url)
             client.set("a", "1")
             assert server.revive() is False  # both live
@@ -420,9 +421,9 @@ class TestProgram:
         """If a Redis is installed after Valkey wrote the data, then Valkey goes on."""
         first = bundled()
         installed()  # it would be found first
-        with ensure_server(server_directory, first) as server:
+        with closing(ensure_server(server_directory, first)) as server:
             redis.Redis.from_url(server.url).set("a", "1")
-        with ensure_server(server_directory) as server:
+        with closing(ensure_server(server_directory)) as server:
             client = redis.Redis.from_url(server.url)
             assert client.get("a") == b"1"
             assert client.info("server")["executable"] == first

@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -158,7 +159,7 @@ class CrawlResult:
 
 def count_frontier(folder: Path) -> StateCounts:
     """Return the counters of an embedded frontier; starts its server if need be."""
-    with ensure_server(folder / "frontier") as server:
+    with closing(ensure_server(folder / "frontier")) as server:
         return asyncio.run(count_in_redis(server.url, folder.name))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +80,7 @@ def _web(loopback: Loopback) -> RawServer:
 def _placed(folder: Path) -> list[int]:
     """Return how many hosts of the giant each partition has."""
     with (
-        ensure_server(folder / "frontier") as server,
+        closing(ensure_server(folder / "frontier")) as server,
         Redis.from_url(str(server.url)) as redis,
     ):
         return [
