@@ -20,7 +20,6 @@ from rdfcrawl.signals import before_leaving
 from rdfcrawl.stores.options import store_uri
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Self
 
     from scrapy.crawler import Crawler
