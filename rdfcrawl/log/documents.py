@@ -67,6 +67,11 @@ class LogDocument:
         return self.version_ms, self.digest
 
     @property
+    def segment(self) -> str:
+        """Name of the segment that has the version."""
+        return self._path.name
+
+    @property
     def is_tombstone(self) -> bool:
         """Whether the document has no statements."""
         return not self.n_bytes

@@ -1,0 +1,57 @@
+"""The latest version of each document is found without a table of all of them."""
+
+from __future__ import annotations
+
+import random
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from rdfcrawl.log import latest as latest_module
+from rdfcrawl.log.crawl_log import CrawlLog
+from rdfcrawl.log.latest import iter_latest_documents
+from tests.support.written_logs import Written, write_log
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+
+def test_latest_versions_are_those_that_a_table_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If versions come in any order from several workers, each latest is found once."""
+    monkeypatch.setattr(latest_module, "_HELD_BYTES", 100)  # files go to the disk
+    monkeypatch.setattr(latest_module, "_READ_RECORDS", 3)
+    chance = random.Random(5)
+    expected: dict[str, tuple[int, bytes, bytes]] = {}
+    for worker in range(4):
+        written = [
+            Written(
+                graph := f"http://e/{chance.randrange(30)}",
+                chance.randrange(6),
+                [(graph, str(chance.randrange(3)))] * chance.randrange(2),
+            )
+            for _ in range(60)
+        ]
+        write_log(tmp_path, written, f"w{worker}")
+        for each in written:
+            digest = blake2b(each.quads, digest_size=16).digest()
+            found = (each.version_ms, digest, each.quads)
+            expected[each.graph] = max(found, expected.get(each.graph, found))
+    log = CrawlLog(tmp_path)
+    got = [(x.graph, b"".join(x.pieces())) for x in iter_latest_documents(log)]
+    assert len(got) == len(expected)
+    assert dict(got) == {graph: quads for graph, (_, _, quads) in expected.items()}
+
+
+def test_what_comes_between_both_readings_is_left_out(tmp_path: Path) -> None:
+    """If the log grows while it is read, then the latest of before are yielded."""
+    write_log(tmp_path, [Written(f"http://e/{n}", 1) for n in range(3)], "m")
+    found = iter_latest_documents(CrawlLog(tmp_path))
+    first = next(found)
+    write_log(tmp_path, [Written(f"http://e/{n}", 2) for n in range(3)], "z")
+    write_log(tmp_path, [Written(f"http://e/{n}", 2) for n in range(3)], "a")
+    assert [(x.graph, x.version_ms) for x in (first, *found)] == [
+        (f"http://e/{n}", 1) for n in range(3)
+    ]
