@@ -15,6 +15,7 @@ from rdfcrawl.launch import (
     prepare_process,
     run_crawl,
 )
+from rdfcrawl.options.feeds import add_formats, compress_feeds
 
 if TYPE_CHECKING:
     import argparse
@@ -34,7 +35,9 @@ class Command(ScrapyCrawlCommand):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Apply the options, and prepare the process if the spider is one of ours."""
+        add_formats(self.settings, opts)
         super().process_options(args, opts)
+        compress_feeds(self.settings)
         if len(args) != 1:
             fail("crawl: name one spider; `list` shows them")
         if self.settings is None:

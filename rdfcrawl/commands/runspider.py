@@ -19,6 +19,7 @@ from rdfcrawl.launch import (
     prepare_process,
     run_crawl,
 )
+from rdfcrawl.options.feeds import add_formats, compress_feeds
 
 if TYPE_CHECKING:
     import argparse
@@ -38,7 +39,9 @@ class Command(ScrapyRunspiderCommand):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Apply the options, and prepare the process if the spider is one of ours."""
+        add_formats(self.settings, opts)
         super().process_options(args, opts)
+        compress_feeds(self.settings)
         if self.settings is not None and len(args) == 1:
             load_addons(self.settings.copy())
             self._spider = _spider_of(Path(args[0]))

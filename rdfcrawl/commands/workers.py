@@ -12,6 +12,11 @@ from scrapy.utils.log import configure_logging
 from rdfcrawl.console import fail, tell_interrupts
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.launch import check_name, check_operator, is_ours, load_spiders
+from rdfcrawl.options.feeds import (
+    add_formats,
+    check_feeds_of_workers,
+    compress_feeds,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -52,6 +57,12 @@ class Command(BaseRunSpiderCommand):
             help="processes (default: one per core)",
         )
 
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Apply the options; those of feeds are for each worker, too."""
+        add_formats(self.settings, opts)
+        super().process_options(args, opts)
+        compress_feeds(self.settings)
+
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check the operator's input, run the workers, wait for their end."""
         from rdfcrawl.progress.forks import begin
@@ -60,8 +71,7 @@ class Command(BaseRunSpiderCommand):
             fail("workers: name one spider")
         if not 1 <= opts.n_workers <= MAX_WORKERS:
             fail(f"workers: -n {opts.n_workers}: must be 1 to {MAX_WORKERS}")
-        if opts.output or opts.overwrite_output:
-            fail("workers: -o, -O: each worker would write the file of the others")
+        check_feeds_of_workers(self.settings, opts.n_workers)
         name = args[0]
         loader = load_spiders(self.settings)
         check_name(name, loader)
@@ -93,7 +103,11 @@ class Command(BaseRunSpiderCommand):
             spider.name,
             member=spider.member_of(given),
             arguments=given,
-            overrides=opts.set,
+            options=[
+                *(f"-s{each}" for each in opts.set),
+                *(f"-o{uri}" for uri in opts.output or ()),
+                *(f"-O{uri}" for uri in opts.overwrite_output or ()),
+            ],
             settings=settings,
             n_workers=opts.n_workers,
             forks=forks,

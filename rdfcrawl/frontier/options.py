@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from rdfcrawl.guard.policy import Guard
 
 RUN: Final = "CRAWL_RUN"
-"""Setting by which `scrapy workers` tells its workers their run; for nobody else."""
+WORKER: Final = "CRAWL_WORKER"
+"""Settings by which `scrapy workers` tells workers run and number; for nobody else."""
 
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{0,31}").fullmatch
 _TAKEN: Final = CRAWLED_SCHEMES | {"visit"}

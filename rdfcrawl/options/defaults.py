@@ -132,6 +132,13 @@ LOG_LEVEL = "INFO"
 LOG_FORMATTER = "rdfcrawl.progress.logformatter.QuietLogFormatter"
 PROGRESS = "auto"
 PROGRESS_LOG_SECS = 60.0
+FEED_EXPORTERS = {  # beside those of Scrapy
+    "nq": "rdfcrawl.pipelines.quad_feeds.NQuadsExporter",
+    "nt": "rdfcrawl.pipelines.quad_feeds.NTriplesExporter",
+    "trig": "rdfcrawl.pipelines.quad_feeds.TriGExporter",
+    "ttl": "rdfcrawl.pipelines.quad_feeds.TurtleExporter",
+    "jsonld": "rdfcrawl.pipelines.quad_feeds.JsonLdExporter",
+}
 STATS_DUMP = False  # the summary says it in fewer lines
 EXTENSIONS = {
     "scrapy.extensions.logstats.LogStats": None,

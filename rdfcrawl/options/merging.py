@@ -41,8 +41,8 @@ _SWITCHED: Final = {
 # Their keys are names; those of other dictionaries are components.
 _BY_NAME: Final = frozenset(
     {
-        *("DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "EXTRACTORS", "FETCH_SCHEMES"),
-        *("HARVESTERS", "STORE_CLASSES", "STORES"),
+        *("DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "EXTRACTORS", "FEED_EXPORTERS"),
+        *("FETCH_SCHEMES", "HARVESTERS", "STORE_CLASSES", "STORES"),
     }
 )
 _TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"
@@ -86,6 +86,11 @@ def apply_values(settings: BaseSettings) -> None:
     for name in _PLAIN:
         if (settings.getpriority(name) or 0) < _ADDON:
             settings.set(name, getattr(defaults, name), "addon")
+
+
+def apply_feed_formats(settings: BaseSettings) -> None:
+    """Add our formats of feeds, for `-o` and `-O`."""
+    _merge(settings, "FEED_EXPORTERS")
 
 
 def _set_scheduler(settings: BaseSettings) -> None:

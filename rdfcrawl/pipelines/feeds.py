@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions.feedexport import FeedExporter
+from scrapy.extensions.postprocessing import GzipPlugin, PostProcessingManager
 
 from rdfcrawl.errors import StoreFault
 from rdfcrawl.frontier.visiting import visiting_spider
@@ -50,7 +51,15 @@ class DurableFeeds:
         return None
 
 
-def _sync(file: IO[bytes]) -> None:
+def _sync(file: Any) -> None:
+    """Write a feed to disk; of post-processing, what can be flushed before its end."""
+    if isinstance(file, PostProcessingManager):
+        plugin = file.head_plugin
+        while plugin is not file.file:
+            if isinstance(plugin, GzipPlugin):
+                plugin.gzipfile.flush()
+            plugin = plugin.file
+        file = file.file
     file.flush()
     if hasattr(file, "fileno"):
         os.fsync(file.fileno())

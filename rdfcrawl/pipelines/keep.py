@@ -1,4 +1,4 @@
-"""Keep the statements of a document for `parse_document` of a user's spider."""
+"""Keep the statements of a document for a user's spider, and for feeds of RDF."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from scrapy.exceptions import NotConfigured
 from rdfcrawl.pipelines.chunks import close_chunks
 from rdfcrawl.pipelines.harvesting import harvesting_spider
 from rdfcrawl.pipelines.items import pass_through
+from rdfcrawl.pipelines.quad_feeds import has_quads
 from rdfcrawl.records import Document
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class KeepPipeline:
-    """Pipeline that copies the quads of documents, if the spider wants to see any.
+    """Pipeline that copies the quads of documents, if spider or feeds want to see any.
 
     Args:
         folder: for copies that are too large for memory.
@@ -34,9 +35,9 @@ class KeepPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the pipeline of a crawler whose spider wants to see statements."""
+        """Return the pipeline of a crawler whose spider or feeds want statements."""
         spider = harvesting_spider(crawler)
-        if not spider.parses_documents:
+        if not (spider.parses_documents or has_quads(crawler.settings)):
             raise NotConfigured
         fetch = spider.options.fetch
         return cls(fetch.spool_dir, fetch.spool_bytes)
@@ -55,7 +56,8 @@ class KeepPipeline:
 class KeptQuads:
     """The quads of a document, with a copy of those that have passed; a `QuadCopy`.
 
-    The copy has no name in its folder: whatever ends the process removes the file.
+    The copy has no name in its folder: whatever ends the process removes the file, and
+    so does the end of its document.
     """
 
     __slots__ = ("_chunks", "_file", "is_whole", "n_bytes")

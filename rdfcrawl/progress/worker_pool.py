@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import signal
 import sys
 from time import monotonic
@@ -13,7 +14,7 @@ from rdfcrawl.console import program
 from rdfcrawl.errors import CrawlGone
 from rdfcrawl.followers.supervision import FollowerProcesses
 from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
-from rdfcrawl.frontier.options import RUN, CrawlOptions
+from rdfcrawl.frontier.options import RUN, WORKER, CrawlOptions
 from rdfcrawl.frontier.profiles import SpiderProfiles, keep_settings
 from rdfcrawl.guard.operator import EXIT_CODE as REFUSED
 from rdfcrawl.progress.options import ProgressOptions, failed_exit_code
@@ -46,8 +47,8 @@ _UNFINISHED = frozenset({1, 2})  # exit codes that a worker chose
 class WorkerPool:
     """Runner of `scrapy crawl` n times on one frontier.
 
-    `overrides` are settings of the command line, as `NAME=VALUE`. Without `forks`, each
-    worker is a new process.
+    `options` are those of each worker's command, `-sNAME=VALUE` and the like. Without
+    `forks`, each worker is a new process.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class WorkerPool:
         *,
         member: CrawlMember,
         arguments: Mapping[str, str],
-        overrides: Sequence[str],
+        options: Sequence[str],
         settings: BaseSettings,
         n_workers: int,
         forks: WorkerForks | None = None,
@@ -64,9 +65,10 @@ class WorkerPool:
         self._spider = spider
         self._member = member
         self._arguments = dict(arguments)
-        self._overrides = overrides
+        self._words = list(options)
         self._settings = settings
         self._n_workers = n_workers
+        self._has_begun: set[int] = set()  # numbers of workers
         self._forks = forks
         self._options = CrawlOptions.from_settings(settings, spider)
         self._progress = ProgressOptions.from_settings(settings)
@@ -123,7 +125,7 @@ class WorkerPool:
         await SpiderProfiles(frontier, link.outage).enter(self._member)
         self._arguments.pop("reset", None)
         run = await frontier.begin_run()
-        self._overrides = [*self._overrides, f"{RUN}={run}"]
+        self._words.append(f"-s{RUN}={run}")
         return await take_snapshot(frontier)
 
     async def _keep_all(self, frontier: Frontier) -> int:
@@ -177,12 +179,20 @@ class WorkerPool:
         words = [
             *("crawl", self._spider),
             *(f"-a{name}={value}" for name, value in self._arguments.items()),
-            *(f"-s{override}" for override in self._overrides),
-            *("-s", "PROGRESS=off", "-s", "LOG_FILE_APPEND=True", "-s", "STORES={}"),
+            *self._options_of(number),
+            *("-s", f"{WORKER}={number}", "-s", "STORES={}"),
+            *("-s", "PROGRESS=off", "-s", "LOG_FILE_APPEND=True"),
             *("--logfile", str(logs / f"worker-{number}.log")),
         ]
         forked = await self._forks.start(words, out) if self._forks else None
         return forked or await _start_process(words, out)
+
+    def _options_of(self, number: int) -> list[str]:
+        """Return the options of a worker; a restarted one appends to its feeds."""
+        if number in self._has_begun:
+            return [re.sub("^-O", "-o", word) for word in self._words]
+        self._has_begun.add(number)
+        return self._words
 
     def _stop(self, name: signal.Signals) -> None:
         """Pass a signal on to workers, unless the terminal does so."""

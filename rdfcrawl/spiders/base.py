@@ -275,6 +275,13 @@ class RdfSpider(Spider):
             raise ConfigError(f"SCHEDULER: {self.name} needs a FrontierScheduler")
         return self.session
 
+    @property
+    def worker(self) -> str:
+        """Number of the process among those of `scrapy workers`, for names of feeds."""
+        from rdfcrawl.frontier.options import WORKER
+
+        return str(self.settings.get(WORKER, "0"))
+
     def request_turns(self) -> SoloTurns:
         """Return the turns of requests outside of visits."""
         from rdfcrawl.fetch.services import services_of

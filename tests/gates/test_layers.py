@@ -30,7 +30,7 @@ arguments
 frontier
 fetch
 harvest middlewares
-options.spider pipelines
+options.feeds options.spider pipelines
 callbacks
 progress settings spiders
 dataweb launch

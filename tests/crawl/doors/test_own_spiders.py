@@ -229,7 +229,7 @@ def results(
             "yields", f"{seed},{site.url('/page')}", "-O", str(feeds / "yields.jsonl")
         ),
         "csv": crawl("linkeddata", seed, "-O", str(feeds / "documents.csv")),
-        "unknown": crawl("linkeddata", seed, "-O", str(feeds / "documents.nq")),
+        "unknown": crawl("linkeddata", seed, "-O", str(feeds / "documents.pdf")),
         "dropped": crawl(
             "linkeddata",
             f"-aseeds={site.url('/a')},{site.url('/private')}",
@@ -252,10 +252,6 @@ def results(
             SPIDER_MODULES=__name__,
         ).wait(),
         "log of workers": (by_workers / "of-portals").rglob("worker-*.log"),
-        "workers": commands.start(
-            *("workers", "-n1", "linkeddata", seed),
-            *("-o", str(feeds / "workers.jsonl")),
-        ).wait(),
     }
 
 
@@ -346,13 +342,6 @@ def test_feed_of_an_unknown_format_is_refused(results: dict[str, CrawlResult]) -
     assert result.code == 2
     assert "Traceback" not in result.stderr
     assert "'nq'" in result.stderr
-
-
-def test_workers_refuse_a_feed(results: dict[str, CrawlResult]) -> None:
-    """If several workers are to write one file, then one line says that they cannot."""
-    result = results["workers"]
-    assert result.code == 2
-    assert "workers: -o" in result.stderr
 
 
 def test_dropped_document_is_named_in_one_line(

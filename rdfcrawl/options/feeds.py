@@ -1,0 +1,57 @@
+"""`-o` and `-O`: formats of RDF, compressed files, and a file for each worker."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.console import fail
+from rdfcrawl.options.merging import apply_feed_formats
+
+if TYPE_CHECKING:
+    import argparse
+
+    from scrapy.settings import BaseSettings
+
+_GZIP: Final = "scrapy.extensions.postprocessing.GzipPlugin"
+_PLACEHOLDER: Final = "%("
+
+
+def add_formats(settings: BaseSettings | None, opts: argparse.Namespace) -> None:
+    """Add our formats to the settings, and name those of `.gz` files in the options.
+
+    Called before Scrapy reads the options.
+    """
+    if settings is not None:
+        apply_feed_formats(settings)
+    for name in ("output", "overwrite_output"):
+        if given := getattr(opts, name):
+            setattr(opts, name, [_with_format(uri) for uri in given])
+
+
+def _with_format(uri: str) -> str:
+    path = PurePath(uri)
+    if path.suffix != ".gz":
+        return uri
+    return f"{uri}:{PurePath(path.stem).suffix.removeprefix('.')}"
+
+
+def compress_feeds(settings: BaseSettings | None) -> None:
+    """Compress the feeds whose names end in `.gz`; called after Scrapy's reading."""
+    feeds = settings.getdict("FEEDS") if settings is not None else {}
+    packed = [uri for uri in feeds if str(uri).endswith(".gz")]
+    if settings is None or not packed:
+        return
+    for uri in packed:
+        feeds[uri] = {"postprocessing": [_GZIP], **feeds[uri]}
+    settings.set("FEEDS", feeds, settings.getpriority("FEEDS") or 0)
+
+
+def check_feeds_of_workers(settings: BaseSettings, n_workers: int) -> None:
+    """Exit with one line if several workers would write one file."""
+    for uri in settings.getdict("FEEDS") if n_workers > 1 else ():
+        if _PLACEHOLDER not in str(uri):
+            fail(
+                f"workers: {uri}: each worker writes a feed of its own: put %(worker)s"
+                " into the name"
+            )

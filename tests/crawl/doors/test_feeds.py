@@ -1,0 +1,136 @@
+"""Feeds of RDF: what a crawl reads, as Scrapy users ask for it with `-O`."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyoxigraph as ox
+import pytest
+import rdflib
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from tests.conftest import RawServer
+    from tests.support.crawl_fixtures import Commands, CrawlResult
+    from tests.support.crawl_webs import Loopback
+
+N_LARGE = 30_000
+FORMATS = ("nq", "nt", "trig", "ttl", "jsonld")
+Statement = tuple[str, ...]
+
+
+@pytest.fixture(scope="module")
+def site(loopback: Loopback) -> RawServer:
+    """Return a site with documents, one of them large, and one that is withheld."""
+    lines = "".join(
+        f'<urn:x:{n}> <urn:x:p> "é\\"\\u0000{n}"@fr .\n' for n in range(N_LARGE)
+    )
+    return loopback(
+        {
+            "/a": loopback.response(b'<> <urn:x:p> "a" , 1, [ <urn:x:q> <#b> ] .'),
+            "/b": loopback.response(b'<> <urn:x:p> "b" .'),
+            "/large": loopback.response(lines.encode()),
+            "/closed": loopback.response(b'<> <urn:x:p> "c" .', X_Robots_Tag="noindex"),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def feeds(
+    commands: Commands, site: RawServer, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, CrawlResult]:
+    """Return the folder of the feeds of a crawl, and the crawl."""
+    folder = tmp_path_factory.mktemp("feeds")
+    seeds = ",".join(site.url(path) for path in ("/a", "/b", "/large", "/closed"))
+    names = [*(f"out.{each}" for each in FORMATS), "out.nq.gz", "out.jl.gz"]
+    result = commands.start(
+        *("crawl", "linkeddata", f"-aseeds={seeds}", "-afollow=none"),
+        *(f"-O{folder / name}" for name in names),
+    ).wait()
+    assert result.code == 0, result.stderr[-3000:]
+    return folder, result
+
+
+def statements(content: bytes, syntax: ox.RdfFormat, n_terms: int) -> set[Statement]:
+    """Return statements as pyoxigraph reads them, without labels of blank nodes."""
+    return {
+        tuple("_" if isinstance(term, ox.BlankNode) else str(term) for term in quad)[
+            :n_terms
+        ]
+        for quad in ox.parse(content, format=syntax)
+    }
+
+
+def stored(result: CrawlResult, n_terms: int) -> set[Statement]:
+    """Return what the store has."""
+    lines = b"".join(map(result.raw, result.graphs))
+    return statements(lines, ox.RdfFormat.N_QUADS, n_terms)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_feeds_have_what_the_store_has(
+    feeds: tuple[Path, CrawlResult], name: str
+) -> None:
+    """If a feed is in a format of RDF, then it has the statements of the store."""
+    folder, result = feeds
+    syntax = ox.RdfFormat.from_extension(name)
+    assert syntax is not None
+    n_terms = 3 if name in ("nt", "ttl") else 4
+    content = (folder / f"out.{name}").read_bytes()
+    assert statements(content, syntax, n_terms) == stored(result, n_terms)
+    assert len(stored(result, 4)) == N_LARGE + 5
+
+
+def test_feeds_are_read_by_others(feeds: tuple[Path, CrawlResult]) -> None:
+    """If rdflib reads Turtle, and a JSON parser JSON-LD, then nothing is missing."""
+    folder, _ = feeds
+    graph = rdflib.Graph().parse(folder / "out.ttl")
+    assert len(graph) == N_LARGE + 5
+    objects = json.loads((folder / "out.jsonld").read_text())
+    assert len({each["@id"] for each in objects}) == 3
+
+
+def test_feeds_are_compressed(feeds: tuple[Path, CrawlResult]) -> None:
+    """If the name of a feed ends in `.gz`, then it is the same, compressed."""
+    folder, _ = feeds
+    packed = (folder / "out.nq.gz").read_bytes()
+    assert gzip.decompress(packed) == (folder / "out.nq").read_bytes()
+    rows = gzip.decompress((folder / "out.jl.gz").read_bytes()).splitlines()
+    assert sorted(json.loads(row)["quads"] for row in rows) == [0, 1, 4, N_LARGE]
+
+
+def all_statements(paths: Iterable[Path]) -> set[Statement]:
+    """Return the statements of several files."""
+    content = b"".join(path.read_bytes() for path in paths)
+    return statements(content, ox.RdfFormat.N_QUADS, 4)
+
+
+def test_each_worker_has_a_feed(
+    commands: Commands, site: RawServer, tmp_path: Path
+) -> None:
+    """If several workers crawl, then each writes a file, and all have everything."""
+    seeds = ",".join(site.url(path) for path in ("/a", "/b"))
+    given: tuple[str, ...] = ("workers", "-n2", "linkeddata", f"-aseeds={seeds}")
+    result = commands.start(*given, f"-O{tmp_path}/out-%(worker)s.nq").wait()
+    assert result.code == 0, result.stderr[-3000:]
+    assert all_statements(tmp_path.glob("out-[01].nq")) == stored(result, 4)
+
+
+def test_one_file_for_several_workers_is_refused(
+    commands: Commands, site: RawServer, tmp_path: Path
+) -> None:
+    """If several workers would write one file, then one line says what to do."""
+    given: tuple[Any, ...] = (
+        "workers",
+        "-n2",
+        "linkeddata",
+        f"-aseeds={site.url('/a')}",
+    )
+    result = commands.start(*given, f"-o{tmp_path}/out.nq").wait()
+    assert result.code == 2
+    assert "put %(worker)s into the name" in result.stderr
+    assert "Traceback" not in result.stderr
