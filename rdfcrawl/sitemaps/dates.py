@@ -1,5 +1,8 @@
 """Parse points in time of sitemaps and feeds, with their precision.
 
+A W3C datetime means no more than it says: `2013-01` is all of January. Its end tells
+whether something is over, its begin whether something may be news.
+
 Source: W3C note "Date and Time Formats" (1997-09-15); RFC 5322 3.3 for RSS 2.0.
 """
 
@@ -175,3 +178,55 @@ def _of_rfc_5322(text: str) -> PointInTime | None:
     has_seconds = text.count(":") > 1
     precision = TimePrecision.SECOND if has_seconds else TimePrecision.MINUTE
     return PointInTime(moment, precision, is_zoned=is_zoned)
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_US: Final = timedelta(microseconds=1)
+
+
+def is_datetime(text: str) -> bool:
+    """Return whether a text is a point in time."""
+    return _span(text) is not None
+
+
+def begin_us(text: str) -> int | None:
+    """Return the first microsecond of a time since 1970; None if invalid.
+
+    >>> begin_us("1970-01-01T01:00:01+01:00")
+    1000000
+    """
+    span = _span(text)
+    return span[0] if span else None
+
+
+def end_us(text: str) -> int | None:
+    """Return the last microsecond of a time since 1970; None if invalid.
+
+    >>> end_us("1970-01-01")
+    86399999999
+    """
+    span = _span(text)
+    return span[1] if span else None
+
+
+def text_of(us: int) -> str:
+    """Return microseconds since 1970 as a W3C datetime in UTC.
+
+    >>> text_of(1500000)
+    '1970-01-01T00:00:01.500000Z'
+    """
+    text = (_EPOCH + timedelta(microseconds=us)).isoformat()
+    return text.replace("+00:00", "Z")
+
+
+@lru_cache(maxsize=4096)
+def _span(text: str) -> tuple[int, int] | None:
+    point = parse_point(text)
+    if point is None:
+        return None
+    begin = (point.earliest - _EPOCH) // _US
+    if point.precision is TimePrecision.FRACTION:
+        digits = point.fraction[:6]
+        begin += int(digits.ljust(6, "0"))
+        return begin, begin + 10 ** (6 - len(digits)) - 1
+    return begin, (point.end - _EPOCH) // _US - 1

@@ -24,7 +24,7 @@ from rdfcrawl.rdf.terms import blank, iri, literal, statement
 from rdfcrawl.sitemaps.entry import name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from rdfcrawl.sitemaps.entry import EntryExtension, SitemapEntry
 
@@ -70,62 +70,60 @@ def describe_entry(entry: SitemapEntry, *, sitemap: str) -> Iterator[str]:
     `sitemap` is its URL.
     """
     page = iri(graph_iri(entry.url))
-
-    def say(subject: str, predicate: str, obj: str) -> str:
-        return statement(subject, iri(predicate), obj)
-
     lists = "listsSitemap" if entry.is_sitemap else "lists"
-    yield say(iri(graph_iri(sitemap)), RC + lists, page)
+    yield _say(iri(graph_iri(sitemap)), RC + lists, page)
     if entry.lastmod is not None:
         point = literal(entry.lastmod.text, datatype=entry.lastmod.datatype)
-        yield say(page, DCTERMS + "modified", point)
+        yield _say(page, DCTERMS + "modified", point)
     if entry.changefreq is not None:
-        yield say(page, RC + "changefreq", literal(entry.changefreq))
+        yield _say(page, RC + "changefreq", literal(entry.changefreq))
     if entry.priority is not None:
         # A decimal has no exponent (XML Schema 2, 3.2.3).
         number = f"{entry.priority:.6f}".rstrip("0").ljust(3, "0")
-        yield say(page, RC + "priority", literal(number, datatype=XSD + "decimal"))
+        yield _say(page, RC + "priority", literal(number, datatype=XSD + "decimal"))
     for index, extension in enumerate(entry.extensions):
         # Its own name in the document: equal sitemaps give equal statements.
         label = blank(f"{entry.position}.{index}")
-        yield from _extension(extension, page, label, say)
+        yield from _extension(extension, page, label)
 
 
-def _extension(
-    extension: EntryExtension, page: str, node: str, say: Callable[[str, str, str], str]
-) -> Iterator[str]:
+def _say(subject: str, predicate: str, obj: str) -> str:
+    return statement(subject, iri(predicate), obj)
+
+
+def _extension(extension: EntryExtension, page: str, node: str) -> Iterator[str]:
     match extension.kind:
         case "image":
             url = _url(extension.value("loc"))
             node = url if url.startswith("<") else node
-            yield say(page, SCHEMA + "image", node)
-            yield from _values(extension, node, "ImageObject", _IMAGE, say)
+            yield _say(page, SCHEMA + "image", node)
+            yield from _values(extension, node, "ImageObject", _IMAGE)
         case "video":
-            yield say(page, SCHEMA + "video", node)
-            yield from _values(extension, node, "VideoObject", _VIDEO, say)
+            yield _say(page, SCHEMA + "video", node)
+            yield from _values(extension, node, "VideoObject", _VIDEO)
         case "news":
-            yield from _values(extension, page, "NewsArticle", _NEWS, say)
+            yield from _values(extension, page, "NewsArticle", _NEWS)
         case "link" if extension.value("@href"):
             other = _url(extension.value("@href"))
             relation = (extension.value("@rel") or "alternate").lower()
             is_known = relation == "alternate"
-            yield say(page, XHV + relation if is_known else RC + "link", other)
+            yield _say(page, XHV + relation if is_known else RC + "link", other)
             language = extension.value("@hreflang")
             is_told = language and language.lower() != "x-default"
             if is_told and other.startswith("<"):
-                yield say(other, DCTERMS + "language", literal(language))
+                yield _say(other, DCTERMS + "language", literal(language))
         case "title":
-            yield say(page, DCTERMS + "title", literal(extension.value("")))
+            yield _say(page, DCTERMS + "title", literal(extension.value("")))
         case "enclosure" | "content" | "thumbnail" if extension.value("@url"):
             media = _url(extension.value("@url"))
-            yield say(page, SCHEMA + "associatedMedia", media)
+            yield _say(page, SCHEMA + "associatedMedia", media)
             media_type = extension.value("@type")
             if media_type and media.startswith("<"):
-                yield say(media, SCHEMA + "encodingFormat", literal(media_type))
+                yield _say(media, SCHEMA + "encodingFormat", literal(media_type))
         case _:
-            yield say(page, RC + "extension", node)
-            yield say(node, RC + "extensionName", literal(extension.kind))
-            yield from _values(extension, node, "", {}, say)
+            yield _say(page, RC + "extension", node)
+            yield _say(node, RC + "extensionName", literal(extension.kind))
+            yield from _values(extension, node, "", {})
 
 
 def _values(
@@ -133,10 +131,9 @@ def _values(
     subject: str,
     kind: str,
     terms: dict[str, str],
-    say: Callable[[str, str, str], str],
 ) -> Iterator[str]:
     if kind:
-        yield say(subject, RDF_TYPE, iri(SCHEMA + kind))
+        yield _say(subject, RDF_TYPE, iri(SCHEMA + kind))
     for name, text in extension.values:
         if name == "loc" and subject == _url(text):
             continue
@@ -144,7 +141,7 @@ def _values(
         if name == "duration" and text.isdecimal():
             obj = literal(f"PT{int(text[:9])}S", datatype=XSD + "duration")
         term = terms.get(name)
-        yield say(subject, SCHEMA + term if term else RC + name_of(name), obj)
+        yield _say(subject, SCHEMA + term if term else RC + name_of(name), obj)
 
 
 def _url(text: str) -> str:

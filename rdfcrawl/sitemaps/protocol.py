@@ -176,7 +176,14 @@ class Sitemap:
             if position < 0:
                 return
             if local == "dataset":
-                if dataset := self._dataset(item, position):
+                dataset = read_dataset(
+                    item,
+                    position=position,
+                    base=self._url,
+                    log=self._log,
+                    max_values=self._limits.n_values,
+                )
+                if dataset is not None:
                     yield dataset
             else:
                 yield from self._entries(item, position)
@@ -219,15 +226,6 @@ class Sitemap:
             return -1
         self.n_read += 1
         return self.n_read - 1
-
-    def _dataset(self, element: Element, position: int) -> SitemapDataset | None:
-        return read_dataset(
-            element,
-            position=position,
-            base=self._url,
-            log=self._log,
-            max_values=self._limits.n_values,
-        )
 
     def _entries(self, element: Element, position: int) -> Iterator[SitemapEntry]:
         """Yield the entries of an element: one for each of its URLs."""

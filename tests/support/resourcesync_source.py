@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape, quoteattr
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.sitemaps.dates import text_of
 from rdfcrawl.sitemaps.resourcesync.dumps import unpack
 from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes, check_bytes
 from rdfcrawl.sitemaps.resourcesync.mirror import (
@@ -41,7 +42,6 @@ from rdfcrawl.sitemaps.resourcesync.steps import (
     commit,
     n_outstanding,
 )
-from rdfcrawl.sitemaps.resourcesync.times import text_of
 from rdfcrawl.tasks.sync import ResourceChange, SyncMode, SyncStep, SyncTask
 
 if TYPE_CHECKING:

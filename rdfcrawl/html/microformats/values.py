@@ -7,7 +7,7 @@ from datetime import date, datetime, time, timedelta
 
 from rdfcrawl.html.microformats.mapping import ValueKind
 from rdfcrawl.html.rdfa.iris import escape_url
-from rdfcrawl.html.rdfa.times import time_datatype
+from rdfcrawl.html.rdfa.values import time_datatype
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.namespaces import RDF, XSD
 

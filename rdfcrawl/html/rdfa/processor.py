@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 from rdfcrawl.html.language import language_tag
 from rdfcrawl.html.rdfa.iris import escape_url, resolve
 from rdfcrawl.html.rdfa.patterns import PATTERN
-from rdfcrawl.html.rdfa.plain import is_plain, plain_value
 from rdfcrawl.html.rdfa.recorder import KeptContent, LiteralRecorder, Mark
 from rdfcrawl.html.rdfa.scope import RdfaNames, RdfaScope
 from rdfcrawl.html.rdfa.subjects import RdfaElement, find_subject, find_subject_first
-from rdfcrawl.html.rdfa.times import time_datatype
+from rdfcrawl.html.rdfa.values import is_plain, plain_value, time_datatype
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.namespaces import RDF, RDF_TYPE, RDFA, XHTML
 

@@ -26,23 +26,14 @@ _VOID = frozenset(
 _RAW = frozenset(
     ["iframe", "noembed", "noframes", "plaintext", "script", "style", "xmp"]
 )
-_TEXT_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-_XML_TEXT_ESCAPES = str.maketrans(
-    {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#xD;"}
-)
+_ESCAPES = {"&": "&amp;", "<": "&lt;"}
+_SPACE_ESCAPES = {"\t": "&#x9;", "\n": "&#xA;", "\r": "&#xD;"}
+_TEXT_ESCAPES = str.maketrans(_ESCAPES | {">": "&gt;"})
+_XML_TEXT_ESCAPES = str.maketrans(_ESCAPES | {">": "&gt;", "\r": "&#xD;"})
 _HTML_ATTRIBUTE_ESCAPES = str.maketrans(
-    {"&": "&amp;", '"': "&quot;", "\xa0": "&nbsp;", "<": "&lt;", ">": "&gt;"}
+    _ESCAPES | {">": "&gt;", '"': "&quot;", "\xa0": "&nbsp;"}
 )
-_XML_ATTRIBUTE_ESCAPES = str.maketrans(
-    {
-        "&": "&amp;",
-        "<": "&lt;",
-        '"': "&quot;",
-        "\t": "&#x9;",
-        "\n": "&#xA;",
-        "\r": "&#xD;",
-    }
-)
+_XML_ATTRIBUTE_ESCAPES = str.maketrans(_ESCAPES | _SPACE_ESCAPES | {'"': "&quot;"})
 
 
 class KeptContent(StrEnum):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import re
     from collections.abc import Mapping
     from pathlib import Path
 
+    from rdfcrawl.html.rules.patterns import UrlPattern
     from rdfcrawl.html.rules.selectors import Selector
+    from rdfcrawl.html.rules.squirrel import SquirrelPattern
     from rdfcrawl.html.rules.templates import TextTemplate
     from rdfcrawl.links.relations import Relation
 
@@ -153,17 +155,6 @@ class SquirrelResource:
         return any(each.is_numbered for each in self.properties)
 
 
-class PagePattern(Protocol):
-    """A test whether a rule is for a page."""
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """The only hosts that can match; empty are all."""
-
-    def match(self, url: str) -> Mapping[str, str] | None:
-        """Return the named parts of a matching URL; None without a match."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRule:
     """A rule: statements and links of certain pages.
@@ -180,7 +171,7 @@ class PageRule:
 
     name: str
     place: RulePlace
-    patterns: tuple[PagePattern, ...]
+    patterns: tuple[UrlPattern | SquirrelPattern, ...]
     resource: ResourceRule | None = None
     squirrel: tuple[SquirrelResource, ...] = ()
     cuts_query: bool = False

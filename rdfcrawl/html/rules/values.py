@@ -173,19 +173,13 @@ def _mapping(
 
 
 def _datatype(entries: Entries, context: RuleScope) -> str:
-    if "datatype" not in entries:
-        return ""
-    line, node = entries["datatype"]
-    return read_iri(line, text_at(line, node), context)
+    text = _text(entries, "datatype")
+    return read_iri(entries["datatype"][0], text, context) if text else ""
 
 
 def _language(entries: Entries) -> str:
-    if "language" not in entries:
-        return ""
-    line, node = entries["language"]
-    language = text_at(line, node)
-    if not is_language(language):
-        raise RuleError(
-            line, f"{language!r} is not a language; such are en, de-AT and auto"
-        )
+    language = _text(entries, "language")
+    if language and not is_language(language):
+        detail = f"{language!r} is not a language; such are en, de-AT and auto"
+        raise RuleError(entries["language"][0], detail)
     return language

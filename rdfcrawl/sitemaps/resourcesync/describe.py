@@ -21,8 +21,7 @@ from rdfcrawl.rdf.namespaces import (
     SPDX,
     XSD,
 )
-from rdfcrawl.sitemaps.dates import parse_point
-from rdfcrawl.sitemaps.resourcesync.times import text_of
+from rdfcrawl.sitemaps.dates import parse_point, text_of
 from rdfcrawl.tasks.sync import ResourceChange
 
 if TYPE_CHECKING:
@@ -49,24 +48,24 @@ def describe(
     A tombstone has the time of the deletion.
     """
     subject = terms.iri(version.uri)
-
-    def line(predicate: str, obj: str, of: str = subject) -> str:
-        return terms.statement(of, terms.iri(predicate), obj)
-
     if not version.is_snapshot:
-        yield line(RESOURCESYNC + "change", terms.literal(version.change.value))
+        yield _line(
+            subject, RESOURCESYNC + "change", terms.literal(version.change.value)
+        )
         if version.as_of_us is not None:
             predicate = RESOURCESYNC + "datetime"
             if version.change is ResourceChange.DELETED:
                 predicate = PROV + "invalidatedAtTime"
-            yield line(predicate, _time(text_of(version.as_of_us)))
+            yield _line(subject, predicate, _time(text_of(version.as_of_us)))
     if version.modified_us is not None:
         modified = entry.lastmod if entry is not None else text_of(version.modified_us)
-        yield line(DCTERMS + "modified", _time(modified))
+        yield _line(subject, DCTERMS + "modified", _time(modified))
     if _IS_MEDIA_TYPE(version.media_type):
-        yield line(DCAT + "mediaType", terms.iri(MEDIA_TYPES + version.media_type))
+        yield _line(
+            subject, DCAT + "mediaType", terms.iri(MEDIA_TYPES + version.media_type)
+        )
     if version.encoding:
-        yield line(RESOURCESYNC + "encoding", terms.literal(version.encoding))
+        yield _line(subject, RESOURCESYNC + "encoding", terms.literal(version.encoding))
     yield from _fixity(version.fixity, version.uri, subject)
     if entry is not None:
         yield from _links(entry.links, subject)
@@ -75,42 +74,40 @@ def describe(
 def describe_document(heading: DocumentHeading) -> Iterator[str]:
     """Yield the description of a document: lines of N-Quads, to be checked."""
     subject = terms.iri(heading.url)
-
-    def line(predicate: str, obj: str) -> str:
-        return terms.statement(subject, terms.iri(predicate), obj)
-
     facts = heading.facts
     if facts.capability is not None:
-        yield line(RESOURCESYNC + "capability", terms.literal(facts.capability.value))
+        yield _line(
+            subject, RESOURCESYNC + "capability", terms.literal(facts.capability.value)
+        )
     for name in ("at", "completed", "from", "until"):
         time = facts.time(name)
         if time:
-            yield line(RESOURCESYNC + name, _time(time))
+            yield _line(subject, RESOURCESYNC + name, _time(time))
     yield from _links(heading.links, subject)
+
+
+def _line(subject: str, predicate: str, obj: str) -> str:
+    return terms.statement(subject, terms.iri(predicate), obj)
 
 
 def _links(links: tuple[RsLink, ...], subject: str) -> Iterator[str]:
     for link in links:
-        predicate = _predicate(link)
-        if predicate:
-            yield terms.statement(subject, terms.iri(predicate), terms.iri(link.url))
+        if predicate := _predicate(link):
+            yield _line(subject, predicate, terms.iri(link.url))
 
 
 def _fixity(fixity: ExpectedBytes, uri: str, subject: str) -> Iterator[str]:
-    def line(of: str, predicate: str, obj: str) -> str:
-        return terms.statement(of, terms.iri(predicate), obj)
-
     if fixity.length is not None:
         length = terms.literal(str(fixity.length), datatype=XSD + "nonNegativeInteger")
-        yield line(subject, DCAT + "byteSize", length)
+        yield _line(subject, DCAT + "byteSize", length)
     for name, digest in fixity.digests:
         node = terms.blank(f"{name} {uri}")
         value = terms.literal(digest.hex(), datatype=XSD + "hexBinary")
-        yield line(subject, SPDX + "checksum", node)
-        yield line(node, RDF_TYPE, terms.iri(SPDX + "Checksum"))
+        yield _line(subject, SPDX + "checksum", node)
+        yield _line(node, RDF_TYPE, terms.iri(SPDX + "Checksum"))
         algorithm = terms.iri(f"{SPDX}checksumAlgorithm_{name}")
-        yield line(node, SPDX + "algorithm", algorithm)
-        yield line(node, SPDX + "checksumValue", value)
+        yield _line(node, SPDX + "algorithm", algorithm)
+        yield _line(node, SPDX + "checksumValue", value)
 
 
 def _predicate(link: RsLink) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.links.headers import parse_link_header
+from rdfcrawl.sitemaps.resourcesync.documents import linked
 from rdfcrawl.tasks.sync import SyncCapability
 from rdfcrawl.uri import BadUri, requestable
 
@@ -92,7 +93,7 @@ def of_heading(heading: DocumentHeading) -> list[DocumentCandidate]:
         above = SyncCapability.DESCRIPTION
     found: dict[str, DocumentCandidate] = {}
     for rel, expected in (("index", capability), ("up", above), (RELATION, above)):
-        urls = (link.url for link in heading.linked(rel))
+        urls = (link.url for link in linked(heading.links, rel))
         for candidate in _candidates(urls, heading.url, expected):
             if candidate.url != heading.url:
                 found.setdefault(candidate.url, candidate)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.namespaces import RESOURCESYNC
+from rdfcrawl.sitemaps.dates import is_datetime
 from rdfcrawl.sitemaps.markup import (
     ClosingTag,
     ElementStructure,
@@ -22,7 +23,6 @@ from rdfcrawl.sitemaps.markup import (
     iter_events,
 )
 from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes, parse_hashes
-from rdfcrawl.sitemaps.resourcesync.times import is_datetime
 from rdfcrawl.tasks.sync import ResourceChange, SyncCapability
 from rdfcrawl.uri import BadUri, parse_uri, requestable
 
@@ -45,24 +45,12 @@ _STRUCTURE: Final = ElementStructure(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListLimits:
-    """Limits on one document.
-
-    Attributes:
-        n_bytes: of the document, not compressed. The sitemap protocol says 50 MiB and
-            50,000 entries; a source with a million resources need not have an index.
-        n_links: `rs:ln` of one entry, or of the document itself.
-        value_chars: of one attribute or text; a longer one is left out.
-    """
-
-    n_bytes: int = 2 * 2**30
-    n_entries: int = 10_000_000
-    n_links: int = 100
-    value_chars: int = 8192
-
-
-DEFAULT_LIMITS: Final = ListLimits()
+# Of a document, not compressed. The sitemap protocol says 50 MiB and 50,000 entries; a
+# source with a million resources need not have an index.
+MAX_BYTES: Final = 2 * 2**30
+MAX_ENTRIES: Final = 10_000_000
+MAX_LINKS: Final = 100  # `rs:ln` of one entry, or of the document itself
+MAX_VALUE_CHARS: Final = 8192  # of one attribute or text; a longer one is left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +122,6 @@ class DocumentHeading:
     facts: ResourceFacts = ResourceFacts()
     links: tuple[RsLink, ...] = ()
 
-    def linked(self, rel: str) -> list[RsLink]:
-        """Return the links of a relation, the preferred first."""
-        return linked(self.links, rel)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceEntry:
@@ -145,7 +129,7 @@ class ResourceEntry:
 
     Attributes:
         index: place in the document, from 0; entries without location count.
-        loc: as written; so are `lastmod`, `changefreq` and `priority`, or empty.
+        loc: as written; so is `lastmod`, or empty.
         uri: the same, resolved, as browsers write it.
     """
 
@@ -153,14 +137,8 @@ class ResourceEntry:
     loc: str
     uri: str
     lastmod: str = ""
-    changefreq: str = ""
-    priority: str = ""
     facts: ResourceFacts = ResourceFacts()
     links: tuple[RsLink, ...] = ()
-
-    def linked(self, rel: str) -> list[RsLink]:
-        """Return the links of a relation, the preferred first."""
-        return linked(self.links, rel)
 
 
 def linked(links: tuple[RsLink, ...], rel: str) -> list[RsLink]:
@@ -195,10 +173,9 @@ class DocumentEntries:
         url: str,
         log: FaultLog,
         charset: str = "",
-        limits: ListLimits = DEFAULT_LIMITS,
         skip: int = 0,
     ) -> None:
-        self._log, self._limits, self._skip = log, limits, skip
+        self._log, self._skip = log, skip
         self.heading = DocumentHeading(url=url)
         self.n_read = 0
         self.is_document = False
@@ -208,7 +185,7 @@ class DocumentEntries:
             ByteSource.of(source),
             log=log,
             charset=charset,
-            limits=MarkupLimits(n_bytes=limits.n_bytes),
+            limits=MarkupLimits(n_bytes=MAX_BYTES),
             structure=_STRUCTURE,
         )
         self._entries = self._read(events)
@@ -253,8 +230,8 @@ class DocumentEntries:
             if isinstance(event, OpeningTag):
                 name = own.name(event)
                 if name in _ITEMS:
-                    if self.n_read >= self._limits.n_entries:
-                        detail = f"more than {self._limits.n_entries}"
+                    if self.n_read >= MAX_ENTRIES:
+                        detail = f"more than {MAX_ENTRIES}"
                         self._log.note(Reason.TOO_MANY_ENTRIES, detail)
                         return
                     self.n_read += 1
@@ -275,7 +252,7 @@ class DocumentEntries:
         heading = self.heading
         if name == "md" and not heading.facts.attributes:
             self.heading = replace(heading, facts=self._facts(start))
-        elif name == "ln" and len(heading.links) < self._limits.n_links:
+        elif name == "ln" and len(heading.links) < MAX_LINKS:
             link = self._link(start)
             if link is not None:
                 self.heading = replace(heading, links=(*heading.links, link))
@@ -293,7 +270,7 @@ class DocumentEntries:
                     continue
                 if name == "md" and facts is None:
                     facts = self._facts(event)
-                elif name == "ln" and len(links) < self._limits.n_links:
+                elif name == "ln" and len(links) < MAX_LINKS:
                     link = self._link(event)
                     if link is not None:
                         links.append(link)
@@ -317,8 +294,6 @@ class DocumentEntries:
             loc=loc,
             uri=uri,
             lastmod=lastmod[:80],
-            changefreq=texts.get("changefreq", "")[:80],
-            priority=texts.get("priority", "")[:80],
             facts=facts,
             links=links,
         )
@@ -326,7 +301,7 @@ class DocumentEntries:
     def _resolved(self, text: str, what: str) -> str:
         """Return a URL, resolved; if invalid, log a fault and return an empty text."""
         detail = f"no {what}" if not text else f"a {what} that is too long"
-        if text and len(text) <= self._limits.value_chars:
+        if text and len(text) <= MAX_VALUE_CHARS:
             try:
                 if _IS_PLAIN(text):  # the same, sooner
                     return requestable(text, max_chars=len(text))
@@ -339,11 +314,12 @@ class DocumentEntries:
     def _facts(
         self, start: OpeningTag, *, but: frozenset[str] = frozenset()
     ) -> ResourceFacts:
-        longest = self._limits.value_chars
         attributes = {
             name: " ".join(value.split())
             for name, value in start.attributes.items()
-            if name not in but and not name.startswith("xmlns") and len(value) < longest
+            if name not in but
+            and not name.startswith("xmlns")
+            and len(value) < MAX_VALUE_CHARS
         }
         facts = ResourceFacts(attributes)
         for problem in _problems(facts):
@@ -356,9 +332,8 @@ class DocumentEntries:
         url = self._resolved(href if rel else "", "rs:ln")
         if not url:
             return None
-        return RsLink(
-            rel, href, url, self._facts(start, but=frozenset({"rel", "href"}))
-        )
+        facts = self._facts(start, but=frozenset({"rel", "href"}))
+        return RsLink(rel, href, url, facts)
 
 
 class _Own:

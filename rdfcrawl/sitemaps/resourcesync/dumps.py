@@ -13,11 +13,7 @@ from urllib.parse import unquote
 
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.sitemaps.resourcesync.documents import (
-    DEFAULT_LIMITS,
-    DocumentEntries,
-    ListLimits,
-)
+from rdfcrawl.sitemaps.resourcesync.documents import DocumentEntries
 from rdfcrawl.sitemaps.resourcesync.fixity import FixityVerifier
 from rdfcrawl.sitemaps.resourcesync.mirror import (
     NO_STATE,
@@ -80,7 +76,6 @@ def unpack(  # noqa: PLR0913  # keywords with defaults
     lookup: Lookup = nothing,
     policy: SyncPolicy = DEFAULT_POLICY,
     limits: UnpackLimits = DEFAULT_UNPACK_LIMITS,
-    list_limits: ListLimits = DEFAULT_LIMITS,
     scratch: ScratchSpace | None = None,
     manifest: bytes | None = None,
 ) -> Iterator[Step]:
@@ -92,7 +87,7 @@ def unpack(  # noqa: PLR0913  # keywords with defaults
     if the manifest was complete.
 
     The task is `UNPACK`; whoever fetched the archive from `url` checks the fixity in
-    it. `limits` are on the archive, `list_limits` on the manifest. `scratch` is to
+    it. `limits` are on the archive. `scratch` is to
     store an archive that is a mere stream; unset, a little memory. `manifest` is a copy
     from elsewhere (`task.manifest`), used if the archive has none. `state`, `lookup`
     and `policy` are as for `plan.follow`. `log` takes `BAD_FIXITY`; `INCOMPLETE`: a
@@ -115,7 +110,7 @@ def unpack(  # noqa: PLR0913  # keywords with defaults
         if text is None:
             log.note(Reason.BAD_ANSWER, "a dump without manifest")
             return
-        reading = DocumentEntries(text, url=url, log=log, limits=list_limits)
+        reading = DocumentEntries(text, url=url, log=log)
         unpacking = _Unpacking(archive, reading, task, state, lookup, policy, log)
         yield from unpacking.steps()
 

@@ -24,24 +24,12 @@ JSON_PATCH_TYPES: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PatchLimits:
-    """Limits on one patch.
-
-    Attributes:
-        n_bytes: of the patch, of its input and of its output, each.
-        n_copied: values that operations copy and compare, over all of them: one that
-            copies a document into itself doubles it each time.
-        depth: of nested arrays and objects.
-    """
-
-    n_bytes: int = 16 * 2**20
-    n_operations: int = 10_000
-    n_copied: int = 1_000_000
-    depth: int = 200
-
-
-DEFAULT_LIMITS: Final = PatchLimits()
+MAX_BYTES: Final = 16 * 2**20  # of a patch, of its input and of its output, each
+MAX_OPERATIONS: Final = 10_000
+# Values that operations copy and compare, over all of them: one that copies a document
+# into itself doubles it each time.
+MAX_COPIED: Final = 1_000_000
+MAX_DEPTH: Final = 200  # of nested arrays and objects
 
 
 def why_unsupported(media_type: str) -> str:
@@ -68,7 +56,6 @@ def apply_patch(
     *,
     media_type: str,
     fixity: ExpectedBytes = ExpectedBytes(),  # noqa: B008  frozen, and empty
-    limits: PatchLimits = DEFAULT_LIMITS,
 ) -> bytes:
     """Return the bytes of a resource after a patch; `fixity` is of these.
 
@@ -82,38 +69,38 @@ def apply_patch(
     """
     if detail := why_unsupported(media_type):
         raise SourceFault(Reason.UNSUPPORTED_PATCH, detail)
-    if max(len(data), len(patch)) > limits.n_bytes:
-        raise SourceFault(Reason.TOO_LARGE, f"patch: over {limits.n_bytes} bytes")
+    if max(len(data), len(patch)) > MAX_BYTES:
+        raise SourceFault(Reason.TOO_LARGE, f"patch: over {MAX_BYTES} bytes")
     try:
-        after = _patched(data, patch, limits)
+        after = _patched(data, patch)
     except (RecursionError, MemoryError) as error:
         raise SourceFault(Reason.TOO_LARGE, f"patch: {type(error).__name__}") from error
     check_bytes(after, fixity)
     return after
 
 
-def _patched(data: bytes, patch: bytes, limits: PatchLimits) -> bytes:
-    text, document = _read(data, "what is patched", limits)
-    _, operations = _read(patch, "patch", limits)
+def _patched(data: bytes, patch: bytes) -> bytes:
+    text, document = _read(data, "what is patched")
+    _, operations = _read(patch, "patch")
     if not isinstance(operations, list):
         raise SourceFault(Reason.BAD_ANSWER, "patch: no list of operations")
-    if len(operations) > limits.n_operations:
-        detail = f"patch: over {limits.n_operations} operations"
+    if len(operations) > MAX_OPERATIONS:
+        detail = f"patch: over {MAX_OPERATIONS} operations"
         raise SourceFault(Reason.TOO_LARGE, detail)
     style = _style_of(text, document)
-    after = style.write(_applied(document, operations, limits))
-    if len(after) > limits.n_bytes:
-        raise SourceFault(Reason.TOO_LARGE, f"patch: over {limits.n_bytes} bytes")
+    after = style.write(_applied(document, operations))
+    if len(after) > MAX_BYTES:
+        raise SourceFault(Reason.TOO_LARGE, f"patch: over {MAX_BYTES} bytes")
     return after
 
 
-def _read(data: bytes, what: str, limits: PatchLimits) -> tuple[str, Any]:
+def _read(data: bytes, what: str) -> tuple[str, Any]:
     try:
         text = data.decode("utf-8")
         value = json.loads(text, parse_constant=_no_constant)
     except ValueError as error:
         raise SourceFault(Reason.BAD_ANSWER, f"{what}: {error}") from error
-    _count(value, limits.n_bytes, limits.depth)
+    _count(value, MAX_BYTES)
     return text, value
 
 
@@ -121,16 +108,16 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")  # Python reads NaN and Infinity
 
 
-def _applied(document: Any, operations: list[Any], limits: PatchLimits) -> Any:
+def _applied(document: Any, operations: list[Any]) -> Any:
     from jsonpatch import JsonPatch  # noqa: PLC0415 (an extra)
 
-    n_left = limits.n_copied
+    n_left = MAX_COPIED
     for i, operation in enumerate(operations):
         where = f"patch: operation {i}"
         if not isinstance(operation, dict):
             raise SourceFault(Reason.BAD_ANSWER, f"{where} is not an object")
         try:
-            n_left -= _n_copied(document, operation, n_left, limits.depth)
+            n_left -= _n_copied(document, operation, n_left)
             _check_booleans(document, operation)
             document = JsonPatch([operation]).apply(document, in_place=True)
         except (SourceFault, RecursionError, MemoryError):
@@ -141,7 +128,7 @@ def _applied(document: Any, operations: list[Any], limits: PatchLimits) -> Any:
     return document
 
 
-def _n_copied(document: Any, operation: dict[str, Any], n: int, depth: int) -> int:
+def _n_copied(document: Any, operation: dict[str, Any], n: int) -> int:
     """Return how many values an operation copies or compares; at most `n`."""
     if operation.get("op") in {"copy", "move"}:
         path = operation["from"]
@@ -149,7 +136,7 @@ def _n_copied(document: Any, operation: dict[str, Any], n: int, depth: int) -> i
         path = operation["path"]
     else:
         return 1
-    return _count(_value_at(document, path), n, depth)
+    return _count(_value_at(document, path), n)
 
 
 def _check_booleans(document: Any, operation: dict[str, Any]) -> None:
@@ -180,18 +167,18 @@ def _walk(value: Any) -> Iterator[Any]:
             waiting.extend(reversed(value))
 
 
-def _count(value: Any, n_most: int, depth: int) -> int:
+def _count(value: Any, n_most: int) -> int:
     """Return the number of values in a value.
 
     Raises:
-        SourceFault: `TOO_LARGE`: more than `n_most`, or deeper than `depth`.
+        SourceFault: `TOO_LARGE`: more than `n_most`, or deeper than `MAX_DEPTH`.
     """
     waiting, n = [(value, 1)], 0
     while waiting:
         value, level = waiting.pop()
         n += 1
-        if n > n_most or level > depth:
-            detail = "too deep" if level > depth else "copies too much"
+        if n > n_most or level > MAX_DEPTH:
+            detail = "too deep" if level > MAX_DEPTH else "copies too much"
             raise SourceFault(Reason.TOO_LARGE, f"patch: {detail}")
         if isinstance(value, dict):
             waiting.extend((each, level + 1) for each in value.values())

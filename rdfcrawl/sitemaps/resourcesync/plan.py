@@ -14,11 +14,8 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.codec import encode
 from rdfcrawl.errors import Reason
-from rdfcrawl.sitemaps.resourcesync.documents import (
-    DEFAULT_LIMITS,
-    DocumentEntries,
-    ListLimits,
-)
+from rdfcrawl.sitemaps.dates import begin_us, end_us
+from rdfcrawl.sitemaps.resourcesync.documents import DocumentEntries, linked
 from rdfcrawl.sitemaps.resourcesync.mirror import (
     NO_STATE,
     StatedResource,
@@ -47,7 +44,6 @@ from rdfcrawl.sitemaps.resourcesync.steps import (
     RunPart,
     UnfetchedResource,
 )
-from rdfcrawl.sitemaps.resourcesync.times import begin_us, end_us
 from rdfcrawl.sitemaps.resourcesync.versions import (
     ChangeReader,
     SnapshotReader,
@@ -82,7 +78,7 @@ _MAX_GROWTH: Final = 10  # of a page
 _BATCH: Final = 500  # resources that are looked up together
 
 
-def follow(  # noqa: PLR0913  # keywords with defaults
+def follow(  # keywords with defaults
     source: bytes | Path | ByteSource,
     task: SyncTask,
     *,
@@ -91,7 +87,6 @@ def follow(  # noqa: PLR0913  # keywords with defaults
     state: MirrorState = NO_STATE,
     lookup: Lookup = nothing,
     policy: SyncPolicy = DEFAULT_POLICY,
-    limits: ListLimits = DEFAULT_LIMITS,
     charset: str = "",
 ) -> Iterator[Step]:
     """Yield the steps that follow from any document of ResourceSync.
@@ -111,15 +106,12 @@ def follow(  # noqa: PLR0913  # keywords with defaults
         state: of the set of resources, see `SyncTask.source`.
         lookup: state of resources in the mirror.
         policy: for the source.
-        limits: on the document.
         charset: of the Content-Type, or empty.
     """
     source = ByteSource.of(source)
 
     def read(skip: int) -> DocumentEntries:
-        return DocumentEntries(
-            source, url=url, log=log, charset=charset, limits=limits, skip=skip
-        )
+        return DocumentEntries(source, url=url, log=log, charset=charset, skip=skip)
 
     reading = read(task.cursor)
     version = _version(reading.heading)
@@ -338,7 +330,7 @@ class _Following:
         )
         if do is SyncStep.READ:
             return child
-        contents = entry.linked("contents")
+        contents = linked(entry.links, "contents")
         facts, heading = entry.facts, self._reading.heading.facts
         begin = facts.time("at") or heading.time("at")
         ends = facts.time("until")

@@ -14,7 +14,7 @@ from rdfcrawl import formats
 from rdfcrawl.codec import encode
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.links.relations import Link, Relation
-from rdfcrawl.sitemaps.resourcesync.documents import PATCH
+from rdfcrawl.sitemaps.resourcesync.documents import PATCH, linked
 from rdfcrawl.sitemaps.resourcesync.patch import why_unsupported
 from rdfcrawl.tasks.sync import SyncStep, SyncTask
 from rdfcrawl.uri import BadUri, requestable
@@ -124,7 +124,7 @@ def _patched(task: SyncTask, patch: RsLink, uri: str, urls: list[str]) -> SyncTa
 
 def _patch(entry: ResourceEntry, log: FaultLog) -> RsLink | None:
     unsupported = ""
-    for link in entry.linked(PATCH):
+    for link in linked(entry.links, PATCH):
         unsupported = why_unsupported(link.facts.media_type)
         if not unsupported:
             return link
@@ -137,7 +137,7 @@ def _mirrors(
     entry: ResourceEntry, version: StatedResource, scope: SourceScope, log: FaultLog
 ) -> Iterator[str]:
     n_left = MAX_OTHERS
-    for link in entry.linked("duplicate"):
+    for link in linked(entry.links, "duplicate"):
         try:
             url = requestable(link.url)
         except BadUri:  # gsiftp and the like

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.errors import Reason
+from rdfcrawl.sitemaps.dates import begin_us, end_us
 from rdfcrawl.sitemaps.resourcesync.mirror import StatedResource
-from rdfcrawl.sitemaps.resourcesync.times import begin_us, end_us
 from rdfcrawl.tasks.sync import ResourceChange
 
 if TYPE_CHECKING:

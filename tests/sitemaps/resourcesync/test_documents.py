@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.sitemaps.resourcesync import documents
 from rdfcrawl.sitemaps.resourcesync.describe import describe, describe_document
 from rdfcrawl.sitemaps.resourcesync.documents import (
     PATCH,
     DocumentEntries,
-    ListLimits,
     ResourceEntry,
+    linked,
 )
 from rdfcrawl.sitemaps.resourcesync.mirror import StatedResource
 from rdfcrawl.sitemaps.resourcesync.plan import follow
@@ -76,20 +77,20 @@ def test_a_change_list_is_read() -> None:
     heading = reading.heading
     assert heading.facts.capability is SyncCapability.CHANGE_LIST
     assert heading.facts.time("until") == "2013-01-04"
-    assert [x.url for x in heading.linked("up")] == [
+    assert [x.url for x in linked(heading.links, "up")] == [
         "http://example.com/dataset1/capabilitylist.xml"
     ]
     first, second = reading
     assert first.uri == "http://example.com/res1?a=1&b=2"
-    assert (first.lastmod, first.changefreq) == ("2013-01-03", "daily")
+    assert first.lastmod == "2013-01-03"
     facts = first.facts
     assert facts.change is ResourceChange.UPDATED
     assert (facts.media_type, facts.length) == ("text/html", 8876)
     assert (facts.text("encoding"), facts.text("path")) == ("gzip", "/a/b")
     assert [name for name, _ in facts.fixity.digests] == ["md5", "sha256"]
-    mirrors = [x.url for x in first.linked("duplicate")]
+    mirrors = [x.url for x in linked(first.links, "duplicate")]
     assert mirrors == [f"http://mirror{i}.example.com/res1" for i in (1, 2)]
-    (patch,) = first.linked(PATCH)
+    (patch,) = linked(first.links, PATCH)
     assert patch.facts.media_type == "application/json-patch"
     assert patch.facts.time("modified") == "2013-01-03T18:00:00Z"
     assert second.facts.change is ResourceChange.DELETED
@@ -184,15 +185,22 @@ def test_entities_do_not_grow() -> None:
     assert len(entries[0].loc) < 100
 
 
-def test_limits_keep_what_was_read() -> None:
+def test_limits_keep_what_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a limit is passed, then what came before it is there, and it is named."""
-    entries, log = read(LIST, limits=ListLimits(n_entries=1))
+    monkeypatch.setattr(documents, "MAX_ENTRIES", 1)
+    entries, log = read(LIST)
+    monkeypatch.undo()
     assert (len(entries), log.count(Reason.TOO_MANY_ENTRIES)) == (1, 1)
-    entries, log = read(LIST, limits=ListLimits(n_links=1))
+    monkeypatch.setattr(documents, "MAX_LINKS", 1)
+    entries, log = read(LIST)
+    monkeypatch.undo()
     assert [len(entry.links) for entry in entries] == [1, 0]
-    entries, log = read(LIST, limits=ListLimits(n_bytes=len(LIST) - 100))
+    monkeypatch.setattr(documents, "MAX_BYTES", len(LIST) - 100)
+    entries, log = read(LIST)
+    monkeypatch.undo()
     assert (len(entries), log.count(Reason.TOO_LARGE)) == (1, 1)
-    entries, log = read(LIST, limits=ListLimits(value_chars=20))
+    monkeypatch.setattr(documents, "MAX_VALUE_CHARS", 20)
+    entries, log = read(LIST)
     assert (len(entries), log.count(Reason.BAD_URI)) == (0, 4)
 
 

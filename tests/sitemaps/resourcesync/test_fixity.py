@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.sitemaps.resourcesync import patch
 from rdfcrawl.sitemaps.resourcesync.fixity import (
     ExpectedBytes,
     FixityVerifier,
     check_bytes,
     parse_hashes,
 )
-from rdfcrawl.sitemaps.resourcesync.patch import PatchLimits, apply_patch
+from rdfcrawl.sitemaps.resourcesync.patch import apply_patch
 from tests.support.examples import examples
 from tests.support.resourcesync_source import facts_of, fixity_of
 
@@ -132,14 +133,16 @@ def test_a_patch_gives_the_bytes_of_the_source(write: object) -> None:
 
 def refused(document: object, operations: object, kind: str = JSON_PATCH) -> Reason:
     """Return why a patch was refused."""
-    with pytest.raises(SourceFault) as fault:
-        apply_patch(
-            json.dumps(document).encode(),
-            json.dumps(operations).encode(),
-            media_type=kind,
-            fixity=fixity_of(b"x"),
-            limits=PatchLimits(n_bytes=10_000, n_copied=10_000, n_operations=100),
-        )
+    with pytest.MonkeyPatch.context() as limits:
+        for name, most in (("BYTES", 10_000), ("COPIED", 10_000), ("OPERATIONS", 100)):
+            limits.setattr(patch, f"MAX_{name}", most)
+        with pytest.raises(SourceFault) as fault:
+            apply_patch(
+                json.dumps(document).encode(),
+                json.dumps(operations).encode(),
+                media_type=kind,
+                fixity=fixity_of(b"x"),
+            )
     return reason_of(fault)
 
 

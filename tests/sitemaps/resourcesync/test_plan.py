@@ -11,6 +11,7 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.links.relations import Relation
+from rdfcrawl.sitemaps.dates import begin_us
 from rdfcrawl.sitemaps.resourcesync import discovery
 from rdfcrawl.sitemaps.resourcesync.documents import DocumentEntries
 from rdfcrawl.sitemaps.resourcesync.mirror import (
@@ -38,7 +39,6 @@ from rdfcrawl.sitemaps.resourcesync.steps import (
     commit,
     n_outstanding,
 )
-from rdfcrawl.sitemaps.resourcesync.times import begin_us
 from rdfcrawl.tasks.sync import (
     ResourceChange,
     SyncCapability,
