@@ -42,12 +42,9 @@ _TYPE = re.compile(r"""\stype\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+))""", re.IGN
 def iter_blocks(page: ParsedPage, fragment: str = "") -> Iterator[tuple[str, str]]:
     """Yield text and profiles of a page's JSON-LD scripts, in document order.
 
-    With a fragment, yield just the script with this `id`. A page too deep to be parsed
-    is searched as text.
-
-    Raises:
-        SourceFault: `SYNTAX`: the fragment is no such script ("loading document
-            failed").
+    With a fragment, yield just the script with this `id`, or raise `SourceFault`
+    (`SYNTAX`: "loading document failed"). A page too deep to be parsed is searched as
+    text.
     """
     if fragment:
         yield _targeted(page, fragment)

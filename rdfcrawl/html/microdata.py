@@ -81,12 +81,11 @@ def extract_microdata(
 ) -> Iterator[str]:
     """Yield the statements of a page's items, several lines at a time.
 
-    `log` takes `BAD_TERM` for invalid items and values. `vocabularies` is a registry;
-    unset, the one of the package.
+    `log` takes `BAD_TERM` for invalid items and values.
 
     Raises:
-        SourceFault: `TOO_LARGE`: `itemref` or nested properties make more of the
-            page than it is; the statements found so far were yielded. See also
+        SourceFault: `TOO_LARGE`: `itemref` or nested properties make more of the page
+            than it is; the statements found so far were yielded. See also
             `ParsedPage.tree`.
     """
     # Here and not before: what fails on the way is the fault of this extractor alone.

@@ -31,8 +31,7 @@ class ParsedPage:
     Attributes:
         data: as it came, at most a few MiB.
         url: after redirects, without fragment.
-        media_type: declared, lower case, or empty.
-        charset: declared by the server, or empty.
+        media_type: declared, lower case, or empty; so is `charset`.
         links: filled as extractors run.
         faults: of decoding; complete once `text`, `utf8` or `tree` was used.
     """
@@ -107,11 +106,7 @@ class ParsedPage:
 
     @property
     def head_tree(self) -> LexborHTMLParser:
-        """The tree, if the page was parsed before; else that of its head alone.
-
-        Raises:
-            SourceFault: as `tree`.
-        """
+        """The tree, if the page was parsed before; else that of its head alone."""
         if "tree" in self.__dict__ or not self.head_bytes:
             return self.tree
         return self._head_tree

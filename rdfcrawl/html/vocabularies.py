@@ -43,11 +43,7 @@ class VocabularyRegistry:
         return cls(prefixes=tuple(by_length), entailed=entailed)
 
     def of_type(self, item_type: str) -> str:
-        """Return the vocabulary of a type, which prefixes the names of its properties.
-
-        >>> default_vocabularies().of_type("http://example.org/a/Person")
-        'http://example.org/a/'
-        """
+        """Return the vocabulary of a type, which prefixes names of its properties."""
         for prefix, vocabulary in self.prefixes:
             if item_type.startswith(prefix):
                 return vocabulary

@@ -139,10 +139,8 @@ def _hides_end_of_tag(data: bytes) -> bool:
 def check_weight(data: bytes) -> None:
     """Refuse a page that is nested too deep or has too many attributes.
 
-    The depth is estimated from the tags alone, rather too large than too small.
-
-    Raises:
-        SourceFault: `TOO_DEEP` or `TOO_LARGE`.
+    The depth is estimated from the tags alone, rather too large than too small. The
+    fault is `TOO_DEEP` or `TOO_LARGE`.
     """
     stack: list[bytes] = []
     n_foreign = 0

@@ -68,14 +68,12 @@ class EntryExtension:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitemapEntry:
-    """One URL of a sitemap.
+    """One URL of a sitemap; `priority` is from 0.0 to 1.0 among the URLs of its site.
 
     Attributes:
         position: in the document, from 0, including left out entries.
-        url: requestable.
         is_sitemap: a sitemap of an index, not a page.
         lastmod: of the last change; of a feed, when updated or published.
-        priority: from 0.0 to 1.0 among the URLs of its site; 0.5 is meant if unset.
     """
 
     position: int

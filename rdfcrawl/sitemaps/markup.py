@@ -73,13 +73,9 @@ Event: TypeAlias = OpeningTag | ClosingTag | str
 class MarkupLimits:
     """Limits on one XML document; what is beyond them is left out.
 
-    Attributes:
-        n_bytes: read of the document, not compressed. The protocol allows 50 MiB.
-        text_chars: of the text between two tags.
-        tag_chars: of a tag or a DOCTYPE.
-        n_attributes: of one tag.
-        n_strays: `<` without a tag; text after so many is left out.
-        parse_secs: of CPU.
+    `tag_chars` are of a tag or a DOCTYPE, `n_strays` are `<` without a tag,
+    `text_chars` of the text between two tags. The protocol allows 50 MiB, not
+    compressed.
     """
 
     n_bytes: int = 50 * 2**20

@@ -73,12 +73,10 @@ _SLICINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class DataLocation:
-    """A place of data of a dataset.
+    """A requestable place of data of a dataset; `slicing` is the result of DESCRIBE.
 
-    Attributes:
-        url: requestable.
-        priority: weight among the mirrors; 0: used only if the others do not answer.
-        slicing: of an endpoint, the result of DESCRIBE.
+    `priority` is its weight among the mirrors; 0: used only if the others do not
+    answer.
     """
 
     url: str
@@ -90,10 +88,8 @@ class DataLocation:
 class UriPrefix:
     """Prefix of URIs that resolve to descriptions of a dataset.
 
-    Attributes:
-        iri: absolute, as written: names in the data begin with it.
-        url: the same, requestable, with its fragment.
-        slicing: of a description, if declared.
+    `iri` is as written: names in the data begin with it. `url` is the same,
+    requestable, with its fragment.
     """
 
     iri: str

@@ -24,8 +24,7 @@ PATTERN = terms.iri(RDFA + "Pattern")
 def copy_patterns(triples: Iterable[Triple], budget: RdfaBudget) -> Iterator[Triple]:
     """Yield all triples with patterns copied, without the patterns that were copied.
 
-    Raises:
-        OutputOverflow: too many copies.
+    Too many copies raise `OutputOverflow`.
 
     Source: HTML+RDFa 1.1 section 3.5.
     """

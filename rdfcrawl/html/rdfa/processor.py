@@ -143,12 +143,9 @@ class RdfaProcessor:
         attributes: Attributes,
         read_text: Callable[[], str] | None = None,
     ) -> None:
-        """Handle the start of an element.
+        """Handle the start of an element; like `end`, it may raise `OutputOverflow`.
 
         `read_text` gives its text, if it need not be recorded.
-
-        Raises:
-            OutputOverflow: the budget is spent; so does `end`.
         """
         if self._recorder.n_open:
             self._recorder.start(name, attributes)

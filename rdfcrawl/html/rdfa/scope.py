@@ -125,12 +125,8 @@ Undo = list[tuple[dict[str, str], str, "str | None"]]
 class RdfaNames:
     """Resolver of CURIEs, terms and IRIs.
 
-    `document` is the IRI of the page, whatever its base is; `budget` is for IRIs, which
-    may be much longer than their CURIEs.
-
-    Attributes:
-        prefixes: in scope, lower case, with their IRIs.
-        namespaces: of XML in scope; "" is the default one.
+    `document` is the IRI of the page, whatever its base is. `prefixes` in scope are in
+    lower case; of the XML `namespaces`, "" is the default one.
 
     Source: RDFa Core 1.1 section 7.4.
     """

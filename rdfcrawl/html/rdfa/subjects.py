@@ -17,8 +17,7 @@ class RdfaElement:
     """An element being processed; names as in RDFa Core 1.1 section 7.5.
 
     Attributes:
-        outer: scope of its parent.
-        scope: its own, to hand on to its children.
+        outer: scope of its parent; `scope` is its own, to hand on to its children.
         is_section: the `head` or `body` of HTML.
         rel: predicates; None without the attribute; so is `rev`.
         subject: "new subject".

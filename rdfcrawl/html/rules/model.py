@@ -74,10 +74,9 @@ class ResourceRule:
 
     Attributes:
         items: selects the parts that are one resource each; unset, the surrounding
-            part is one.
+            part.
         subject: its IRI; unset, a blank node.
         fields: values for templates, by name.
-        properties: of the resource.
         is_first: only the first item is taken.
         is_required: without one, there is no resource around it.
     """
@@ -162,10 +161,8 @@ class PageRule:
     Attributes:
         place: file and line of the name.
         patterns: URLs of its pages; one has to match.
-        resource: to make of a page; unset for a rule of Squirrel.
-        squirrel: the same, for a rule of Squirrel.
+        resource: to make of a page; for a rule of Squirrel, `squirrel` is instead.
         cuts_query: the page's IRI ends before `?`.
-        links: to follow, by their relation.
         captured: named parts of the URL for which the rule was chosen.
     """
 

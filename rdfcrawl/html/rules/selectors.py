@@ -113,11 +113,7 @@ def query(text: str) -> ParsedResult:
 
 
 def parse_json(text: str) -> Any:
-    """Return the value of a JSON text; NaN, Infinity and too deep nesting are refused.
-
-    Raises:
-        SelectorFailed: not such JSON.
-    """
+    """Return the value of a JSON text, in which NaN and Infinity are refused."""
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:

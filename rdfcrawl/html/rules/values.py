@@ -45,10 +45,8 @@ _VALUE_KEYS = (
 class RuleScope:
     """What can be named at a place of a rule file.
 
-    Attributes:
-        names: for templates.
-        kind: what selectors are applied to.
-        depth: resources around it.
+    `names` are for templates, `kind` tells what selectors are applied to, and `depth`
+    counts the resources around it.
     """
 
     prefixes: Mapping[str, str]

@@ -27,8 +27,8 @@ _TAGS = frozenset(
 def read_yaml(content: bytes) -> Node:
     """Return the root node of a file; an empty table for an empty file.
 
-    Raises:
-        RuleError: not YAML, too large or too deep, or with tags of its own.
+    A file that is not YAML, too large or too deep, or has tags of its own raises
+    `RuleError`.
     """
     loader = yaml.SafeLoader(_decoded(content))
     try:

@@ -39,8 +39,7 @@ class DocumentCandidate:
 def of_site(url: str) -> DocumentCandidate:
     """Return the well-known address of the site of any URL.
 
-    Raises:
-        BadUri: not requestable.
+    A URL that is not requestable raises `BadUri`.
 
     >>> of_site("http://example.org:8080/a/b").url
     'http://example.org:8080/.well-known/resourcesync'

@@ -15,8 +15,8 @@ from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.namespaces import RESOURCESYNC
 from rdfcrawl.sitemaps.dates import is_datetime
+from rdfcrawl.sitemaps.elements import Element, iter_elements
 from rdfcrawl.sitemaps.markup import (
-    ClosingTag,
     ElementStructure,
     MarkupLimits,
     OpeningTag,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.sitemaps.markup import Event
 
 PATCH: Final = RESOURCESYNC + "patch"
 _TERMS = re.compile(r"https?://(?:www\.)?openarchives\.org/rs/terms/?").fullmatch
@@ -188,7 +187,7 @@ class DocumentEntries:
             limits=MarkupLimits(n_bytes=MAX_BYTES),
             structure=_STRUCTURE,
         )
-        self._entries = self._read(events)
+        self._entries = self._read(iter_elements(events, log=log))
         self._first = next(self._entries, None)
 
     def __iter__(self) -> Iterator[ResourceEntry]:
@@ -208,9 +207,10 @@ class DocumentEntries:
         reasons = (Reason.TOO_LARGE, Reason.TOO_DEEP, Reason.INCOMPLETE)
         return sum(self._log.count(reason) for reason in reasons)
 
-    def _read(self, events: Iterator[Event]) -> Iterator[ResourceEntry]:
-        root = next((event for event in events if isinstance(event, OpeningTag)), None)
-        if root is None:
+    def _read(self, items: Iterator[OpeningTag | Element]) -> Iterator[ResourceEntry]:
+        """Yield the entries below the root."""
+        root = next(items, None)
+        if not isinstance(root, OpeningTag):
             return
         if root.local.lower() not in _ROOTS:
             detail = f"no ResourceSync document: its root is {root.name[:80]}"
@@ -219,69 +219,49 @@ class DocumentEntries:
         self.is_document = True
         is_index = root.local.lower() == "sitemapindex"
         self.heading = replace(self.heading, is_index=is_index)
-        yield from self._items(events, root)
-
-    def _items(
-        self, events: Iterator[Event], root: OpeningTag
-    ) -> Iterator[ResourceEntry]:
-        """Yield the entries below the root."""
         own = _Own(root)
-        for event in events:
-            if isinstance(event, OpeningTag):
-                name = own.name(event)
-                if name in _ITEMS:
-                    if self.n_read >= MAX_ENTRIES:
-                        detail = f"more than {MAX_ENTRIES}"
-                        self._log.note(Reason.TOO_MANY_ENTRIES, detail)
-                        return
-                    self.n_read += 1
-                    if self.n_read <= self._skip:
-                        _pass_over(events)
-                        continue
-                    entry = self._item(events, own)
-                    if entry is not None:
-                        yield entry
-                    continue
-                self._of_heading(name, event)
-                _pass_over(events)
-            elif isinstance(event, ClosingTag):
-                self.is_complete = self._lost() == self._n_lost
+        for item in items:
+            if isinstance(item, OpeningTag):  # another root
+                break
+            name = own.name(item)
+            if name not in _ITEMS:
+                self._of_heading(name, item)
+                continue
+            if self.n_read >= MAX_ENTRIES:
+                self._log.note(Reason.TOO_MANY_ENTRIES, f"more than {MAX_ENTRIES}")
                 return
+            self.n_read += 1
+            # What is cut off may say that the resource is deleted.
+            if self.n_read > self._skip and item.is_whole:
+                entry = self._entry(item, own)
+                if entry is not None:
+                    yield entry
+        self.is_complete = self._lost() == self._n_lost
 
-    def _of_heading(self, name: str, start: OpeningTag) -> None:
+    def _of_heading(self, name: str, element: Element) -> None:
         heading = self.heading
         if name == "md" and not heading.facts.attributes:
-            self.heading = replace(heading, facts=self._facts(start))
+            self.heading = replace(heading, facts=self._facts(element))
         elif name == "ln" and len(heading.links) < MAX_LINKS:
-            link = self._link(start)
+            link = self._link(element)
             if link is not None:
                 self.heading = replace(heading, links=(*heading.links, link))
 
-    def _item(self, events: Iterator[Event], own: _Own) -> ResourceEntry | None:
-        """Return an entry; None without a location or an end."""
+    def _entry(self, item: Element, own: _Own) -> ResourceEntry | None:
+        """Return an entry; None without a location."""
         texts: dict[str, str] = {}
         facts: ResourceFacts | None = None
         links: list[RsLink] = []
-        for event in events:
-            if isinstance(event, OpeningTag):
-                name = own.name(event)
-                if name in _LEAVES:
-                    texts.setdefault(name, _leaf(events))
-                    continue
-                if name == "md" and facts is None:
-                    facts = self._facts(event)
-                elif name == "ln" and len(links) < MAX_LINKS:
-                    link = self._link(event)
-                    if link is not None:
-                        links.append(link)
-                _pass_over(events)
-            elif isinstance(event, ClosingTag):
-                return self._entry(texts, facts or ResourceFacts(), tuple(links))
-        return None  # what is cut off may say that the resource is deleted
-
-    def _entry(
-        self, texts: dict[str, str], facts: ResourceFacts, links: tuple[RsLink, ...]
-    ) -> ResourceEntry | None:
+        for child in item.children:
+            name = own.name(child)
+            if name in _LEAVES:
+                texts.setdefault(name, child.text.strip())
+            elif name == "md" and facts is None:
+                facts = self._facts(child)
+            elif name == "ln" and len(links) < MAX_LINKS:
+                link = self._link(child)
+                if link is not None:
+                    links.append(link)
         loc = texts.get("loc", "")
         uri = self._resolved(loc, "loc")
         if not uri:
@@ -294,8 +274,8 @@ class DocumentEntries:
             loc=loc,
             uri=uri,
             lastmod=lastmod[:80],
-            facts=facts,
-            links=links,
+            facts=facts or ResourceFacts(),
+            links=tuple(links),
         )
 
     def _resolved(self, text: str, what: str) -> str:
@@ -312,7 +292,7 @@ class DocumentEntries:
         return ""
 
     def _facts(
-        self, start: OpeningTag, *, but: frozenset[str] = frozenset()
+        self, start: Element, *, but: frozenset[str] = frozenset()
     ) -> ResourceFacts:
         attributes = {
             name: " ".join(value.split())
@@ -326,7 +306,7 @@ class DocumentEntries:
             self._log.note(Reason.BAD_ANSWER, problem)
         return facts
 
-    def _link(self, start: OpeningTag) -> RsLink | None:
+    def _link(self, start: Element) -> RsLink | None:
         rel = start.attributes.get("rel", "").strip()
         href = start.attributes.get("href", "").strip()
         url = self._resolved(href if rel else "", "rs:ln")
@@ -343,7 +323,7 @@ class _Own:
         self._root = root.namespace
         self._names: dict[tuple[str, str], str] = {}
 
-    def name(self, start: OpeningTag) -> str:
+    def name(self, start: Element) -> str:
         """Return the local name; empty for an element of another vocabulary."""
         key = start.name, start.namespace
         found = self._names.get(key)
@@ -353,7 +333,7 @@ class _Own:
                 self._names[key] = found
         return found
 
-    def _name(self, start: OpeningTag) -> str:
+    def _name(self, start: Element) -> str:
         local = start.local.lower()
         prefix = start.name.rpartition(":")[0]
         if local in {"md", "ln"}:
@@ -362,34 +342,6 @@ class _Own:
             )
             return local if is_own else ""
         return local if start.namespace in {self._root, ""} else ""
-
-
-def _pass_over(events: Iterator[Event]) -> None:
-    """Skip the rest of an element."""
-    depth = 1
-    for event in events:
-        if isinstance(event, OpeningTag):
-            depth += 1
-        elif isinstance(event, ClosingTag):
-            depth -= 1
-            if not depth:
-                return
-
-
-def _leaf(events: Iterator[Event]) -> str:
-    """Return the text of an element without children; empty if cut."""
-    text, depth = "", 1
-    for event in events:
-        if isinstance(event, str):
-            if depth == 1:
-                text += event
-        elif isinstance(event, OpeningTag):
-            depth += 1
-        else:
-            depth -= 1
-            if not depth:
-                return text.strip()
-    return ""
 
 
 def _problems(facts: ResourceFacts) -> Iterator[str]:

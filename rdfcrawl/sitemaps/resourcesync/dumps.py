@@ -87,12 +87,11 @@ def unpack(  # noqa: PLR0913  # keywords with defaults
     if the manifest was complete.
 
     The task is `UNPACK`; whoever fetched the archive from `url` checks the fixity in
-    it. `limits` are on the archive. `scratch` is to
-    store an archive that is a mere stream; unset, a little memory. `manifest` is a copy
-    from elsewhere (`task.manifest`), used if the archive has none. `state`, `lookup`
-    and `policy` are as for `plan.follow`. `log` takes `BAD_FIXITY`; `INCOMPLETE`: a
-    member is missing; `BAD_ANSWER`: no manifest, or one of something else; and the
-    faults of `DocumentEntries` and of the unpacker.
+    it. `scratch` is to store an archive that is a mere stream; unset, a little memory.
+    `manifest` is a copy from elsewhere (`task.manifest`), used if the archive has none.
+    `state`, `lookup` and `policy` are as for `plan.follow`. `log` takes `BAD_FIXITY`;
+    `INCOMPLETE`: a member is missing; `BAD_ANSWER`: no manifest, or one of something
+    else; and the faults of `DocumentEntries` and of the unpacker.
 
     Raises:
         OSError: the source cannot be read.
@@ -274,11 +273,7 @@ class _Archive:
         return found or self._members.get(_plain(unquote(name)))
 
     def read(self, member: Member, verifier: FixityVerifier) -> ByteSource:
-        """Return the bytes of a member, after all went through the verifier.
-
-        Raises:
-            SourceFault: broken, too large, or different.
-        """
+        """Return the bytes of a member, after all went through the verifier."""
         held: bytearray | None = bytearray()
         for piece in member.pieces(member.layer):
             verifier.update(piece)

@@ -107,11 +107,7 @@ class FixityVerifier:
         self.n_bytes = 0
 
     def update(self, data: bytes | memoryview) -> None:
-        """Take the next bytes.
-
-        Raises:
-            SourceFault: `BAD_FIXITY`: more bytes than stated.
-        """
+        """Take the next bytes; more than stated are the fault `BAD_FIXITY`."""
         self.n_bytes += len(data)
         length = self._fixity.length
         if length is not None and self.n_bytes > length:
@@ -120,11 +116,7 @@ class FixityVerifier:
             running.update(data)
 
     def finish(self) -> None:
-        """Check all bytes, once they came.
-
-        Raises:
-            SourceFault: `BAD_FIXITY`: the length or any digest differs.
-        """
+        """Check all bytes, once they came; may raise `BAD_FIXITY`."""
         length = self._fixity.length
         if length is not None and self.n_bytes != length:
             detail = f"{self.n_bytes} bytes, not the stated {length}"

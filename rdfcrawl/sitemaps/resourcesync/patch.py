@@ -168,11 +168,7 @@ def _walk(value: Any) -> Iterator[Any]:
 
 
 def _count(value: Any, n_most: int) -> int:
-    """Return the number of values in a value.
-
-    Raises:
-        SourceFault: `TOO_LARGE`: more than `n_most`, or deeper than `MAX_DEPTH`.
-    """
+    """Return the number of values in a value, at most `n_most`."""
     waiting, n = [(value, 1)], 0
     while waiting:
         value, level = waiting.pop()

@@ -89,24 +89,18 @@ def follow(  # keywords with defaults
     policy: SyncPolicy = DEFAULT_POLICY,
     charset: str = "",
 ) -> Iterator[Step]:
-    """Yield the steps that follow from any document of ResourceSync.
+    """Yield the steps that follow from any document of ResourceSync, not compressed.
 
     The same input gives the same steps. A `RunPart` comes last, and only if the
-    document was complete and as expected: the next run reads a cut document again.
+    document was complete and as expected: the next run reads a cut document again. The
+    source is opened twice if it changed while it was read in pages. The task is `READ`;
+    `state` is that of the set of resources (`SyncTask.source`), `lookup` that of
+    resources in the mirror.
 
-    Args:
-        source: the document, not compressed; opened twice if it changed while it was
-            read in pages.
-        task: `READ`, of the record.
-        url: of the document, after redirects.
-        log: takes the faults. `BAD_ANSWER`: another document than expected;
-            `CROSS_SITE`: outside of the source's scope; `TOO_DEEP`: documents that lead
-            to one another; `TOO_MANY_ENTRIES`; `INCOMPLETE`: changes are missing since
-            the last time; `UNSUPPORTED_PATCH`; and those of `DocumentEntries`.
-        state: of the set of resources, see `SyncTask.source`.
-        lookup: state of resources in the mirror.
-        policy: for the source.
-        charset: of the Content-Type, or empty.
+    `log` takes `BAD_ANSWER`: another document than expected; `CROSS_SITE`: outside of
+    the source's scope; `TOO_DEEP`: documents that lead to one another;
+    `TOO_MANY_ENTRIES`; `INCOMPLETE`: changes are missing since the last time;
+    `UNSUPPORTED_PATCH`; and the faults of `DocumentEntries`.
     """
     source = ByteSource.of(source)
 

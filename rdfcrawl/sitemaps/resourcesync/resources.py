@@ -159,9 +159,7 @@ def fitted(task: SyncTask) -> SyncTask:
     """Return a task whose text has at most `MAX_STEP_CHARS`.
 
     From a longer one, mirrors, the manifest and then all digests but one are removed.
-
-    Raises:
-        SourceFault: `BAD_URI`: still too long.
+    One that is still too long is the fault `BAD_URI`.
     """
     found = task
     if len(encode(found)) > MAX_STEP_CHARS:

@@ -25,11 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPart:
-    """A part of a run that was read to its end.
+    """A part of a run that was read to its end, at its `place`.
 
     Attributes:
-        source: whose state the run leads to.
-        place: in the run.
         n_children: parts that it announces; 0 for a leaf.
         at_us: start of its snapshot.
         seen_us: latest change in it.
