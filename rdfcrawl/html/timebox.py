@@ -34,7 +34,7 @@ class TimeShares:
         self._name_secs = self._name_left_secs = 0.0
 
     def run(self, name: str, step: Callable[[], T]) -> T:
-        """Run a step of a named extractor; raise `OutOfTime` if its time is used up."""
+        """Run a step of a named extractor; raise `OutOfTime` if no time is left."""
         if name != self._name:
             self._name, self._name_left_secs = name, self._left_secs / 2
             self._name_secs = self._name_left_secs

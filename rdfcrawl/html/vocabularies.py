@@ -43,7 +43,7 @@ class VocabularyRegistry:
         return cls(prefixes=tuple(by_length), entailed=entailed)
 
     def of_type(self, item_type: str) -> str:
-        """Return the vocabulary of a type, which prefixes names of its properties."""
+        """Return the vocabulary of a type, which prefixes names of properties."""
         for prefix, vocabulary in self.prefixes:
             if item_type.startswith(prefix):
                 return vocabulary

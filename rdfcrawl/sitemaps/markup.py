@@ -71,7 +71,7 @@ Event: TypeAlias = OpeningTag | ClosingTag | str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkupLimits:
-    """Limits on one XML document; what is beyond them is left out.
+    """Limits on an XML document, beyond which all is left out.
 
     `tag_chars` are of a tag or a DOCTYPE, `n_strays` are `<` without a tag,
     `text_chars` of the text between two tags. The protocol allows 50 MiB, not

@@ -38,7 +38,7 @@ class SampleDifference:
 def compare_sample(
     sample: bytes, dump: bytes, *, max_triples: int = MAX_TRIPLES
 ) -> SampleDifference:
-    """Return the difference between a sample and its description in the dump.
+    """Return the difference between a sample and the description in the dump.
 
     It is false if empty; graphs of the N-Quads are ignored. Groups with blank nodes
     count as equal if colour refinement does not distinguish them: fast whatever the

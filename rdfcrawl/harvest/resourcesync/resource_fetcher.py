@@ -13,7 +13,7 @@ from rdfcrawl.harvest.resourcesync.response import is_rdf
 from rdfcrawl.sitemaps.resourcesync.describe import describe
 from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes, check_bytes
 from rdfcrawl.sitemaps.resourcesync.mirror import is_settled, next_attempt, version_of
-from rdfcrawl.sitemaps.resourcesync.patch import DEFAULT_LIMITS, apply_patch
+from rdfcrawl.sitemaps.resourcesync.patch import MAX_BYTES, apply_patch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -142,7 +142,7 @@ def _patch(
     Raises:
         SourceFault: the patch is wrong, or no bytes are kept.
     """
-    limit = DEFAULT_LIMITS.n_bytes + 1
+    limit = MAX_BYTES + 1
     try:
         before = files.read(version.uri, limit)
     except OSError as error:

@@ -97,7 +97,7 @@ class _Frame:
 
 
 class ItemGatherer:
-    """Handler that keeps the outermost items of a page, each as one tree.
+    """Handler for the outermost items of a page, each kept as a tree.
 
     `authored` has the markup of `e-*` properties, as the page has it.
     """

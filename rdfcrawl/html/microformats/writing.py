@@ -58,7 +58,7 @@ _TYPE = terms.iri(RDF_TYPE)
 
 
 class _Open:
-    """An item that is being written; `parts` are items within it that are no values."""
+    """An item being written; `parts` are inner items, but not values."""
 
     def __init__(self, item: Item, node: str, outer_language: str) -> None:
         self.item = item

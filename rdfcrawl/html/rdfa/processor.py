@@ -143,7 +143,7 @@ class RdfaProcessor:
         attributes: Attributes,
         read_text: Callable[[], str] | None = None,
     ) -> None:
-        """Handle the start of an element; like `end`, it may raise `OutputOverflow`.
+        """Handle the start of an element; like `end`, may raise `OutputOverflow`.
 
         `read_text` gives its text, if it need not be recorded.
         """

@@ -36,7 +36,7 @@ class RdfaBudget:
         self.n_left = n_chars
 
     def spend(self, n_chars: int) -> None:
-        """Reduce the budget; raise `OutputOverflow` if it is spent."""
+        """Reduce the budget; raise `OutputOverflow` if none is left."""
         self.n_left -= n_chars
         if self.n_left < 0:
             raise OutputOverflow
@@ -52,7 +52,7 @@ _XHTML_TERMS_OF = frozenset({HostLanguage.HTML4, HostLanguage.XHTML1})
 
 @dataclass(frozen=True, slots=True)
 class InitialContext:
-    """Prefixes and terms (in lower case) that are known before a page declares any.
+    """Prefixes and terms (in lower case) known before a page declares any.
 
     `xhtml` is the IRI of the vocabulary of XHTML, which is also the default prefix.
     """

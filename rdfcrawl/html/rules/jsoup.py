@@ -70,7 +70,7 @@ _translator = _JsoupTranslator()
 
 
 def jsoup(text: str) -> Selector:
-    """Parse a selector of jsoup; raise `ValueError` if it cannot be translated."""
+    """Parse a selector of jsoup; raise `ValueError` if not translatable."""
     text = text.strip()
     if not text or len(text) > MAX_SELECTOR_CHARS:
         raise ValueError(f"a selector has 1 to {MAX_SELECTOR_CHARS} characters")

@@ -30,7 +30,7 @@ _SUFFIXES = frozenset({".yaml", ".yml"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedRule:
-    """A rule of Squirrel that cannot be converted; `reason` has no counterpart here."""
+    """A rule of Squirrel without a counterpart here, for a `reason`."""
 
     rule: str
     place: RulePlace
@@ -42,7 +42,7 @@ class RefusedRule:
 
 @dataclass(frozen=True)
 class RuleSet:
-    """Rules of one or several files, in their order; `refused` ones are Squirrel's."""
+    """Rules of files, in order; `refused` are the unusable rules of Squirrel."""
 
     rules: tuple[PageRule, ...]
     refused: tuple[RefusedRule, ...] = field(default=())

@@ -67,7 +67,7 @@ _BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def entries_of(node: Node, keys: tuple[str, ...] | None, what: str) -> Entries:
-    """Return a mapping by its keys, with lines; `what` names it in messages.
+    """Return a mapping by key, with lines; `what` is for messages.
 
     `keys` are those known; None are all.
     """
@@ -103,7 +103,7 @@ def text_at(line: int, node: Node) -> str:
 
 
 def choice(entry: Entry, choices: tuple[str, ...]) -> str:
-    """Return a text that must be one of the choices."""
+    """Return a text, which must be among the choices."""
     text = text_at(*entry)
     if text not in choices:
         raise RuleError(entry[0], f"{text!r} must be one of {', '.join(choices)}")
@@ -126,7 +126,7 @@ def made(
     *given: _Given.args,
     **named: _Given.kwargs,
 ) -> _Made:
-    """Call a function on a part of the file; its `ValueError` becomes a `RuleError`."""
+    """Call a function on a part of the file; a `ValueError` becomes a `RuleError`."""
     try:
         return make(*given, **named)
     except ValueError as error:

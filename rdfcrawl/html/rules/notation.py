@@ -52,7 +52,7 @@ _TAKEN_NAMES = PAGE_NAMES | {"value", "parent"}
 def read_rule(
     name: str, place: RulePlace, node: Node, prefixes: Mapping[str, str]
 ) -> PageRule:
-    """Parse a rule; raise `RuleError` if something in it is wrong."""
+    """Parse a rule; raise `RuleError` if something is wrong."""
     entries = entries_of(node, _RULE_KEYS, "a rule")
     if "match" not in entries:
         raise RuleError(

@@ -97,7 +97,7 @@ def _ended(literals: list[str]) -> str:
 
 
 def regex(text: str) -> re.Pattern[str]:
-    """Compile a regular expression; raise `ValueError` if it is invalid or too long."""
+    """Compile a regular expression; raise `ValueError` if invalid or too long."""
     if len(text) > MAX_PATTERN_CHARS:
         raise ValueError(f"longer than {MAX_PATTERN_CHARS} characters")
     try:

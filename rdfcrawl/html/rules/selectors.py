@@ -47,7 +47,7 @@ class SelectorFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """A compiled selector, with its text for messages.
+    """A compiled selector, with the text for messages.
 
     `path` is XPath, or CSS as XPath; it selects elements and texts. `query` is
     JMESPath, applied to the JSON in these texts, or to a part that is JSON.
@@ -76,7 +76,7 @@ class Selector:
 
 
 def css(text: str) -> Selector:
-    """Compile a CSS selector; raise `ValueError` if it is invalid."""
+    """Compile a CSS selector; raise `ValueError` if invalid."""
     _check_length(text)
     try:
         expression = _translator.css_to_xpath(text)
@@ -86,7 +86,7 @@ def css(text: str) -> Selector:
 
 
 def xpath(text: str) -> Selector:
-    """Compile an XPath 1.0 expression; raise `ValueError` if it is invalid."""
+    """Compile an XPath 1.0 expression; raise `ValueError` if invalid."""
     _check_length(text)
     return Selector(text, compiled(text))
 
@@ -103,7 +103,7 @@ def compiled(expression: str) -> etree.XPath:
 
 
 def query(text: str) -> ParsedResult:
-    """Compile a JMESPath expression; raise `ValueError` if it is invalid."""
+    """Compile a JMESPath expression; raise `ValueError` if invalid."""
     _check_length(text)
     try:
         return jmespath.compile(text)

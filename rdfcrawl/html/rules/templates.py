@@ -32,7 +32,7 @@ class UrlPart(str):
 
 @dataclass(frozen=True, slots=True)
 class TextTemplate:
-    """A text with places for values, each a name and whether `+` stands before it."""
+    """A text with places for values, each a name with or without `+`."""
 
     parts: tuple[str | tuple[str, bool], ...]
 

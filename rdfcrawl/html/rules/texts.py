@@ -51,7 +51,7 @@ def text_of(found: Found, *, attribute: str = "") -> str:
 
 
 def link_of(found: Found, *, attribute: str = "", is_plain: bool = True) -> str:
-    """Return the link of a selected part, or of its `attribute`; or empty.
+    """Return the link of a selected part, or of an `attribute`; or empty.
 
     If `is_plain`, the text of an element counts only if it is an IRI.
     """

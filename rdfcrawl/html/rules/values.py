@@ -109,7 +109,7 @@ def _check_keys(
 
 
 def read_selector(entries: Entries, context: RuleScope, line: int) -> Selector | None:
-    """Return the selector of a mapping; None if it has none."""
+    """Return the selector of a mapping, or None."""
     if "css" in entries and "xpath" in entries:
         raise RuleError(line, "css and xpath exclude each other")
     selector: Selector | None = None

@@ -25,7 +25,7 @@ _HEX = re.compile(r"[0-9a-fA-F]+").fullmatch
 
 @dataclass(frozen=True, slots=True)
 class ExpectedBytes:
-    """Digests of a resource, by algorithm as in hashlib, and its length if stated."""
+    """Digests of a resource, by algorithm as in hashlib, and a length if stated."""
 
     digests: tuple[tuple[str, bytes], ...] = ()
     length: int | None = None
@@ -116,7 +116,7 @@ class FixityVerifier:
             running.update(data)
 
     def finish(self) -> None:
-        """Check all bytes, once they came; may raise `BAD_FIXITY`."""
+        """Check length and digests at the end of all bytes; may raise `BAD_FIXITY`."""
         length = self._fixity.length
         if length is not None and self.n_bytes != length:
             detail = f"{self.n_bytes} bytes, not the stated {length}"
@@ -129,7 +129,7 @@ class FixityVerifier:
 
 
 def check_bytes(data: bytes, fixity: ExpectedBytes) -> None:
-    """Check bytes in memory; raise `SourceFault` (`BAD_FIXITY`) if they differ."""
+    """Check bytes in memory; raise `SourceFault` (`BAD_FIXITY`) if different."""
     verifier = FixityVerifier(fixity)
     verifier.update(data)
     verifier.finish()

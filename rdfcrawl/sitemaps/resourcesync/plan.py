@@ -89,7 +89,7 @@ def follow(  # keywords with defaults
     policy: SyncPolicy = DEFAULT_POLICY,
     charset: str = "",
 ) -> Iterator[Step]:
-    """Yield the steps that follow from any document of ResourceSync, not compressed.
+    """Yield the steps that follow from an uncompressed document of ResourceSync.
 
     The same input gives the same steps. A `RunPart` comes last, and only if the
     document was complete and as expected: the next run reads a cut document again. The
@@ -480,7 +480,7 @@ def _run_id(source: str, mode: SyncMode, state: MirrorState) -> str:
 def superfluous(
     uris: Iterable[str], known: Lookup, *, run: str, at_us: int | None
 ) -> Iterator[StatedResource]:
-    """Yield tombstones for the resources of the mirror that an audit did not list.
+    """Yield tombstones for the resources of the mirror which an audit did not list.
 
     Called when the run of the audit is complete, before its state is kept. `at_us` is
     that of the state that the audit leads to; a resource that changed since is not

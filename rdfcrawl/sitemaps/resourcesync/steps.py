@@ -1,4 +1,4 @@
-"""Steps that follow from reading a source, for the adapter to execute, and their runs.
+"""Steps that follow from reading a source, for the adapter to execute, and runs.
 
 A run reads one set of resources. Its parts are read in any order and more than once:
 the root has the place "", the third child of its second child "2.3". Each finished part
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPart:
-    """A part of a run that was read to its end, at its `place`.
+    """A part of a run, read to the end, at a `place`.
 
     Attributes:
         n_children: parts that it announces; 0 for a leaf.
