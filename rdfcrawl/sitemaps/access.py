@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from hashlib import blake2b
 from math import log as logarithm
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.sitemaps.addresses import may_list
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rdfcrawl.sitemaps.semantic import DataLocation, SitemapDataset, UriPrefix
 
 
+_Place = TypeVar("_Place", "DataLocation", "UriPrefix")
 DEFAULT_GRAPH: Final = "default"  # no IRI, so no graph is called so
 
 
@@ -209,7 +210,7 @@ def believed(
         log.note(Reason.UNCONFIRMED_CLAIM, detail)
     refused = set(unconfirmed)
 
-    def kept(kind: str, places: tuple[DataLocation, ...]) -> tuple[DataLocation, ...]:
+    def kept(kind: str, places: tuple[_Place, ...]) -> tuple[_Place, ...]:
         return tuple(
             x for x in places if CrossHostStatement(kind, x.url) not in refused
         )
@@ -226,21 +227,18 @@ def believed(
         fragments=fragments,
         parts_left=parts_left,
         endpoints=kept("endpoint", dataset.endpoints),
-        prefixes=tuple(
-            x
-            for x in dataset.prefixes
-            if CrossHostStatement("prefix", x.url) not in refused
-        ),
+        prefixes=kept("prefix", dataset.prefixes),
     )
 
 
 def _claims(dataset: SitemapDataset) -> tuple[CrossHostStatement, ...]:
-    return (
-        *(CrossHostStatement("dump", place.url) for place in dataset.dumps),
-        *(CrossHostStatement("fragment", place.url) for place in dataset.fragments),
-        *(CrossHostStatement("endpoint", place.url) for place in dataset.endpoints),
-        *(CrossHostStatement("prefix", prefix.url) for prefix in dataset.prefixes),
-    )
+    places = {
+        "dump": dataset.dumps,
+        "fragment": dataset.fragments,
+        "endpoint": dataset.endpoints,
+        "prefix": dataset.prefixes,
+    }
+    return tuple(CrossHostStatement(x, y.url) for x in places for y in places[x])
 
 
 def _each(places: Iterable[DataLocation]) -> tuple[tuple[str, ...], ...]:

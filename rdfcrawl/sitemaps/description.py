@@ -65,11 +65,7 @@ def is_own_name(name: str) -> bool:
     return name.startswith(_OWN_NAME)
 
 
-def describe_dataset(
-    dataset: SitemapDataset,
-    *,
-    sitemap: str,
-) -> Iterator[str]:
+def describe_dataset(dataset: SitemapDataset, *, sitemap: str) -> Iterator[str]:
     """Yield the description of a dataset, as lines of N-Quads.
 
     The lines may have invalid terms: they go through `rdf.checking.iter_checked`.
@@ -114,28 +110,21 @@ class _Describer:
         are_parts = not dataset.are_mirrors and len(dataset.dumps) > 1
         for kind, places in (("dump", dataset.dumps), ("fragment", dataset.fragments)):
             for place in places:
-                file, node = iri(graph_iri(place.url)), self._node(place.url)
-                yield self._say(VOID + "dataDump", file)
-                yield self._say(DCAT + "distribution", node)
-                yield self._say(RDF_TYPE, iri(DCAT + "Distribution"), node)
-                yield self._say(DCAT + "downloadURL", file, node)
+                yield self._say(VOID + "dataDump", iri(graph_iri(place.url)))
+                yield from self._distribution(place, "downloadURL")
                 if kind == "fragment" or are_parts:
-                    yield self._say(RC + "partOfDump", _TRUE, node)
-                yield from self._weight(place, node)
+                    yield self._say(RC + "partOfDump", _TRUE, self._node(place.url))
 
     def _endpoints(self) -> Iterator[str]:
         for place in self._dataset.endpoints:
             endpoint, node = iri(graph_iri(place.url)), self._node(place.url)
             service = self._node(f"service {place.url}")
             yield self._say(VOID + "sparqlEndpoint", endpoint)
-            yield self._say(DCAT + "distribution", node)
-            yield self._say(RDF_TYPE, iri(DCAT + "Distribution"), node)
-            yield self._say(DCAT + "accessURL", endpoint, node)
+            yield from self._distribution(place, "accessURL")
             yield self._say(DCAT + "accessService", service, node)
             yield self._say(RDF_TYPE, iri(DCAT + "DataService"), service)
             yield self._say(DCAT + "endpointURL", endpoint, service)
             yield self._say(DCAT + "servesDataset", self._subject, service)
-            yield from self._weight(place, node)
             if place.slicing is not None:
                 yield self._say(RC + "slicing", literal(place.slicing), service)
         for graph in self._dataset.graphs:
@@ -155,7 +144,11 @@ class _Describer:
         for sample in self._dataset.samples:
             yield self._say(VOID + "exampleResource", iri(sample))
 
-    def _weight(self, place: DataLocation, node: str) -> Iterator[str]:
+    def _distribution(self, place: DataLocation, address: str) -> Iterator[str]:
+        node = self._node(place.url)
+        yield self._say(DCAT + "distribution", node)
+        yield self._say(RDF_TYPE, iri(DCAT + "Distribution"), node)
+        yield self._say(DCAT + address, iri(graph_iri(place.url)), node)
         if place.priority != 1:
             priority = literal(str(place.priority), datatype=XSD + "integer")
             yield self._say(RC + "mirrorPriority", priority, node)
