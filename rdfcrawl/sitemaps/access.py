@@ -232,7 +232,7 @@ def believed(
 
 
 def _claims(dataset: SitemapDataset) -> tuple[CrossHostStatement, ...]:
-    places = {
+    places: dict[str, tuple[DataLocation | UriPrefix, ...]] = {
         "dump": dataset.dumps,
         "fragment": dataset.fragments,
         "endpoint": dataset.endpoints,

@@ -6,13 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.uri import (
-    BadUri,
-    host_of,
-    is_of_web,
-    registered_domain,
-    requestable,
-)
+from rdfcrawl.uri import BadUri, host_of, is_of_web, registered_domain, requestable
 from rdfcrawl.uri.origin import DEFAULT_PORTS, port_of
 
 if TYPE_CHECKING:

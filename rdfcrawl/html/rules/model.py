@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import re
     from collections.abc import Mapping
     from pathlib import Path
 
-    from rdfcrawl.html.rules.patterns import UrlPattern
     from rdfcrawl.html.rules.selectors import Selector
-    from rdfcrawl.html.rules.squirrel import SquirrelPattern
     from rdfcrawl.html.rules.templates import TextTemplate
     from rdfcrawl.links.relations import Relation
 
@@ -154,6 +152,17 @@ class SquirrelResource:
         return any(each.is_numbered for each in self.properties)
 
 
+class PagePattern(Protocol):
+    """A test whether a rule is for a page."""
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The only hosts that can match; empty are all."""
+
+    def match(self, url: str) -> Mapping[str, str] | None:
+        """Return the named parts of a matching URL; None without a match."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRule:
     """A rule: statements and links of certain pages.
@@ -168,7 +177,7 @@ class PageRule:
 
     name: str
     place: RulePlace
-    patterns: tuple[UrlPattern | SquirrelPattern, ...]
+    patterns: tuple[PagePattern, ...]
     resource: ResourceRule | None = None
     squirrel: tuple[SquirrelResource, ...] = ()
     cuts_query: bool = False

@@ -15,28 +15,12 @@ from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.sitemaps.resourcesync.documents import DocumentEntries
 from rdfcrawl.sitemaps.resourcesync.fixity import FixityVerifier
-from rdfcrawl.sitemaps.resourcesync.mirror import (
-    NO_STATE,
-    VersionAction,
-    decide,
-    nothing,
-)
-from rdfcrawl.sitemaps.resourcesync.policy import DEFAULT_POLICY, SourceScope
-from rdfcrawl.sitemaps.resourcesync.resources import fetch_of, may_be_rdf
-from rdfcrawl.sitemaps.resourcesync.steps import (
-    DeletedResource,
-    DumpedResource,
-    FollowStep,
-    ListedResources,
-    RunPart,
-    UnfetchedResource,
-)
-from rdfcrawl.sitemaps.resourcesync.versions import (
-    ChangeReader,
-    SnapshotReader,
-    TrustedTimes,
-)
-from rdfcrawl.tasks.sync import SyncCapability, SyncMode
+from rdfcrawl.sitemaps.resourcesync.mirror import NO_STATE, nothing
+from rdfcrawl.sitemaps.resourcesync.policy import DEFAULT_POLICY
+from rdfcrawl.sitemaps.resourcesync.resources import ResourceSteps
+from rdfcrawl.sitemaps.resourcesync.steps import DumpedResource, RunPart
+from rdfcrawl.sitemaps.resourcesync.versions import ChangeReader, SnapshotReader
+from rdfcrawl.tasks.sync import SyncCapability
 from rdfcrawl.unpack.limits import PackingLayer, UnpackLimits, UnpackMeter
 from rdfcrawl.unpack.scratch import FileBlob, MemoryBlob, MemoryScratch
 from rdfcrawl.unpack.streams import PieceStream, buffered
@@ -47,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.sitemaps.resourcesync.mirror import KnownResource, Lookup, MirrorState
+    from rdfcrawl.sitemaps.resourcesync.mirror import Lookup, MirrorState
     from rdfcrawl.sitemaps.resourcesync.policy import SyncPolicy
     from rdfcrawl.sitemaps.resourcesync.steps import Step
     from rdfcrawl.sitemaps.resourcesync.versions import StatedVersion
@@ -110,30 +94,14 @@ def unpack(  # noqa: PLR0913  # keywords with defaults
             log.note(Reason.BAD_ANSWER, "a dump without manifest")
             return
         reading = DocumentEntries(text, url=url, log=log)
-        unpacking = _Unpacking(archive, reading, task, state, lookup, policy, log)
+        unpacking = _Unpacking(
+            reading, task, state, lookup, policy, log, content=archive.content
+        )
         yield from unpacking.steps()
 
 
-class _Unpacking:
+class _Unpacking(ResourceSteps):
     """One part of a dump."""
-
-    def __init__(
-        self,
-        archive: _Archive,
-        reading: DocumentEntries,
-        task: SyncTask,
-        state: MirrorState,
-        lookup: Lookup,
-        policy: SyncPolicy,
-        log: FaultLog,
-    ) -> None:
-        self._archive, self._reading, self._task = archive, reading, task
-        self._lookup, self._policy, self._log = lookup, policy, log
-        self._state = state
-        self._belief = TrustedTimes(policy.now_us, log)
-        self._scope = SourceScope.of(
-            task.site, reading.heading.url, policy.sites, policy.trusted
-        )
 
     def steps(self) -> Iterator[Step]:
         """Yield the steps."""
@@ -149,35 +117,20 @@ class _Unpacking:
             self._log.note(Reason.BAD_ANSWER, detail)
             return
         versions: SnapshotReader | ChangeReader
-        run = self._task.run if self._task.mode is SyncMode.AUDIT else ""
         at_us = self._belief.begin(heading.facts.time("at"))
         if at_us is None:
             at_us = self._task.as_of_us
         if kind is SyncCapability.CHANGE_DUMP:
-            versions = self._changes()
+            versions = self._changes(None)
         else:
-            versions = SnapshotReader(at_us, self._scope, self._log, run=run)
+            versions = self._snapshot(at_us)
         while batch := list(islice(self._reading, _BATCH)):
-            stated = versions.stated(batch)
-            known = self._lookup([each.version.uri for each in stated])
-            for each in stated:
-                yield from self._resource(each, known.get(each.version.uri))
-            if run and stated:
-                yield ListedResources(run, tuple(each.version.uri for each in stated))
+            yield from self._resources(versions.stated(batch))
         if self._reading.is_complete:
             latest_us = (
                 versions.latest_us if isinstance(versions, ChangeReader) else None
             )
             yield self._part(at_us, latest_us)
-
-    def _changes(self) -> ChangeReader:
-        return ChangeReader(
-            self._reading.heading,
-            scope=self._scope,
-            log=self._log,
-            belief=self._belief,
-            since_us=self._state.seen_us,
-        )
 
     def _part(self, at_us: int | None, latest_us: int | None) -> RunPart:
         task, until = self._task, self._reading.heading.facts.time("until")
@@ -191,50 +144,6 @@ class _Unpacking:
             seen_us=latest_us,
             closed_us=closed_us,
         )
-
-    def _resource(
-        self, stated: StatedVersion, known: KnownResource | None
-    ) -> Iterator[Step]:
-        version = stated.version
-        action = decide(version, known)
-        if action is VersionAction.DELETE:
-            yield DeletedResource(version)
-        if action is not VersionAction.FETCH:
-            return
-        if self._policy.only_rdf and not may_be_rdf(version.media_type):
-            yield UnfetchedResource(version, stated.entry)
-            return
-        content = self._content(stated)
-        if content is not None:
-            yield content
-            return
-        found = fetch_of(
-            stated.entry,
-            version,
-            scope=self._scope,
-            source=self._task.source,
-            wants_patch=False,
-            log=self._log,
-        )
-        if found is not None:
-            yield FollowStep(*found)
-
-    def _content(self, stated: StatedVersion) -> DumpedResource | None:
-        """Return the verified bytes of a resource; None if missing or different."""
-        path = stated.entry.facts.text("path")
-        member = self._archive.member(path)
-        if member is None:
-            self._log.note(Reason.INCOMPLETE, f"not in the dump: {path[:200]!r}")
-            return None
-        try:
-            verifier = FixityVerifier(stated.version.fixity)
-            source = self._archive.read(member, verifier)
-            verifier.finish()
-            return DumpedResource(stated.version, source)
-        except SourceFault as fault:
-            detail = f"{stated.version.uri}: {fault.fault.detail}"
-            self._log.note(fault.fault.reason, detail)
-            return None
 
 
 class _Archive:
@@ -271,6 +180,23 @@ class _Archive:
         name = _plain(path)
         found = self._members.get(name)
         return found or self._members.get(_plain(unquote(name)))
+
+    def content(self, stated: StatedVersion) -> DumpedResource | None:
+        """Return the verified bytes of a resource; None if missing or different."""
+        path = stated.entry.facts.text("path")
+        member = self.member(path)
+        if member is None:
+            self._log.note(Reason.INCOMPLETE, f"not in the dump: {path[:200]!r}")
+            return None
+        try:
+            verifier = FixityVerifier(stated.version.fixity)
+            source = self.read(member, verifier)
+            verifier.finish()
+            return DumpedResource(stated.version, source)
+        except SourceFault as fault:
+            detail = f"{stated.version.uri}: {fault.fault.detail}"
+            self._log.note(fault.fault.reason, detail)
+            return None
 
     def read(self, member: Member, verifier: FixityVerifier) -> ByteSource:
         """Return the bytes of a member, after all went through the verifier."""

@@ -16,39 +16,10 @@ from rdfcrawl.codec import encode
 from rdfcrawl.errors import Reason
 from rdfcrawl.sitemaps.dates import begin_us, end_us
 from rdfcrawl.sitemaps.resourcesync.documents import DocumentEntries, linked
-from rdfcrawl.sitemaps.resourcesync.mirror import (
-    NO_STATE,
-    StatedResource,
-    VersionAction,
-    decide,
-    nothing,
-)
-from rdfcrawl.sitemaps.resourcesync.policy import (
-    CHANGES,
-    DEFAULT_POLICY,
-    SNAPSHOTS,
-    SourceScope,
-)
-from rdfcrawl.sitemaps.resourcesync.resources import (
-    fetch_of,
-    links_of,
-    may_be_rdf,
-    source_id,
-)
-from rdfcrawl.sitemaps.resourcesync.steps import (
-    DeletedResource,
-    FollowStep,
-    ListedResources,
-    OpenedSet,
-    RelatedLink,
-    RunPart,
-    UnfetchedResource,
-)
-from rdfcrawl.sitemaps.resourcesync.versions import (
-    ChangeReader,
-    SnapshotReader,
-    TrustedTimes,
-)
+from rdfcrawl.sitemaps.resourcesync.mirror import NO_STATE, StatedResource, nothing
+from rdfcrawl.sitemaps.resourcesync.policy import CHANGES, DEFAULT_POLICY, SNAPSHOTS
+from rdfcrawl.sitemaps.resourcesync.resources import ResourceSteps, source_id
+from rdfcrawl.sitemaps.resourcesync.steps import FollowStep, OpenedSet, RunPart
 from rdfcrawl.tasks.sync import (
     ResourceChange,
     SyncCapability,
@@ -70,7 +41,7 @@ if TYPE_CHECKING:
     from rdfcrawl.sitemaps.resourcesync.mirror import KnownResource, Lookup, MirrorState
     from rdfcrawl.sitemaps.resourcesync.policy import SyncPolicy
     from rdfcrawl.sitemaps.resourcesync.steps import Step
-    from rdfcrawl.sitemaps.resourcesync.versions import StatedVersion
+    from rdfcrawl.sitemaps.resourcesync.versions import ChangeReader
 
 _LISTS: Final = frozenset({SyncCapability.RESOURCE_LIST, SyncCapability.CHANGE_LIST})
 _DUMPS: Final = frozenset({SyncCapability.RESOURCE_DUMP, SyncCapability.CHANGE_DUMP})
@@ -137,27 +108,8 @@ def fallback(task: SyncTask) -> SyncTask | None:
     )
 
 
-class _Following:
+class _Following(ResourceSteps):
     """One document being read."""
-
-    def __init__(
-        self,
-        reading: DocumentEntries,
-        task: SyncTask,
-        state: MirrorState,
-        lookup: Lookup,
-        policy: SyncPolicy,
-        log: FaultLog,
-    ) -> None:
-        self._reading, self._policy, self._log = reading, policy, log
-        self._state, self._lookup = state, lookup
-        self._belief = TrustedTimes(policy.now_us, log)
-        self._scope = SourceScope.of(
-            task.site, reading.heading.url, policy.sites, policy.trusted
-        )
-        self._task = replace(task, site=self._scope.site)
-        self._cursor = task.cursor
-        self._n_queued = 0
 
     def steps(self) -> Iterator[Step]:
         """Yield the steps."""
@@ -383,34 +335,16 @@ class _Following:
 
     def _resource_list(self) -> Iterator[Step]:
         at_us = self._belief.begin(self._reading.heading.facts.time("at"))
-        task = self._task
-        run = task.run if task.mode is SyncMode.AUDIT else ""
-        snapshot = SnapshotReader(at_us, self._scope, self._log, run=run)
+        snapshot = self._snapshot(at_us)
         for batch in self._page():
-            stated = snapshot.stated(batch)
-            yield from self._resources(stated)
-            if run and stated:
-                yield ListedResources(run, tuple(each.version.uri for each in stated))
+            yield from self._resources(snapshot.stated(batch))
         yield from self._end(None)
 
     def _change_list(self) -> Iterator[Step]:
-        changes = ChangeReader(
-            self._reading.heading,
-            scope=self._scope,
-            log=self._log,
-            belief=self._belief,
-            since_us=self._state.seen_us,
-            latest_us=self._task.seen_us,
-            has_datetime=self._task.has_datetime,
-        )
+        changes = self._changes(self._task.seen_us)
         for batch in self._page():
             yield from self._resources(changes.stated(batch))
         yield from self._end(changes)
-
-    def _resources(self, stated: list[StatedVersion]) -> Iterator[Step]:
-        known = self._lookup([each.version.uri for each in stated])
-        for each in stated:
-            yield from self._resource(each, known.get(each.version.uri))
 
     def _end(self, changes: ChangeReader | None) -> Iterator[Step]:
         """Request the next page, or finish."""
@@ -428,34 +362,6 @@ class _Following:
                 has_datetime=changes is not None and changes.has_datetime,
             )
             yield FollowStep(reading.heading.url, following)
-
-    def _resource(
-        self, stated: StatedVersion, known: KnownResource | None
-    ) -> Iterator[Step]:
-        version = stated.version
-        action = decide(version, known)
-        if action is VersionAction.DELETE:
-            yield DeletedResource(version)
-        if action is not VersionAction.FETCH:
-            return
-        for link in links_of(stated.entry):
-            yield RelatedLink(version.uri, link)
-        policy = self._policy
-        if policy.only_rdf and not may_be_rdf(version.media_type):
-            yield UnfetchedResource(version, stated.entry)
-            return
-        has_bytes = known is not None and not known.is_gone
-        found = fetch_of(
-            stated.entry,
-            version,
-            scope=self._scope,
-            source=self._task.source,
-            wants_patch=policy.wants_patches and has_bytes and stated.is_single,
-            log=self._log,
-        )
-        if found is not None:
-            self._n_queued += 1
-            yield FollowStep(*found)
 
     def _follow(self, url: str, task: SyncTask) -> Iterator[Step]:
         if self._scope.admits(url):

@@ -15,17 +15,42 @@ from rdfcrawl.codec import encode
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.links.relations import Link, Relation
 from rdfcrawl.sitemaps.resourcesync.documents import PATCH, linked
+from rdfcrawl.sitemaps.resourcesync.mirror import VersionAction, decide
 from rdfcrawl.sitemaps.resourcesync.patch import why_unsupported
-from rdfcrawl.tasks.sync import SyncStep, SyncTask
+from rdfcrawl.sitemaps.resourcesync.policy import SourceScope
+from rdfcrawl.sitemaps.resourcesync.steps import (
+    DeletedResource,
+    FollowStep,
+    ListedResources,
+    RelatedLink,
+    UnfetchedResource,
+)
+from rdfcrawl.sitemaps.resourcesync.versions import (
+    ChangeReader,
+    SnapshotReader,
+    TrustedTimes,
+)
+from rdfcrawl.tasks.sync import SyncMode, SyncStep, SyncTask
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.sitemaps.resourcesync.documents import ResourceEntry, RsLink
-    from rdfcrawl.sitemaps.resourcesync.mirror import StatedResource
-    from rdfcrawl.sitemaps.resourcesync.policy import SourceScope
+    from rdfcrawl.sitemaps.resourcesync.documents import (
+        DocumentEntries,
+        ResourceEntry,
+        RsLink,
+    )
+    from rdfcrawl.sitemaps.resourcesync.mirror import (
+        KnownResource,
+        Lookup,
+        MirrorState,
+        StatedResource,
+    )
+    from rdfcrawl.sitemaps.resourcesync.policy import SyncPolicy
+    from rdfcrawl.sitemaps.resourcesync.steps import DumpedResource, Step
+    from rdfcrawl.sitemaps.resourcesync.versions import StatedVersion
 
 _RELATIONS: Final = {
     "alternate": Relation.ALTERNATE,
@@ -178,3 +203,89 @@ def source_id(url: str) -> str:
     '7e89428608c5'
     """
     return blake2b(url.encode(), digest_size=6).hexdigest()
+
+
+class ResourceSteps:
+    """The steps for the resources of a document, or of an archive and its manifest.
+
+    `content` returns the verified bytes of a resource, if the archive has them.
+    """
+
+    def __init__(
+        self,
+        reading: DocumentEntries,
+        task: SyncTask,
+        state: MirrorState,
+        lookup: Lookup,
+        policy: SyncPolicy,
+        log: FaultLog,
+        content: Callable[[StatedVersion], DumpedResource | None] | None = None,
+    ) -> None:
+        self._reading, self._policy, self._log = reading, policy, log
+        self._state, self._lookup, self._content = state, lookup, content
+        self._belief = TrustedTimes(policy.now_us, log)
+        self._scope = SourceScope.of(
+            task.site, reading.heading.url, policy.sites, policy.trusted
+        )
+        self._task = replace(task, site=self._scope.site)
+        self._cursor, self._n_queued = task.cursor, 0
+
+    def _snapshot(self, at_us: int | None) -> SnapshotReader:
+        return SnapshotReader(at_us, self._scope, self._log, run=self._audit)
+
+    def _changes(self, latest_us: int | None) -> ChangeReader:
+        return ChangeReader(
+            self._reading.heading,
+            scope=self._scope,
+            log=self._log,
+            belief=self._belief,
+            since_us=self._state.seen_us,
+            latest_us=latest_us,
+            has_datetime=self._task.has_datetime,
+        )
+
+    @property
+    def _audit(self) -> str:
+        """The run if this is an audit, else empty."""
+        return self._task.run if self._task.mode is SyncMode.AUDIT else ""
+
+    def _resources(self, stated: list[StatedVersion]) -> Iterator[Step]:
+        """Yield the steps for some versions, and list them for an audit."""
+        uris = tuple(each.version.uri for each in stated)
+        known = self._lookup(uris)
+        for each in stated:
+            yield from self._resource(each, known.get(each.version.uri))
+        if self._audit and uris:
+            yield ListedResources(self._audit, uris)
+
+    def _resource(
+        self, stated: StatedVersion, known: KnownResource | None
+    ) -> Iterator[Step]:
+        version, entry, policy = stated.version, stated.entry, self._policy
+        action = decide(version, known)
+        if action is VersionAction.DELETE:
+            yield DeletedResource(version)
+        if action is not VersionAction.FETCH:
+            return
+        if self._content is None:
+            for link in links_of(entry):
+                yield RelatedLink(version.uri, link)
+        if policy.only_rdf and not may_be_rdf(version.media_type):
+            yield UnfetchedResource(version, entry)
+            return
+        if self._content and (content := self._content(stated)) is not None:
+            yield content
+            return
+        has_bytes = known is not None and not known.is_gone
+        can_patch = has_bytes and stated.is_single and self._content is None
+        found = fetch_of(
+            entry,
+            version,
+            scope=self._scope,
+            source=self._task.source,
+            wants_patch=policy.wants_patches and can_patch,
+            log=self._log,
+        )
+        if found is not None:
+            self._n_queued += 1
+            yield FollowStep(*found)
