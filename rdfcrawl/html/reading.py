@@ -20,7 +20,7 @@ from rdfcrawl.html.timebox import OutOfTime, TimeShares
 from rdfcrawl.rdf.checking import iter_checked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.html.page import ParsedPage
@@ -170,11 +170,22 @@ class PageReading:
         page, log = self._page, self._log
         if (custom := self._custom.get(extractor)) is not None:
             return iter_checked(custom.lines(page), log), True
-        if extractor == Extractor.JSON_LD:
-            return extract_json_ld(page, self._environment, log), True
-        if extractor == Extractor.RULES:
-            return iter_checked(scrape(page, self._rules, log), log), False
-        return iter_checked(_LINES_OF[Extractor(extractor)](page, log), log), False
+        match Extractor(extractor):
+            case Extractor.JSON_LD:
+                return extract_json_ld(page, self._environment, log), True
+            case Extractor.MICRODATA:
+                lines = extract_microdata(page, log)
+            case Extractor.OPEN_GRAPH:
+                lines = extract_open_graph(page, log)
+            case Extractor.DUBLIN_CORE:
+                lines = extract_dublin_core(page, log)
+            case Extractor.RULES:
+                lines = scrape(page, self._rules, log)
+            case Extractor.RDFA:
+                lines = extract_rdfa(page, log, media_type=page.media_type)
+            case Extractor.MICROFORMATS:
+                lines = _microformats(page, log)
+        return iter_checked(lines, log), False
 
     def _run(self, what: str, step: Callable[[], T]) -> T | None:
         """Run one step of an extractor; return None on failure."""
@@ -211,14 +222,3 @@ def _microformats(page: ParsedPage, log: FaultLog) -> Iterator[str]:
         )
 
     return extract_microformats(page, log)
-
-
-_LINES_OF: Final[
-    Mapping[Extractor, Callable[[ParsedPage, FaultLog], Iterator[str]]]
-] = {
-    Extractor.MICRODATA: extract_microdata,
-    Extractor.OPEN_GRAPH: extract_open_graph,
-    Extractor.DUBLIN_CORE: extract_dublin_core,
-    Extractor.RDFA: extract_rdfa,
-    Extractor.MICROFORMATS: _microformats,
-}
