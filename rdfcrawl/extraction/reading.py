@@ -190,7 +190,6 @@ class DocumentReading:
         chosen: ExtractorClaim | None,
         output: QuadOutput,
     ) -> Iterator[bytes]:
-        """Read an unpacked document."""
         self._writing = output
         try:
             if chosen is not None:

@@ -14,8 +14,7 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.canonical import iter_runs
 from rdfcrawl.rdf.iris import mended_line
-from rdfcrawl.rdf.parser import GATHER_BYTES, new_parser, serialize
-from rdfcrawl.rdf.recovery import bad_line
+from rdfcrawl.rdf.parser import GATHER_BYTES, bad_line, new_parser, serialize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO
 
 from rdfcrawl.errors import Reason
 
@@ -48,47 +48,42 @@ _XML_ENCODING = re.compile(
 _ESCAPED = re.compile("[\udc80-\udcff]+")
 
 
-class TextEncoding(NamedTuple):
-    """Encoding of a document: a Python codec, and bytes to skip before the text."""
-
-    codec: str
-    skip: int
-
-
 def detect_encoding(
     head: bytes, *, charset: str, is_xml: bool, log: FaultLog
-) -> TextEncoding:
-    """Return the encoding; an unknown charset is a fault, and read as UTF-8.
+) -> tuple[str, int]:
+    """Return the Python codec, and the number of bytes before the text.
+
+    An unknown charset is a fault, and read as UTF-8.
 
     Source: RFC 7303 section 3: byte order mark, then the charset parameter, then
     the XML declaration.
     """
     if head.startswith(_BOM_STARTS):
         bom, codec = next(pair for pair in _BOMS if head.startswith(pair[0]))
-        return TextEncoding(codec, 0 if bom[:1] in b"<\0" and b"<" in bom else len(bom))
+        return codec, 0 if bom[:1] in b"<\0" and b"<" in bom else len(bom)
     name = charset.strip("\"' ").lower()
     if not name and is_xml and (declared := _XML_ENCODING.match(head)):
         name = declared["name"].decode("latin-1").strip().lower()
     if name in _UTF8_NAMES:
-        return TextEncoding("utf-8", 0)
+        return "utf-8", 0
     try:
         info = codecs.lookup(name)
     except (LookupError, ValueError):
         info = None
     if info is None or info.name in _NO_CHARSETS or not info._is_text_encoding:  # noqa: SLF001
         log.note(Reason.BAD_CHARSET, f"unknown charset {name!r}, read as UTF-8")
-        return TextEncoding("utf-8", 0)
+        return "utf-8", 0
     if info.name in _WIDE:
-        return _wide_encoding(info.name, head, log)
-    return TextEncoding(info.name, 0)
+        return _wide_encoding(info.name, head, log), 0
+    return info.name, 0
 
 
-def _wide_encoding(name: str, head: bytes, log: FaultLog) -> TextEncoding:
+def _wide_encoding(name: str, head: bytes, log: FaultLog) -> str:
     """Return the byte order of a text without mark, which begins in ASCII."""
     if b"\0" not in head:
         log.note(Reason.BAD_CHARSET, f"is not {name}, read as UTF-8")
-        return TextEncoding("utf-8", 0)
-    return TextEncoding(f"{name}-be" if head.startswith(b"\0") else f"{name}-le", 0)
+        return "utf-8"
+    return f"{name}-be" if head.startswith(b"\0") else f"{name}-le"
 
 
 def to_utf8(data: bytes, *, charset: str, is_xml: bool, log: FaultLog) -> bytes:

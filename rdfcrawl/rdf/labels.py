@@ -38,8 +38,8 @@ def without_labels(lines: bytes) -> bytes:
     return _LABEL.sub(b"_:", b"\n" + lines)[1:]
 
 
-class _Labels(dict[bytes, bytes]):
-    """Map from old to new labels, which are made on first sight."""
+class BlankNodes(dict[bytes, bytes]):
+    """The blank nodes of one document, from old to new labels, in order."""
 
     def __init__(self, url: str) -> None:
         super().__init__()
@@ -57,38 +57,20 @@ class _Labels(dict[bytes, bytes]):
         new = self[old] = b"%sn%d" % (self._prefix, len(self))
         return new
 
-
-class BlankNodes:
-    """Relabeller of the blank nodes of one document, chunk by chunk."""
-
-    __slots__ = ("_labels",)
-
-    def __init__(self, url: str) -> None:
-        self._labels = _Labels(url)
-
-    def __len__(self) -> int:
-        """Return the number of numbered blank nodes."""
-        return len(self._labels)
-
     def forget(self, n_kept: int) -> None:
-        """Forget all but the first labels, whose numbers are given anew."""
-        while len(self._labels) > n_kept:
-            self._labels.popitem()
+        """Forget all but the first labels; the other numbers are used again."""
+        while len(self) > n_kept:
+            self.popitem()
 
     def relabel(self, lines: bytes) -> bytes:
         """Return whole lines of canonical N-Quads with every blank node relabelled."""
         if b" <<( " in lines:
-            return self._relabel_tokens(lines)
+            return _TOKEN.sub(self._relabel_token, b"\n" + lines)[1:]
         parts = _LABEL.split(b"\n" + lines)
         if len(parts) == 1:
             return lines
-        parts[1::2] = map(self._labels.__getitem__, parts[1::2])
+        parts[1::2] = map(self.__getitem__, parts[1::2])
         return b"".join(parts)[1:]
 
-    def _relabel_tokens(self, lines: bytes) -> bytes:
-        labels = self._labels
-
-        def new(match: re.Match[bytes]) -> bytes:
-            return match[1] or labels[match[2]]
-
-        return _TOKEN.sub(new, b"\n" + lines)[1:]
+    def _relabel_token(self, match: re.Match[bytes]) -> bytes:
+        return match[1] or self[match[2]]

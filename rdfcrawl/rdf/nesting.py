@@ -11,11 +11,14 @@ import json
 import re
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.errors import Reason, SourceFault
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 # Measured with an 8 MiB stack: 3,000 levels are read, 30,000 end the process.
 MAX_DEPTH = 500
+TOO_DEEP: Final = f"nested deeper than {MAX_DEPTH} levels"
 
 _MAX_CHAIN: Final = 500  # of terms, with the same stack: 4,000 are read, not 9,000
 _SMALLEST_LONG_CHAIN_BYTES: Final = 8 * _MAX_CHAIN
@@ -45,6 +48,12 @@ def is_json_too_deep(document: bytes) -> bool:
         else:
             depth -= 1
     return False
+
+
+def check_json_depth(document: bytes) -> None:
+    """Refuse JSON that is nested deeper than `MAX_DEPTH` (`SYNTAX`)."""
+    if is_json_too_deep(document):
+        raise SourceFault(Reason.SYNTAX, TOO_DEEP)
 
 
 def is_text_too_deep(document: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Call pyoxigraph, and catch its errors."""
+"""Call pyoxigraph, and interpret its errors."""
 
 from __future__ import annotations
 
@@ -66,3 +66,17 @@ def serialize(quads: Iterable[Quad], out: BinaryIO) -> SyntaxError | SourceFault
             return SourceFault(Reason.PARSE_CRASH, str(error))
         raise
     return None
+
+
+def bad_line(error: SyntaxError) -> int:
+    """Return the line, from 1, of a statement that failed in a line-based format."""
+    line = error.lineno or 1
+    # A statement that ends too early is reported at the beginning of the next line.
+    is_before = error.offset == 1 and is_empty_span(error)
+    return max(line - 1, 1) if is_before else line
+
+
+def is_empty_span(error: SyntaxError) -> bool:
+    """Return whether an error has a place but no extent: an unexpected end."""
+    begin = error.lineno, error.offset
+    return None not in begin and begin == (error.end_lineno, error.end_offset)

@@ -77,7 +77,7 @@ def _ordered(quads: list[Quad]) -> list[Quad]:
     while waiting:
         key = waiting.pop()
         group = sorted(groups.pop(key, ()), key=_type_first)
-        ordered += (_renamed(quad, names) for quad in group)
+        ordered += (Quad(*(_rename(x, names) for x in quad)) for quad in group)
         objects = [quad.object for quad in group]
         waiting += reversed([(key[0], x) for x in objects if x in referred])
     return ordered
@@ -87,18 +87,11 @@ def _type_first(quad: Quad) -> tuple[bool, str]:
     return quad.predicate != _TYPE, quad.predicate.value
 
 
-def _renamed(quad: Quad, names: dict[BlankNode, BlankNode]) -> Quad:
-    graph: Any = _rename(quad.graph_name, names)
-    subject, predicate, obj = (_rename(term, names) for term in quad.triple)
-    return Quad(subject, predicate, obj, graph)
-
-
 def _rename(term: Any, names: dict[BlankNode, BlankNode]) -> Any:
     if isinstance(term, BlankNode):
         return names.setdefault(term, BlankNode(f"b{len(names) + 1}"))
     if isinstance(term, Triple):
-        subject, predicate, obj = (_rename(each, names) for each in term)
-        return Triple(subject, predicate, obj)
+        return Triple(*(_rename(each, names) for each in term))
     return term
 
 

@@ -14,7 +14,7 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.jsonld.mending import after_space
 from rdfcrawl.rdf.namespaces import RDF
-from rdfcrawl.rdf.nesting import MAX_DEPTH, is_json_too_deep
+from rdfcrawl.rdf.nesting import check_json_depth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,8 +56,7 @@ def read_rdf_json(
     if len(data) > MAX_BYTES:
         log.note(Reason.TOO_LARGE, f"document cut at {MAX_BYTES} bytes")
         data = data[:MAX_BYTES]
-    if is_json_too_deep(data):
-        raise SourceFault(Reason.SYNTAX, f"nested deeper than {MAX_DEPTH} levels")
+    check_json_depth(data)
     for subject, predicates in _members(data.decode(errors="replace")):
         yield from _statements(subject, predicates, limits, log)
 

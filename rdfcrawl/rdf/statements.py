@@ -1,10 +1,14 @@
-"""Parse a document to canonical N-Quads, with its own blank nodes and graphs."""
+"""Parse a document to canonical N-Quads, with its own blank nodes and graphs.
+
+After a bad statement, reading goes on only if no statement is made up.
+"""
 
 from __future__ import annotations
 
 import io
 import re
 from contextlib import closing
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
@@ -17,28 +21,24 @@ from rdfcrawl.rdf.lenient import well_formed
 from rdfcrawl.rdf.lines import gathered, iter_line_blocks
 from rdfcrawl.rdf.nesting import (
     MAX_DEPTH,
+    TOO_DEEP,
+    check_json_depth,
     has_long_chain,
-    is_json_too_deep,
     is_text_too_deep,
 )
 from rdfcrawl.rdf.parser import (
     FIRST_BATCH,
     GATHER_BYTES,
     LARGEST_BATCH,
+    bad_line,
+    is_empty_span,
     new_parser,
     next_batch,
     serialize,
 )
-from rdfcrawl.rdf.recovery import (
-    SourceLines,
-    bad_line,
-    breaks_directive,
-    is_cut_off,
-    is_empty_span,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Container, Iterator
 
     from pyoxigraph import QuadParser
 
@@ -46,18 +46,27 @@ if TYPE_CHECKING:
     from rdfcrawl.formats import Format
     from rdfcrawl.rdf.limits import ParseLimits
 
+_MAX_LINE_BYTES = 2**20
+# Text before an error within `@prefix p: <iri>`
+_OPEN_DIRECTIVE = re.compile(
+    r"(?:@|\b)(?P<keyword>prefix|base)\s+(?:(?P<prefix>[^\s<>\":]*):\s*)?(?:<[^<>\"]*)?$",
+    re.IGNORECASE,
+)
+
+# A term without an end mark: prefixed name, number or blank node label
+_BARE_TERM = re.compile(r"[\w.%-]+$")
 _PLACE = re.compile(r"^Parser error (?:at line \d+ |between line .*?: )")
 _NO_LOADER = "No LoadDocumentCallback"
 _NO_RDF = "not allowed in regular RDF"  # of terms of N3 that RDF does not have there
 
 
+@dataclass(slots=True)
 class StatementReader:
     """Reader of one document.
 
-    If `ends_at_error`, the first error of the parser ends reading.
-
     Attributes:
         is_lenient: bad terms only cost their statements; see `lenient`.
+        ends_at_error: the first error of the parser ends reading.
         is_partial: reading ended before the end of the document.
         needs_context: reading ended at a remote context of JSON-LD.
         error: first message of the parser; or empty.
@@ -66,30 +75,18 @@ class StatementReader:
             a little more.
     """
 
-    __slots__ = (
-        *("_base", "_ends_at_error", "_format", "_limits", "_log", "_n_errors"),
-        *("error", "is_lenient", "is_partial", "n_before", "n_read", "needs_context"),
-    )
-
-    def __init__(
-        self,
-        document_format: Format,
-        base: str,
-        limits: ParseLimits,
-        log: FaultLog,
-        *,
-        is_lenient: bool = False,
-        ends_at_error: bool = False,
-    ) -> None:
-        self._format, self._base, self._limits = document_format, base, limits
-        self._log = log
-        self.is_lenient, self._ends_at_error = is_lenient, ends_at_error
-        self._n_errors = 0
-        self.n_read = 0
-        self.error = ""
-        self.n_before = 0
-        self.is_partial = False
-        self.needs_context = False
+    _format: Format
+    _base: str
+    _limits: ParseLimits
+    _log: FaultLog
+    is_lenient: bool = False
+    ends_at_error: bool = False
+    is_partial: bool = field(default=False, init=False)
+    needs_context: bool = field(default=False, init=False)
+    error: str = field(default="", init=False)
+    n_before: int = field(default=0, init=False)
+    n_read: int = field(default=0, init=False)
+    _n_errors: int = field(default=0, init=False)
 
     def read(
         self, source: bytes | BinaryIO, *, reopen: Callable[[], BinaryIO]
@@ -177,7 +174,7 @@ class StatementReader:
     def _without_deep_lines(self, block: bytes) -> bytes:
         lines = block.splitlines(keepends=True)
         kept = [b"\n" if is_text_too_deep(line) else line for line in lines]
-        self._log.note(Reason.SYNTAX, _TOO_DEEP, kept.count(b"\n"))
+        self._log.note(Reason.SYNTAX, TOO_DEEP, kept.count(b"\n"))
         return b"".join(kept)
 
     # Other formats: one parser, which goes on by itself where that is safe.
@@ -189,7 +186,7 @@ class StatementReader:
             source, self._format, self._base, is_lenient=self.is_lenient
         )
         batch = FIRST_BATCH
-        with closing(SourceLines(reopen)) as places:
+        with closing(_SourceLines(reopen)) as places:
             while True:
                 lines, n_quads, failure = self._read_batch(parser, batch)
                 self.n_read += n_quads
@@ -228,7 +225,7 @@ class StatementReader:
         return lines, lines.count(b"\n") + n_bad, failure
 
     def _text_before(
-        self, failure: SyntaxError | SourceFault, places: SourceLines
+        self, failure: SyntaxError | SourceFault, places: _SourceLines
     ) -> str | None:
         if isinstance(failure, SourceFault) or self._format.family != "text":
             return None
@@ -261,13 +258,13 @@ class StatementReader:
             self.error, self.n_before = error.msg, self.n_read
         self._note_error(error, error.lineno)
         self.is_partial = (
-            self._ends_at_error
+            self.ends_at_error
             or not self._format.is_resumable
             or self._n_errors >= self._limits.n_errors
             # At the end of the source the parser would still return a statement whose
             # last term may be cut off.
             or is_empty_span(error)
-            or breaks_directive(text, parser.prefixes)
+            or _breaks_directive(text, parser.prefixes)
         )
         return not self.is_partial
 
@@ -281,14 +278,12 @@ class StatementReader:
 
     def _check_depth(self, source: bytes) -> None:
         if self._format.family == "json":
-            is_too_deep = is_json_too_deep(source) or has_long_chain(source)
+            check_json_depth(source)
+            is_too_deep = has_long_chain(source)
         else:
             is_too_deep = is_text_too_deep(source)
         if is_too_deep:
-            raise SourceFault(Reason.SYNTAX, _TOO_DEEP)
-
-
-_TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
+            raise SourceFault(Reason.SYNTAX, TOO_DEEP)
 
 
 def _without_cut_off(
@@ -298,4 +293,61 @@ def _without_cut_off(
     if isinstance(error, SourceFault) or not is_empty_span(error):
         return lines
     begin = lines.rfind(b"\n", 0, -1) + 1
-    return lines[:begin] if is_cut_off(text, lines[begin:]) else lines
+    return lines[:begin] if _is_cut_off(text, lines[begin:]) else lines
+
+
+class _SourceLines:
+    """The text around errors, which come in order; opened at the first one."""
+
+    def __init__(self, reopen: Callable[[], BinaryIO]) -> None:
+        self._reopen = reopen
+        self._file: BinaryIO | None = None
+        self._n_read = 0
+        self._before = self._line = b""
+
+    def close(self) -> None:
+        """Close the source, if open."""
+        if self._file is not None:
+            self._file.close()
+
+    def up_to(self, line: int, column: int) -> str | None:
+        """Return the line before and this one up to the column (from 1).
+
+        None if a line is too long.
+        """
+        file = self._file = self._file or self._reopen()
+        while self._n_read < line:
+            self._before, self._line = self._line, file.readline(_MAX_LINE_BYTES)
+            if len(self._line) == _MAX_LINE_BYTES:
+                return None
+            self._n_read += 1
+        text = self._line.decode("utf-8", "replace")[: column - 1]
+        return self._before.decode("utf-8", "replace") + text
+
+
+def _breaks_directive(text: str | None, prefixes: Container[str]) -> bool:
+    """Return whether an error before which is `text` leaves a directive outdated.
+
+    Statements with an undeclared prefix are bad, and counted; with an older meaning of
+    the prefix, or another base, later statements would be wrong.
+    """
+    if text is None:
+        return True
+    match = _OPEN_DIRECTIVE.search(text)
+    if match is None:
+        return False
+    if match["keyword"].lower() == "base":
+        return True
+    return match["prefix"] is None or match["prefix"] in prefixes
+
+
+def _is_cut_off(text: str | None, line: bytes) -> bool:
+    """Return whether the last statement ends with the last term of the source `text`.
+
+    In a truncated document, `e:ab` may have been `e:abc`.
+    """
+    term = _BARE_TERM.search(text or "")
+    if term is None:
+        return False
+    last = line[: -len(" .\n")].rpartition(b" ")[2].decode()
+    return last.strip("<>").endswith(term[0]) or last.startswith(f'"{term[0]}"')

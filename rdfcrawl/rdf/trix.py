@@ -109,7 +109,6 @@ class _TrixReader:
         self.is_complete = not block
 
     def take(self) -> list[str]:
-        """Return the statements since the last call."""
         ready, self._ready = self._ready, []
         return ready
 
@@ -180,7 +179,6 @@ class _TrixReader:
             self._content.text(text)
 
     def _has_room(self, text: str) -> bool:
-        """Return whether a term has room for the text."""
         if self._content.n_chars + len(text) <= self._limits.literal_bytes:
             return True
         self._leave_out("the text of a term", Reason.LITERAL_TOO_LONG)

@@ -161,7 +161,6 @@ class _Place:
         return replace(self, packings=packings, hint=formats.name_inside(self.hint))
 
     def member(self, name: str) -> _Place:
-        """Return the place of a member."""
         names, own = (*self.names, name), quote(name.rpartition("/")[2])
         if self.own and formats.format_of_name(self.own):
             return replace(self, names=names, own=own, hint=self.own, media_type="")
@@ -207,7 +206,6 @@ class _Unpacking:
     def walk(
         self, stream: _Stream, packing: PackingKind, place: _Place
     ) -> Iterator[PackedDocument]:
-        """Yield the documents in a packed stream."""
         place = place.packed_in(packing)
         if len(place.packings) > self._limits.depth:
             detail = " in ".join(reversed(place.packings))

@@ -91,8 +91,12 @@ class MemoryBlob:
     """Bytes in memory."""
 
     def __init__(self, data: Buffer) -> None:
-        self._data = memoryview(data)
-        self.n_bytes = len(self._data)
+        self._data = data
+
+    @property
+    def n_bytes(self) -> int:
+        """Length."""
+        return len(self._data)
 
     def read_at(self, offset: int, n_bytes: int) -> bytes:
         """Return so many bytes from an offset; fewer at the end."""
@@ -140,21 +144,16 @@ class MemoryScratch(ScratchSpace):
         self._n_free -= n_bytes
 
 
-class _HeldInMemory:
-    def __init__(self, scratch: MemoryScratch) -> None:
-        self._scratch = scratch
-        self._data = bytearray()
+class _HeldInMemory(MemoryBlob):
+    _data: bytearray
 
-    @property
-    def n_bytes(self) -> int:
-        return len(self._data)
+    def __init__(self, scratch: MemoryScratch) -> None:
+        super().__init__(bytearray())
+        self._scratch = scratch
 
     def append(self, data: Buffer) -> None:
         self._scratch.take(len(memoryview(data)))
         self._data += data
-
-    def read_at(self, offset: int, n_bytes: int) -> bytes:
-        return bytes(self._data[offset : offset + n_bytes])
 
     def map(self) -> memoryview:
         return memoryview(self._data)

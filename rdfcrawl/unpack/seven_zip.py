@@ -83,7 +83,6 @@ class _Archive:
         self._blob, self._layer = blob, layer
 
     def header(self) -> tuple[StreamTable, SevenZipFiles]:
-        """Return the streams and files of the archive."""
         start = self._blob.read_at(0, _SIGNATURE.size)
         if len(start) < _SIGNATURE.size or not start.startswith(_MAGIC):
             raise SourceFault(Reason.BAD_ARCHIVE, "7z: cut off")
@@ -125,7 +124,6 @@ class _Archive:
         return header, zlib.crc32(header) if crc is None else crc
 
     def folders(self, streams: StreamTable) -> Iterator[_OpenFolder]:
-        """Yield the folders with files."""
         at = _SIGNATURE.size + streams.begin
         i_packed = i_file = 0
         for folder in streams.folders:
@@ -229,7 +227,6 @@ class _File:
         self._expected, self._crc = crc, 0
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the unread bytes."""
         while self._n_left:
             data = self._stream.read(min(self._n_left, codecs.PIECE_BYTES))
             if not data:

@@ -52,7 +52,6 @@ class _Tar:
         self._n_headers = 0
 
     def next(self) -> ArchiveEntry | None:
-        """Return the next file; None at the end."""
         while (header := self._header()) is not None:
             kind = header[156:157]
             size = _number(header[124:136], 8)
@@ -102,7 +101,6 @@ class _Tar:
             yield data
 
     def skip(self) -> None:
-        """Skip to the next header."""
         for _ in self._pieces():
             pass
         self._exactly(self._n_padding)

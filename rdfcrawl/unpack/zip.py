@@ -89,7 +89,6 @@ class _Zip:
         self._lost: SourceFault | None = None
 
     def headers(self) -> Iterator[_Header]:
-        """Yield the members' headers."""
         try:
             begin, end = self._directory()
         except SourceFault as fault:
@@ -102,7 +101,6 @@ class _Zip:
             yield header
 
     def check_end(self) -> None:
-        """Raise the fault of a missing directory."""
         if self._lost is not None:
             raise self._lost
 
@@ -157,7 +155,6 @@ class _Zip:
     # -- the directory -------------------------------------------------------------
 
     def _directory(self) -> tuple[int, int]:
-        """Return begin and end of the directory."""
         n_bytes = self._blob.n_bytes
         tail_at = max(0, n_bytes - _END.size - 0xFFFF)  # a comment is as long
         tail = self._blob.read_at(tail_at, n_bytes - tail_at)

@@ -71,7 +71,6 @@ def read_hdt(buffer: Buffer, *, limits: ParseLimits, log: FaultLog) -> Iterator[
 
 
 def _pass_header(cursor: FileCursor) -> None:
-    """Skip the header."""
     control = read_control(cursor, HdtPart.HEADER)
     demand_format(control, HEADER_FORMAT)
     length = control.properties.get("length", "")

@@ -15,7 +15,7 @@ from rdfcrawl.rdf.hdt.vbyte import preamble
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from typing import BinaryIO, Self
+    from typing import BinaryIO
 
     from numpy.typing import NDArray
 
@@ -58,30 +58,20 @@ class SpillFile:
         self._file.close()
 
 
-class SpillFolder:
+class SpillFolder(ExitStack):
     """Factory of spills in a folder, which closes them on exit.
 
     The files are created once they are large, and vanish with the process.
     """
 
-    __slots__ = ("_folder", "_open")
-
     def __init__(self, folder: Path | None) -> None:
+        super().__init__()
         self._folder = None if folder is None else str(folder)
-        self._open = ExitStack()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._open.close()
 
     def new(self) -> SpillFile:
         """Return a new spill."""
         return SpillFile(
-            self._open.enter_context(
-                SpooledTemporaryFile(_IN_MEMORY_BYTES, dir=self._folder)
-            )
+            self.enter_context(SpooledTemporaryFile(_IN_MEMORY_BYTES, dir=self._folder))
         )
 
 

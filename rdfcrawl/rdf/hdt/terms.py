@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 from rdfcrawl import formats
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.rdf.parser import new_parser, serialize
-from rdfcrawl.rdf.recovery import bad_line
+from rdfcrawl.rdf.parser import bad_line, new_parser, serialize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -13,7 +13,7 @@ from rdfcrawl.rdf.jsonld.facts import (
     terms_of,
     walk,
 )
-from rdfcrawl.rdf.jsonld.references import resolve
+from rdfcrawl.rdf.jsonld.loading import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

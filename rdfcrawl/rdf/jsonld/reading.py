@@ -11,7 +11,7 @@ from rdfcrawl.rdf.jsonld.fast import fast_blocks
 from rdfcrawl.rdf.jsonld.loading import ContextLoader
 from rdfcrawl.rdf.jsonld.mending import whole_members
 from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
-from rdfcrawl.rdf.nesting import MAX_DEPTH, is_json_too_deep
+from rdfcrawl.rdf.nesting import check_json_depth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,8 +82,7 @@ def read_json_ld_value(
 
 def _value(data: bytes, log: FaultLog) -> Any:
     """Return the document's value, or its intact part."""
-    if is_json_too_deep(data):
-        raise SourceFault(Reason.SYNTAX, f"nested deeper than {MAX_DEPTH} levels")
+    check_json_depth(data)
     text = data.decode("utf-8", "replace").strip(" \t\n\r")
     try:
         value, end = _DECODER.raw_decode(text)

@@ -11,9 +11,8 @@ import pytest
 from rdfcrawl.errors import NeedsSandbox, Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.environment import INLINE
-from rdfcrawl.rdf.jsonld.loading import MAX_CONTEXTS
+from rdfcrawl.rdf.jsonld.loading import MAX_CONTEXTS, iter_references
 from rdfcrawl.rdf.jsonld.reading import read_json_ld
-from rdfcrawl.rdf.jsonld.references import iter_references
 from rdfcrawl.rdf.jsonld.sources import (
     MAX_CONTEXT_BYTES,
     MAX_CONTEXT_DEPTH,
