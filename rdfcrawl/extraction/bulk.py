@@ -7,8 +7,7 @@ scanning them.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from rdfcrawl.links.policy import LinkPolicy, LinkPosition
@@ -35,54 +34,40 @@ class BulkOutput:
 
     Attributes:
         order: how to pack the statements.
-        positions, only, skip, own_schemes: as in `LinkPolicy`.
+        follow: selects the links.
         wants_links: whether to look for links.
         wants_telling: whether lines are needed from the first ones on that may
             describe data elsewhere.
     """
 
     order: PieceOrder
-    positions: tuple[str, ...]
-    only: tuple[str, ...]
-    skip: tuple[str, ...]
-    own_schemes: tuple[str, ...]
+    follow: LinkPolicy
     wants_links: bool
     wants_telling: bool
 
-    @classmethod
-    def of(
-        cls,
-        order: PieceOrder,
-        follow: LinkPolicy,
-        *,
-        wants_links: bool,
-        wants_telling: bool,
-    ) -> Self:
-        """Return the instructions for a link policy."""
-        return cls(
-            order=order,
-            positions=tuple(follow.positions),
-            only=follow.only,
-            skip=follow.skip,
-            own_schemes=follow.own_schemes,
-            wants_links=wants_links,
-            wants_telling=wants_telling,
-        )
+    def to_members(self) -> dict[str, Any]:
+        """Return the instructions as JSON."""
+        follow = self.follow
+        parts = sorted(follow.positions), follow.only, follow.skip, follow.own_schemes
+        return {
+            "order": asdict(self.order),
+            "follow": parts,
+            "wants_links": self.wants_links,
+            "wants_telling": self.wants_telling,
+        }
 
     @classmethod
     def from_members(cls, members: dict[str, Any]) -> Self:
-        """Return the instructions from JSON that `dataclasses.asdict` made."""
-        lists = ("positions", "only", "skip", "own_schemes")
-        names = {name: tuple(members[name]) for name in lists}
-        return cls(**members | names | {"order": PieceOrder(**members["order"])})
-
-    @cached_property
-    def follow(self) -> LinkPolicy:
-        """Policy of the links to look for."""
-        positions = frozenset(map(LinkPosition, self.positions))
-        return LinkPolicy(
-            positions, only=self.only, skip=self.skip, own_schemes=self.own_schemes
+        """Return the instructions from the result of `to_members`."""
+        positions, only, skip, own_schemes = map(tuple, members["follow"])
+        follow = LinkPolicy(
+            frozenset(map(LinkPosition, positions)),
+            only=only,
+            skip=skip,
+            own_schemes=own_schemes,
         )
+        order = PieceOrder(**members["order"])
+        return cls(**members | {"order": order, "follow": follow})
 
 
 class FoundLinks(NamedTuple):

@@ -167,7 +167,9 @@ class ReadingJob:
 
     def to_json(self) -> bytes:
         """Encode the job."""
-        members = asdict(self)
+        members = asdict(replace(self, bulk=None))
+        if self.bulk is not None:
+            members["bulk"] = self.bulk.to_members()
         if self.extractors is not None:
             members["extractors"] = sorted(self.extractors)
         return json.dumps(members).encode()

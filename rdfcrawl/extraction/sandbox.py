@@ -21,7 +21,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.extraction.bulk import BulkPart
@@ -42,14 +42,8 @@ if TYPE_CHECKING:
     from rdfcrawl.html.extractors import CustomExtractor
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
 
-    class LoadContext(Protocol):
-        """Function that returns the context at a URL for a document."""
-
-        def __call__(
-            self, url: str, *, document_url: str
-        ) -> Awaitable[ContextDocument]:
-            """Return the context, or raise `SourceFault` (`REMOTE_CONTEXT`)."""
-            ...
+    # Given a URL and the keyword `document_url`; raises `SourceFault`.
+    LoadContext = Callable[..., Awaitable[ContextDocument]]
 
 
 MEMORY_BYTES = 2**30

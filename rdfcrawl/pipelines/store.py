@@ -250,9 +250,9 @@ class StoreTee:
         order = self._pipeline.order_of(document)
         if order is None:
             return None
-        bulk = BulkOutput.of(
-            order,
-            follow,
+        bulk = BulkOutput(
+            order=order,
+            follow=follow,
             wants_links=document.is_followed,
             wants_telling=wants_telling,
         )

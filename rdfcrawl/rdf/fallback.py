@@ -11,6 +11,7 @@ held back.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from rdfcrawl import formats
@@ -43,6 +44,7 @@ _OF_STREAMS: Final = frozenset(
 _MAX_HELD_BYTES: Final = 32 * 2**20
 
 
+@dataclass
 class ParserFallback:
     """Reader of one document by the first parser that can.
 
@@ -53,26 +55,22 @@ class ParserFallback:
         needs_context: reading ended at a remote context of JSON-LD.
     """
 
-    def __init__(
-        self,
-        text: DocumentText,
-        document_format: formats.Format,
-        *,
-        base: str,
-        limits: ParseLimits,
-        environment: ReaderContext,
-        log: FaultLog,
-        output: QuadOutput,
-    ) -> None:
-        self._text, self._format, self._base = text, document_format, base
-        self._limits, self._environment = limits, environment
-        self._log, self._output = log, output
-        self._before = log.snapshot()
-        self._begin = output.mark()
-        self._error = ""
-        self._mends = False
-        self.is_partial = False
-        self.needs_context = False
+    _text: DocumentText
+    _format: formats.Format
+    _base: str
+    _limits: ParseLimits
+    _environment: ReaderContext
+    _log: FaultLog
+    _output: QuadOutput
+    _error: str = field(default="", init=False)
+    _mends: bool = field(default=False, init=False)
+    is_partial: bool = field(default=False, init=False)
+    needs_context: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        """Mark the beginning, to go back to."""
+        self._before = self._log.snapshot()
+        self._begin = self._output.mark()
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield the chunks of the output.

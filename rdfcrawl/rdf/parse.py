@@ -39,8 +39,8 @@ _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 # Imported when first needed.
 _OWN_READERS: Final = {
     formats.TRIX: ("rdfcrawl.rdf.trix", "read_trix"),
-    formats.RDF_JSON: ("rdfcrawl.rdf.rdf_json", "read_rdf_json"),
-    formats.HEXTUPLES: ("rdfcrawl.rdf.hextuples", "read_hextuples"),
+    formats.RDF_JSON: ("rdfcrawl.rdf.json_formats", "read_rdf_json"),
+    formats.HEXTUPLES: ("rdfcrawl.rdf.json_formats", "read_hextuples"),
 }
 
 
@@ -238,11 +238,11 @@ class DocumentParser:
         fallback = ParserFallback(
             self._text,
             document_format,
-            base=self._base,
-            limits=self._limits,
-            environment=self._environment,
-            log=self._log,
-            output=self._output,
+            self._base,
+            self._limits,
+            self._environment,
+            self._log,
+            self._output,
         )
         yield from fallback
         if fallback.needs_context:

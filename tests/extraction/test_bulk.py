@@ -71,9 +71,8 @@ def content_of(folder: Path) -> bytes:
 async def bulk_job(store: NQuadsStore, media_type: str) -> ReadingJob:
     """Return the job for a document that is packed by the child."""
     await store.open()
-    bulk = BulkOutput.of(
-        store.order(URL, 1), FOLLOW, wants_links=True, wants_telling=True
-    )
+    order = store.order(URL, 1)
+    bulk = BulkOutput(order=order, follow=FOLLOW, wants_links=True, wants_telling=True)
     return ReadingJob(url=URL, graph=URL, media_type=media_type, bulk=bulk)
 
 

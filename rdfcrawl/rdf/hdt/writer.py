@@ -19,7 +19,7 @@ from rdfcrawl.rdf.hdt.control import (
 from rdfcrawl.rdf.hdt.dictionary_writer import DictionaryWriter
 from rdfcrawl.rdf.hdt.runs import iter_runs, iter_triples
 from rdfcrawl.rdf.hdt.spill import SpillFolder
-from rdfcrawl.rdf.hdt.triples_writer import KeyCodec, TriplesWriter, sort_triples
+from rdfcrawl.rdf.hdt.triples import KeyCodec, TriplesWriter, sort_triples
 from rdfcrawl.rdf.namespaces import HDT, RDF_TYPE, VOID
 
 if TYPE_CHECKING:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, Final, Never
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.jsonld.fast import fast_blocks
 from rdfcrawl.rdf.jsonld.loading import ContextLoader
-from rdfcrawl.rdf.jsonld.mending import whole_members
 from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 from rdfcrawl.rdf.nesting import check_json_depth
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.rdf.environment import ReaderContext
+
+_SPACE: Final = re.compile(r"[ \t\n\r]*")
 
 
 def read_json_ld(
@@ -31,7 +33,7 @@ def read_json_ld(
     """Yield the statements of a document as blocks of canonical N-Quads.
 
     Of a truncated or broken document, the nodes before the error are read if members of
-    its outermost array; see `mending`.
+    its outermost array; see `whole_members`.
 
     Args:
         data: UTF-8 without byte order mark.
@@ -102,3 +104,54 @@ def _refuse(name: str) -> Never:
 
 
 _DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
+
+
+def whole_members(text: str, decoder: json.JSONDecoder) -> Any:
+    """Return a document with the intact members of its outermost array, if any.
+
+    A truncated node may lack its name, and is dropped. The outermost array is the
+    document itself, or the `@graph` of its only object, after the context.
+
+    >>> import json
+    >>> whole_members('[{"a": 1}, {"b": 2}, {"c"', json.JSONDecoder())
+    [{'a': 1}, {'b': 2}]
+    """
+    at = after_space(text, 0)
+    if text.startswith("[", at):
+        return _members(text, at + 1, decoder)
+    found: dict[str, Any] = {}
+    while text.startswith("," if found else "{", at):
+        try:
+            key, at = decoder.raw_decode(text, after_space(text, at + 1))
+            at = after_space(text, at)
+            if not isinstance(key, str) or not text.startswith(":", at):
+                return None
+            at = after_space(text, at + 1)
+            if key == "@graph" and text.startswith("[", at):
+                members = _members(text, at + 1, decoder)
+                return {**found, key: members} if "@context" in found else None
+            found[key], at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return None
+        at = after_space(text, at)
+    return None
+
+
+def _members(text: str, at: int, decoder: json.JSONDecoder) -> list[Any]:
+    """Return the members of an array from the place after its bracket."""
+    members: list[Any] = []
+    while True:
+        try:
+            value, at = decoder.raw_decode(text, after_space(text, at))
+        except (ValueError, RecursionError):
+            return members
+        members.append(value)  # a number may be cut off, but is ignored in this place
+        at = after_space(text, at)
+        if not text.startswith(",", at):
+            return members
+        at += 1
+
+
+def after_space(text: str, at: int) -> int:
+    """Return the place after white space of JSON."""
+    return _SPACE.match(text, at).end()  # type: ignore[union-attr]  # always matches

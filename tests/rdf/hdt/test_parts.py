@@ -30,7 +30,7 @@ from rdfcrawl.rdf.hdt.front_coding import (
 from rdfcrawl.rdf.hdt.sequences import LogArray, WindowedBitmap
 from rdfcrawl.rdf.hdt.sorting import KeyRun, StringRun, merge_keys, merge_strings
 from rdfcrawl.rdf.hdt.spill import IntegerPacker, SpillFolder
-from rdfcrawl.rdf.hdt.triples_writer import KeyCodec
+from rdfcrawl.rdf.hdt.triples import KeyCodec
 from rdfcrawl.rdf.hdt.vbyte import decode_vbyte, encode_vbyte
 
 STRINGS = st.lists(

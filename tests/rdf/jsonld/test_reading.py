@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from rdfcrawl.errors import NeedsSandbox, Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.environment import INLINE
-from rdfcrawl.rdf.jsonld.mending import whole_members
 from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
-from rdfcrawl.rdf.jsonld.reading import read_json_ld, read_json_ld_value
+from rdfcrawl.rdf.jsonld.reading import read_json_ld, read_json_ld_value, whole_members
 from tests.support.cpu_time import takes_at_most
 from tests.support.examples import examples
 from tests.support.jsonld_reading import BASE, canonical, read

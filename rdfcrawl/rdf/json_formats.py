@@ -1,8 +1,4 @@
-"""Read RDF/JSON, one subject after the other.
-
-Source: W3C Working Group Note "RDF 1.1 JSON Alternate Serialization (RDF/JSON)",
-7 November 2013.
-"""
+"""Read RDF in JSON other than JSON-LD: HexTuples by line, RDF/JSON by subject."""
 
 from __future__ import annotations
 
@@ -12,15 +8,23 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.jsonld.mending import after_space
-from rdfcrawl.rdf.namespaces import RDF
-from rdfcrawl.rdf.nesting import check_json_depth
+from rdfcrawl.rdf.jsonld.reading import after_space
+from rdfcrawl.rdf.lines import iter_line_blocks
+from rdfcrawl.rdf.namespaces import RDF, XSD
+from rdfcrawl.rdf.nesting import check_json_depth, is_json_too_deep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.rdf.limits import ParseLimits
+
+_N_FIELDS: Final = 6
+# Datatypes of values that are not literals; the second of each is from older documents.
+_IRI_TYPES = frozenset({"globalId", RDF + "namedNode"})
+_BLANK_TYPES = frozenset({"localId", RDF + "blankNode"})
+# Version 0.1 has xsd:string in its example of a text with a language.
+_LANGUAGE_TYPES = frozenset({"", RDF + "langString", XSD + "string"})
 
 MAX_BYTES: Final = 64 * 2**20  # read into memory at once
 _KEYS = frozenset({"type", "value", "lang", "datatype"})
@@ -39,10 +43,73 @@ _DECODER = json.JSONDecoder(
 )
 
 
+def read_hextuples(
+    file: BinaryIO, *, limits: ParseLimits, log: FaultLog
+) -> Iterator[str]:
+    """Yield the statements of a HexTuples document in UTF-8, unchecked, in order.
+
+    Source: https://github.com/ontola/hextuples: each line is a JSON array of the six
+    strings subject, predicate, value, datatype, language and graph.
+
+    IRIs are not resolved: the format has no relative ones. A bad line (`SYNTAX`), and
+    one longer than `literal_bytes` (`LITERAL_TOO_LONG`), is logged and left out.
+
+    Raises:
+        SourceFault: `SYNTAX`: more than `n_errors` lines are bad.
+    """
+    for block in iter_line_blocks(
+        file.read,
+        max_line_bytes=limits.literal_bytes,
+        drop=lambda: log.note(Reason.LITERAL_TOO_LONG, "a line is too long"),
+    ):
+        for line in block.splitlines():
+            if not line.strip():
+                continue
+            try:
+                yield _hextuple_statement(line)
+            except (ValueError, RecursionError) as error:
+                log.note(Reason.SYNTAX, f"{error}: {line[:80]!r}")
+                if log.count(Reason.SYNTAX) >= limits.n_errors:
+                    raise SourceFault(Reason.SYNTAX, "too many bad lines") from error
+
+
+def _hextuple_statement(line: bytes) -> str:
+    """Return the statement of one line; `ValueError` says why the line is invalid."""
+    if is_json_too_deep(line):
+        raise ValueError("nested too deeply")
+    fields = json.loads(line)
+    if (
+        not isinstance(fields, list)
+        or len(fields) != _N_FIELDS
+        or not all(isinstance(field, str) for field in fields)
+    ):
+        raise ValueError("no array of six strings")
+    subject, predicate, value, datatype, language, graph = fields
+    return terms.statement(
+        terms.resource(subject),
+        terms.iri(predicate),
+        _hextuple_object(value, datatype, language),
+        terms.resource(graph) if graph else "",
+    )
+
+
+def _hextuple_object(value: str, datatype: str, language: str) -> str:
+    if datatype in _IRI_TYPES:
+        return terms.iri(value)
+    if datatype in _BLANK_TYPES:
+        return terms.blank(value.removeprefix("_:"))
+    if language and datatype not in _LANGUAGE_TYPES:
+        raise ValueError("a language beside another datatype")
+    return terms.literal(value, datatype=datatype, language=language)
+
+
 def read_rdf_json(
     file: BinaryIO, *, limits: ParseLimits, log: FaultLog
 ) -> Iterator[str]:
     """Yield the statements of an RDF/JSON document in UTF-8, unchecked, in order.
+
+    Source: W3C Working Group Note "RDF 1.1 JSON Alternate Serialization (RDF/JSON)",
+    7 November 2013.
 
     At most `MAX_BYTES` are read. IRIs are not resolved: the format has no relative
     ones. Invalid statements are logged as `SYNTAX` and left out; if the JSON is
