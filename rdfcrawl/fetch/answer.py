@@ -74,9 +74,6 @@ class HttpRequest:
     Attributes:
         url: on the host of the record's URL.
         accept: value of the `Accept` header; empty for that of the kind.
-        headers: further headers of the request, names and values.
-        data: body of a POST; empty for a GET.
-        kept_headers: see `RequestOptions.kept_headers`.
     """
 
     url: str
@@ -119,11 +116,6 @@ class HttpResponse(FetchedResponse):
     put_off_secs: float = 0.0
     is_unasked: bool = False
 
-    def leave(self, put_off_secs: float) -> None:
-        """Note that the request failed because of us, to be repeated later."""
-        self.is_own_fault = True
-        self.put_off_secs = put_off_secs
-
 
 class HttpClient(Protocol):
     """Anything that makes one request: aiohttp, or Scrapy's downloader."""
@@ -133,12 +125,8 @@ class HttpClient(Protocol):
     ) -> Awaitable[HttpResponse]:
         """Fetch `url` once, without following redirects or raising faults.
 
-        Bodies are kept through `Spool.sink`, so that they count as memory.
-
-        Args:
-            url: absolute.
-            ask: how.
-            turn: it is sent only while that is good, which is told when it is.
+        Bodies are kept through `Spool.sink`, so that they count as memory. The request
+        is sent only while `turn` is good, and tells it when.
         """
         ...
 
@@ -149,10 +137,7 @@ async def answer_in_turn(
 ) -> HttpResponse:
     """Return the answer of a request that waits for its turn.
 
-    Args:
-        get: makes the request, in a turn.
-        take: waits for a turn; if there is none, that is our own fault, unless the
-            host rests: then it is as if it had said so once more.
+    No turn is our own fault, unless the host rests: then that is the answer.
     """
     while True:
         try:

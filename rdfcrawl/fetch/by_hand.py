@@ -88,14 +88,9 @@ async def open_web(
     logins: FtpLogins,
     fetchers: Mapping[str, SchemeFetcher],
 ) -> AsyncIterator[DetachedClient]:
-    """Open the web for a block.
+    """Open the web for a block, with its spool files below `folder`.
 
-    Args:
-        options: limits and manners of requests.
-        folder: of spool files.
-        robots_agent: product token for robots.txt, which is not obeyed if empty.
-        logins: of FTP servers.
-        fetchers: of schemes of the user's.
+    Without `robots_agent`, the product token, robots.txt is not obeyed.
     """
     options = replace(options, spool_dir=folder / "spool")
     n_bytes = options.visit_memory_bytes

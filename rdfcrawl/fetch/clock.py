@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.fetch.retry_after import parse_http_date
 from rdfcrawl.request_turns import steady_time
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.politeness import registered_domain
@@ -98,12 +97,9 @@ def fault_of_clock(of_hosts: Sequence[float], of_redis: float | None) -> str:
 
 def _secs_of(date: str, age: str) -> float | None:
     """Return the time when an answer was sent, whatever caches it has been in."""
-    try:
-        moment = parsedate_to_datetime(date)
-    except (TypeError, ValueError, OverflowError):
+    moment = parse_http_date(date)
+    if moment is None:
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
     age = age.strip()
     is_number = age.isascii() and age.isdigit() and len(age) < 10
     return moment.timestamp() + (int(age) if is_number else 0)

@@ -47,10 +47,7 @@ class FailingOrigins:
     ) -> bool:
         """Return whether the origin has failed, not only the page.
 
-        Args:
-            attempt: that was answered so.
-            origin: which answered it.
-            is_last_try: the record is not asked for again in this visit.
+        On the last try, the record is not requested again in this visit.
         """
         visit = self._visit
         failed = self._failed.get(origin, ())

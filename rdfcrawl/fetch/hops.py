@@ -29,7 +29,6 @@ class RedirectJudge:
         wants: says whether the crawl wants what a record is redirected to.
         refuses: says whether a record is denied, whoever has queued it.
         robots: rules of every origin; None obeys none.
-        leaving: hosts that nothing is asked of.
     """
 
     def __init__(
@@ -63,15 +62,9 @@ class RedirectJudge:
         visit: Visit,
         take: Take,
     ) -> Fault | list[Fault] | None:
-        """Return why robots.txt of its origin does not let a target be asked for.
+        """Return why robots.txt does not let a target of the visit be requested.
 
-        Args:
-            record: that is asked for.
-            requested: what was asked for it, in order.
-            target: of the last answer, within the key of the visit.
-            pace: of the visit; a `Crawl-delay` of the origin slows it down.
-            visit: gets that delay, too.
-            take: waits for the turn to ask for the robots.txt.
+        A `Crawl-delay` of the target's origin slows down `pace` and `visit`.
 
         Returns:
             A fault if it is forbidden, a list of faults if the rules cannot be had.

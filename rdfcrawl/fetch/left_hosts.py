@@ -23,8 +23,6 @@ class LeavingExchange:
     of their answers is dropped.
 
     Args:
-        exchange: does the requests.
-        leaving: the hosts.
         drop: called with the URL of a request that was cancelled.
     """
 

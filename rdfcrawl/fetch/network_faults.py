@@ -48,7 +48,8 @@ def note_fault(answer: HttpResponse, exc: SourceFault) -> None:
     """Set the fault of a response; lack of room is our own failure."""
     answer.fault = exc.fault
     if isinstance(exc, NoRoom):
-        answer.leave(exc.put_off_secs)
+        answer.is_own_fault = True
+        answer.put_off_secs = exc.put_off_secs
 
 
 def note_failure(answer: HttpResponse, exc: Exception) -> bool:

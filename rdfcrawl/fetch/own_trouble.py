@@ -95,14 +95,7 @@ class KnownNames:
 
 
 class OwnTrouble:
-    """Tell our failures from those of hosts, and wait for their end; one per worker.
-
-    Args:
-        known: names that have been looked up.
-        sleepers: waits that end when the worker stops.
-        spool: where bodies are kept; it knows the disks.
-        clock: knows what time others say that it is.
-    """
+    """Tell our failures from those of hosts, and wait for their end; one per worker."""
 
     def __init__(
         self,
@@ -259,11 +252,6 @@ class BearingExchange:
     """A client that repeats requests that failed for a reason of our own.
 
     If the worker stops meanwhile, the answer says so (`HttpResponse.is_own_fault`).
-
-    Args:
-        exchange: does the requests.
-        trouble: tells the reasons apart.
-        spool: keeps the bodies.
     """
 
     def __init__(self, exchange: HttpClient, trouble: OwnTrouble, spool: Spool) -> None:

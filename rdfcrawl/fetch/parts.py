@@ -16,13 +16,13 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import RdfcrawlError, SourceFault
+from rdfcrawl.fetch.retry_after import parse_http_date
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -74,13 +74,7 @@ class PartFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartialBody:
-    """A part that one request continues; no other can take it.
-
-    Attributes:
-        path: file with the bytes.
-        n_bytes: so many.
-        facts: about the answer.
-    """
+    """A part that one request continues; no other can take it."""
 
     path: Path
     n_bytes: int
@@ -122,12 +116,10 @@ def facts_of(url: str, headers: Mapping[str, str], length: int = 0) -> PartFacts
 
 
 def facts_of_file(url: str, size: int, modified: str) -> PartFacts | None:
-    """Return the facts of a file on an FTP server; None if one could not go on with it.
+    """Return the facts of a file on an FTP server; None if it cannot be continued.
 
-    Args:
-        url: of the file.
-        size: in bytes; -1 if it is not known.
-        modified: `xsd:dateTime` in UTC; empty if it is not known.
+    The size is -1 and the time of modification, `xsd:dateTime` in UTC, is empty if the
+    server does not tell.
 
     >>> facts_of_file("ftp://h.example/d.nt", 255, "2024-01-02T03:04:05Z").validator
     'ff-2024-01-02T03:04:05Z'
@@ -148,14 +140,12 @@ def _strong_validator(headers: Mapping[str, str]) -> str:
         is_strong = etag.startswith('"') and etag.isascii() and etag.isprintable()
         return etag if is_strong else ""
     changed = headers.get("Last-Modified", "").strip()
-    try:
-        age = parsedate_to_datetime(headers.get("Date", "")) - parsedate_to_datetime(
-            changed
-        )
-    except (TypeError, ValueError, OverflowError):
+    sent_at = parse_http_date(headers.get("Date", ""))
+    changed_at = parse_http_date(changed)
+    if sent_at is None or changed_at is None:
         return ""
     # 8.8.2.2: what has changed within the second may change once more in it.
-    return changed if age >= timedelta(seconds=1) else ""
+    return changed if sent_at - changed_at >= timedelta(seconds=1) else ""
 
 
 def check_rest(facts: PartFacts, offset: int, headers: Mapping[str, str]) -> int:

@@ -90,11 +90,6 @@ def moved(record: Record, requested: Sequence[str], target: str) -> Record:
     What was asked for a record of a source may be longer than its URL, by a path or a
     query; the source then is where the target begins.
 
-    Args:
-        record: that was asked for.
-        requested: what was asked for it, in order.
-        target: of the last answer.
-
     Raises:
         SourceFault: `REDIRECT_BAD_TARGET`: what was asked of a source cannot be asked
             there.

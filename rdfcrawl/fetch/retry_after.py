@@ -6,6 +6,15 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 
+def parse_http_date(value: str) -> datetime | None:
+    """Return an HTTP date, which is GMT whatever it says; None if it is invalid."""
+    try:
+        moment = parsedate_to_datetime(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
 def parse_retry_after(value: str, now: datetime) -> float | None:
     """Return seconds from `now`, at least 0, or None if `value` says nothing.
 
@@ -17,13 +26,8 @@ def parse_retry_after(value: str, now: datetime) -> float | None:
     value = value.strip()
     if value.isascii() and value.isdigit():
         return float(value[:12])
-    try:
-        moment = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    if moment.tzinfo is None:  # an HTTP date is GMT, whatever it says
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - now).total_seconds())
+    moment = parse_http_date(value)
+    return None if moment is None else max(0.0, (moment - now).total_seconds())
 
 
 def by_its_own_clock(value: str, date: str) -> str:
@@ -38,13 +42,8 @@ def by_its_own_clock(value: str, date: str) -> str:
     """
     if not value or value.strip().isdigit():
         return value
-    try:
-        now = parsedate_to_datetime(date)
-    except ValueError:
-        return value
-    if now.tzinfo is None:
-        now = now.replace(tzinfo=UTC)
-    secs = parse_retry_after(value, now)
+    now = parse_http_date(date)
+    secs = None if now is None else parse_retry_after(value, now)
     return value if secs is None else f"{secs:.0f}"
 
 

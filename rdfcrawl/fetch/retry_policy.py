@@ -50,11 +50,7 @@ def judge_answer(
 ) -> RetryDecision:
     """Return what to do next, and set `answer.fault` to what the status means.
 
-    Args:
-        answer: to judge.
-        options: limits and manners.
-        is_conditional: it was asked whether something has changed.
-        is_of_range: a part was asked for.
+    Only a conditional request may be answered by 304.
     """
     status = answer.status
     if status in options.busy_codes:

@@ -32,12 +32,7 @@ class RobotsFetch:
         self._ask = options.ask_robots(MAX_ROBOTS_BYTES + 1)
 
     async def __call__(self, url: str, take: Take) -> RobotsResponse:
-        """Fetch `url`; a longer text than is read is no fault.
-
-        Args:
-            url: of robots.txt, or what it redirects to.
-            take: waits for the turn to ask for it.
-        """
+        """Fetch `url`; a longer text than is read is no fault."""
         answer = await answer_in_turn(
             partial(self._exchange.get, url, self._ask), partial(take, url)
         )

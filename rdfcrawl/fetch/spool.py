@@ -127,12 +127,8 @@ class Spool:
     ) -> SpoolSink:
         """Return a place for one body, within the limits of `ask`.
 
-        Args:
-            ask: how it was asked for.
-            url: that was asked for.
-            n_expected: its length, as far as it is known; else 0.
-            facts: make it a part, should it end too early; None: it is none.
-            part: that it goes on with.
+        With `facts`, a body that ends too early becomes a part; with `part`, the body
+        continues that. `n_expected` is 0 if the length is unknown.
 
         Raises:
             SourceFault: there is no room for the part.
@@ -220,12 +216,9 @@ class Spool:
         return self._taken.total()
 
     def take(self, host: str, n_bytes: int, *, own_bytes: int) -> None:
-        """Count bytes that are about to be written to a file.
+        """Count bytes that are about to be written to the file of a body.
 
-        Args:
-            host: that they come from.
-            n_bytes: so many.
-            own_bytes: what their body has taken before.
+        The body has taken `own_bytes` before.
 
         Raises:
             NoRoom: there is none for them now.
@@ -378,10 +371,7 @@ class SpoolSink:
     ) -> None:
         """Hand what has come to `answer`; forget the body if nobody waits for it.
 
-        Args:
-            answer: gets the partial body.
-            transfer: of the request; one with a verdict ran out of time.
-            exc: what ended the body.
+        Nobody does if `exc` cancels the visit, and not the watchdog the transfer.
         """
         if isinstance(exc, Exception) or transfer.verdict is not None:
             self.keep(answer)

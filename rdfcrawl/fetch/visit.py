@@ -48,9 +48,6 @@ class VisitMaker:
     """Make visits; one for the whole process.
 
     Args:
-        exchange: does one GET.
-        spool: keeps the bodies.
-        options: limits and manners.
         key_of: politeness key of a URL; a redirect within a key is followed.
         prime: called with a URL before its key is asked for the first time.
         question: says how a record of a source is asked for.
@@ -436,14 +433,9 @@ class _VisitRun:
         one dead name among them does not end the visit.
         """
         self._set_aside.append(attempt)
-        left: deque[RecordAttempt] = deque()
-        for other in self._queue:
-            if other.origin == attempt.dead_origin:
-                other.dead_origin = other.origin
-                self._set_aside.append(other)
-            else:
-                left.append(other)
-        self._queue = left
+        for other in self._unqueue(attempt.dead_origin):
+            other.dead_origin = other.origin
+            self._set_aside.append(other)
 
     def _finish_blocked(self, attempt: RecordAttempt) -> None:
         """Finish what else there is of an origin that the guard refuses.
@@ -452,14 +444,15 @@ class _VisitRun:
         """
         if len(attempt.requested) > 1 or attempt.best is None:
             return  # it was led there
-        left: deque[RecordAttempt] = deque()
-        for other in self._queue:
-            if other.origin == origin_of(attempt.requested[0]):
-                other.best = other.document(HttpResponse(), attempt.best.faults)
-                self._finish(other)
-            else:
-                left.append(other)
-        self._queue = left
+        for other in self._unqueue(origin_of(attempt.requested[0])):
+            other.best = other.document(HttpResponse(), attempt.best.faults)
+            self._finish(other)
+
+    def _unqueue(self, origin: str) -> list[RecordAttempt]:
+        """Take the attempts at an origin out of the queue."""
+        taken = [each for each in self._queue if each.origin == origin]
+        self._queue = deque(each for each in self._queue if each.origin != origin)
+        return taken
 
     def blame(self) -> None:
         """Count an error of our own as a try of the record that was under way."""

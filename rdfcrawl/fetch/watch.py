@@ -113,14 +113,8 @@ class TimeoutWatchdog:
         """Watch over the request of the current task for a block.
 
         Whatever ends the block early is noted in `answer`, unless somebody else has
-        cancelled the task.
-
-        Args:
-            url: that is asked for.
-            ask: limits of the request.
-            answer: gets the fault.
-            note_failure: sets the fault of an exception, and returns False if the web
-                cannot have caused it; without this, exceptions are raised.
+        cancelled the task. `note_failure` sets the fault of an exception, and returns
+        False if the web cannot have caused it; without that, exceptions are raised.
         """
         transfer = self._begin(ask)
         try:

@@ -40,11 +40,7 @@ _WORDS: Final = {
 
 
 class GuardBlocked(OSError):
-    """The guard refuses a connection.
-
-    Attributes:
-        why: the reason.
-    """
+    """The guard refuses a connection."""
 
     def __init__(self, why: RefusalCause, text: str) -> None:
         super().__init__(errno.EACCES, text)
@@ -60,7 +56,6 @@ class ConnectionGate:
     """Ask the guard about all connections of a process, whatever makes them.
 
     Args:
-        guard: the policy.
         count: called with the reason of each refusal.
     """
 
@@ -86,12 +81,9 @@ class ConnectionGate:
     def check_literal(
         self, host: str, port: int, use: ConnectionUse = ConnectionUse.WEB
     ) -> None:
-        """Check that a host may be connected to, as far as its spelling shows.
+        """Check that a host, without brackets, may be connected to.
 
-        Args:
-            host: as a parsed URL has it, without brackets.
-            port: that would be connected to.
-            use: what for.
+        Names that are no address are not looked up.
 
         Raises:
             GuardBlocked: it may not.

@@ -31,11 +31,7 @@ _shows = re.compile(r"[a-z]+://[^/?#]*(?:[0-9\]]|localhost)\.?(?:[/?#]|$)").matc
 
 
 def refusal_of(url: str, guard: Guard) -> str:
-    """Return why a URL would be refused, as far as its spelling shows; empty if not.
-
-    Args:
-        url: requestable.
-        guard: the policy.
+    """Return why a requestable URL would be refused, without a lookup; empty if not.
 
     >>> from rdfcrawl.guard.policy import Guard
     >>> refusal_of("http://example.org:22/", Guard())
@@ -54,12 +50,9 @@ def refusal_of(url: str, guard: Guard) -> str:
 def looked_up_refusal(
     urls: Iterable[str], guard: Guard, *, looks_up: bool = True
 ) -> str:
-    """Return the first URL that would be refused, and why; empty if none would.
+    """Return the first of requestable URLs that would be refused, and why; else "".
 
-    Args:
-        urls: requestable.
-        guard: the policy.
-        looks_up: look up the first names; one that is not found is not refused.
+    With `looks_up`, the first names are looked up; names without an address pass.
     """
     names: dict[str, list[str]] = {}
     urls = [url for url in urls if is_of_web(url)]

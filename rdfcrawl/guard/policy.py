@@ -75,10 +75,8 @@ _IPV4: Final = tuple(
         ("10.0.0.0/8", RefusalCause.PRIVATE),
         ("100.64.0.0/10", RefusalCause.SHARED),  # carrier-grade NAT (RFC 6598)
         ("127.0.0.0/8", RefusalCause.LOOPBACK),
-        (
-            "168.63.129.16/32",
-            RefusalCause.CLOUD,
-        ),  # public, but the host of a virtual machine
+        # Public, but it is the host of a virtual machine.
+        ("168.63.129.16/32", RefusalCause.CLOUD),
         ("169.254.0.0/16", RefusalCause.LINK_LOCAL),  # metadata of clouds
         ("172.16.0.0/12", RefusalCause.PRIVATE),
         ("192.0.0.0/24", RefusalCause.RESERVED),  # IETF protocol assignments
@@ -100,14 +98,10 @@ _IPV6: Final = tuple(
     for network, why in (
         ("::/128", RefusalCause.UNSPECIFIED),
         ("::1/128", RefusalCause.LOOPBACK),
-        (
-            "::/32",
-            RefusalCause.TUNNEL,
-        ),  # addresses of IPv4: mapped, compatible, translated
-        (
-            "64:ff9b:1::/48",
-            RefusalCause.PRIVATE,
-        ),  # NAT64 of a network of its own (RFC 8215)
+        # Addresses of IPv4: mapped, compatible, translated.
+        ("::/32", RefusalCause.TUNNEL),
+        # NAT64 of a network of its own (RFC 8215).
+        ("64:ff9b:1::/48", RefusalCause.PRIVATE),
         ("2001::/32", RefusalCause.TUNNEL),  # Teredo
         ("2001::/23", RefusalCause.RESERVED),  # IETF protocol assignments
         ("2001:db8::/32", RefusalCause.DOCUMENTATION),
@@ -143,11 +137,7 @@ class Guard:
     ) -> RefusalCause | None:
         """Return why an address and a port may not be connected to.
 
-        Args:
-            address: in the spelling of the socket interface, perhaps with a zone;
-                what is no address is refused.
-            port: that would be connected to.
-            use: what for.
+        The address may have a zone; whatever is no address is refused.
 
         >>> Guard().refusal("10.0.0.1", 80), Guard().refusal("2606:4700::1111", 443)
         (<RefusalCause.PRIVATE: 'private'>, None)

@@ -56,12 +56,7 @@ _judging: ContextVar[JudgedLookup | None] = ContextVar("judging", default=None)
 
 @contextmanager
 def judging(gate: ConnectionGate, address: str = "") -> Iterator[JudgedLookup]:
-    """Have what is looked up within the block judged.
-
-    Args:
-        gate: judges it.
-        address: that is taken, whatever the name; empty to look it up.
-    """
+    """Have lookups within the block judged; a given address is taken for any name."""
     current = JudgedLookup(gate, address)
     token = _judging.set(current)
     try:

@@ -104,9 +104,6 @@ class RobotsCache:
 
     Args:
         fetch: does one GET in its turn, follows no redirect and raises no fault.
-        options: limits.
-        turns: gives the turns.
-        deaths: knows which origins have killed workers with it.
         count: called with the statistic of each file of reservations.
         is_exempt: tells which records are asked for although they are disallowed,
             because the operator wants it so.
@@ -180,13 +177,9 @@ class RobotsCache:
             origin: as `origin_of` has it.
             take: waits for the turn to ask its host, if that is not as for any other.
         """
-        found = self._fresh(origin)
-        if found is None:
-            answer = await self._ask(origin, take or self._turns.of_url)
-            if not isinstance(answer, RobotsRules):
-                return _faults(answer)
-            found = answer
-        return found
+        take = take or self._turns.of_url
+        found = self._fresh(origin) or await self._ask(origin, take)
+        return found if isinstance(found, RobotsRules) else _faults(found)
 
     def refusal(self, rules: RobotsRules, url: str) -> Fault | None:
         """Return why a URL must not be requested, by the rules of its origin."""
@@ -198,10 +191,7 @@ class RobotsCache:
     def is_exempt(self, record: Record, asked: str, target: str) -> bool:
         """Return whether a redirect is followed although robots.txt disallows it.
 
-        Args:
-            record: that is asked for.
-            asked: what was asked for it.
-            target: where it is redirected to.
+        For the record, `asked` was requested, which redirects to `target`.
         """
         if record.kind.is_source and asked == origin_of(asked) + ROBOTS_PATH:
             return True  # RFC 9309 2.3.1.2: its redirects are followed
@@ -408,11 +398,9 @@ class RobotsCache:
                 visit.documents.append(refused(record, _faults(response)))
                 if not _is_refused(response):
                     visit.failed.append(index)
-            elif is_mixed:
-                record = replace(record, retries=record.retries + 1)
-                visit.returned[index] = record
             else:
-                visit.returned[index] = record
+                retries = record.retries + is_mixed
+                visit.returned[index] = replace(record, retries=retries)
         visit.pending[:] = left
         if not is_mixed and not all(map(_is_refused, unreachable.values())):
             visit.host_refused = True

@@ -26,7 +26,6 @@ class RobotsDeathStore:
     """How many workers a robots.txt has killed; shared by all workers.
 
     Args:
-        redis: of the frontier.
         key: of the hash: origin -> eighths of lives.
     """
 

@@ -1,11 +1,9 @@
 """URIs: parsed as browsers do, compared by a normal form, grouped for politeness.
 
-A URL lives in three spellings that are never mixed up. `requestable` gives the one
-that goes over the wire: what the WHATWG URL standard makes of a link, and nothing
-else. `NormalForm` gives the one that is compared: it exists only to be hashed by
-`fingerprint`, and is never requested. `compact` gives the short one that waits in the
-queue of its host, and `expand` turns it back exactly. `PolitenessKey` says which URLs
-share a delay, `partition_of` which share a partition of the frontier.
+A URL has three spellings. `requestable` returns the one that goes over the wire: the
+WHATWG serialization of a link. `NormalForm` returns the one that `fingerprint` hashes
+to compare URLs; it is never requested. `compact` returns the short one that waits in
+the queue of its host, and `expand` reverses that exactly.
 """
 
 from rdfcrawl.uri.normalize import SESSION_PARAMETERS, NormalForm, fingerprint

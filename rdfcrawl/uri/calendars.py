@@ -1,8 +1,8 @@
-"""Calendars without end, told from records that are numbered like years.
+"""Detect calendars without end among the links of a site.
 
-`/item/2500/3` may be a page of a record, and `/2500/03` one of a calendar. No URL
-shows by itself which it is. A calendar is known by how it goes on: each year leads
-to the next one, all months come equally often, and nothing else has its form.
+No single URL shows whether `/2500/03` is a month of a calendar or a numbered record.
+In a calendar, each year links to the next, all months are equally frequent, and no
+other URL has the same form.
 """
 
 from __future__ import annotations
@@ -31,10 +31,9 @@ _MONTH_OF_YEAR: Final = re.compile(
 
 
 class PageDate(NamedTuple):
-    """Which month or year the page of a calendar is about.
+    """The month or year in the URL of a calendar page.
 
     Attributes:
-        year: of four digits.
         month: 0 to 12; None is a page of a year.
         rest: the URL without its dates.
     """
@@ -44,11 +43,11 @@ class PageDate(NamedTuple):
     rest: str
 
     def is_far_ahead(self) -> bool:
-        """Tell whether the year is one that nobody plans for yet."""
+        """Return whether the year is too far in the future to be planned for."""
         return self.year > time.gmtime().tm_year + YEARS_AHEAD
 
     def leads_to(self, later: PageDate) -> bool:
-        """Tell whether a page is one of the next year, and at most a year later."""
+        """Return whether `later` is in the next year, at most twelve months ahead."""
         return (
             self.rest == later.rest
             and later.year == self.year + 1
@@ -57,7 +56,7 @@ class PageDate(NamedTuple):
 
 
 def date_of(url: str) -> PageDate | None:
-    """Return the last date in a URL that a calendar may have made, if there is one.
+    """Return the last date in a URL; None if no part of it looks like a date.
 
     >>> date_of("https://example.org/calendar/2031/05/17?view=day")
     PageDate(year=2031, month=5, rest='https://example.org/calendar/?view=day')
@@ -79,7 +78,7 @@ def date_of(url: str) -> PageDate | None:
 
 
 class Calendar:
-    """What is known of the URLs of one form, which may be those of a calendar."""
+    """Evidence that the URLs of one form belong to a calendar without end."""
 
     __slots__ = ("_is_endless", "_months", "_n_else", "_steps")
 
@@ -90,15 +89,13 @@ class Calendar:
         self._is_endless = False
 
     def note_else(self) -> None:
-        """Take note of a URL that is not a page of a calendar."""
+        """Count a URL that is no calendar page."""
         self._n_else += 1
 
     def leads_on(self, date: PageDate, parent: PageDate | None) -> bool:
-        """Take note of a link; tell whether it leads on in a calendar without end.
+        """Count a link; return whether it leads on in a calendar without end.
 
-        Args:
-            date: of the page that is linked to.
-            parent: date of the page that links, of any form.
+        `parent` is the date of the linking page, whatever the form of its URL.
         """
         if self._is_endless or self._n_else > MAX_ELSE:
             return self._is_endless
@@ -118,7 +115,7 @@ class Calendar:
         return len(self._steps) >= MIN_STEPS and self._n_else <= MAX_ELSE
 
     def _has_all_months(self, date: PageDate) -> bool:
-        """Tell whether no month is rare, as pages are that most records do not have."""
+        """Return whether no month is rare, as high page numbers of records are."""
         if date.month is None:
             return True
         return min(self._months) * 2 * MONTHS >= sum(self._months)

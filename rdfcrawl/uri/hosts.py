@@ -1,4 +1,4 @@
-"""Hosts and sites: of URLs, and as an operator names them."""
+"""Sets of hosts, as operators name them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class HostNames:
     """A set of hosts.
 
     Attributes:
-        names: hosts; one with a port stands for that port alone.
-        above: domains of which all hosts below are meant, and not they themselves.
+        names: hosts; a name with a port stands for that port alone.
+        above: domains whose subdomains belong to the set, but not they themselves.
     """
 
     names: frozenset[str] = frozenset()
@@ -33,10 +33,10 @@ class HostNames:
 
     @classmethod
     def parse(cls, entries: Iterable[str]) -> Self:
-        """Read the names of hosts.
+        """Parse host names, `host:port` and `*.domain`.
 
         Raises:
-            BadUri: one is not a host, or stands for too much, like `*`.
+            BadUri: an entry is no host, or covers too much, like `*`.
 
         >>> HostNames.parse(["B.example", "*.c.example"]).covers("ftp://x.c.example/y")
         True
@@ -59,7 +59,7 @@ class HostNames:
         return bool(self.names or self.above)
 
     def covers(self, url: str) -> bool:
-        """Tell whether the host of a requestable URL is one of them."""
+        """Return whether the set has the host of a requestable URL."""
         if not self:
             return False
         host = host_of(url)

@@ -1,7 +1,7 @@
-"""Hosts whose names may be meant to be taken for others (Unicode TS 39, section 5).
+"""Detect host names that imitate others (Unicode TS 39, section 5).
 
-Names are kept and requested as A-labels (`xn--…`), so that nobody mistakes them in a
-log or a query; those that would be mistaken as Unicode are marked.
+Hosts are stored and requested as A-labels (`xn--…`), which nobody confuses; those that
+would be confusable in Unicode are marked.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _LIKE_LATIN: Final = frozenset(
 
 
 def has_lookalike(url: str) -> bool:
-    """Tell whether the host of a requestable URL is one of them."""
+    """Return whether the host of a requestable URL imitates another."""
     return "xn--" in url and is_lookalike(host_of(url))
 
 
 @lru_cache(maxsize=4096)
 def is_lookalike(host: str) -> bool:
-    """Tell whether a host has a label of mixed scripts, or one that looks Latin.
+    """Return whether a label of the host mixes scripts or only looks Latin.
 
     >>> is_lookalike("xn--80ak6aa92e.com"), is_lookalike("xn--mller-kva.de")
     (True, False)

@@ -1,7 +1,7 @@
-"""The normal form of a URL: equal for URLs that name the same resource.
+"""Normal form of a URL: equal for URLs of the same resource, hashed for the seen-set.
 
-It is for fingerprints only. It is never requested, because sorting a query or
-dropping a session may well change what a server answers.
+A normal form is never requested: a server may respond otherwise to a sorted query or
+without its session.
 
 Source: RFC 3986 section 6.2.2 and 6.2.3; WHATWG URL Standard for hosts, ports and
 dot segments.
@@ -65,7 +65,7 @@ _CANONICAL = {chr(code): f"%{code:02X}" for code in range(128)} | {
 
 @dataclass(frozen=True, slots=True)
 class NormalForm:
-    """How URLs are normalized; built once, it holds its compiled expressions.
+    """Normalizer of URLs with compiled expressions; build it once.
 
     Attributes:
         session_parameters: names of query and `;name=` path parameters that are
@@ -83,7 +83,7 @@ class NormalForm:
         """Compile the expressions.
 
         Raises:
-            ConfigError: a session parameter is no name, or would be any name.
+            ConfigError: a session parameter is no name, or matches every name.
         """
         name = _any_of(self.session_parameters)
         is_session = re.compile(rf"{name}(?:=.*)?", re.IGNORECASE)
@@ -101,12 +101,11 @@ class NormalForm:
     def normalize(self, url: str) -> str:
         """Return the normal form of an absolute URL with an authority.
 
-        Beyond what WHATWG parsing does: no fragment, no userinfo; escapes of
-        unreserved characters are decoded, the others are upper case, and what RFC
-        3986 does not allow is escaped; the `&` parts of the query are sorted whole
-        and never decoded, empty ones dropped; session parameters are dropped.
-        Double slashes stay. Of other schemes than http(s) and ftp(s), the query stays
-        as it is but for its escapes. The function is idempotent.
+        After WHATWG parsing: drop fragment, userinfo and session parameters; decode
+        escapes of unreserved characters, write others in upper case, and escape what
+        RFC 3986 does not allow; sort the `&` parts of the query, undecoded, without
+        empty ones. Double slashes stay. Queries of schemes other than http(s) and
+        ftp(s) only have their escapes normalized. The function is idempotent.
 
         Raises:
             BadUri: not a URL, or one without an authority.
@@ -119,10 +118,7 @@ class NormalForm:
         return self._rewrite(url)
 
     def is_plain(self, text: str) -> bool:
-        """Tell whether a link is a URL that is requested as it is, and normal.
-
-        So are most: `requestable` and `normalize` would return the same.
-        """
+        """Return whether `requestable` and `normalize` would return `text` itself."""
         return (
             len(text) <= MAX_URL_CHARS
             and self._is_normal(text) is not None
@@ -150,18 +146,11 @@ class NormalForm:
 
 
 def fingerprint(normal: str) -> int:
-    """Return 64 bits of BLAKE2b of a normal form, as a signed number.
+    """Return 64 bits of BLAKE2b of a normal form, signed: an integer to Redis.
 
-    Two of n URLs collide with a chance of about n²/2⁶⁵: 3e-8 for a million, 0.03
-    for a billion, and 3 pairs are to be expected in ten billion. A collision makes
-    one URL look seen. Where the seen-set is split by registered domain, only URLs of
-    one part can collide, which divides that by the number of parts.
-
-    Args:
-        normal: result of `NormalForm.normalize`; ASCII.
-
-    Returns:
-        From -2⁶³ to 2⁶³-1, the numbers that Redis keeps as integers.
+    Any two of n URLs collide with probability n²/2⁶⁵: 3e-8 for a million, 0.03 for a
+    billion. A collision makes one URL look seen; only URLs of one partition of the
+    seen-set can collide.
     """
     digest = blake2b(normal.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
@@ -191,7 +180,7 @@ def _is_sorted(url: str) -> bool:
 
 
 def _any_of(names: tuple[str, ...]) -> str:
-    """Return an expression for any of the names; for no names, one without match."""
+    """Return an expression that matches any of the names."""
     for name in names:
         if not re.fullmatch(r"[\w.*~!$@-]*[\w.~-][\w.*~!$@-]*", name, re.ASCII):
             raise ConfigError(

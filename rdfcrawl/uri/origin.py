@@ -15,7 +15,7 @@ _BEGIN: Final = 8  # past "http://" and "https://"
 
 
 class Origin(NamedTuple):
-    """The origin of any URL, comparable (RFC 6454 section 4); no host if it has none.
+    """Origin of a URL (RFC 6454 section 4); the host is empty if there is none.
 
     >>> Origin.parse("HTTP://A.example/b")
     Origin(scheme='http', host='a.example', port=80)
@@ -27,7 +27,7 @@ class Origin(NamedTuple):
 
     @classmethod
     def parse(cls, url: str) -> Origin:
-        """Return the origin of a URL, whatever its form."""
+        """Return the origin of any URL; `NO_ORIGIN` if it is malformed."""
         try:
             parts = urlsplit(url)
             scheme = parts.scheme.lower()
@@ -37,7 +37,7 @@ class Origin(NamedTuple):
         return cls(scheme, (parts.hostname or "").lower(), port)
 
     def is_of(self, url: str) -> bool:
-        """Return whether a URL is of this origin; without a host, nothing is."""
+        """Return whether a URL has this origin; an origin without host has none."""
         return self.host != "" and Origin.parse(url) == self
 
 
@@ -45,12 +45,12 @@ NO_ORIGIN: Final = Origin("", "", 0)
 
 
 def is_same_origin(url: str, other: str) -> bool:
-    """Return whether two URLs are of one origin; one without a host is of none."""
+    """Return whether two URLs have the same origin, with a host."""
     return Origin.parse(other).is_of(url)
 
 
 def origin_of(url: str) -> str:
-    """Return scheme, host and port of a requestable URL, as it is spelt.
+    """Return scheme, host and port of a requestable URL, as they are written.
 
     >>> origin_of("https://example.org:8443/a?b")
     'https://example.org:8443'
@@ -69,10 +69,9 @@ def origin_of_link(link: bytes) -> bytes:
 
 
 def is_same_server(url: str, other: str) -> bool:
-    """Return whether two requestable URLs lead to one server.
+    """Return whether two requestable URLs have the same origin.
 
-    Another scheme, host or port is another server, except for https instead of http,
-    each on its own port.
+    A change from http to https, each on its default port, keeps the server.
 
     >>> is_same_server("http://a.example/", "https://a.example/b")
     True
@@ -86,7 +85,7 @@ def is_same_server(url: str, other: str) -> bool:
 
 
 def site_of(url: str) -> str:
-    """Return what stands for the site of a requestable URL: its host and port.
+    """Return host and port of a requestable URL, as they are written.
 
     >>> site_of("http://a.example:8080/x?y"), site_of("https://a.example")
     ('a.example:8080', 'a.example')
@@ -101,7 +100,7 @@ def host_of(url: str) -> str:
 
 
 def port_of(url: str) -> int:
-    """Return the port of a requestable URL, also where it is not written; 0 if none."""
+    """Return the port of a requestable URL, default ports included; 0 if unknown."""
     found = _AUTHORITY(url)
     if found is None:
         return 0

@@ -1,4 +1,4 @@
-"""What a link refers to, and whether it may be requested.
+"""Parse links, and return the URLs that are requested for them.
 
 Source: WHATWG URL Standard, sections 4.4 "URL parsing" and 4.5 "URL serializing".
 """
@@ -13,7 +13,7 @@ import ada_url
 from rdfcrawl.errors import Fault, Reason, SourceFault
 
 CRAWLED_SCHEMES: Final = frozenset({"http", "https", "ftp", "ftps"})
-"""Those of the Web; `uri.schemes` adds those of the user's."""
+"""Schemes of the Web; `uri.schemes` adds those of the user."""
 
 MAX_URL_CHARS: Final = 2083  # what browsers and proxies have long agreed to carry
 MAX_INPUT_CHARS: Final = 1 << 16  # of a link as found; dot segments may shorten it
@@ -43,27 +43,23 @@ _HAS_PORT = re.compile(r"//[^/]*:[0-9]+/").match
 
 
 class BadUri(SourceFault, ValueError):
-    """A link that is not a URL, or not one that is crawled."""
+    """A link that is no URL, or whose URL is not crawled."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(Reason.BAD_URI, detail[: Fault.MAX_DETAIL])
 
 
 def parse_uri(text: str, base: str | None = None) -> str:
-    r"""Parse and resolve as a browser does.
-
-    Args:
-        text: a link as it was found, absolute or relative, of any scheme.
-        base: absolute URL that a relative `text` is resolved against.
+    r"""Parse a link of any scheme as a browser does, and resolve it against `base`.
 
     Returns:
-        The URL in WHATWG serialization (`href`), fragment and userinfo included.
-        It is ASCII: other characters are percent-encoded, hosts are A-labels. The
-        standard does not know ftps: it is parsed as ftp is, with the port 990.
+        The URL in WHATWG serialization (`href`), with fragment and userinfo; ASCII:
+        other characters are percent-encoded, hosts are A-labels. ftps, which the
+        standard does not know, is parsed like ftp, with the default port 990.
 
     Raises:
-        BadUri: also a `ValueError`; it is not a URL, is relative to nothing, or one of
-            the two is longer than `MAX_INPUT_CHARS`.
+        BadUri: also a `ValueError`; the link is no URL, is relative without a base,
+            or one of the two is longer than `MAX_INPUT_CHARS`.
 
     >>> parse_uri("../b\\c", "HTTP://EXAMPLE.org:80/x/a")
     'http://example.org/b/c'
@@ -86,20 +82,19 @@ def requestable(
     schemes: frozenset[str] = CRAWLED_SCHEMES,
     max_chars: int = MAX_URL_CHARS,
 ) -> str:
-    """Turn a link into the URL that is requested for it.
+    """Return the URL that is requested for a link.
 
-    That is the WHATWG serialization without fragment and userinfo; query, escapes
+    That is its WHATWG serialization without fragment and userinfo; query, escapes
     and double slashes stay as the publisher wrote them, since they may matter.
 
     Args:
         text: a link as it was found; bytes are UTF-8.
         base: absolute URL that a relative `text` is resolved against.
-        schemes: those that are crawled, lower case. If they are not given, the one of
-            `base` is crawled, too.
-        max_chars: the longest URL that is requested, in characters.
+        schemes: allowed schemes in lower case; by default also that of `base`.
+        max_chars: longest URL that is allowed.
 
     Raises:
-        BadUri: it is not a URL, not of these schemes, or too long.
+        BadUri: the link is no URL, of another scheme, or too long.
 
     >>> requestable("http://me:pw@example.org/a?b=1&a=%7e#frag")
     'http://example.org/a?b=1&a=%7e'
@@ -130,10 +125,10 @@ def is_of_web(url: str) -> bool:
 
 
 def _with_path(url: str, scheme: str) -> str:
-    """Return a URL of a scheme of the user's with a path (RFC 3986 6.2.3).
+    """Return a URL of a user's scheme with a path (RFC 3986 6.2.3).
 
     Raises:
-        BadUri: it has no authority, as `mailto:` has none.
+        BadUri: the URL has no authority, like `mailto:`.
     """
     if not url.startswith("//", len(scheme) + 1):
         raise BadUri(f"scheme {scheme[:20]!r} is not crawled")
@@ -142,10 +137,10 @@ def _with_path(url: str, scheme: str) -> str:
 
 
 def _parse_ftps(href: str) -> str:
-    """Return a URL of ftps as the standard would have it, were the scheme special.
+    """Return a URL of ftps, parsed as if WHATWG knew the scheme as special.
 
     Raises:
-        BadUri: it would be no URL.
+        BadUri: the URL is invalid then.
     """
     rest = href[5:]
     try:

@@ -1,10 +1,9 @@
-"""Which URLs share a delay, a queue and a partition of the frontier.
+"""Assign URLs to politeness keys, which share a delay and a queue, and to partitions.
 
-"Registered domain" means everywhere: one label more than the longest public suffix,
-private suffixes included. Sites under `github.io` or `blogspot.com` are published by
-different people and served by an operator who expects it, so they do not share
-one delay, and a crawl of one of them does not spread to the others. The list is the
-one bundled with tldextract: it is the same on all workers, and never fetched.
+A registered domain is a label below the longest public suffix, private suffixes
+included: sites under `github.io` or `blogspot.com` have different publishers, so they
+do not share a delay, and a crawl of one does not spread to the others. The suffix list
+is bundled with tldextract: the same on all workers, and never fetched.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _IPV4 = re.compile(r"[0-9]+(?:\.[0-9]+){3}").fullmatch
 
 
 class HostGrouping(StrEnum):
-    """What the URLs that share one delay have in common."""
+    """Property that URLs with one delay have in common."""
 
     HOST = "host"
     DOMAIN = "domain"
@@ -39,12 +38,11 @@ class HostGrouping(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PolitenessKey:
-    """The policy that says which URLs share one delay and one queue.
+    """Policy by which URLs share one delay and one queue.
 
     Attributes:
-        grouping: what they have in common.
-        resolve: for `HostGrouping.IP`: host -> address, or None while it is not known.
-            It is asked each time, and should answer from a cache of its own.
+        resolve: for `HostGrouping.IP`: host -> address, or None while unknown; called
+            for each URL, so it should answer from a cache.
     """
 
     grouping: HostGrouping = HostGrouping.HOST
@@ -54,8 +52,8 @@ class PolitenessKey:
         """Return the key of a requestable URL: lower case, without port.
 
         IPv6 addresses keep their brackets, so that `https://<key>/` is a URL. With
-        `HostGrouping.IP` the key is the host until it is resolved. A scheme of the
-        user's has keys of its own, `scheme!host`: who is asked there is not that host.
+        `HostGrouping.IP` the key is the host until it is resolved. URLs of a user's
+        scheme have keys of their own, `scheme!host`: their fetcher asks another server.
         """
         host = host_of(url)
         if not is_of_web(url):
@@ -73,9 +71,8 @@ class PolitenessKey:
 def registered_domain(host: str) -> str:
     """Return the registered domain of a host as `host_of` gives it.
 
-    That is the host itself for an IP literal, a name of one label, or a public
-    suffix; the last two labels where no suffix is known, as the public suffix list
-    says in its rule `*`.
+    For an IP literal, a single label or a public suffix that is the host itself; where
+    no suffix is known, the last two labels (rule `*` of the public suffix list).
 
     >>> registered_domain("data.bbc.co.uk"), registered_domain("me.github.io")
     ('bbc.co.uk', 'me.github.io')
@@ -89,10 +86,9 @@ def registered_domain(host: str) -> str:
 
 
 def partition_of(url_or_key: str, n_partitions: int) -> int:
-    """Return the partition, from 0, in which a URL or a politeness key lies.
+    """Return the partition, from 0, of a URL or a politeness key.
 
-    All hosts of one registered domain lie in one partition, an IP literal lies by
-    itself. It depends on nothing but the arguments and the bundled suffix list.
+    All hosts of one registered domain lie in one partition.
     """
     host = host_of(url_or_key) if "://" in url_or_key else url_or_key
     return _domain_hash(host) % n_partitions
@@ -155,5 +151,5 @@ def _is_ip(host: str) -> bool:
 
 
 def key_of_address(address: str) -> str:
-    """Return the key of an address: IPv6 has brackets."""
+    """Return the politeness key of an address: IPv6 has brackets."""
     return f"[{address}]" if ":" in address else address

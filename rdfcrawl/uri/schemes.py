@@ -1,7 +1,7 @@
-"""Which schemes a crawl knows, and from where those of the user's are reached.
+"""Schemes of a crawl: which seeds may have, and which links may lead to.
 
 A page of the Web does not lead to `file://` or another scheme that the operator has
-added: what lies there may be nobody else's business.
+added: what lies there may be private.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ class SchemePolicy:
     """The schemes of one crawl.
 
     Attributes:
-        own: those of the user's, beside `CRAWLED_SCHEMES`.
-        from_web: those of them that documents of other schemes may lead to.
+        own: schemes of the user, beside `CRAWLED_SCHEMES`.
+        from_web: schemes in `own` that documents of other schemes may link to.
     """
 
     own: frozenset[str] = frozenset()
@@ -25,15 +25,11 @@ class SchemePolicy:
 
     @property
     def of_seeds(self) -> frozenset[str]:
-        """All of them: the operator may name any."""
+        """All schemes: the operator may name any."""
         return CRAWLED_SCHEMES | self.own
 
     def of_links(self, url: str) -> frozenset[str]:
-        """Return the schemes that a document may lead to.
-
-        Args:
-            url: of the document, as it was requested.
-        """
+        """Return the schemes that a document, requested at `url`, may link to."""
         if not self.own:  # as in most crawls
             return CRAWLED_SCHEMES
         if is_of_web(url):
@@ -50,10 +46,10 @@ def scheme_of(url: str) -> str:
 
 
 def seed_url(text: str) -> str:
-    """Return the URL of a seed, whatever its scheme: who knows those looks at it later.
+    """Return the URL of a seed of any scheme; `check_scheme` comes later.
 
     Raises:
-        BadUri: it is no URL with an authority, or too long.
+        BadUri: `text` is no URL with an authority, or too long.
     """
     text = text.strip()
     scheme = scheme_of(text).lower()
@@ -61,10 +57,10 @@ def seed_url(text: str) -> str:
 
 
 def check_scheme(url: str, schemes: frozenset[str]) -> None:
-    """See that a URL is of one of these schemes.
+    """Check that a URL has one of the schemes.
 
     Raises:
-        BadUri: it is not.
+        BadUri: the URL has another scheme.
     """
     if (scheme := scheme_of(url)) not in schemes:
         raise BadUri(f"scheme {scheme[:20]!r} is not crawled")

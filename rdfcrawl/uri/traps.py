@@ -1,7 +1,7 @@
-"""URLs that a server makes up for ever, told by how they look.
+"""Detect URLs that a server generates without end.
 
-Only what no publisher of data would write by intention is refused. Large sets of
-URLs of one form are usual on sites with data: these are only told apart.
+Only what no publisher of data would write on purpose is refused. Large sets of URLs
+of one form are common on sites with data: other URLs of the host go first.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _MANY: Final = 4  # numbers in one URL: it may have a key
 
 @dataclass(frozen=True, slots=True)
 class TrapLimits:
-    """From when on URLs are taken for a trap; 0 is never.
+    """Limits beyond which URLs count as a trap; 0 is no limit.
 
     Attributes:
-        repeats: a run of path segments, or a parameter, may come so often in a row;
-            twice as many segments may be the same as others before them.
-        segments: of a path; as many parameters.
-        of_form: URLs of a host that have one form, before others are preferred.
+        repeats: times that a run of path segments, or a parameter, may come in a row;
+            twice as many segments may repeat earlier ones.
+        segments: most segments of a path, and most parameters.
+        of_form: URLs of one form on a host, before other forms are preferred.
     """
 
     repeats: int = 3
@@ -41,7 +41,7 @@ class TrapLimits:
     least: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Tell from how many segments or parameters on a URL is looked at."""
+        """Compute from how many segments or parameters on a URL is examined."""
         least = min(self.repeats or math.inf, self.segments or math.inf)
         object.__setattr__(self, "least", least)
 
@@ -50,7 +50,7 @@ NO_TRAPS: Final = TrapLimits(repeats=0, segments=0, of_form=0)
 
 
 def is_endless(url: str, limits: TrapLimits) -> bool:
-    """Tell whether a requestable URL shows that it grows from page to page.
+    """Return whether a requestable URL seems to grow from page to page.
 
     >>> is_endless("https://example.org/a/b/a/b/a/b/a/b/", TrapLimits())
     True
@@ -70,7 +70,7 @@ def is_endless(url: str, limits: TrapLimits) -> bool:
 
 
 def _repeats(path: str, most: int) -> bool:
-    """Tell whether runs of segments, or words anywhere among them, come too often."""
+    """Return whether runs of segments, or words among them, repeat too often."""
     segments = path.split("/")
     words = [each for each in segments if len(each) > 1 and _has_letters([each])]
     if len(words) - len(set(words)) > 2 * most:
@@ -92,7 +92,7 @@ def _has_letters(segments: list[str]) -> bool:
 
 
 def form_of(url: str) -> str:
-    """Return what a URL has in common with others that differ in numbers and keys.
+    """Return the form of a URL: its numbers and long keys are replaced by `#`.
 
     >>> form_of("https://example.org/item/17?page=2&s=5f0c2e9ab41d77e0")
     'https://example.org/item/#?page=#&s=#'
@@ -108,7 +108,7 @@ def _form_of_word(word: re.Match[str]) -> str:
 
 
 class LinkVerdict(Enum):
-    """What the URL of a link tells by itself, and beside those seen before."""
+    """Judgement on the URL of a link, by itself and beside those seen before."""
 
     ORDINARY = "ordinary"
     LATER = "later"  # one of very many: others of its host go first
@@ -116,10 +116,10 @@ class LinkVerdict(Enum):
 
 
 class UrlForms:
-    """Counts the URLs of each form that a worker comes upon.
+    """Count the URLs of each form that a worker sees.
 
-    Which forms are large, it forgets when there are too many: that changes what goes
-    first, and how far a calendar is followed.
+    All counts are dropped when there are too many: that changes what goes first, and
+    how far a calendar is followed.
     """
 
     def __init__(self, limits: TrapLimits) -> None:
@@ -130,13 +130,7 @@ class UrlForms:
         self._calendars: dict[str, Calendar] = {}
 
     def judge(self, url: str, key: str, parent: str) -> LinkVerdict:
-        """Count a link, and return what becomes of it.
-
-        Args:
-            url: that is linked to, requestable.
-            key: politeness key of its host.
-            parent: URL of the page that links to it.
-        """
+        """Count a link from `parent` to the requestable `url`, and judge it."""
         least = self._limits.least  # most URLs are too short for any trap
         is_long = url.count("/") >= least + 3 or url.count("&") >= least
         if is_long and is_endless(url, self._limits):
@@ -152,7 +146,7 @@ class UrlForms:
         return LinkVerdict.LATER
 
     def is_large(self, url: str) -> bool:
-        """Count a URL of a host with many; tell whether so many have its form."""
+        """Count a URL of a large host; return whether very many have its form."""
         form = form_of(url)
         n = self._forms.get(form, 0) + 1
         if n == 1:
@@ -167,12 +161,7 @@ class UrlForms:
             self._calendars.clear()
 
     def is_far_ahead(self, url: str, parent: str) -> bool:
-        """Tell whether a URL of a large form leads on in a calendar without end.
-
-        Args:
-            url: that is linked to.
-            parent: URL of the page that links to it.
-        """
+        """Return whether a URL of a large form leads on in a calendar without end."""
         date = date_of(url)
         if date is None and not self._calendars:
             return False

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.fetch.http.content_encoding import PIECE_BYTES, BodyDecoder
+from rdfcrawl.fetch.http.content_encoding import BodyDecoder
+from rdfcrawl.unpack.codecs import PIECE_BYTES
 from tests.support.cpu_time import takes_at_most
 
 

@@ -128,9 +128,7 @@ class SharedContexts:
     """The entries that the workers of a crawl share in Redis.
 
     Args:
-        redis: gives bytes.
         key: makes the key of a name, with the hash tag of the crawl.
-        count: called with what is counted.
     """
 
     def __init__(

@@ -57,12 +57,7 @@ How = Literal["fetched", "not_modified", "stale", "failed"]
 
 
 class ContextResult(NamedTuple):
-    """The result of a download.
-
-    Attributes:
-        entry: what is known of the context from now on.
-        how: what became of the fetch.
-    """
+    """The result of a download."""
 
     entry: ContextEntry
     how: How
@@ -72,9 +67,7 @@ class ContextDownloader:
     """Fetch contexts through the client of all documents.
 
     Args:
-        exchange: does the GETs.
         robots: rules that are obeyed; None obeys none.
-        spool: keeps bodies on their way.
         fetch: limits on every GET.
         options: limits on contexts.
         hosts: how they are waited for, and which are not asked.

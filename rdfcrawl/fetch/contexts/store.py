@@ -29,8 +29,6 @@ class ContextStore:
     """Load contexts; close the store at the end.
 
     Args:
-        download: fetches a context.
-        options: limits.
         shared: what the workers of a crawl share; None if there is one only.
         count: called with what happened, a variant of the statistic `context/*`.
     """
@@ -64,12 +62,7 @@ class ContextStore:
         return entry.document()
 
     async def load(self, url: str, *, document_url: str) -> ContextDocument:
-        """Return a context, from wherever it is.
-
-        Args:
-            url: absolute.
-            document_url: the crawled document that refers to it, or whose contexts
-                do.
+        """Return a context for the document that refers to it, if only indirectly.
 
         Raises:
             SourceFault: `REMOTE_CONTEXT`: it cannot be had; the detail says why.

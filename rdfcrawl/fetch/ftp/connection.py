@@ -67,9 +67,6 @@ class FtpConnection:
     """A connection of one user to one server; `open` it first.
 
     Args:
-        address: of the server.
-        login: of the user.
-        settings: how connections are made.
         at: the address of its host that is dialled; empty for any.
     """
 

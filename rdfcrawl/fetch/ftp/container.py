@@ -48,7 +48,6 @@ class ContainerWriter:
     Args:
         url: of the directory, with a slash at its end.
         path: of the directory on the server, absolute.
-        form: of the listing.
         above: `unique` facts of the directory and those above it: what has one of
             them leads back, and is left out.
         most_entries: that are taken.

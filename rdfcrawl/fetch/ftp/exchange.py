@@ -36,11 +36,8 @@ class FtpExchange:
     slash redirects to itself with one.
 
     Args:
-        options: limits and manners.
-        spool: keeps the bodies.
         logins: users and passwords; others are anonymous.
         gate: judges each connection; one of its own by `options.guard`, if not given.
-        limits: further ones.
     """
 
     def __init__(

@@ -48,10 +48,7 @@ class FtpPool:
     """Make connections when they are needed, and keep them for a while.
 
     Args:
-        options: limits and manners.
         logins: users and passwords; others are anonymous.
-        gate: judges each connection.
-        limits: further ones.
     """
 
     def __init__(
@@ -84,10 +81,7 @@ class FtpPool:
     ) -> FtpConnection:
         """Return a connection that is logged in: a kept one, or a new one.
 
-        Args:
-            address: of the server.
-            login: of the user.
-            at: the address of its host that is dialled; empty for any.
+        Another address than `at`, if that is given, is not dialled.
         """
         while (kept := self._idle.pop(_key(address, login, at), None)) is not None:
             connection, timer = kept

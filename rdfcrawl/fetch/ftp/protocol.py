@@ -39,7 +39,6 @@ class FtpSettings:
     Attributes:
         connect_secs: for connecting, and for each reply while it goes on.
         stall_secs: longest silence within a transfer.
-        gate: judges each connection.
         tls: context of all connections of the process.
     """
 

@@ -25,30 +25,17 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_STATUSES: Final = {
-    120: 503,
-    331: 401,
-    332: 401,
-    421: 503,
-    425: 502,
-    426: 502,
-    430: 401,
-    450: 500,
-    451: 500,
-    452: 500,
-    500: 501,
-    501: 400,
-    502: 501,
-    503: 500,
-    504: 501,
-    530: 401,
-    532: 401,
-    534: 403,
-    550: 404,
-    551: 404,
-    552: 500,
-    553: 403,
+_CODES: Final = {
+    400: (501,),
+    401: (331, 332, 430, 530, 532),
+    403: (534, 553),
+    404: (550, 551),
+    500: (450, 451, 452, 503, 552),
+    501: (500, 502, 504),
+    502: (425, 426),
+    503: (120, 421),
 }
+_STATUSES: Final = {code: status for status in _CODES for code in _CODES[status]}
 _IS_CROWDED = re.compile(
     r"too many|try (?:again|later)|\bbusy\b|overload|limit reached"
     r"|\bmax(?:imum)?\b.*(?:users|clients|connections)"

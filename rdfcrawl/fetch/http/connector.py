@@ -86,10 +86,6 @@ class OtherAddresses:
     """A client that tries another address of a host where one does not answer.
 
     For a while, the others are asked first.
-
-    Args:
-        exchange: does the requests.
-        spool: keeps the bodies.
     """
 
     def __init__(self, exchange: HttpClient, spool: Spool) -> None:

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.unpack import codecs
-from rdfcrawl.unpack.codecs import PIECE_BYTES, BrokenStream
+from rdfcrawl.unpack.codecs import BrokenStream
 from rdfcrawl.unpack.limits import RATIO_FREE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.unpack.codecs import StreamCodec
-
-__all__ = ["PIECE_BYTES", "BodyDecoder"]
 
 ZSTD_WINDOW_LOG: Final = 23  # RFC 9659: a content coding's windows are <= 8 MiB
 MAX_CODINGS: Final = 2  # more is an attack, not a server
@@ -35,7 +33,7 @@ class BodyDecoder:
         self._n_out = 0
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield what `data` decodes to, at most `PIECE_BYTES` at a time.
+        """Yield what `data` decodes to, at most `codecs.PIECE_BYTES` at a time.
 
         Raises:
             SourceFault: `BAD_CONTENT_ENCODING` if the stream is broken, `TOO_LARGE`

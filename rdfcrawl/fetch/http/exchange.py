@@ -53,8 +53,6 @@ class HttpExchange:
     An asynchronous context manager; open it in the loop that uses it.
 
     Args:
-        options: limits and manners.
-        spool: keeps the bodies.
         gate: judges each connection; one of its own by `options.guard`, if not given.
         known: is told of the names that have addresses.
         clock: is told of the time that answers name.
@@ -256,14 +254,7 @@ def note_headers(
     headers: MultiMapping[str],
     kept: tuple[str, ...] = (),
 ) -> None:
-    """Set `answer` from a status and headers; their names match in any case.
-
-    Args:
-        answer: to be set.
-        status: of HTTP.
-        headers: of the response.
-        kept: names of further headers, see `RequestOptions.kept_headers`.
-    """
+    """Set `answer` from a status and headers, and those named in `kept`."""
     get = headers.get
     answer.status = status
     if value := get(hdrs.CONTENT_TYPE):

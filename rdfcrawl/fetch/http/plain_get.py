@@ -35,14 +35,7 @@ _SWITCHING: Final = 101
 
 
 class PlainResponse:
-    """An answer whose headers are there; end it with `close`.
-
-    Attributes:
-        status: HTTP status.
-        headers: of the answer.
-        content: the body, as it comes.
-        connection: that it comes by.
-    """
+    """An answer whose headers are there; end it with `close`."""
 
     __slots__ = ("connection", "content", "headers", "status")
 
@@ -84,9 +77,7 @@ class PlainGets:
     """GETs without a body, over the pool of a session.
 
     Args:
-        session: whose connections are used.
         headers: of all requests, but for `Accept`.
-        timeout: to connect.
         max_header_bytes: of a line of the answer.
     """
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.fetch.answer import HttpResponse, RequestOptions
     from rdfcrawl.fetch.http.plain_get import PlainResponse
-    from rdfcrawl.fetch.parts import PartFacts, PartialBody
+    from rdfcrawl.fetch.parts import PartialBody
     from rdfcrawl.fetch.spool import Spool, SpoolSink
     from rdfcrawl.fetch.watch import WatchedTransfer
 
@@ -42,15 +42,7 @@ class ResponseReceiver:
     """One answer being received. `end` it.
 
     Args:
-        spool: keeps the body.
-        url: that is asked for.
-        ask: how.
-        answer: gets the body.
-        transfer: is told how far it is.
         max_ratio: decoded : received.
-
-    Attributes:
-        ask: how to ask, now that it is known what there is already.
     """
 
     def __init__(
@@ -160,9 +152,11 @@ class ResponseReceiver:
         n_bytes = int(length) if is_known else 0
         spool, url = self._spool, self._url
         rest, self._rest = self._rest, None
-        facts = rest.facts if rest is not None else self._facts(headers, n_bytes)
+        facts = None
         if rest is not None:
-            n_bytes = rest.facts.total
+            facts, n_bytes = rest.facts, rest.facts.total
+        elif self.ask.goes_on:
+            facts = facts_of(url, headers, n_bytes)
         if not coding:
             self._sink = spool.sink(self.ask, url, n_bytes, facts=facts, part=rest)
             return
@@ -170,11 +164,6 @@ class ResponseReceiver:
         if facts is not None:
             raw = replace(self.ask, max_bytes=_ENDLESS)
             self._wire = spool.sink(raw, url, n_bytes, facts=facts, part=rest)
-
-    def _facts(self, headers: MultiMapping[str], n_bytes: int) -> PartFacts | None:
-        if not self.ask.goes_on:
-            return None
-        return facts_of(self._url, headers, n_bytes)
 
     async def _begin_decoding(self, coding: str) -> None:
         """Make the decoder, and decode what there is of the body."""

@@ -50,11 +50,7 @@ _MAX_OTHERS: Final = 4  # kept connections to other addresses of a host
 
 
 class GuardRefused(IgnoreRequest):
-    """The guard refuses a request.
-
-    Attributes:
-        blocked: what it says.
-    """
+    """The guard refuses a request."""
 
     def __init__(self, blocked: GuardBlocked) -> None:
         super().__init__(blocked.detail)
@@ -69,8 +65,6 @@ class ScrapyHttpHandler:
     """The handler that Scrapy would use, made on first use, behind the guard.
 
     Args:
-        handler: Scrapy's.
-        gate: judges each connection.
         crawler: whose requests wait for their turns, if it takes part in a crawl.
     """
 

@@ -43,14 +43,7 @@ _STATUSES: Final = range(200, 600)
 
 
 class FetcherExchange:
-    """Asks fetchers; whatever they do, the visit goes on.
-
-    Args:
-        fetchers: by scheme.
-        options: limits.
-        spool: keeps the bodies.
-        count: adds to a statistic.
-    """
+    """Asks fetchers; whatever they do, the visit goes on."""
 
     def __init__(
         self,

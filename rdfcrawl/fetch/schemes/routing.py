@@ -20,8 +20,6 @@ class SchemeExchange:
     """An exchange that leaves each URL to the one for its scheme.
 
     Args:
-        web: for http and https.
-        ftp: for ftp and ftps.
         requests: for those of users' spiders.
         fetchers: for the schemes of the user's.
         own: these schemes.
