@@ -72,6 +72,7 @@ _LONGEST = (
     "crawl/sources/consent",
     "unpack/documents",
     "fetch/ftp",
+    "fetch/ftp_servers",
     "crawl/sources/ways",
     "extraction/sandbox",
     "html/rdfa_conformance",
