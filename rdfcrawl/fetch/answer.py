@@ -22,7 +22,7 @@ MAX_ERROR_BODY_BYTES: Final = 2048
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestOptions:
-    """Headers and limits of a request, whatever its URI.
+    """Headers and limits of a request.
 
     Attributes:
         accept: value of the `Accept` header.
@@ -85,7 +85,7 @@ class HttpRequest:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class HttpResponse(FetchedResponse):
-    """The response to one request, or why there is none.
+    """Response to one request, or the fault instead.
 
     Attributes:
         location: of `Location`, unresolved.

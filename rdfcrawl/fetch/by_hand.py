@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DetachedClient:
-    """Everything that one document is fetched with."""
+    """Client that fetches single documents outside of a crawl."""
 
     options: FetchOptions
     spool: Spool

@@ -39,7 +39,7 @@ class ClockCheck:
         self._dates: deque[tuple[str, str, str, float]] = deque(maxlen=_MOST_DATES)
 
     def note(self, url: str, headers: Mapping[str, str]) -> None:
-        """Note the `Date` of a response; it is parsed when needed."""
+        """Store the `Date` of a response, to be parsed when needed."""
         date = headers.get("Date")
         if date is not None:
             age = headers.get("Age", "")

@@ -39,7 +39,7 @@ class WorkerDisk:
         return ""
 
     def refusal(self) -> str:
-        """Return which folder cannot be written to; empty if each of them can."""
+        """Return which folder cannot be written to; empty if none."""
         for folder in self._folders:
             path = folder / f".probe-{os.getpid()}"
             try:

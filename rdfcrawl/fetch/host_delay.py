@@ -79,7 +79,7 @@ class HostDelay:
         return True
 
     def sent(self, at: float) -> None:
-        """Count the delay of the last request from when it was sent, if that is known.
+        """Count the delay of the last request from the time of sending, if known.
 
         Args:
             at: monotonic time; 0 if it is not known.
@@ -93,7 +93,7 @@ class HostDelay:
         return self._sleepers.is_stopping or starts_at >= self.ends_at
 
     def slow_down(self, delay_secs: float) -> None:
-        """Leave at least so much time between requests from the last one on."""
+        """Raise the delay between requests, from the last request on."""
         if delay_secs > self._delay_secs:
             self.next_at += delay_secs - self._delay_secs
             self._delay_secs = delay_secs

@@ -53,7 +53,7 @@ def note_fault(answer: HttpResponse, exc: SourceFault) -> None:
 
 
 def note_failure(answer: HttpResponse, exc: Exception) -> bool:
-    """Set the fault of `answer` from what ended its exchange.
+    """Set the fault of `answer` from the exception that ended the exchange.
 
     Returns:
         False if the exception is not one that the web can cause.

@@ -72,7 +72,7 @@ class KnownNames:
         self._addresses: dict[str, tuple[str, str]] = {}  # domain -> name, address
 
     def found(self, name: str, addresses: Sequence[str]) -> None:
-        """Note that a name has addresses, and tell of it."""
+        """Store a name with its addresses, and report the lowest."""
         self.add(name, addresses[0])
         if self.note is not None:
             self.note(name, min(addresses))
@@ -135,7 +135,7 @@ class OwnTrouble:
         return None
 
     async def passes(self, trouble: LocalTrouble) -> None:
-        """Wait until it has passed, with all others who do, or the worker stops."""
+        """Wait until the trouble has passed or the worker stops."""
         await asyncio.shield(self.begin(trouble))
 
     def begin(self, trouble: LocalTrouble) -> asyncio.Task[None]:

@@ -97,7 +97,7 @@ class PartialBody:
 
 
 def facts_of(url: str, headers: Mapping[str, str], length: int = 0) -> PartFacts | None:
-    """Return the facts of an answer; None if one could not go on with it.
+    """Return the facts of a response; None if a range of it cannot be requested.
 
     >>> facts_of("http://h.example/d.nt", {"ETag": '"v1"'}).validator
     '"v1"'
@@ -116,7 +116,7 @@ def facts_of(url: str, headers: Mapping[str, str], length: int = 0) -> PartFacts
 
 
 def facts_of_file(url: str, size: int, modified: str) -> PartFacts | None:
-    """Return the facts of a file on an FTP server; None if it cannot be continued.
+    """Return the facts of a file on an FTP server; None if not resumable.
 
     The size is -1 and the time of modification, `xsd:dateTime` in UTC, is empty if the
     server does not tell.
@@ -174,7 +174,7 @@ def check_rest(facts: PartFacts, offset: int, headers: Mapping[str, str]) -> int
 
 @cache
 def boot_id() -> str:
-    """Return what tells one run of this machine from the others; empty if unknown."""
+    """Return the identifier of the current boot of the machine; empty if unknown."""
     try:
         return _BOOT_ID.read_text().strip()
     except OSError:
@@ -182,7 +182,7 @@ def boot_id() -> str:
 
 
 def write_facts(path: Path, facts: PartFacts) -> None:
-    """Make a body that is being received a part, should its process die.
+    """Write the facts beside a body, so that a part remains if the process dies.
 
     Raises:
         OSError: the disk does not take it.
@@ -210,7 +210,7 @@ class PartFolder:
         """Bytes of all parts, when they were last looked at."""
 
     def add(self, path: Path, facts: PartFacts) -> bool:
-        """Keep the bytes of a file, which stays where it is; tell whether that is so.
+        """Link a file into the folder; return whether that succeeded.
 
         The file may be appended to no more.
         """
@@ -233,7 +233,7 @@ class PartFolder:
                 self.add(body, facts)
 
     def take(self, url: str, path: Path) -> PartialBody | None:
-        """Take up the part of a URL, as a file of one's own; None if there is none."""
+        """Move the part of a URL to `path`; None if there is none."""
         kept = self._path(url)
         facts = read_facts(kept.with_suffix(_FACTS))
         try:
@@ -290,7 +290,7 @@ class PartFolder:
 
 
 def read_facts(path: Path) -> PartFacts | None:
-    """Return the facts of a body; None if it is no part."""
+    """Return the facts beside a body; None if there are none."""
     from rdfcrawl.codec import decode  # noqa: PLC0415  needed by few workers
 
     try:

@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 
 
 def parse_http_date(value: str) -> datetime | None:
-    """Return an HTTP date, which is GMT whatever it says; None if it is invalid."""
+    """Parse an HTTP date, which is always GMT; None if invalid."""
     try:
         moment = parsedate_to_datetime(value)
     except (TypeError, ValueError, OverflowError):

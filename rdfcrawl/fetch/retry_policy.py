@@ -73,7 +73,7 @@ def judge_answer(
 
 
 def fault_of_status(status: int) -> Fault | None:
-    """Return the fault that a status stands for; None if it is a success."""
+    """Return the fault for a status; None for success."""
     if status == 206:
         return Fault(Reason.TRUNCATED_BODY, "a part that was not asked for")
     if 200 <= status < 300:

@@ -260,7 +260,7 @@ def services_of(crawler: Crawler) -> FetchServices:
 
 
 async def close_services(crawler: Crawler) -> None:
-    """Close the services of a crawler, if it made any visit."""
+    """Close the services of a crawler, if there are any."""
     services = _services.pop(crawler, None)
     if services is not None:
         await services.close()

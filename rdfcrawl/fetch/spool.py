@@ -72,7 +72,7 @@ class SpoolLimits:
 
 
 class Spool:
-    """The bodies that one process holds, counted, and its spool files.
+    """Bodies that one process holds, in memory and in spool files.
 
     Each process has a folder of its own under `folder`, named in a lock file that
     the process keeps locked for its life: the folders of dead processes are removed
@@ -153,7 +153,7 @@ class Spool:
         remove_facts(part.path)
 
     def spare(self, holder: FetchedResponse) -> None:
-        """Keep a body that may be wanted again, as a part, if it is one."""
+        """Keep a body with facts as a part, to be resumed by a later request."""
         if holder.path is not None:
             facts = read_facts(holder.path)
             if facts is not None:
@@ -212,7 +212,7 @@ class Spool:
 
     @property
     def file_bytes(self) -> int:
-        """Bytes of spool files, as far as they are known to come."""
+        """Bytes that spool files take, or are expected to take."""
         return self._taken.total()
 
     def take(self, host: str, n_bytes: int, *, own_bytes: int) -> None:
@@ -294,7 +294,7 @@ class Spool:
 
 
 class SpoolSink:
-    """One body on its way in. End it with `keep` or `discard`."""
+    """Writer of one body. End it with `keep` or `discard`."""
 
     def __init__(
         self,
@@ -399,7 +399,7 @@ class SpoolSink:
             raise
 
     def keep_part(self) -> bool:
-        """Keep what has come as a part; tell whether it is one."""
+        """Keep the bytes received so far as a part; return whether that succeeded."""
         if self._file is None or self.path is None or self.facts is None:
             return False
         is_kept = self._spool.keep_part(self.path, self.facts)

@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 
 class VisitMaker:
-    """Make visits; one for the whole process.
+    """Make the visits of a worker process.
 
     Args:
         key_of: politeness key of a URL; a redirect within a key is followed.
@@ -118,7 +118,7 @@ class VisitMaker:
     def with_limits(
         self, ask: RequestOptions, record: Record, target: str
     ) -> RequestOptions:
-        """Return how to ask for a redirect's target, with the limits of its kind."""
+        """Return the options for a redirect's target, with the limits of that kind."""
         limits = self._asks[kind_of_named(record.kind, target)]
         return replace(
             ask,
@@ -146,7 +146,7 @@ class VisitMaker:
         self.sleepers.stop()
 
     async def visit(self, visit: Visit) -> None:
-        """Ask for `visit.pending`; what came of it is in `visit` afterwards.
+        """Request `visit.pending`, and store the results in `visit`.
 
         Raises no fault. If it is cancelled, what was not done is in
         `visit.returned`.
@@ -187,7 +187,7 @@ class _VisitRun:
         self._retry_after_secs: float | None = None
 
     async def run(self) -> None:
-        """Ask for one after another, until there is nothing more to ask for."""
+        """Request record after record until none is left."""
         while self._queue and self._busy is None:
             attempt = self._queue[0]
             if attempt.record.lost and self._visitor.begin is not None:

@@ -75,7 +75,7 @@ class WatchedTransfer:
         return self.verdict is not None and self.task.uncancel() <= self.cancelling
 
     def is_broken(self) -> bool:
-        """Return whether the connection broke without its reader being told.
+        """Return whether the connection broke without an error for the reader.
 
         aiohttp's parser does so at a malformed chunk: it closes the connection and
         notes the error there, and whoever waits for the body waits for ever.

@@ -53,7 +53,7 @@ class GuardBlocked(OSError):
 
 
 class ConnectionGate:
-    """Ask the guard about all connections of a process, whatever makes them.
+    """Ask the guard about all connections of a process.
 
     Args:
         count: called with the reason of each refusal.
@@ -110,7 +110,7 @@ class ConnectionGate:
     def check(
         self, address: str, port: int, use: ConnectionUse = ConnectionUse.WEB
     ) -> None:
-        """Check that an address may be dialled now, and remember its port.
+        """Check that an address may be dialled now, and count the port.
 
         Raises:
             GuardBlocked: it may not.

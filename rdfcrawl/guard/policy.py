@@ -56,12 +56,12 @@ class RefusalCause(StrEnum):
 
     @property
     def is_of_port(self) -> bool:
-        """Whether it is the port that is refused, and not the address."""
+        """Whether the port is refused, and not the address."""
         return self in (RefusalCause.PORT, RefusalCause.PORT_SCAN)
 
 
 class ConnectionUse(StrEnum):
-    """What a connection is for; each has ports of its own."""
+    """Purpose of a connection, which decides the allowed ports."""
 
     WEB = "web"
     FTP = "ftp"
@@ -171,7 +171,7 @@ class Guard:
 
 
 def literal_address(host: str) -> str:
-    """Return the address that a host of a parsed URL spells; empty if it is a name.
+    """Return the address that the host of a parsed URL spells; empty for a name.
 
     >>> literal_address("[::1]"), literal_address("a.localhost")
     ('::1', '127.0.0.1')

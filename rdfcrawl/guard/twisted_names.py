@@ -66,7 +66,7 @@ def judging(gate: ConnectionGate, address: str = "") -> Iterator[JudgedLookup]:
 
 
 class GuardedNames:
-    """Leave out the addresses that the guard refuses, whoever finds them.
+    """Resolver of Twisted that drops addresses which the guard refuses.
 
     Has what `twisted.internet.interfaces.IHostnameResolver` asks for.
     """
@@ -158,6 +158,6 @@ class _Filter:
 
 
 def install(reactor: Any) -> None:
-    """Have a reactor's lookups judged, whatever `TWISTED_DNS_RESOLVER` makes them."""
+    """Judge the lookups of a reactor, whatever `TWISTED_DNS_RESOLVER` is."""
     if not isinstance(reactor.nameResolver, GuardedNames):
         reactor.installNameResolver(GuardedNames(reactor.nameResolver))

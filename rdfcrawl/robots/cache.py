@@ -171,7 +171,7 @@ class RobotsCache:
     async def rules(
         self, origin: str, *, take: Take | None = None
     ) -> RobotsRules | list[Fault]:
-        """Return the rules of an origin, or why its robots.txt cannot be had.
+        """Return the rules of an origin, or the faults of fetching robots.txt.
 
         Args:
             origin: as `origin_of` has it.
@@ -182,7 +182,7 @@ class RobotsCache:
         return found if isinstance(found, RobotsRules) else _faults(found)
 
     def refusal(self, rules: RobotsRules, url: str) -> Fault | None:
-        """Return why a URL must not be requested, by the rules of its origin."""
+        """Return why the rules of an origin forbid a URL; None if allowed."""
         if rules.delay_secs > self._options.max_delay_secs:
             detail = f"Crawl-delay is {rules.delay_secs:g} s"
             return Fault(Reason.CRAWL_DELAY_TOO_LONG, detail)
@@ -310,7 +310,7 @@ class RobotsCache:
         return tdm
 
     def reserved(self, url: str) -> Reservations:
-        """Return what the file of its origin reserves of a URL that was asked for."""
+        """Return the reservations for a URL in the TDM file of the origin."""
         entry = self._entries.get(origin_of(url))
         if entry is None or entry.rules.tdm is None:
             return NOTHING

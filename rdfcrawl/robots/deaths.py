@@ -36,7 +36,7 @@ class RobotsDeathStore:
         self._watched: set[str] = set()
 
     async def is_deadly(self, origin: str) -> bool:
-        """Return whether an origin is not to be asked for its robots.txt."""
+        """Return whether the robots.txt of an origin must not be fetched."""
         if self._known is None:
             # A worker learns of them when it starts, as one does after each death.
             self._known = set()

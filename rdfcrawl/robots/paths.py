@@ -134,7 +134,7 @@ class _Spelt:
         self._wild = sorted(wild, key=lambda rule: rule.rank, reverse=True)
 
     def best(self, path: str) -> tuple[int, bool]:
-        """Return length and word of the most specific rule; (0, True) without one."""
+        """Return length and verdict of the most specific rule; else (0, True)."""
         found = (0, True)
         for length in self._lengths:
             if length <= len(path) and path[:length] in self._begins:

@@ -81,7 +81,7 @@ ALLOW_ALL: Final = RobotsRules()
 
 
 def parse_robots(body: bytes, agent: str = PRODUCT_TOKEN) -> RobotsRules:
-    r"""Read robots.txt; what cannot be read in it is passed over.
+    r"""Parse robots.txt; malformed lines are ignored.
 
     Text of any other kind has no line that is a rule, and so allows everything.
 

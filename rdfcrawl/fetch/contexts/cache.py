@@ -34,7 +34,7 @@ _HEAD_BYTES: Final = 16 * 1024  # all of an entry but its content
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextEntry:
-    """The result of one load of a context; times are Unix time in seconds.
+    """Result of loading a context; times are Unix time in seconds.
 
     Attributes:
         url: where it was found, after redirects.
@@ -66,7 +66,7 @@ class ContextEntry:
         return not self.fault and time.time() < self.stale_until
 
     def prolonged(self, secs: float) -> Self:
-        """Return the entry, fresh for so long, as its host does not answer."""
+        """Return the entry, fresh for `secs` more, while its host does not answer."""
         return replace(self, fresh_until=time.time() + secs)
 
     def document(self) -> ContextDocument:
@@ -87,7 +87,7 @@ class ContextEntry:
 
     @classmethod
     def from_bytes(cls, packed: bytes) -> Self | None:
-        """Return the entry that `to_bytes` wrote; None if it is another's."""
+        """Return the entry that `to_bytes` wrote; None if `packed` is malformed."""
         try:
             stream = zlib.decompressobj()
             text = stream.decompress(packed, MAX_CONTEXT_BYTES + _HEAD_BYTES)
@@ -99,7 +99,7 @@ class ContextEntry:
 
 
 class MemoryContexts:
-    """The most recently used entries, within a bound on their bytes."""
+    """Recently used entries, within a bound of bytes."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -114,7 +114,7 @@ class MemoryContexts:
         return entry
 
     def put(self, name: str, entry: ContextEntry) -> None:
-        """Keep an entry in place of an older one."""
+        """Store an entry, replacing an older version."""
         if old := self._entries.pop(name, None):
             self._n_bytes -= _size(name, old)
         self._entries[name] = entry
@@ -148,7 +148,7 @@ class SharedContexts:
         return ContextEntry.from_bytes(packed) if packed else None
 
     async def put(self, name: str, entry: ContextEntry) -> None:
-        """Keep an entry, unless it is private or large; drop the oldest ones."""
+        """Store an entry, unless private or large, and drop the oldest."""
         packed = entry.to_bytes()
         if entry.is_private or len(packed) > MAX_SHARED_BYTES:
             return

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.fetch.local_turns import LocalTurns
 from rdfcrawl.frontier.blocked_hosts import BlockedHosts
+from rdfcrawl.request_turns import FREE, SoloTurn, SoloTurns
+from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rdfcrawl.fetch.own_trouble import OwnTrouble
-    from rdfcrawl.request_turns import SoloTurns
+    from rdfcrawl.records import Visit
+
+_MAX_HOSTS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +49,29 @@ class ContextOptions:
     stale_secs: float = 7 * 24 * 3600.0
     fault_secs: float = 3600.0
     passing_secs: float = 300.0
+
+
+class LocalTurns(SoloTurns):
+    """Keep the delay between the requests of this process to a host."""
+
+    def __init__(self) -> None:
+        self._next_at: dict[str, float] = {}
+
+    async def of_url(
+        self, url: str, delay_secs: float = 0.0, *, visit: Visit | None = None
+    ) -> SoloTurn | None:
+        """See `SoloTurns.of_url`."""
+        del visit
+        if delay_secs <= 0:
+            return FREE
+        now, host = time.monotonic(), host_of(url)
+        if len(self._next_at) > _MAX_HOSTS:
+            kept = {host: at for host, at in self._next_at.items() if at > now}
+            self._next_at = kept
+        starts_at = max(now, self._next_at.get(host, now))
+        self._next_at[host] = starts_at + delay_secs
+        await asyncio.sleep(starts_at - now)
+        return FREE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

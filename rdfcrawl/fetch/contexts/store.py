@@ -50,7 +50,7 @@ class ContextStore:
         self._n_loaded: OrderedDict[str, int] = OrderedDict()
 
     def peek(self, url: str) -> ContextDocument | None:
-        """Return a context that is in memory and fresh; None if it must be loaded.
+        """Return a fresh context from memory; None if there is none.
 
         Raises:
             SourceFault: `REMOTE_CONTEXT`: it could not be had shortly before.

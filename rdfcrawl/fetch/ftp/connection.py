@@ -87,7 +87,7 @@ class FtpConnection:
         self._is_aborted = False
 
     def run(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Do one operation; the connection is closed if it is aborted meanwhile.
+        """Run one operation, and close the connection if aborted meanwhile.
 
         Raises:
             FtpRefused: the server says no.
@@ -109,7 +109,7 @@ class FtpConnection:
                     self._close()
 
     def abort(self) -> None:
-        """End the connection at once, from any thread, whatever it is waiting for."""
+        """End the connection at once, from any thread, even in a blocking call."""
         self._is_aborted = True
         for each in (self._data, self._protocol.sock):
             if each is not None:
@@ -188,7 +188,7 @@ class FtpConnection:
         return self._try("CWD", path or "/").startswith("2")
 
     def above(self, path: str) -> set[str]:
-        """Return the `unique` facts of a directory and those above it, if known."""
+        """Return the known `unique` facts of a directory and its ancestors."""
         if "unique" not in self._features.parameters.get("MLST", ""):
             return set()
         found = set()
@@ -213,7 +213,7 @@ class FtpConnection:
         return self._open_data(f"RETR {path}", offset)
 
     def open_listing(self, path: str, form: Format | None = None) -> Format:
-        """Begin to read a directory; return the form of its listing."""
+        """Begin to read a directory, and return the listing format."""
         # LIST takes no names with blanks or dashes at their begin; the directory
         # itself it always takes.
         self._protocol.voidcmd(f"CWD {path}")

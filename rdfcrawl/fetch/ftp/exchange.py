@@ -75,7 +75,7 @@ class FtpExchange:
     async def get(
         self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
-        """See `HttpClient.get`; the statuses are those of `ftp.replies`."""
+        """See `HttpClient.get`; `ftp.replies` maps replies to statuses."""
         answer = HttpResponse()
         async with self._room:
             with self._watch.watching(url, ask, answer, _note_failure) as transfer:

@@ -68,7 +68,7 @@ class FtpEntry:
 
 
 def parse_facts(line: str) -> FtpEntry | None:
-    """Parse a line of MLSD or MLST; None if it names no file or directory.
+    """Parse a line of MLSD or MLST; None if no file or directory is named.
 
     >>> parse_facts("Type=file;Size=3;Modify=20240102030405; a b").modified
     '2024-01-02T03:04:05Z'
@@ -99,7 +99,7 @@ _is_size = re.compile(r"[0-9]{1,18}").fullmatch
 
 
 def parse_list_line(line: str) -> FtpEntry | None:
-    """Parse a line of LIST; None if it names no file or directory.
+    """Parse a line of LIST; None if no file or directory is named.
 
     Times are left out: they have no zone, and mostly no year or no hour.
 
@@ -147,7 +147,7 @@ def is_noise(line: str) -> bool:
 
 
 def parse_time(text: str) -> str:
-    """Return a time of RFC 3659 2.3 as `xsd:dateTime`; nothing if it is none.
+    """Return a time of RFC 3659 2.3 as `xsd:dateTime`; empty if invalid.
 
     >>> parse_time("20240230000000"), parse_time("20240102030405.5")
     ('', '2024-01-02T03:04:05.5Z')
@@ -193,7 +193,7 @@ class ListingLines:
         self._rest = rest
 
     def end(self) -> Iterator[str]:
-        """Yield the last line, if it has no end."""
+        """Yield a last line without a line feed."""
         if self._rest and not self._skips:
             yield self._rest.removesuffix(b"\r").decode("latin-1")
         self._rest = b""

@@ -45,7 +45,7 @@ class FtpLimits:
 
 
 class FtpPool:
-    """Make connections when they are needed, and keep them for a while.
+    """Make connections on demand, and keep idle connections for a while.
 
     Args:
         logins: users and passwords; others are anonymous.
@@ -135,7 +135,7 @@ class FtpPool:
         self._idle[key] = connection, timer
 
     def drop(self, connection: FtpConnection) -> None:
-        """Close a connection, in whatever state it is."""
+        """Close a connection in any state."""
         self._used.discard(connection)
         connection.abort()
 

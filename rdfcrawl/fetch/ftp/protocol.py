@@ -20,7 +20,7 @@ MAX_REPLY_CHARS: Final = 64 * 1024
 
 
 class NoConnection(Exception):
-    """The server cannot be reached; the fault holds for all that is on it."""
+    """The server cannot be reached; the fault holds for all its files."""
 
     def __init__(self, reason: Reason, detail: object) -> None:
         super().__init__(f"{reason}: {detail}")

@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class FtpRequest:
-    """Answer one request, over as many connections as it takes."""
+    """Fetch one file or directory, over several connections if needed."""
 
     def __init__(
         self,
@@ -140,7 +140,9 @@ class FtpRequest:
             answer.status = 304
             self._is_between = True
             return
-        part_facts = self._part_facts(facts)
+        part_facts = None
+        if self._ask.goes_on:
+            part_facts = facts_of_file(self._address.url, facts.size, facts.modified)
         self._take_part(part_facts)
         try:
             await self._open(connection, path)
@@ -158,12 +160,6 @@ class FtpRequest:
             max(0, facts.size),
             part_facts,
         )
-
-    def _part_facts(self, facts: FileFacts) -> PartFacts | None:
-        """Return the facts that a later request can go on by; None if it could not."""
-        if not self._ask.goes_on:
-            return None
-        return facts_of_file(self._address.url, facts.size, facts.modified)
 
     def _take_part(self, facts: PartFacts | None) -> None:
         """Take up what an earlier request has left of the same version."""

@@ -49,7 +49,7 @@ class BodyDecoder:
             raise SourceFault(Reason.BAD_CONTENT_ENCODING, str(exc)) from exc
 
     def finish(self) -> None:
-        """Check that every stream has come to its end.
+        """Check that every stream is complete.
 
         Raises:
             SourceFault: `TRUNCATED_BODY` otherwise.

@@ -13,8 +13,12 @@ from yarl import URL
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.accept import ACCEPT_ENCODING
 from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, HttpResponse
-from rdfcrawl.fetch.http.bounded_handler import BoundedHandler
-from rdfcrawl.fetch.http.connector import TurnConnector, TurnNames, connecting_for
+from rdfcrawl.fetch.http.connector import (
+    BoundedHandler,
+    TurnConnector,
+    TurnNames,
+    connecting_for,
+)
 from rdfcrawl.fetch.http.content_encoding import BodyDecoder
 from rdfcrawl.fetch.http.plain_get import PlainGets, PlainResponse
 from rdfcrawl.fetch.http.receiving import ResponseReceiver
@@ -254,7 +258,10 @@ def note_headers(
     headers: MultiMapping[str],
     kept: tuple[str, ...] = (),
 ) -> None:
-    """Set `answer` from a status and headers, and those named in `kept`."""
+    """Set `answer` from a status and headers, whose names match in any case.
+
+    Headers named in `kept` are kept besides.
+    """
     get = headers.get
     answer.status = status
     if value := get(hdrs.CONTENT_TYPE):

@@ -55,7 +55,7 @@ class PlainResponse:
         return self.connection.protocol is None
 
     def close(self) -> None:
-        """Give the connection back, if all of the body was received; else cut it."""
+        """Release the connection if the body is complete; else close the connection."""
         if self.content.is_eof():
             self.connection.release()
         else:
@@ -97,7 +97,7 @@ class PlainGets:
         self._prepared = lru_cache(maxsize=_MAX_PREPARED)(self._prepare)
 
     async def get(self, url: str, accept: str) -> PlainResponse | None:
-        """Return the answer; None if the request is not a plain one.
+        """Return the response; None if the request is not plain.
 
         Raises:
             aiohttp.ClientError: there is none.

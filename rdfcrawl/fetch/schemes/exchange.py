@@ -43,7 +43,7 @@ _STATUSES: Final = range(200, 600)
 
 
 class FetcherExchange:
-    """Asks fetchers; whatever they do, the visit goes on."""
+    """Call fetchers of users; none of their errors ends a visit."""
 
     def __init__(
         self,

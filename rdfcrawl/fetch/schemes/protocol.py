@@ -61,7 +61,7 @@ class SchemeResponse:
 
 
 class SchemeFetcher(Protocol):
-    """Gets what the URLs of a scheme stand for; one for each worker.
+    """Fetcher of the URLs of a scheme; each worker has one instance.
 
     Its class is called without arguments, or by `from_crawler(crawler)` if it has that.
     An `async def close()`, if there is one, is called at the end.

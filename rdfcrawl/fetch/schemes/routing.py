@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SchemeExchange:
-    """An exchange that leaves each URL to the one for its scheme.
+    """A client that passes each request to the client of the scheme.
 
     Args:
         requests: for those of users' spiders.
