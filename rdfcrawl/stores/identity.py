@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -105,8 +106,10 @@ def _next_identity(segments: Path) -> LogIdentity:
 
 def mark_finished(segments: Path) -> None:
     """Note that the crawl has once come to its end, with all that it was to find."""
-    if segments.is_dir():
-        (segments / _FINISHED).touch()
+    # On a full disk, what earlier generations had stays in the followers for now.
+    with suppress(OSError):
+        if segments.is_dir():
+            (segments / _FINISHED).touch()
 
 
 def is_finished(segments: Path) -> bool:
