@@ -61,9 +61,7 @@ def main() -> NoReturn:
 def execute(argv: Sequence[str]) -> NoReturn:
     """Run a command, and exit with its code.
 
-    Args:
-        argv: the program, then the command and its options in any order, as for
-            `scrapy`: the first word that is no option is the command.
+    The first word of `argv` behind the program that is no option is the command.
     """
     tell_interrupts()
     words = list(argv[1:])

@@ -38,9 +38,7 @@ class _Codec:
 def encode(value: Any, schema: Any = None) -> str:
     """Return the text of a value: ASCII without control characters.
 
-    Args:
-        value: of a frozen dataclass.
-        schema: type that `decode` is given; the class of the value if it is None.
+    `schema` is the type that `decode` is given, by default the class of the value.
     """
     of: Any = type(value) if schema is None else schema
     to_json = codec_of(of).to_json

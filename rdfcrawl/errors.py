@@ -130,7 +130,6 @@ class Fault:
     """A fault of one document, with its reason: counted and stored, not raised.
 
     Attributes:
-        reason: what kind of fault.
         detail: for people, one line, at most `MAX_DETAIL` characters; may quote
             the web, so it is escaped before it reaches a terminal.
         count: how many statements or bytes it stands for (1 if it is one event).
@@ -176,11 +175,7 @@ class StoreFault(RdfcrawlError):
 
 
 def passing_fault(error: BaseException | None) -> StoreFault | None:
-    """Return an error of the system as a fault of ours, if it may pass later.
-
-    Args:
-        error: raised by writing a file, or by starting a process.
-    """
+    """Return an error of the system as a fault of ours, if it may pass later."""
     if isinstance(error, StoreFault):
         return error if error.may_pass else None
     if not isinstance(error, OSError) or error.errno not in {*PASSING, *NO_FILES}:

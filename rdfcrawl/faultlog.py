@@ -41,12 +41,7 @@ class FaultLog:
     def restore(
         self, snapshot: FaultLog, *, kept: frozenset[Reason] = frozenset()
     ) -> None:
-        """Forget the faults noted since the snapshot.
-
-        Args:
-            snapshot: of this log.
-            kept: reason whose faults are not forgotten.
-        """
+        """Forget the faults noted since the snapshot, but for those `kept`."""
         since = {key: x for key, x in self._faults.items() if key[0] in kept}
         self._faults = snapshot._faults | since  # of its own class
 

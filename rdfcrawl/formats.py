@@ -296,9 +296,9 @@ def decide(media_type: str, url: str, head: bytes) -> FormatDecision:
     """Return what the response with these first bytes is to be read as.
 
     Args:
-        media_type: of `Content-Type`, with or without parameters; may be empty.
-        url: URL the bytes came from; only its extension counts.
-        head: first bytes of the body; `HEAD_BYTES` are enough.
+        media_type: of `Content-Type`, with or without parameters, or empty.
+        url: of which only the extension counts.
+        head: first `HEAD_BYTES` of the body.
     """
     essence = media_type.partition(";")[0].strip().lower()
     declared = _BY_MEDIA_TYPE.get(essence)

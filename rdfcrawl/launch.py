@@ -42,7 +42,7 @@ _TALKATIVE = (
     "scrapy.utils.log",
 )
 _LISTS = ("Enabled ", "Overridden settings", "Scrapy %(version)s", "Versions")
-_SPIDERS: Final = ("ckan", "linkeddata", "resourcesync", "sitemap", "sparql")
+_SPIDERS: Final = ("ckan", "linkeddata", "resourcesync", "sitemap", "sparql", "warc")
 _TELL_OF_FAILURES = ("scrapy.crawler", "scrapy.core.engine", "scrapy.utils.signal")
 
 
@@ -178,10 +178,9 @@ def check_name(spider: str, loader: SpiderLoaderProtocol) -> None:
 def check_operator(
     spider: type[RdfSpider], arguments: dict[str, str], settings: BaseSettings
 ) -> BaseSettings:
-    """Exit with 2 and one line if an argument or a setting is wrong.
+    """Return the settings with those of a spider.
 
-    Returns:
-        The settings with those of the spider.
+    Exit with 2 and one line if an argument or a setting is wrong.
     """
     from rdfcrawl.extraction.options import ExtractOptions
     from rdfcrawl.options.conflicts import check_components
@@ -217,11 +216,7 @@ def check_operator(
 
 
 def _check_named(arguments: CrawlArguments, options: SpiderOptions) -> None:
-    """Check that URLs named on the command line may be connected to.
-
-    Raises:
-        ConfigError: the guard would refuse one.
-    """
+    """Raise `ConfigError` if the guard refuses a URL of the command line."""
     from rdfcrawl.arguments.crawl import check_schemes
     from rdfcrawl.arguments.parsers import NAMED
     from rdfcrawl.guard.operator import looked_up_refusal
@@ -245,8 +240,7 @@ def _is_no_list(record: logging.LogRecord) -> bool:
 class _Refusal:
     """An error of the operator that shows only when the crawl begins (Redis, say).
 
-    Attributes:
-        error: to be told in one line instead of the tracebacks it causes.
+    One line tells `error` instead of the tracebacks that come of it.
     """
 
     def __init__(self) -> None:

@@ -100,9 +100,7 @@ class CrawlArguments:
 
         `_job`, which scrapyd gives to every spider, is accepted and ignored.
 
-        Args:
-            arguments: name and text of each.
-            takes: arguments that the spider has beside those of all spiders.
+        `takes` are those that the spider has beside those of all spiders.
 
         Raises:
             ConfigError: an argument is unknown or has a wrong value, a seed is no
@@ -147,7 +145,7 @@ class ArgumentSet:
     """The arguments that a class of spiders takes.
 
     Attributes:
-        takes: of ours, those that it has beside those of all spiders.
+        takes: of ours, those that other spiders do not take.
         class_: what they are read into; a subclass has further ones.
         passed: names of further ones that its `__init__` takes, as Scrapy has it.
     """
@@ -168,21 +166,14 @@ class ArgumentSet:
 
 
 def arguments_of(takes: Collection[str]) -> list[str]:
-    """Return the names of our arguments that a spider takes.
-
-    Args:
-        takes: those beside the ones of all spiders.
-    """
+    """Return the names of our arguments that a spider takes, and those of all."""
     return [name for name in PARSERS if name not in OF_SOURCES or name in takes]
 
 
 def check_schemes(arguments: CrawlArguments, schemes: frozenset[str]) -> None:
-    """See that what the operator names is of schemes that are crawled.
+    """Raise `ConfigError` if the operator names a URL of a scheme that is not crawled.
 
     Those in a file are looked at when it is read.
-
-    Raises:
-        ConfigError: one is not.
     """
     for name in ("seeds", *NAMED):
         urls = getattr(arguments, name)

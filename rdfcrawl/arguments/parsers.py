@@ -1,4 +1,7 @@
-"""The texts of the arguments of a spider, as `-a` gives them, and their values."""
+"""The texts of the arguments of a spider, as `-a` gives them, and their values.
+
+A wrong text, or a file that cannot be read, is a `ConfigError` that names the argument.
+"""
 
 from __future__ import annotations
 
@@ -58,9 +61,6 @@ def texts_of(arguments: Mapping[str, object]) -> dict[str, str]:
     """Return arguments as texts, without absent ones and those of scrapyd.
 
     A path stands for the file; of regular expressions, a list for what is in one.
-
-    Raises:
-        ConfigError: an argument is nothing that has a text.
     """
     return {
         name: _text_of(name, value)
@@ -85,9 +85,6 @@ def inlined(name: str, text: str) -> str:
     """Return the text of an argument with the content of the file that it names.
 
     Of a file of sources, the first `MAX_NAMED` URLs.
-
-    Raises:
-        ConfigError: the file cannot be read.
     """
     if text.startswith(INLINE):
         return text
@@ -112,11 +109,7 @@ def _must_be(name: str, text: str, allowed: str) -> ConfigError:
 
 
 def _content(name: str, text: str) -> str:
-    """Return what is in the file of an argument, or what was in it before.
-
-    Raises:
-        ConfigError: the file cannot be read.
-    """
+    """Return what is in the file of an argument, or what was in it before."""
     if text.startswith(INLINE):
         return text.removeprefix(INLINE)
     try:

@@ -157,11 +157,7 @@ def _cells(text: str) -> list[str]:
 
 
 def _parse(text: str, columns: dict[str, int]) -> Seed:
-    """Return the seed of a line.
-
-    Raises:
-        BadUri: it has no URL, or a type that is not known.
-    """
+    """Return the seed of a line, or raise `BadUri`."""
     if not columns:
         return Seed(seed_url(text))
     cells = _cells(text)

@@ -47,10 +47,7 @@ class InspectionRequest:
         base: resolves relative IRIs, and chooses scraping rules; empty is the URL of
             the document.
         follow: which links a crawl would follow.
-        fetch: limits and manners of requests.
         robots_agent: product token for robots.txt, which is not obeyed if empty.
-        extract: how documents are read.
-        logins: of FTP servers.
         reservation_policy: which reservations of publishers a crawl would obey; all
             are looked for.
         shares_children: child processes are those of the event loop, for later calls.

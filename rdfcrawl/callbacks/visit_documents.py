@@ -33,12 +33,7 @@ class VisitProcessor:
     A document does not pass the spider middlewares, which judge requests: a visit has
     none, and this would cost a tenth of a document.
 
-    Args:
-        crawler: whose pipelines take the documents.
-        spider: of the crawler; it has joined `session`.
-        session: of the crawl.
-        options: of the spider.
-        parsing: calls its `parse_document`, if it has one of its own.
+    `parsing` calls the spider's own `parse_document`, if there is one.
     """
 
     def __init__(

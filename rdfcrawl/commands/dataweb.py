@@ -113,11 +113,7 @@ class Command(ScrapyCommand):
 
 
 def make_config(opts: argparse.Namespace) -> WebConfig:
-    """Return the parameters of a web: defaults, then the experiment, then options.
-
-    Raises:
-        ConfigError: an option is out of its range.
-    """
+    """Return the parameters of a web: defaults, then the experiment, then options."""
     from rdfcrawl.dataweb.config import EXPERIMENTS, WebConfig, parse_weights
     from rdfcrawl.dataweb.sources import parse_sources
 

@@ -14,11 +14,9 @@ _PROBE: Final = bytes(4096)
 
 
 class WorkerDisk:
-    """The folders that a worker writes to.
+    """The folders that a worker writes to, perhaps on several disks.
 
-    Args:
-        folders: may lie on several disks.
-        min_free_bytes: to be left free on each disk; 0 checks nothing.
+    So many bytes are to be left free on each disk; 0 checks nothing.
     """
 
     def __init__(

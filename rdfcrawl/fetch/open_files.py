@@ -19,11 +19,7 @@ _SETTINGS: Final = "CONCURRENT_REQUESTS", "SLOW_VISITS"
 
 
 def hold_to_open_files(settings: BaseSettings) -> None:
-    """Raise the limit of open files to what the crawl needs, or visit fewer hosts.
-
-    Raises:
-        ConfigError: one of the numbers of hosts is none.
-    """
+    """Raise the limit of open files to what the crawl needs, or visit fewer hosts."""
     n_hosts, n_slow = (integer(settings, name, 0) for name in _SETTINGS)
     wanted = _OWN + _PER_HOST * (n_hosts + n_slow)
     limit = _raised(wanted)

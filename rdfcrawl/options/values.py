@@ -1,6 +1,7 @@
-"""Numbers, switches and choices in the settings, checked.
+"""Numbers, switches, choices and classes in the settings, checked.
 
-Where nothing is set, they are our defaults.
+Where nothing is set, they are our defaults. A wrong value is a `ConfigError`, one line
+that names the setting.
 """
 
 from __future__ import annotations
@@ -33,11 +34,7 @@ def value_of(settings: BaseSettings, name: str) -> Any:
 def number(
     settings: BaseSettings, name: str, least: float, most: float = _MAX_INT
 ) -> float:
-    """Return a number from the settings.
-
-    Raises:
-        ConfigError: the value is no number, or out of range.
-    """
+    """Return a number from the settings."""
     value = value_of(settings, name)
     try:
         result = float(value)
@@ -49,11 +46,7 @@ def number(
 
 
 def integer(settings: BaseSettings, name: str, least: int, most: int = _MAX_INT) -> int:
-    """Return a whole number from the settings.
-
-    Raises:
-        ConfigError: the value is no whole number, or out of range.
-    """
+    """Return a whole number from the settings."""
     result = number(settings, name, least, most)
     if result != int(result):
         raise ConfigError(f"{name}={result}: must be a whole number")
@@ -61,11 +54,7 @@ def integer(settings: BaseSettings, name: str, least: int, most: int = _MAX_INT)
 
 
 def is_on(settings: BaseSettings, name: str) -> bool:
-    """Return whether a setting is True.
-
-    Raises:
-        ConfigError: it is neither True nor False.
-    """
+    """Return whether a setting is True."""
     try:
         return settings.getbool(name, default=bool(getattr(defaults, name, False)))
     except ValueError:
@@ -74,11 +63,7 @@ def is_on(settings: BaseSettings, name: str) -> bool:
 
 
 def one_of(settings: BaseSettings, name: str, kind: type[E]) -> E:
-    """Return the member of an enumeration that a setting names.
-
-    Raises:
-        ConfigError: it names none.
-    """
+    """Return the member of an enumeration that a setting names."""
     value = value_of(settings, name)
     try:
         return kind(str(value))
@@ -89,11 +74,7 @@ def one_of(settings: BaseSettings, name: str, kind: type[E]) -> E:
 
 
 def mapping(settings: BaseSettings, name: str) -> dict[str, Any]:
-    """Return a dictionary from the settings.
-
-    Raises:
-        ConfigError: it is none.
-    """
+    """Return a dictionary from the settings."""
     try:
         return settings.getdict(name)
     except (TypeError, ValueError):
@@ -115,11 +96,7 @@ def iter_classes(settings: BaseSettings, name: str) -> Iterator[tuple[str, str, 
 
 
 def load_setting(name: str, key: str, path: object) -> Any:
-    """Return the class that an entry of a setting stands for, by its path or itself.
-
-    Raises:
-        ConfigError: the class cannot be imported.
-    """
+    """Return the class that an entry of a setting stands for, by its path or itself."""
     try:
         return load_object(cast("str", path))
     except (AttributeError, ImportError, NameError, SyntaxError, TypeError,
@@ -128,11 +105,7 @@ def load_setting(name: str, key: str, path: object) -> Any:
 
 
 def build_setting(where: str, found: type, crawler: Crawler, *args: object) -> Any:
-    """Return an instance of a user's class, by its `from_crawler` if there is one.
-
-    Raises:
-        ConfigError: the class fails; `where` is the setting that names it.
-    """
+    """Return an instance of a user's class, by its `from_crawler` if there is one."""
     try:
         return build_from_crawler(found, crawler, *args)
     except (OSError, TypeError, ValueError) as error:
@@ -155,9 +128,6 @@ def check_method(
         method: its name.
         n_arguments: number of its arguments, beside `self`.
         kind: of function; a generator is an asynchronous one.
-
-    Raises:
-        ConfigError: there is no such method, or it takes other arguments.
     """
     function = getattr(found, method, None)
     if not callable(function):
@@ -175,11 +145,7 @@ def check_method(
 
 
 def check_class(where: str, found: object, n_arguments: int) -> None:
-    """Check that a user's class can be made with so many arguments.
-
-    Raises:
-        ConfigError: it is no class, or takes other arguments.
-    """
+    """Check that a user's class can be made with so many arguments."""
     if not isinstance(found, type):
         raise ConfigError(f"{where} is no class")
     _check_call(where, found, n_arguments, n_arguments)

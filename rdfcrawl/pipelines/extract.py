@@ -255,11 +255,7 @@ class _NearContexts:
         self._services = services
 
     def load(self, url: str, *, document_url: str) -> ContextDocument:
-        """Return a context that was fetched shortly before.
-
-        Raises:
-            NeedsSandbox: the context was not.
-        """
+        """Return a context that was fetched shortly before, or raise `NeedsSandbox`."""
         del document_url  # a page may name another than its own as its base
         context = self._services().contexts.peek(url)
         if context is None:

@@ -33,9 +33,5 @@ class HarvestingSpider(VisitingSpider, Protocol):
 
 
 def harvesting_spider(crawler: Crawler) -> HarvestingSpider:
-    """Return the spider of a crawler, whose requests are visits.
-
-    Raises:
-        NotConfigured: an ordinary spider, or that of `fetch` or `shell`.
-    """
+    """Return the spider of a crawler that makes visits; see `visiting_spider`."""
     return cast("HarvestingSpider", visiting_spider(crawler))

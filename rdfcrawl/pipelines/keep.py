@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 class KeepPipeline:
     """Pipeline that copies the quads of documents, if spider or feeds want to see any.
 
-    Args:
-        folder: for copies that are too large for memory.
-        spool_bytes: largest copy in memory.
+    Copies of more than `spool_bytes` are in the folder.
     """
 
     def __init__(self, folder: Path, spool_bytes: int) -> None:

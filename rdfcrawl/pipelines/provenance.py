@@ -46,17 +46,10 @@ Status = Literal[
 
 @dataclass(frozen=True, slots=True)
 class WorkerAgent:
-    """One process of one crawl, as agent of its activities.
+    """One process of one crawl, as agent of its activities."""
 
-    Attributes:
-        name: of the worker; unique within its crawl.
-        crawl: name of the crawl (`CRAWL_ID`).
-        version: of rdfcrawl.
-        iri: of the worker; follows from the others.
-    """
-
-    name: str
-    crawl: str
+    name: str  # unique within its crawl
+    crawl: str  # `CRAWL_ID`
     version: str = __version__
     iri: str = field(init=False)
 
@@ -83,9 +76,7 @@ def describe(document: Document, worker: WorkerAgent) -> bytes:
     Equal arguments give equal bytes; another crawl of the same URI, by another
     worker or at another time, gives another activity.
 
-    Args:
-        document: done with; faults beyond `MAX_FAULTS` are only counted.
-        worker: who crawled it; described by `describe_worker`.
+    Faults beyond `MAX_FAULTS` are only counted.
     """
     record = document.record
     name = activity_iri(document, worker)

@@ -50,8 +50,6 @@ class RdfSpider(Spider):
     """A spider that visits hosts; `docs/reference/spiders.md` lists its arguments.
 
     Attributes:
-        arguments: given by `-a`, parsed.
-        options: the settings, parsed.
         harvesters: for responses of sources, by its own arguments.
         member: the spider as it joins the crawl.
         session: the worker's connection to its crawl, once the scheduler is open.
@@ -85,11 +83,7 @@ class RdfSpider(Spider):
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """Set the `custom_settings` of the class, and our defaults below.
-
-        Raises:
-            ConfigError: a setting is wrong.
-        """
+        """Set the `custom_settings` of the class, and our defaults below."""
         from rdfcrawl.options.merging import apply_defaults, is_of_shell
         from rdfcrawl.options.spider import SpiderOptions
 
@@ -102,11 +96,7 @@ class RdfSpider(Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Return the spider for a crawler.
-
-        Raises:
-            ConfigError: an argument or a setting is wrong.
-        """
+        """Return the spider, or raise `ConfigError` for what the operator gave."""
         with _exits_on_config_error(_is_of_command(cls.start)):
             return cls._from_crawler(crawler, *args, **kwargs)
 

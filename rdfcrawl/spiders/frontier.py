@@ -58,9 +58,5 @@ class FrontierSpider(RdfSpider):
             yield document
 
     def parse(self, response: Response) -> Any:
-        """Parse the response to a request without a callback.
-
-        Raises:
-            NotImplementedError: a subclass has none of its own.
-        """
+        """Parse the response to a request without a callback, in a subclass."""
         raise NotImplementedError(f"{type(self).__name__}.parse is not defined")

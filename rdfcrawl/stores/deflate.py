@@ -62,10 +62,9 @@ class PiecePacker:
 
 
 def check_statements(chunk: bytes) -> None:
-    """Check that a chunk can be stored behind others.
+    """Raise `ValueError` if a chunk cannot be stored behind others.
 
-    Raises:
-        ValueError: the last line has no end, or one begins as a document's mark does.
+    Its last line has no end, or one begins as a document's mark does.
     """
     # A tab is rare and found at the speed of memory, a comment is not.
     if chunk[-1:] != b"\n" or (b"\t" in chunk and _MARK_BEGIN.search(chunk)):
