@@ -83,17 +83,13 @@ class Member:
 class Record:
     """One URI in the frontier.
 
+    Records of sources are the same if URL, kind and task are; of others, if URL and
+    `change` are.
+
     Attributes:
-        url: absolute, as it will be requested, without fragment.
-        kind: how it is asked for.
-        depth: links followed from a seed to here; seeds have 0, at most 255.
-        parent: URL of the document that named it; empty for seeds.
-        chain: URLs that redirected here from other hosts, in order.
         lost: 1 if a worker died that held it: it is handled with care since; else 0.
-        retries: times it was tried and put back; 0 to `MAX_RETRIES`.
         task: what it is for beyond its URL: which step of a source is meant, or what
-            a page is a part of (`tasks.text`). Records of sources are the same if URL,
-            kind and task are; of others, if URL and `change` are.
+            a page is a part of (`tasks.text`).
         change: stands for a change of a document that was seen before, and for which
             it is fetched again; empty for all others.
         profile: number of the arguments that it is dealt with by: those of the spider
@@ -102,13 +98,13 @@ class Record:
             read; kept by `lua/reap.lua`.
     """
 
-    url: str
+    url: str  # absolute, as it will be requested, without fragment
     kind: Kind = Kind.PAGE
-    depth: int = 0
-    parent: str = ""
-    chain: tuple[str, ...] = ()
+    depth: int = 0  # links followed from a seed to here, at most 255
+    parent: str = ""  # URL of the document that named it; empty for seeds
+    chain: tuple[str, ...] = ()  # URLs that redirected here from other hosts, in order
     lost: int = 0
-    retries: int = 0
+    retries: int = 0  # times it was tried and put back, at most `MAX_RETRIES`
     task: Task | None = None
     change: str = ""
     profile: int = 0
@@ -170,60 +166,39 @@ class FetchedResponse:
 
     `body` holds a small body of a response of 2xx, `path` names the spool file of a
     large one; both are unset for a URI that gave no document.
-
-    Attributes:
-        requested: every requested URL, in order; empty for a document that is a part
-            of a response.
-        status: HTTP status of the last response; 0 if there was none.
-        media_type: of `Content-Type`, lower case, without parameters.
-        charset: of `Content-Type`, lower case; empty if it was not declared.
-        cache_control: of `Cache-Control`, unparsed.
-        http_links: of all `Link` headers, joined by commas; at most 64 KiB.
-        reservation_headers: names and lines of the headers in `reservations`.
-        headers: those that the request wanted kept: lower-case names and values.
-        scrapy_response: of Scrapy, to a request of a user's spider; without its body.
-        error_body: beginning of the body of a response of 4xx or 5xx.
-        n_bytes: length of the decoded body.
-        started_ms, ended_ms: beginning and end of the fetch, Unix time in ms.
     """
 
-    requested: tuple[str, ...] = ()
-    status: int = 0
-    media_type: str = ""
-    charset: str = ""
+    requested: tuple[str, ...] = ()  # URLs, in order; none if part of a response
+    status: int = 0  # of HTTP, of the last response; 0 if there was none
+    media_type: str = ""  # of `Content-Type`, lower case, without parameters
+    charset: str = ""  # of `Content-Type`, lower case; empty if it was not declared
     etag: str = ""
     last_modified: str = ""
     cache_control: str = ""
-    http_links: str = ""
+    http_links: str = ""  # of all `Link` headers, joined by commas; at most 64 KiB
+    # Names and lines of the headers in `reservations`.
     reservation_headers: tuple[tuple[str, str], ...] = ()
+    # Those that the request wanted kept: lower-case names and values.
     headers: tuple[tuple[str, str], ...] = ()
+    # Of Scrapy, to a request of a user's spider; without its body.
     scrapy_response: object = None
     body: bytes | None = None
     path: Path | None = None
-    error_body: bytes = b""
-    n_bytes: int = 0
-    started_ms: int = 0
+    error_body: bytes = b""  # its beginning, of a response of 4xx or 5xx
+    n_bytes: int = 0  # length of the decoded body
+    started_ms: int = 0  # beginning and end of the fetch, Unix time in ms
     ended_ms: int = 0
 
 
 class BodyReading(NamedTuple):
-    """How the body of a document was read.
+    """How the body of a document was read."""
 
-    Attributes:
-        format: what it was read as; unset if it was not read.
-        decided_by: what decided the format (see `formats.decide`).
-        packings: what it was packed in, from the outside in.
-        members: of an archive, the first 100.
-        n_members: of an archive.
-        extracted: statements by extractor, of what several extractors read.
-    """
-
-    format: Format | None = None
-    decided_by: str = ""
-    packings: tuple[str, ...] = ()
-    members: tuple[Member, ...] = ()
-    n_members: int = 0
-    extracted: Mapping[str, int] = _NO_COUNTS
+    format: Format | None = None  # unset if it was not read
+    decided_by: str = ""  # what decided the format (see `formats.decide`)
+    packings: tuple[str, ...] = ()  # what it was packed in, from the outside in
+    members: tuple[Member, ...] = ()  # of an archive, the first 100
+    n_members: int = 0  # of an archive
+    extracted: Mapping[str, int] = _NO_COUNTS  # statements by extractor, if several
 
 
 NOT_READ: Final = BodyReading()
@@ -388,76 +363,49 @@ class Visit:
     Invariant: when the visit is over, each of `records` is either the `record` of
     one of `documents` (fetched, failed or refused) or the index of one of
     `returned` (not reached; goes back to the queue).
-
-    Attributes:
-        key: politeness key the lease is for (registered domain, host or IP).
-        partition: partition of the frontier that holds the key.
-        epoch: fencing number of the lease.
-        records: the batch, as claimed; the order is the frontier's.
-        delay_secs: least time between two requests to the host.
-        least_delay_secs: the same for all hosts that ask for nothing else.
-        failures: visits in a row, before this one, that the host refused.
-        down_secs: how long ago the first of these failures was.
-        asked_rest_secs: the host has asked to be left alone for so much longer.
-        is_of_crowd: it is one of very many hosts that take turns with others as one.
-        address: of the host, if it is known by the end of the visit.
-        is_borne: what the host refuses now is tried again, however many `failures`.
-        pending: indexes into `records` still to be asked for; middlewares may
-            take out what must not be asked for, and add its document.
-        documents: results, in the order they came.
-        returned: index -> the record as it goes back, `retries` raised if it was
-            tried.
-        behind: of `returned`, what is asked for after all others of the host.
-        outlinks: redirect targets on other hosts, to be added to the frontier.
-        known: URLs on the way to the documents, to be marked as seen.
-        not_before_secs: the host is to be left alone for so long after the visit.
-        retry_after_secs: for so long the host itself has asked for.
-        host_refused: the host did not answer or said that it is busy.
-        is_unasked: none of its records may be asked for; its host is not kept waiting.
-        is_put_off: it was ended by us before it could tell anything about its host.
-        is_lost: the lease is lost; somebody else may visit the host by now.
-        unreadable: index -> what the frontier has there and nobody can read; of
-            `documents`, one says so.
-        rules_at: monotonic time when its host was asked for robots.txt, if that is not
-            on the clock of the host yet; else 0.
-        step_at: monotonic time when its present request or wait began.
-        task: that makes it, or processes its documents.
-        is_cut: it must end now; what is not done goes back.
-        failed: indexes of records that were given up, and may be had another time.
-        current: of `documents`, the one that is processed; others that it stands for
-            may be in the pipelines in its place.
     """
 
-    key: str
-    partition: int
-    epoch: int
-    records: tuple[Record, ...]
-    delay_secs: float
-    failures: int = 0
-    down_secs: float = 0.0
-    asked_rest_secs: float = 0.0
-    is_of_crowd: bool = False
-    address: str = ""
-    is_borne: bool = False
-    least_delay_secs: float = 0.0
+    key: str  # politeness key the lease is for (registered domain, host or IP)
+    partition: int  # of the frontier, which holds the key
+    epoch: int  # fencing number of the lease
+    records: tuple[Record, ...]  # as claimed; the order is the frontier's
+    delay_secs: float  # least time between two requests to the host
+    failures: int = 0  # visits in a row, before this one, that the host refused
+    down_secs: float = 0.0  # how long ago the first of these failures was
+    asked_rest_secs: float = 0.0  # for so much longer the host has asked to be left
+    is_of_crowd: bool = False  # of very many hosts that take turns with others as one
+    address: str = ""  # of the host, if it is known by the end of the visit
+    is_borne: bool = False  # what is refused is tried again, however many `failures`
+    least_delay_secs: float = 0.0  # of all hosts that ask for nothing else
+    # Indexes into `records` still to be asked for. Middlewares may take out what must
+    # not be asked for, and add its document.
     pending: list[int] = field(default_factory=list)
-    documents: list[Document] = field(default_factory=list)
+    documents: list[Document] = field(default_factory=list)  # in the order they came
+    # By index, as the records go back; `retries` is raised of those that were tried.
     returned: dict[int, Record] = field(default_factory=dict)
-    behind: set[int] = field(default_factory=set)
+    behind: set[int] = field(default_factory=set)  # of these, what is wanted last
+    # Targets of redirects on other hosts, to be added to the frontier.
     outlinks: list[Record] = field(default_factory=list)
+    # URLs on the way to the documents, to be marked as seen.
     known: list[str] = field(default_factory=list)
-    not_before_secs: float = 0.0
-    retry_after_secs: float = 0.0
-    host_refused: bool = False
-    is_unasked: bool = False
-    is_put_off: bool = False
-    is_lost: bool = False
+    not_before_secs: float = 0.0  # for so long after the visit the host is left alone
+    retry_after_secs: float = 0.0  # for so long the host itself has asked for that
+    host_refused: bool = False  # the host did not answer, or said that it is busy
+    is_unasked: bool = False  # no record may be asked for: the host is not kept waiting
+    is_put_off: bool = False  # ended by us before it could tell anything about its host
+    is_lost: bool = False  # so is the lease: somebody else may visit the host by now
+    # Monotonic time when the host was asked for robots.txt, if the clock of the host
+    # does not have that yet; else 0.
     rules_at: float = 0.0
-    step_at: float = 0.0
-    task: asyncio.Task[Any] | None = None
-    is_cut: bool = False
+    step_at: float = 0.0  # monotonic time when the present request or wait began
+    task: asyncio.Task[Any] | None = None  # makes it, or processes its documents
+    is_cut: bool = False  # it must end now; what is not done goes back
+    # By index, what the frontier has there and nobody can read: a document says so.
     unreadable: dict[int, bytes] = field(default_factory=dict)
+    # Indexes of records that were given up, and may be had another time.
     failed: list[int] = field(default_factory=list)
+    # Of `documents`, the one that is processed; others that it stands for may be in
+    # the pipelines in its place.
     current: Document | None = None
 
     def cut(self) -> None:
