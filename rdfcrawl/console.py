@@ -5,12 +5,42 @@ from __future__ import annotations
 import logging
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from scrapy.commands import ScrapyCommand
 
 if TYPE_CHECKING:
+    import argparse
     from types import TracebackType
 
 logger = logging.getLogger(__name__)
+
+
+class QuietCommand(ScrapyCommand):
+    """Base of commands of ours that start no crawl in this process, and log nothing.
+
+    Attributes:
+        synopsis: what comes after the command's name.
+        summary: one line for `scrapy -h`.
+    """
+
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+    synopsis: ClassVar[str] = ""
+    summary: ClassVar[str] = ""
+
+    def syntax(self) -> str:
+        """Return the synopsis."""
+        return self.synopsis
+
+    def short_desc(self) -> str:
+        """Return the summary."""
+        return self.summary
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of Scrapy."""
+        tell_interrupts()
+        super().add_options(parser)
 
 
 def program() -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from rdfcrawl.console import program, tell_interrupts
+from rdfcrawl.console import QuietCommand, program
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.extras import needed_by_operator
 
@@ -38,23 +37,14 @@ _OPTIONS: tuple[tuple[str, str, Any, str], ...] = (
 )
 
 
-class Command(ScrapyCommand):
+class Command(QuietCommand):
     """Serve a synthetic Data Web, or compare a crawl's output with its truth."""
 
-    requires_crawler_process = False
-    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
-
-    def syntax(self) -> str:
-        """Return the synopsis after the command's name."""
-        return "serve [options] | recall [options] TRUTH OUTPUT..."
-
-    def short_desc(self) -> str:
-        """Return one line for `scrapy -h`."""
-        return "Serve a synthetic Data Web, or judge a crawl of it"
+    synopsis = "serve [options] | recall [options] TRUTH OUTPUT..."
+    summary = "Serve a synthetic Data Web, or judge a crawl of it"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the two actions and their options."""
-        tell_interrupts()
         super().add_options(parser)
         actions = parser.add_subparsers(
             dest="action", metavar="serve | recall", prog=f"{program()} dataweb"

@@ -6,11 +6,9 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
-
-from rdfcrawl.console import fail, program, tell_interrupts
+from rdfcrawl.console import QuietCommand, fail, program
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.extras import needed_by_operator
 
@@ -24,20 +22,14 @@ _USAGE = 2  # exit code: wrong usage
 _CRAWL_DELAY_SECS = 0.1
 
 
-class Command(ScrapyCommand):
+class Command(QuietCommand):
     """Show a whole crawl in less than a minute, without the Internet."""
 
     requires_project = True
-    requires_crawler_process = False
-    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
-
-    def short_desc(self) -> str:
-        """Return one line for `scrapy -h`."""
-        return "Crawl a synthetic Data Web on this machine and show what comes out"
+    summary = "Crawl a synthetic Data Web on this machine and show what comes out"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add `--dir`."""
-        tell_interrupts()
         super().add_options(parser)
         parser.add_argument(
             "--dir", default="demo", metavar="DIR", help="folder of the demo (demo)"

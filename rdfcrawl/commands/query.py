@@ -7,11 +7,9 @@ import select
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
-from scrapy.commands import ScrapyCommand
-
-from rdfcrawl.console import fail, program, tell_interrupts
+from rdfcrawl.console import QuietCommand, fail, program
 from rdfcrawl.errors import ConfigError, RdfcrawlError
 
 if TYPE_CHECKING:
@@ -23,23 +21,14 @@ _PATIENCE_SECS: Final = 10.0
 _MAX_QUERY_BYTES: Final = 16 * 1024 * 1024
 
 
-class Command(ScrapyCommand):
+class Command(QuietCommand):
     """Bring a store beside the crawl up to date, and query it."""
 
-    requires_crawler_process = False
-    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
-
-    def syntax(self) -> str:
-        """Return the synopsis after the command's name."""
-        return "[options] QUERY | @FILE"
-
-    def short_desc(self) -> str:
-        """Return one line for `scrapy -h`."""
-        return "Query with SPARQL what a crawl has stored"
+    synopsis = "[options] QUERY | @FILE"
+    summary = "Query with SPARQL what a crawl has stored"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
-        tell_interrupts()
         super().add_options(parser)
         parser.add_argument(
             "--format",

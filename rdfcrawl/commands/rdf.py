@@ -9,13 +9,12 @@ import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Final, cast
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from scrapy import Spider
-from scrapy.commands import ScrapyCommand
 from scrapy.crawler import Crawler
 
-from rdfcrawl.console import fail, tell_interrupts
+from rdfcrawl.console import QuietCommand, fail
 from rdfcrawl.errors import ConfigError, SourceFault
 from rdfcrawl.extras import needed_by_operator
 
@@ -36,24 +35,15 @@ _SHOWN_STATEMENTS: Final = 1000
 _WRITTEN: Final = (".nq", ".nt", ".hdt")
 
 
-class Command(ScrapyCommand):
+class Command(QuietCommand):
     """Show what one document yields; exit code 0: statements, 1: none, 2: usage."""
 
     requires_project = True
-    requires_crawler_process = False
-    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
-
-    def syntax(self) -> str:
-        """Return the synopsis after the command's name."""
-        return "[options] URL|FILE|-"
-
-    def short_desc(self) -> str:
-        """Return one line for `scrapy -h`."""
-        return "Show what a document yields: format, statements, links, faults"
+    synopsis = "[options] URL|FILE|-"
+    summary = "Show what a document yields: format, statements, links, faults"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
-        tell_interrupts()
         super().add_options(parser)
         add = parser.add_argument
         add("--rules", metavar="PATH", help="file or folder of scraping rules")
