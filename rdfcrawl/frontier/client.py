@@ -112,8 +112,6 @@ class Frontier:
         self._name = secrets.token_hex(6)
         self._claims = count(1)
 
-    # -- the crawl ---------------------------------------------------------------
-
     def key(self, name: str) -> str:
         """Return the Redis key of something that the whole crawl shares."""
         return f"rc:{{{self.crawl_id}}}:{name}"
@@ -218,8 +216,6 @@ class Frontier:
         self.state.check(mark, cleared)
         columns = zip(*rows, strict=True)
         return StateCounts(*(sum(int(n or 0) for n in column) for column in columns))
-
-    # -- visits --------------------------------------------------------------------
 
     def new_claim(self) -> int:
         """Return the number of a new claim; only the last one can be repeated."""
@@ -450,8 +446,6 @@ class Frontier:
             calls.setdefault(visit.partition, []).extend(arguments_of(visit))
         return [(self._prefixes[p], arguments) for p, arguments in calls.items()]
 
-    # -- addresses -----------------------------------------------------------------
-
     async def addresses(self, hosts: Iterable[str]) -> dict[str, str]:
         """Return the addresses of hosts that a worker has looked up; empty if none."""
         names = list(hosts)
@@ -472,8 +466,6 @@ class Frontier:
 
     def _addresses_of(self, host: str) -> str:
         return f"{self._prefixes[away_partition(host, self.partitions)]}:ip"
-
-    # -- workers -------------------------------------------------------------------
 
     async def beat(self, worker: str, figures: Mapping[str, float]) -> list[str]:
         """Say that a worker lives, and how far it is; return all live workers."""

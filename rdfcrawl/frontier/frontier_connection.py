@@ -88,7 +88,7 @@ class FrontierConnection:
         return cls(frontier, server, where)
 
     def opened(self) -> None:
-        """Leave retries to `outage` from now on.
+        """Leave retries to `RedisRetry` from now on.
 
         Until the crawl is joined, redis-py repeats commands a few times: a server that
         does not come back then is for the operator to mend.

@@ -1,6 +1,6 @@
 """The settings of the frontier, read and checked: values, without a connection.
 
-How to connect to Redis is read in `connection.py`.
+How to connect to Redis is read in `redis_client.py`.
 """
 
 from __future__ import annotations
