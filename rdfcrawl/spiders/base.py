@@ -13,7 +13,6 @@ from scrapy import Spider
 from rdfcrawl.console import fail, program
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.batches import in_batches
-from rdfcrawl.links.relations import Relation
 from rdfcrawl.records import FollowUp, Urgency
 from rdfcrawl.tasks.pages import RequestTask
 
@@ -388,6 +387,8 @@ class RdfSpider(Spider):
 
         With `nofollow` in `follow`, links that nobody vouches for are wanted.
         """
+        from rdfcrawl.links.relations import Relation
+
         policy = self.options.reservation_policy
         document.reservations = reservations
         document.withheld = reservations.withholds(policy)

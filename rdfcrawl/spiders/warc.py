@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.spiders.base import RdfSpider
-from rdfcrawl.warc.captures import check_library
 from rdfcrawl.warc.files import LOCAL_SCHEME
 
 if TYPE_CHECKING:
@@ -28,6 +27,8 @@ class WarcSpider(RdfSpider):
         Raises:
             ConfigError: see `RdfSpider`; or the extra `warc` is not installed.
         """
+        from rdfcrawl.warc.captures import check_library
+
         check_library()
         return super().from_crawler(crawler, *args, **kwargs)
 

@@ -29,7 +29,7 @@ _NOT_BEFORE_THE_FIRST_REQUEST = _HEAVY | {
     *("rdfcrawl.fetch.by_hand", "rdfcrawl.fetch.http.scrapy_handler"),
 }
 _OF_THE_NETWORK = {"aiohttp", "redis", "rdfcrawl.fetch.http.exchange"}
-_OF_A_CRAWL = {"rdfcrawl.options", "rdfcrawl.harvest", "pyoxigraph"}
+_OF_A_CRAWL = {"rdfcrawl.options.spider", "rdfcrawl.harvest", "pyoxigraph"}
 _TOLD = """
 import atexit, sys
 atexit.register(lambda: sys.stderr.write("MODULES " + " ".join(sys.modules)))
