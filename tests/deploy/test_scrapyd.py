@@ -248,7 +248,7 @@ def test_password_is_asked_for(scrapyd: Scrapyd) -> None:
 def test_egg_has_the_spiders(deployed: Scrapyd) -> None:
     """If the egg is deployed, then scrapyd finds the spiders in it, and no others."""
     answer = deployed.ask("listspiders", project="rdfcrawl")
-    expected = ["ckan", "linkeddata", "resourcesync", "sitemap", "sparql"]
+    expected = ["ckan", "linkeddata", "resourcesync", "sitemap", "sparql", "warc"]
     assert answer["spiders"] == expected
     assert deployed.ask("listprojects")["projects"] == ["rdfcrawl"]
 

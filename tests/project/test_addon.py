@@ -163,7 +163,7 @@ def crawl(project: Project, site: RawServer) -> CrawlResult:
 def test_spiders_of_both_are_listed(project: Project) -> None:
     """If a project has the add-on, then `scrapy list` shows our spiders and its own."""
     listed = project.run("list")
-    spiders = {"ckan", "linkeddata", "resourcesync", "sitemap", "sparql"}
+    spiders = {"ckan", "linkeddata", "resourcesync", "sitemap", "sparql", "warc"}
     assert set(listed.stderr.split()) == spiders | {"people", "plain", *OWN}
 
 
