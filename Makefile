@@ -37,8 +37,8 @@ coverage: $(VENV)/installed-dev
 	  $(RUN) pytest -n 4 --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered
 
 # What each library is used for: bytes read and written, fetching, the frontier, crawls.
-LOWEST_TESTS := $(addprefix tests/,catalogs/ckan extraction fetch frontier html rdf robots \
-                  sitemaps stores unpack uri crawl/documents test_addon.py)
+LOWEST_TESTS := $(addprefix tests/,catalogs/ckan extraction fetch followers frontier html log rdf \
+                  robots sitemaps stores unpack uri crawl/documents crawl/sources/test_warc.py test_addon.py)
 lowest: $(LOWEST)/installed
 	$(LOWEST)/bin/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(LOWEST_TESTS)
 
