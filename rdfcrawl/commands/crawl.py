@@ -37,7 +37,7 @@ class Command(ScrapyCrawlCommand):
         """Apply the options, and prepare the process if the spider is one of ours."""
         add_formats(self.settings, opts)
         super().process_options(args, opts)
-        compress_feeds(self.settings)
+        compress_feeds(self.settings, opts)
         if len(args) != 1:
             fail("crawl: name one spider; `list` shows them")
         if self.settings is None:

@@ -41,7 +41,7 @@ class Command(ScrapyRunspiderCommand):
         """Apply the options, and prepare the process if the spider is one of ours."""
         add_formats(self.settings, opts)
         super().process_options(args, opts)
-        compress_feeds(self.settings)
+        compress_feeds(self.settings, opts)
         if self.settings is not None and len(args) == 1:
             load_addons(self.settings.copy())
             self._spider = _spider_of(Path(args[0]))

@@ -61,7 +61,7 @@ class Command(BaseRunSpiderCommand):
         """Apply the options; those of feeds are for each worker, too."""
         add_formats(self.settings, opts)
         super().process_options(args, opts)
-        compress_feeds(self.settings)
+        compress_feeds(self.settings, opts)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check the operator's input, run the workers, wait for their end."""

@@ -1,4 +1,4 @@
-"""The fetcher of local WARC files: it tells whether a file is there."""
+"""The fetcher of local WARC files: it tells whether a file can be read."""
 
 from __future__ import annotations
 
@@ -24,5 +24,6 @@ class LocalWarcFetcher:
         path = file_of_url(request.url)
         if path is None:
             return SchemeResponse(status=404)
-        await asyncio.to_thread(path.stat)
+        with await asyncio.to_thread(path.open, "rb"):
+            pass
         return SchemeResponse()

@@ -115,7 +115,7 @@ class WarcHarvester:
         except SourceFault as error:
             yield document.harvested(faults=[*document.faults, error.fault])
             return
-        reader = self._reader(opened, log)
+        reader = self._reader(opened, document.response.ended_ms, log)
         with opened.file:
             async for capture in _iter_captures(reader, log):
                 n_captures += 1
@@ -151,9 +151,7 @@ class WarcHarvester:
             raise SourceFault(Reason.TRUNCATED_BODY, "an empty response")
         file = BytesIO(body) if isinstance(body, bytes) else body.open("rb")
         is_last = not document.is_partial
-        if (
-            document.status != HTTPStatus.PARTIAL_CONTENT
-        ):  # the server sends the whole file
+        if document.status != HTTPStatus.PARTIAL_CONTENT:  # it is the whole file
             file.seek(task.offset)
             return _Opened(file, task.offset, is_last, task.seeks)
         value = dict(document.response.headers).get("content-range", "")
@@ -164,12 +162,13 @@ class WarcHarvester:
         is_last &= int(found[2]) + 1 >= int(found[3])
         return _Opened(file, task.offset, is_last, task.seeks)
 
-    def _reader(self, opened: _Opened, log: FaultLog) -> CaptureReader:
+    def _reader(self, opened: _Opened, until_ms: int, log: FaultLog) -> CaptureReader:
         options = self._context.options
         return CaptureReader(
             part=FilePart(opened.file, opened.offset, is_last=opened.is_last),
             log=log,
             limits=CaptureLimits(options.max_document_bytes, options.spool_bytes),
+            until_ms=until_ms,
             is_wanted=self._is_wanted,
             new_file=self._spool.new_path,
             seeks=opened.seeks,

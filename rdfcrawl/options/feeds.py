@@ -31,15 +31,19 @@ def add_formats(settings: BaseSettings | None, opts: argparse.Namespace) -> None
 
 def _with_format(uri: str) -> str:
     path = PurePath(uri)
-    if path.suffix != ".gz":
-        return uri
-    return f"{uri}:{PurePath(path.stem).suffix.removeprefix('.')}"
+    inner = PurePath(path.stem).suffix
+    return f"{uri}:{inner[1:]}" if path.suffix == ".gz" and inner else uri
 
 
-def compress_feeds(settings: BaseSettings | None) -> None:
-    """Compress the feeds whose names end in `.gz`; called after Scrapy's reading."""
+def compress_feeds(settings: BaseSettings | None, opts: argparse.Namespace) -> None:
+    """Compress those of the options whose names end in `.gz`.
+
+    Called after Scrapy has read the options.
+    """
     feeds = settings.getdict("FEEDS") if settings is not None else {}
-    packed = [uri for uri in feeds if str(uri).endswith(".gz")]
+    given = {*(opts.output or ()), *(opts.overwrite_output or ())}
+    given |= {uri.rpartition(":")[0] for uri in given}
+    packed = [uri for uri in feeds if uri in given and uri.endswith(".gz")]
     if settings is None or not packed:
         return
     for uri in packed:

@@ -6,6 +6,7 @@ several pieces tell of, a document of JSON-LD has several objects.
 
 from __future__ import annotations
 
+import logging
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Final
 
 from scrapy.exporters import BaseItemExporter
@@ -17,7 +18,11 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
+logger = logging.getLogger(__name__)
+
 _PIECE_BYTES: Final = 1 << 20
+# What pyoxigraph raises; of a format without triple terms, an OSError.
+_UNWRITABLE: Final = OSError, SyntaxError, ValueError
 
 
 class NQuadsExporter(BaseItemExporter):
@@ -54,14 +59,49 @@ class _ParsedExporter(NQuadsExporter):
 
     format: ClassVar[str]
     has_graphs: ClassVar = False
+    _n_left_out = 0
 
     def _written(self, quads: bytes) -> bytes:
+        try:
+            return self._serialized(quads)
+        except _UNWRITABLE:
+            lines = quads.splitlines(keepends=True)
+            writable = [line for line in lines if self._is_writable(line)]
+            self._n_left_out += len(lines) - len(writable)
+            return self._serialized(b"".join(writable))
+
+    def _serialized(self, quads: bytes) -> bytes:
+        """Return lines of N-Quads in the format of the feed.
+
+        Raises:
+            OSError, SyntaxError, ValueError: pyoxigraph cannot read or write one.
+        """
         import pyoxigraph as ox  # noqa: PLC0415
 
-        parsed: Iterable[Any] = ox.parse(quads, format=ox.RdfFormat.N_QUADS)
+        # They were checked when they were stored.
+        parsed: Iterable[Any] = ox.parse(
+            quads, format=ox.RdfFormat.N_QUADS, lenient=True
+        )
         if not self.has_graphs:
             parsed = (quad.triple for quad in parsed)
         return ox.serialize(parsed, format=getattr(ox.RdfFormat, self.format)) or b""
+
+    def _is_writable(self, line: bytes) -> bool:
+        try:
+            self._serialized(line)
+        except _UNWRITABLE:
+            return False
+        return True
+
+    def finish_exporting(self) -> None:
+        """Tell what was left out."""
+        if self._n_left_out:
+            name = self.format.replace("_", "-")
+            logger.warning(
+                "feed: %d statements left out, which %s cannot say",
+                self._n_left_out,
+                name,
+            )
 
 
 class NTriplesExporter(_ParsedExporter):
@@ -98,7 +138,8 @@ class JsonLdExporter(_ParsedExporter):
         return written
 
     def finish_exporting(self) -> None:
-        """End the array."""
+        """End the array, and tell what was left out."""
+        super().finish_exporting()
         begin = b"[" if self._separator == b"[\n" else b""
         self._file.write(begin + b"\n]\n")
 

@@ -74,6 +74,7 @@ class CaptureReader:
         part: that is read.
         log: takes what is wrong with the file and its records.
         limits: on bodies.
+        until_ms: what was captured later cannot be, Unix time in ms.
         is_wanted: says by the capture and the first bytes of its body whether the body
             is read; the capture has no body then.
         seeks: the part may begin within a record.
@@ -88,6 +89,7 @@ class CaptureReader:
     part: FilePart
     log: FaultLog
     limits: CaptureLimits
+    until_ms: int
     is_wanted: Callable[[WarcCapture, bytes], bool]
     new_file: Callable[[], Path]
     seeks: bool = False
@@ -167,12 +169,14 @@ class CaptureReader:
 
     def _capture(self, record: Any) -> WarcCapture | None:
         """Return the capture of a record; None if it is passed over."""
-        head = _head_of(record)
+        head = _head_of(record, self.until_ms)
         if isinstance(head, str):
             self.counts[head] += 1
             if head == "malformed":
                 where = f"near {self.next_offset}"
-                self.log.note(Reason.BAD_ARCHIVE, f"{where}: no URI or no date")
+                self.log.note(
+                    Reason.BAD_ARCHIVE, f"{where}: no URI, or no possible date"
+                )
             return None
         stream = record.content_stream()
         begin = stream.read(HEAD_BYTES)
@@ -234,7 +238,7 @@ def _bad_archives() -> tuple[type[Exception], ...]:
     return BadMember, ArchiveLoadFailed, EOFError, ValueError
 
 
-def _head_of(record: Any) -> WarcCapture | str:
+def _head_of(record: Any, until_ms: int) -> WarcCapture | str:
     """Return what a record is a capture of; else why it is passed over.
 
     Only what was sent with status 200 is a document (`response`, or `resource` of other
@@ -250,6 +254,8 @@ def _head_of(record: Any) -> WarcCapture | str:
         at = datetime.fromisoformat(warc.get_header("WARC-Date") or "")
         at_ms = int(at.replace(tzinfo=at.tzinfo or UTC).timestamp() * 1000)
     except (BadUri, ValueError, OverflowError):
+        return "malformed"
+    if not 0 < at_ms <= until_ms:  # it would be the latest version for ever
         return "malformed"
     declared = http.get_header("Content-Type") if http else record.content_type
     return WarcCapture(

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from tests.support.crawl_webs import Loopback
 
 N_LARGE = 30_000
+# Terms that not every format or reader knows; JSON-LD has no triple terms.
+ODD = b"""<urn:x:s> <urn:x:p> "x"@en--ltr .
+<urn:x:s> <urn:x:q> <<( <urn:x:a> <urn:x:b> "c" )>> .
+<urn:x:s> <urn:x:r> "x"@en-waytoolongsubtag .
+"""
 FORMATS = ("nq", "nt", "trig", "ttl", "jsonld")
 Statement = tuple[str, ...]
 
@@ -34,6 +39,7 @@ def site(loopback: Loopback) -> RawServer:
             "/a": loopback.response(b'<> <urn:x:p> "a" , 1, [ <urn:x:q> <#b> ] .'),
             "/b": loopback.response(b'<> <urn:x:p> "b" .'),
             "/large": loopback.response(lines.encode()),
+            "/odd": loopback.response(ODD, "application/n-triples"),
             "/closed": loopback.response(b'<> <urn:x:p> "c" .', X_Robots_Tag="noindex"),
         }
     )
@@ -61,7 +67,7 @@ def statements(content: bytes, syntax: ox.RdfFormat, n_terms: int) -> set[Statem
         tuple("_" if isinstance(term, ox.BlankNode) else str(term) for term in quad)[
             :n_terms
         ]
-        for quad in ox.parse(content, format=syntax)
+        for quad in ox.parse(content, format=syntax, lenient=True)
     }
 
 
@@ -101,6 +107,27 @@ def test_feeds_are_compressed(feeds: tuple[Path, CrawlResult]) -> None:
     assert gzip.decompress(packed) == (folder / "out.nq").read_bytes()
     rows = gzip.decompress((folder / "out.jl.gz").read_bytes()).splitlines()
     assert sorted(json.loads(row)["quads"] for row in rows) == [0, 1, 4, N_LARGE]
+
+
+def test_what_a_format_cannot_say_is_left_out_alone(
+    commands: Commands, site: RawServer, tmp_path: Path
+) -> None:
+    """If JSON-LD cannot say a statement, the others are there, and a line tells it."""
+    result = commands.start(
+        *("crawl", "linkeddata", f"-aseeds={site.url('/odd')}", "-afollow=none"),
+        *(f"-O{tmp_path}/out.{name}" for name in ("jsonld", "ttl", "gz:nq", "json")),
+    ).wait()
+    assert result.code == 0, result.stderr[-3000:]
+    assert "Traceback" not in result.stderr
+    kept = stored(result, 3)
+    turtle = (tmp_path / "out.ttl").read_bytes()
+    assert statements(turtle, ox.RdfFormat.TURTLE, 3) == kept
+    jsonld = (tmp_path / "out.jsonld").read_bytes()
+    said = statements(jsonld, ox.RdfFormat.JSON_LD, 3)
+    assert {each[1] for each in kept - said} == {"<urn:x:q>"}
+    assert "1 statements left out, which JSON-LD cannot say" in result.stderr
+    packed = gzip.decompress((tmp_path / "out.gz").read_bytes())
+    assert statements(packed, ox.RdfFormat.N_QUADS, 3) == kept
 
 
 def all_statements(paths: Iterable[Path]) -> set[Statement]:

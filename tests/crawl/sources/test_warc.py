@@ -224,6 +224,22 @@ def test_workers_share_the_files_and_lose_nothing(
     assert names(result) == {f"f{each}n{n}" for each in range(6) for n in range(300)}
 
 
+def test_impossible_dates_are_passed_over(commands: Commands, tmp_path: Path) -> None:
+    """If a capture is of before 1970 or of the future, then it is not the latest."""
+    archive = Archive()
+    dates = {"old": "1960-01-01T00:00:00Z", "new": "9999-12-31T23:59:59Z"}
+    archive.add_statement("before")
+    for name, date in dates.items():
+        archive.add_statement(name, **{"WARC-Date": date})
+    archive.add_statement("after")
+    path = tmp_path / "a.warc.gz"
+    path.write_bytes(archive.content())
+    result = commands.crawl(spider="warc", arguments={"files": path})
+    assert result.graphs == {f"{HOST}/before", f"{HOST}/after"}
+    assert names(result) == {"before", "after"}
+    assert result.ask("[] rc:fault [rc:count ?x]") == ["2"]
+
+
 def test_filters_hold_for_what_was_captured(commands: Commands, tmp_path: Path) -> None:
     """If `deny` or `domains` is given, captures of other URLs are passed over."""
     archive = Archive()
