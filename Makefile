@@ -14,6 +14,8 @@ define INSTALL
          { fflush() } END { print "" }'
 endef
 
+PACKAGES = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+
 .PHONY: help demo test coverage lowest lint bench soak clean
 
 help:
@@ -36,9 +38,20 @@ coverage: $(VENV)/installed-dev
 	PYTHONPATH=$(CURDIR)/tests/support/child_coverage \
 	  $(RUN) pytest -n 4 --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered
 
-# What each library is used for: bytes read and written, fetching, the frontier, crawls.
-LOWEST_TESTS := $(addprefix tests/,catalogs/ckan extraction fetch followers frontier html log rdf \
-                  robots sitemaps stores unpack uri crawl/documents crawl/sources/test_warc.py test_addon.py)
+# Of each room that imports libraries with a lower bound, tests that show how it uses them,
+# the cheapest that do. tests/gates/test_dependencies.py sees that none is left out.
+LOWEST_TESTS := $(addprefix tests/,$(addsuffix .py, \
+  test_addon catalogs/ckan/test_mapping catalogs/sparql/test_results columns/test_rows \
+  crawl/documents/test_kinds crawl/doors/test_feeds crawl/doors/test_scrapy \
+  crawl/sources/test_warc dataweb/test_ftp dataweb/test_local dataweb/test_nodes \
+  extraction/test_bulk fetch/test_context_cache fetch/test_exchange fetch/test_visit \
+  followers/test_parquet frontier/test_connection frontier/test_dns_cache \
+  frontier/test_worker guard/test_guard html/test_meta html/test_microformats \
+  html/test_reading html/test_rules pipelines/test_store rdf/hdt/test_parts \
+  rdf/hdt/test_write rdf/jsonld/test_reading rdf/test_iris rdf/test_parse \
+  rdf/test_serializing shapes/test_shapes sitemaps/resourcesync/test_sync \
+  stores/test_segments unpack/test_codecs unpack/test_zip uri/test_parse \
+  uri/test_politeness warc/test_captures))
 lowest: $(LOWEST)/installed
 	$(LOWEST)/bin/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(LOWEST_TESTS)
 
@@ -71,10 +84,11 @@ $(VENV)/installed-dev: pyproject.toml setup.py | $(VENV)/bin/python
 	@touch $@ $(VENV)/installed
 
 # The lowest version of each library that pyproject.toml names; the tools of the tests are
-# the newest that go with them.
-$(LOWEST)/installed: pyproject.toml setup.py | $(VENV)/bin/python
+# those of the other environment.
+$(LOWEST)/installed: $(VENV)/installed-dev pyproject.toml setup.py tests/support/lowest.py
 	$(RUN) venv --clear $(LOWEST)
 	$(LOWEST)/bin/python tests/support/lowest.py > $(LOWEST)/lowest.txt
 	$(LOWEST)/bin/python -m pip --quiet --disable-pip-version-check install \
-	  --constraint $(LOWEST)/lowest.txt --editable '.[dev]'
+	  --constraint $(LOWEST)/lowest.txt --editable '.[dataweb]'
+	echo "$(call PACKAGES,$(VENV))" > "$(call PACKAGES,$(LOWEST))/tools.pth"
 	@touch $@

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from scrapy.settings import SETTINGS_PRIORITIES
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 SPIDERS: Final = "rdfcrawl.spiders"
 PATH: Final = "rdfcrawl.Addon"

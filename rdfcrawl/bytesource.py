@@ -7,13 +7,11 @@ is written for a small body would silently find nothing in a large one.
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from rdfcrawl.formats import HEAD_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 BUFFER_BYTES = 256 * 1024
 
@@ -107,25 +105,42 @@ class ByteSource:
         return self._reopen()
 
 
-class _Joined(io.RawIOBase):
+class PulledStream(io.RawIOBase):
+    """A stream whose bytes a subclass pulls; closes the file behind it, if any."""
+
+    _file: Any = None  # closed with the stream
+
+    def _pull(self, n_bytes: int) -> bytes | memoryview:
+        """Return at most so many bytes; none at the end."""
+        raise NotImplementedError
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """Fill the buffer as far as bytes are at hand; zero bytes mean the end."""
+        data = self._pull(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        """Close the file as well."""
+        if not self.closed and self._file is not None:
+            self._file.close()
+        super().close()
+
+
+class _Joined(PulledStream):
     """A stream of bytes that were read from a file, and of the rest of the file."""
 
     def __init__(self, head: bytes, file: BinaryIO) -> None:
         self._head, self._file = memoryview(head), file
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        data = self._head[: len(buffer)] or self._file.read(len(buffer))
+    def _pull(self, n_bytes: int) -> bytes | memoryview:
+        data = self._head[:n_bytes] or self._file.read(n_bytes)
         self._head = self._head[len(data) :]
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        if not self.closed:
-            self._file.close()
-        super().close()
+        return data
 
 
 class HasBody(Protocol):

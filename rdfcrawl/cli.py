@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from scrapy.cmdline import ScrapyArgumentParser
-from scrapy.commands import ScrapyHelpFormatter
+from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import UsageError
 from scrapy.utils.project import ENVVAR, get_project_settings
@@ -27,15 +27,16 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from scrapy.commands import ScrapyCommand
     from scrapy.settings import Settings
 
 # Command -> the package that has it.
 COMMANDS: Final = {
+    "changes": "rdfcrawl.commands",
     "check": "scrapy.commands",
     "crawl": "rdfcrawl.commands",
     "dataweb": "rdfcrawl.commands",
     "demo": "rdfcrawl.commands",
+    "export": "rdfcrawl.commands",
     "fetch": "scrapy.commands",
     "genspider": "rdfcrawl.commands",
     "list": "rdfcrawl.commands",

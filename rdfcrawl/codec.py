@@ -1,48 +1,33 @@
 """Frozen dataclasses as short texts in JSON, and back: for queues and tables in Redis.
 
 A value is the array of its fields in their order, without fields at the end that have
-their defaults. Where a field or a caller allows several classes, the array begins with
-the `TAG` of the class. So a value has one text: equal values have equal texts. The type
-annotations of the fields are the schema: `decode` refuses whatever does not fit them.
+their defaults; before them is the `TAG` of its class, if the class has one. So a value
+has one text: equal values have equal texts. The type annotations of the fields are the
+schema: `decode` refuses whatever does not fit them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
-from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, overload
 from typing import get_type_hints as type_hints_of
 
-from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.errors import Reason, SourceFault
 
 T = TypeVar("T")
-Convert = Callable[[Any], Any]
+Read = Callable[[Any], Any]
 
-_to_text: Final = json.JSONEncoder(separators=(",", ":")).encode
 _SHOWN_CHARS: Final = 80
 
 
-@dataclass(frozen=True, slots=True)
-class _Codec:
-    """How values of one type become JSON and are read again; None: they are JSON."""
-
-    to_json: Convert | None
-    from_json: Convert
-
-
-def encode(value: Any, schema: Any = None) -> str:
-    """Return the text of a value: ASCII without control characters.
-
-    `schema` is the type that `decode` is given, by default the class of the value.
-    """
-    of: Any = type(value) if schema is None else schema
-    to_json = codec_of(of).to_json
-    return _to_text(value if to_json is None else to_json(value))
+def encode(value: Any) -> str:
+    """Return the text of a value: ASCII without control characters."""
+    return _to_text(value)
 
 
 @overload
@@ -54,39 +39,56 @@ def decode(text: str, schema: Any) -> Any:
 
     Raises:
         SourceFault: `BAD_RECORD`: the text is none that `encode` makes.
+        TypeError: a field has a type that JSON does not have, a mistake in its class.
     """
+    read = _reader_of(schema)
     try:
-        return codec_of(schema).from_json(json.loads(text))
+        return read(json.loads(text))
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         name = getattr(schema, "__name__", "task")
         detail = f"no {name}: {text[:_SHOWN_CHARS]!r}"
-        raise SourceFault(Reason.BAD_RECORD, detail[: Fault.MAX_DETAIL]) from error
+        raise SourceFault(Reason.BAD_RECORD, detail) from error
 
 
 @cache
-def codec_of(schema: Any) -> _Codec:
-    """Return the codec of a type annotation.
+def _layout_of(schema: Any) -> tuple[list[str], list[Any]]:
+    """Return the names of what is written of a class, and their defaults."""
+    tag = [("TAG", MISSING)] if hasattr(schema, "TAG") else []
+    written: list[Any] = [*tag, *((each.name, each.default) for each in fields(schema))]
+    return [name for name, _ in written], [default for _, default in written]
 
-    Raises:
-        TypeError: there is none for it: a mistake in the class that has the field.
-    """
+
+def _to_array(value: Any) -> list[Any]:
+    names, defaults = _layout_of(value.__class__)
+    found = [getattr(value, name) for name in names]
+    while found and found[-1] == defaults[len(found) - 1]:
+        found.pop()
+    return found
+
+
+_to_text: Final = json.JSONEncoder(separators=(",", ":"), default=_to_array).encode
+
+
+@cache
+def _reader_of(schema: Any) -> Read:
+    """Return what makes a value of a type out of JSON, or refuses that."""
     origin, args = get_origin(schema), get_args(schema)
-    if schema in _PLAIN:
-        return _PLAIN[schema]
+    if schema in (str, bool, int, NoneType):
+        return _exactly(schema)
     if origin is Literal:
-        return _Codec(None, _one_of(args))
+        return _member_of({each: each for each in args})
     if origin is tuple:
         return _tuple(args)
     if origin in (Union, UnionType):
         return _union(args)
     if isinstance(schema, type) and issubclass(schema, Enum):
-        return _Codec(None, _member_of(schema))
-    if is_dataclass(schema) and isinstance(schema, type):
+        return _member_of({member.value: member for member in schema})
+    if isinstance(schema, type) and is_dataclass(schema):
         return _dataclass(schema)
-    raise TypeError(f"no codec for {schema}")
+    raise TypeError(f"no texts for {schema}")
 
 
-def _exactly(kind: type) -> Convert:
+def _exactly(kind: type) -> Read:
     def read(value: Any) -> Any:
         if type(value) is not kind:  # True is not a number
             raise TypeError(kind.__name__)
@@ -95,130 +97,52 @@ def _exactly(kind: type) -> Convert:
     return read
 
 
-def _float(value: Any) -> float:
-    if type(value) is not float or value - value != 0:  # infinite, or no number
-        raise TypeError("float")
-    return value
+_list: Final = _exactly(list)
 
 
-def _positive_zero(value: float) -> float:
-    return value + 0.0  # also makes a float of an int: equal values, equal texts
+def _member_of(members: Mapping[Any, Any]) -> Read:
+    plain = _exactly(type(next(iter(members))))
+    return lambda value: members[plain(value)]
 
 
-_PLAIN: Final[dict[Any, _Codec]] = {
-    str: _Codec(None, _exactly(str)),
-    bool: _Codec(None, _exactly(bool)),
-    int: _Codec(None, _exactly(int)),
-    float: _Codec(_positive_zero, _float),
-    NoneType: _Codec(None, _exactly(NoneType)),
-}
-
-
-def _one_of(allowed: tuple[object, ...]) -> Convert:
-    def read(value: Any) -> Any:
-        if type(value) is not str or value not in allowed:
-            raise ValueError(f"none of {allowed}")
-        return value
-
-    return read
-
-
-def _member_of(enum: type[Enum]) -> Convert:
-    members = {member.value: member for member in enum}
-    kind = type(next(iter(members)))
-
-    def read(value: Any) -> Any:
-        if type(value) is not kind:
-            raise TypeError(enum.__name__)
-        return members[value]
-
-    return read
-
-
-def _tuple(args: tuple[Any, ...]) -> _Codec:
+def _tuple(args: tuple[Any, ...]) -> Read:
     if args[1:] == (...,):
-        item = codec_of(args[0])
-        write, read = item.to_json, item.from_json
-        return _Codec(
-            None if write is None else lambda values: [write(x) for x in values],
-            lambda values: tuple([read(x) for x in _exactly(list)(values)]),
-        )
-    codecs = tuple(map(codec_of, args))
-    is_json = all(codec.to_json is None for codec in codecs)
-
-    def to_json(values: Any) -> Any:
-        pairs = zip(values, codecs, strict=True)
-        return [x if c.to_json is None else c.to_json(x) for x, c in pairs]
-
-    def from_json(values: Any) -> Any:
-        pairs = zip(_exactly(list)(values), codecs, strict=True)
-        return tuple([codec.from_json(x) for x, codec in pairs])
-
-    return _Codec(None if is_json else to_json, from_json)
+        item = _reader_of(args[0])
+        return lambda values: tuple([item(x) for x in _list(values)])
+    items = tuple(map(_reader_of, args))
+    return lambda values: tuple(
+        [read(x) for read, x in zip(items, _list(values), strict=True)]
+    )
 
 
-def _union(args: tuple[Any, ...]) -> _Codec:
-    """Return the codec of a union of dataclasses with tags, or of a type and None."""
+def _union(args: tuple[Any, ...]) -> Read:
+    """Return what reads one of several classes with tags, or a type or None."""
     classes = [each for each in args if each is not NoneType]
     has_none = len(classes) < len(args)
-    if len(classes) == 1 and not hasattr(classes[0], "TAG"):
-        one = codec_of(classes[0])
-        write, read = one.to_json, one.from_json
-        return _Codec(
-            write and (lambda x: None if x is None else write(x)),
-            lambda x: None if x is None else read(x),
-        )
-    by_class: dict[Any, tuple[str, Any]] = {
-        each: (each.TAG, codec_of(each).to_json) for each in classes
-    }
-    by_tag = {each.TAG: codec_of(each).from_json for each in classes}
+    by_tag = {getattr(each, "TAG", ""): _reader_of(each) for each in classes}
     if len(by_tag) < len(classes):
         raise TypeError(f"a tag that two have: {args}")
+    one = by_tag.popitem()[1] if len(classes) == 1 else None
 
-    def to_json(value: Any) -> Any:
+    def read(value: Any) -> Any:
         if value is None and has_none:
             return None
-        tag, write = by_class[type(value)]
-        return [tag, *write(value)]
+        return one(value) if one else by_tag[_list(value)[0]](value)
 
-    def from_json(value: Any) -> Any:
-        if value is None and has_none:
-            return None
-        if type(value) is not list:
-            raise TypeError("tag")
-        return by_tag[value[0]](value[1:])
-
-    return _Codec(to_json, from_json)
+    return read
 
 
-def _only(name: str) -> Convert:
-    return lambda value: (getattr(value, name),)
-
-
-def _dataclass(schema: type) -> _Codec:
+def _dataclass(schema: type) -> Read:
     hints = type_hints_of(schema)
-    own = fields(schema)
-    names = [each.name for each in own]
-    codecs = [codec_of(hints[name]) for name in names]
-    readers = [(name, x.from_json) for name, x in zip(names, codecs, strict=True)]
-    fields_of = attrgetter(*names) if len(names) > 1 else _only(names[0])
-    writers = [(n, x.to_json) for n, x in enumerate(codecs) if x.to_json is not None]
-    defaults = [each.default for each in own]
-    n_needed = max((n for n, x in enumerate(defaults, 1) if x is MISSING), default=0)
+    readers = [(each.name, _reader_of(hints[each.name])) for each in fields(schema)]
+    head = [schema.TAG] if hasattr(schema, "TAG") else []
+    n_head = len(head)
 
-    def to_json(value: Any) -> list[Any]:
-        found = list(fields_of(value))
-        while len(found) > n_needed and found[-1] == defaults[len(found) - 1]:
-            found.pop()
-        for n, write in writers:
-            if n < len(found):
-                found[n] = write(found[n])
-        return found
-
-    def from_json(values: Any) -> Any:
-        if type(values) is not list or not n_needed <= len(values) <= len(readers):
+    def read(values: Any) -> Any:
+        own = _list(values)[n_head:]
+        if values[:n_head] != head or len(own) > len(readers):
             raise TypeError(schema.__name__)
-        pairs = zip(readers, values, strict=False)
+        pairs = zip(readers, own, strict=False)
         return schema(**{name: read(value) for (name, read), value in pairs})
 
-    return _Codec(to_json, from_json)
+    return read

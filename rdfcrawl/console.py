@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import sys
+from functools import partial
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 from scrapy.commands import ScrapyCommand
 
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 logger = logging.getLogger(__name__)
+
+_LARGEST: Final = 2**53
 
 
 class QuietCommand(ScrapyCommand):
@@ -65,6 +69,45 @@ def fail(message: str) -> NoReturn:
         logger.error("%s", message)
     sys.stderr.write(f"{program()}: {message}\n")
     sys.exit(2)
+
+
+def add_number(
+    parser: argparse._ActionsContainer,
+    *names: str,
+    least: float = -_LARGEST,
+    most: float = _LARGEST,
+    is_whole: bool = True,
+    **options: Any,
+) -> None:
+    """Declare an option with a number; exit with 2 and one line if it is none.
+
+    Args:
+        parser: that takes the option.
+        names: of the option.
+        least: the smallest number that is allowed.
+        most: the largest one.
+        is_whole: it has no fraction.
+        options: as those of `argparse`.
+    """
+    read = partial(_number, names[0], least=least, most=most, is_whole=is_whole)
+    parser.add_argument(*names, type=read, **options)
+
+
+def _number(
+    name: str, text: str, *, least: float, most: float, is_whole: bool
+) -> float:
+    try:
+        value = int(text) if is_whole else float(text)
+    except ValueError:
+        fail(f"{name} {text}: must be a {'whole ' if is_whole else ''}number")
+    if not isfinite(value):
+        fail(f"{name} {text}: must be a finite number")
+    if not least <= value <= most:
+        bounds = f"{least:g} or more"
+        if most < _LARGEST:
+            bounds = f"{least:.15g} to {most:.15g}"
+        fail(f"{name} {text}: must be {bounds}")
+    return value
 
 
 def tell_interrupts() -> None:

@@ -142,6 +142,13 @@ class Fault:
     MAX_DETAIL: ClassVar[int] = 300
 
 
+def one_line(text: object) -> str:
+    """Return a text, or what an exception says, as the detail of a fault."""
+    is_mute = isinstance(text, Exception) and not str(text)
+    said = type(text).__name__ if is_mute else str(text)
+    return " ".join(said.split())[: Fault.MAX_DETAIL]
+
+
 class RdfcrawlError(Exception):
     """The root of all exceptions that rdfcrawl raises on purpose."""
 
@@ -157,6 +164,7 @@ class SourceFault(RdfcrawlError):
     """
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
+        detail = detail[: Fault.MAX_DETAIL]
         super().__init__(f"{reason}: {detail}" if detail else str(reason))
         self.fault = Fault(reason, detail)
 
@@ -172,6 +180,16 @@ class StoreFault(RdfcrawlError):
     def __init__(self, message: str = "", *, may_pass: bool = False) -> None:
         super().__init__(message)
         self.may_pass = may_pass
+
+
+class UnusableStore(StoreFault):
+    """A store that cannot be used as it is set up, as its login is refused.
+
+    Who runs the store may mend that while the crawl goes on: the store is tried again.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, may_pass=True)
 
 
 def passing_fault(error: BaseException | None) -> StoreFault | None:

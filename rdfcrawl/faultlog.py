@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.errors import Fault, Reason, one_line
 
 
 class FaultLog:
@@ -22,8 +22,7 @@ class FaultLog:
         key = (reason, detail if apart else "")
         known = self._faults.get(key)
         if known is None:
-            one_line = " ".join(detail.split())[: Fault.MAX_DETAIL]
-            self._faults[key] = Fault(reason, one_line, count)
+            self._faults[key] = Fault(reason, one_line(detail), count)
         else:
             self._faults[key] = replace(known, count=known.count + count)
 

@@ -42,7 +42,7 @@ class Format:
     name: str
     media_types: tuple[str, ...]
     extensions: tuple[str, ...]
-    family: Family
+    family: Family = "text"
     parser: RdfFormat | None = None
     is_line_based: bool = False
     is_resumable: bool = False
@@ -54,7 +54,6 @@ N_TRIPLES = Format(
     media_types=("application/n-triples", "text/x-ntriples", "text/ntriples"),
     extensions=("nt", "ntriples"),
     parser=RdfFormat.N_TRIPLES,
-    family="text",
     is_line_based=True,
     is_resumable=True,
 )
@@ -63,7 +62,6 @@ N_QUADS = Format(
     media_types=("application/n-quads", "text/x-nquads", "text/nquads"),
     extensions=("nq", "nquads"),
     parser=RdfFormat.N_QUADS,
-    family="text",
     is_line_based=True,
     is_resumable=True,
     has_graphs=True,
@@ -73,7 +71,6 @@ TURTLE = Format(
     media_types=("text/turtle", "application/x-turtle", "application/turtle"),
     extensions=("ttl", "turtle"),
     parser=RdfFormat.TURTLE,
-    family="text",
     is_resumable=True,
 )
 # Not resumable: after an error inside of `<g> { … }` the parser takes what follows
@@ -83,7 +80,6 @@ TRIG = Format(
     media_types=("application/trig", "application/x-trig"),
     extensions=("trig",),
     parser=RdfFormat.TRIG,
-    family="text",
     has_graphs=True,
 )
 N3 = Format(
@@ -91,7 +87,6 @@ N3 = Format(
     media_types=("text/n3", "text/rdf+n3", "application/n3", "application/rdf+n3"),
     extensions=("n3",),
     parser=RdfFormat.N3,
-    family="text",
     has_graphs=True,
 )
 RDF_XML = Format(
@@ -257,12 +252,8 @@ _RDF_JSON_START = re.compile(
 _JSON_STRING = rb'"(?>[^"\\\n]++|\\.)*+"'
 # A line that is an array of six strings, of which the first two are not empty
 _HEXTUPLE = re.compile(
-    rb"\s*\[\s*(?:(?!\"\")" + _JSON_STRING + rb"\s*,\s*){2}"
-    rb"(?:"
-    + _JSON_STRING
-    + rb"\s*,\s*){3}"
-    + _JSON_STRING
-    + rb"\s*\][ \t]*(?:[\r\n]|$)"
+    rb"\s*\[\s*(?:(?!\"\")%b\s*,\s*){2}(?:%b\s*,\s*){3}%b\s*\][ \t]*(?:[\r\n]|$)"
+    % ((_JSON_STRING,) * 3)
 )
 _JSON_LD_KEY = re.compile(rb'"@(?:context|id|graph|type)"\s*:')
 _RDF_NAMESPACE = RDF.encode()
@@ -357,7 +348,6 @@ def _refutes(found: str, claimed: Format, head: bytes) -> bool:
 
 
 def _sniff(head: bytes) -> FormatDecision:
-    """Return the format by the content alone."""
     if head.startswith(_MAGIC_STARTS):
         return _by_magic(next(what for magic, what in _MAGIC if head.startswith(magic)))
     if head[_TAR_MAGIC[0]] == _TAR_MAGIC[1]:
@@ -372,14 +362,13 @@ def _sniff(head: bytes) -> FormatDecision:
 def _by_magic(what: str | PackingKind | Format) -> FormatDecision:
     if isinstance(what, Format):
         return FormatDecision(what, "content")
-    if isinstance(what, PackingKind):
-        return FormatDecision(None, "content", what, what)
-    return FormatDecision(None, "content", what)
+    packing = what if isinstance(what, PackingKind) else None
+    return FormatDecision(None, "content", what, packing)
 
 
 def _packing_without_magic(essence: str, url: str, head: bytes) -> PackingKind | None:
     """Return brotli or an old tar if the content may be one: only their names tell."""
-    extension = _last_extension(url)
+    extension = file_name(url).rpartition(".")[2]
     if essence in _BROTLI_MEDIA_TYPES or extension == "br":
         # It may be called so because it was on the way, and be decoded already.
         is_other = _is_text(head) or _sniff(head) != _NOTHING
@@ -452,7 +441,6 @@ def _as_ascii_superset(head: bytes) -> bytes:
 
 
 def _is_text(head: bytes) -> bool:
-    """Return whether bytes are UTF-8 without control characters."""
     try:
         head[:-3].decode()
     except UnicodeDecodeError:
@@ -503,10 +491,6 @@ def _extension(url: str) -> str:
     while extension in _PACKING_BY_EXTENSION:
         stem, _, extension = stem.rpartition(".")
     return extension
-
-
-def _last_extension(url: str) -> str:
-    return file_name(url).rpartition(".")[2]
 
 
 @lru_cache(maxsize=16)  # asked for several times per document

@@ -5,33 +5,32 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeGuard
 
-from scrapy import signals
+from scrapy import Spider, signals
 from scrapy.addons import AddonManager
-from scrapy.crawler import CrawlerProcess
-from scrapy.spiderloader import get_spider_loader
+from scrapy.crawler import Crawler, CrawlerProcess, CrawlerProcessBase
+from scrapy.spiderloader import SpiderLoaderProtocol, get_spider_loader
 from scrapy.utils.project import inside_project
 
 from rdfcrawl.console import fail
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.errors import ConfigError, RdfcrawlError
 from rdfcrawl.extraction.gc_thresholds import raise_gc_thresholds
 from rdfcrawl.options import defaults
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from scrapy import Spider
-    from scrapy.crawler import Crawler, CrawlerProcessBase
     from scrapy.settings import BaseSettings
-    from scrapy.spiderloader import SpiderLoaderProtocol
 
     from rdfcrawl.arguments.crawl import CrawlArguments
     from rdfcrawl.followers.supervision import FollowerProcesses
     from rdfcrawl.frontier.options import CrawlPaths
+    from rdfcrawl.log.background import BackgroundCompaction
     from rdfcrawl.options.spider import SpiderOptions
     from rdfcrawl.spiders.base import RdfSpider
+
+logger = logging.getLogger(__name__)
 
 # They list versions and components at every start. A log file has it all, and so has
 # a terminal with `-L DEBUG`.
@@ -66,6 +65,8 @@ def run_crawl(
     arguments: Mapping[str, str],
 ) -> int:
     """Crawl to the end; return the exit code."""
+    from rdfcrawl.frontier.options import CrawlPaths
+    from rdfcrawl.progress.describing import CrawlDescribing
     from rdfcrawl.progress.stopping import StoppableCrawler
     from rdfcrawl.stores.identity import mark_finished
 
@@ -81,35 +82,41 @@ def run_crawl(
     refusal = _Refusal()
     for told_by in _TELL_OF_FAILURES:
         logging.getLogger(told_by).addFilter(refusal.is_no_consequence)
-    paths = _paths(crawler, spider)
+    crawl_id = crawler.settings.get("CRAWL_ID") or spider.name
+    paths = CrawlPaths.from_settings(crawler.settings, str(crawl_id))
     followers = _followers(crawler.settings, paths.root)
+    compaction = _compaction(crawler.settings, paths.root)
     task = process.crawl(crawler, **arguments)
     if isinstance(task, asyncio.Task):
         task.add_done_callback(refusal.note_end)
     process.start()
     if reasons == ["finished"]:
         mark_finished(paths.quads)
+    if compaction is not None:
+        compaction.finish()
     if followers is not None:
         followers.finish()
     if refusal.error is not None:
         fail(str(refusal.error))
+    if reasons and "shutdown" not in reasons:
+        CrawlDescribing.from_settings(crawler.settings).describe_ended(paths.root)
     return _exit_code(reasons, crawler)
 
 
-def _paths(crawler: Crawler, spider: type[RdfSpider]) -> CrawlPaths:
-    from rdfcrawl.frontier.options import CrawlPaths
-
-    crawl_id = crawler.settings.get("CRAWL_ID") or spider.name
-    return CrawlPaths.from_settings(crawler.settings, str(crawl_id))
-
-
 def _followers(settings: BaseSettings, root: Path) -> FollowerProcesses | None:
-    """Start the followers of a crawl, if any."""
     if not settings.get("STORES"):
         return None
     from rdfcrawl.followers.supervision import FollowerProcesses
 
     return FollowerProcesses.begin(root, settings)
+
+
+def _compaction(settings: BaseSettings, root: Path) -> BackgroundCompaction | None:
+    if not settings.get("COMPACTION_SECS"):
+        return None
+    from rdfcrawl.log.background import BackgroundCompaction
+
+    return BackgroundCompaction.begin(root, settings)
 
 
 def _exit_code(reasons: list[str], crawler: Crawler) -> int:
@@ -130,8 +137,9 @@ def load_spiders(settings: BaseSettings) -> SpiderLoaderProtocol:
 
     The settings stay as they are: Scrapy has add-ons change them once.
     """
-    settings = settings.copy()
-    load_addons(settings)
+    if settings.get("ADDONS"):
+        settings = settings.copy()
+        load_addons(settings)
     return get_spider_loader(settings)
 
 
@@ -183,14 +191,17 @@ def check_operator(
     Exit with 2 and one line if an argument or a setting is wrong.
     """
     from rdfcrawl.extraction.options import ExtractOptions
+    from rdfcrawl.fetch.archive_options import check_archive
+    from rdfcrawl.frontier.options import WORKER
     from rdfcrawl.options.conflicts import check_components
     from rdfcrawl.options.merging import apply_defaults
     from rdfcrawl.options.spider import SpiderOptions
     from rdfcrawl.pipelines.discover import link_policy_class
+    from rdfcrawl.progress.describing import CrawlDescribing
     from rdfcrawl.progress.options import ProgressOptions, failed_exit_code
     from rdfcrawl.stores.options import segment_limits, store_class
 
-    settings = settings.copy()
+    given, settings = settings, settings.copy()
     try:
         spider.update_settings(settings)
         apply_defaults(settings)  # if a subclass has an `update_settings` of its own
@@ -201,18 +212,34 @@ def check_operator(
         ExtractOptions.from_settings(settings)
         failed_exit_code(settings)
         segment_limits(settings)
+        check_archive(settings)
         store_class(settings)
+        if parsed.shapes is not None and settings.get(WORKER) is None:
+            _follow_with_shapes(parsed.shapes, options.crawl.paths, settings, given)
         if settings.get("STORES"):
             from rdfcrawl.followers.options import follower_plans
 
             follower_plans(settings)
         link_policy_class(settings)
         ProgressOptions.from_settings(settings)
+        CrawlDescribing.from_settings(settings)
         check_components(settings)
         _check_named(parsed, options)
     except ConfigError as error:
         fail(str(error))
     return settings
+
+
+def _follow_with_shapes(
+    shapes: Path, paths: CrawlPaths, *all_settings: BaseSettings
+) -> None:
+    """Add a judge to the stores that follow the crawl."""
+    from rdfcrawl.options.values import mapping
+
+    stores = dict(mapping(all_settings[0], "STORES"))
+    stores.setdefault(f"shapes:{shapes}", {"report": str(paths.root / "shapes")})
+    for settings in all_settings:
+        settings.set("STORES", stores, "cmdline")
 
 
 def _check_named(arguments: CrawlArguments, options: SpiderOptions) -> None:
@@ -247,10 +274,17 @@ class _Refusal:
         self.error: ConfigError | None = None
 
     def note_end(self, crawl: asyncio.Task[None]) -> None:
-        """Store the error that ended the crawl, if the operator has to correct it."""
+        """Store the error that ended the crawl, if the operator has to correct it.
+
+        Any other is told here: nobody else looks at what the task has raised.
+        """
         error = None if crawl.cancelled() else crawl.exception()
         if isinstance(error, ConfigError):
             self.error = error
+        elif isinstance(error, RdfcrawlError):
+            logger.critical("%s", error)
+        elif error is not None:
+            logger.critical("the crawl has not begun", exc_info=error)
 
     def is_no_consequence(self, record: logging.LogRecord) -> bool:
         """Return whether a log record is worth showing."""

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import time
-from asyncio import CancelledError, current_task
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from types import MappingProxyType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    BinaryIO,
-    Final,
-    NamedTuple,
-    Protocol,
-    TypeAlias,
-)
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Protocol, TypeAlias
 
-from rdfcrawl.reservations import NOTHING
+from rdfcrawl.reservations import NOTHING, Reservations
 
 if TYPE_CHECKING:
     import asyncio
@@ -28,7 +19,6 @@ if TYPE_CHECKING:
     from rdfcrawl.errors import Fault, Reason
     from rdfcrawl.formats import Format
     from rdfcrawl.links.relations import Link
-    from rdfcrawl.reservations import Reservations
     from rdfcrawl.tasks.text import Task
 
 # Counts while a machine sleeps, too, and is set by nobody.
@@ -212,11 +202,9 @@ class QuadCopy(Protocol):
 
     def open(self) -> BinaryIO:
         """Return the copy, from its beginning."""
-        ...
 
     def close(self) -> None:
         """Delete the copy."""
-        ...
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -417,6 +405,8 @@ class Visit:
     @contextmanager
     def cuttable(self) -> Iterator[None]:
         """Let `cut` end what is done within; then it ends without an exception."""
+        from asyncio import CancelledError, current_task  # noqa: PLC0415 (records are read where no event loop runs)
+
         self.task, self.is_cut = current_task(), False
         task = self.task
         try:

@@ -7,16 +7,15 @@ request to the same host, whoever makes it, counts its delay from there.
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from rdfcrawl.records import Visit
 
-    Take = Callable[[str], Awaitable["SoloTurn | None"]]
-    """Waits for the turn to ask for a URL; None if there is none."""
+Take = Callable[[str], Awaitable["SoloTurn | None"]]
+"""Waits for the turn to ask for a URL; None if there is none."""
 
 # It goes on while the machine sleeps, where the system has such a clock: whoever wakes
 # up must notice.

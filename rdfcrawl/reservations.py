@@ -11,15 +11,14 @@ Reservation Protocol, W3C Community Group Final Report of 10 May 2024.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Final, Self
 
 from rdfcrawl.errors import Reason
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 PRODUCT_TOKEN: Final = "rdfcrawl"  # noqa: S105  a name, not a secret
 """The name that rules and directives are meant for (RFC 9309 2.2.1)."""
@@ -69,15 +68,6 @@ class ReservationPolicy:
     tdm: Obedience = Obedience.IGNORE
     agent: str = PRODUCT_TOKEN
 
-    @classmethod
-    def from_json(cls, members: Mapping[str, str]) -> Self:
-        """Return the policy with these fields."""
-        return cls(
-            robots=Obedience(members["robots"]),
-            tdm=Obedience(members["tdm"]),
-            agent=members["agent"],
-        )
-
     @property
     def reads_any(self) -> bool:
         """Whether reservations are looked for at all."""
@@ -107,11 +97,6 @@ class Reservations:
 
     def __bool__(self) -> bool:
         return self is not NOTHING and self != NOTHING
-
-    @classmethod
-    def from_json(cls, members: Mapping[str, Any]) -> Self:
-        """Return the reservations with these fields."""
-        return cls(**{**members, "directives": tuple(members["directives"])})
 
     def refined(self, other: Self) -> Self:
         """Return these with others that are stated nearer to the document.
@@ -273,16 +258,8 @@ def _parse_date(text: str) -> float | None:
     """Return the Unix time of a date by RFC 822, RFC 850 or ISO 8601."""
     from email.utils import parsedate_to_datetime  # noqa: PLC0415 (few need it)
 
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        try:
-            found = parsedate_to_datetime(text)
-        except (ValueError, TypeError, IndexError, OverflowError):
-            return None
-    if found.tzinfo is None:
-        found = found.replace(tzinfo=UTC)
-    try:
-        return found.timestamp()
-    except (OverflowError, ValueError):
-        return None
+    for parse in (datetime.fromisoformat, parsedate_to_datetime):
+        with suppress(ValueError, TypeError, IndexError, OverflowError):
+            found = parse(text)
+            return found.replace(tzinfo=found.tzinfo or UTC).timestamp()
+    return None

@@ -273,7 +273,7 @@ class TestCommands:
     @pytest.mark.parametrize(
         ("words", "told"),
         [
-            (("dance",), "dance: unknown command; there are check, crawl"),
+            (("dance",), "dance: unknown command; there are changes, check, crawl"),
             (("crawl",), "crawl: name one spider"),
             (("fetch", "--spider=dance"), "spider dance: unknown; there are ckan"),
         ],

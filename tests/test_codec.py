@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdfcrawl.codec import codec_of, decode, encode
+from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.fetch.parts import PartFacts
 from rdfcrawl.harvest.ckan import FinishedHarvest
@@ -78,12 +78,12 @@ def test_record_that_waits_comes_back(
 
 @dataclass(frozen=True)
 class Untyped:
-    """A class with a field that has no codec."""
+    """A class with a field that has no text."""
 
     value: object
 
 
-def test_field_without_a_codec_is_a_mistake() -> None:
+def test_field_of_an_unknown_type_is_a_mistake() -> None:
     """If a class has a field of another type, then no text is made of it."""
-    with pytest.raises(TypeError, match="no codec"):
-        codec_of(Untyped)
+    with pytest.raises(TypeError, match="no texts"):
+        decode("[1]", Untyped)

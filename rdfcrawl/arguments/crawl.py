@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
-from pathlib import Path  # noqa: TC003 (for `get_type_hints`)
-from typing import TYPE_CHECKING, Final, Self, get_type_hints
+from pathlib import Path
+from typing import Any, Final, Self, get_type_hints
 
 from rdfcrawl.arguments.own import parse_own
 from rdfcrawl.arguments.parsers import (
@@ -24,10 +25,6 @@ from rdfcrawl.records import CrawlBudget, Kind
 from rdfcrawl.uri import BadUri
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 from rdfcrawl.uri.schemes import check_scheme
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-    from typing import Any
 
 MAX_HOSTS_PER_DOMAIN: Final = 10_000  # by default
 # Those that not all spiders take; `RdfSpider.takes` says which one does.
@@ -64,6 +61,7 @@ class CrawlArguments:
     max_per_domain: int = 0
     allow: UrlPatterns = field(default_factory=UrlPatterns)
     deny: UrlPatterns = field(default_factory=UrlPatterns)
+    shapes: Path | None = None
     fresh: bool = False
     reset: frozenset[str] = frozenset()
     retry: tuple[GivenUp, ...] = ()

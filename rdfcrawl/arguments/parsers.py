@@ -6,10 +6,10 @@ A wrong text, or a file that cannot be read, is a `ConfigError` that names the a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, cast, get_args
+from typing import Any, Final, Literal, cast, get_args
 
 from rdfcrawl.arguments.own import BOOLEANS, text_of
 from rdfcrawl.arguments.seeds import check_seed_file, iter_seeds
@@ -27,10 +27,6 @@ from rdfcrawl.uri import BadUri, host_of, requestable
 from rdfcrawl.uri.hosts import HostNames
 from rdfcrawl.uri.schemes import seed_url
 from rdfcrawl.warc.files import matching_files, url_of_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
 
 Take = Literal["all", "datasets"]
 GivenUp = Literal["failed", "dead"]
@@ -162,15 +158,13 @@ def _seed(text: str) -> str:
     return url
 
 
-def _follow(_name: str, text: str) -> LinkPolicy:
-    return LinkPolicy.parse(text)
+def _one_of(choices: Mapping[str, object]) -> Callable[[str, str], object]:
+    def parse(name: str, text: str) -> object:
+        if text.lower() not in choices:
+            raise _must_be(name, text, f"one of {', '.join(choices)}")
+        return choices[text.lower()]
 
-
-def _extent(name: str, text: str) -> CrawlExtent:
-    try:
-        return CrawlExtent(text)
-    except ValueError:
-        raise _must_be(name, text, f"one of {', '.join(CrawlExtent)}") from None
+    return parse
 
 
 def _domains(name: str, text: str) -> frozenset[str]:
@@ -205,15 +199,11 @@ def _number(maximum: int) -> Callable[[str, str], int]:
     return parse
 
 
-def _boolean(name: str, text: str) -> bool:
-    try:
-        return BOOLEANS[text.lower()]
-    except KeyError:
-        raise _must_be(name, text, f"one of {', '.join(BOOLEANS)}") from None
-
-
-def _reset(_name: str, text: str) -> frozenset[str]:
-    return frozenset(words_of(text))
+def _shapes(name: str, text: str) -> Path | None:
+    path = Path(text).expanduser().absolute()
+    if not path.is_file():
+        raise _must_be(name, text, "a file of SHACL shapes that is there")
+    return path
 
 
 def _retry(name: str, text: str) -> tuple[GivenUp, ...]:
@@ -263,12 +253,6 @@ def _graphs(name: str, text: str) -> frozenset[str]:
     return frozenset(filter(None, entries))
 
 
-def _take(name: str, text: str) -> Take:
-    if text not in get_args(Take):
-        raise _must_be(name, text, f"one of {', '.join(get_args(Take))}")
-    return cast("Take", text)
-
-
 def _query(name: str, text: str) -> UserQuery:
     shown = name if text.startswith(INLINE) else f"{name}={text}"
     return parse_user_query(_content(name, text), name=f"argument {shown}")
@@ -278,10 +262,11 @@ def _text(_name: str, text: str) -> str:
     return text
 
 
+_BOOLEAN: Final = _one_of(BOOLEANS)
 PARSERS: Final[dict[str, Callable[[str, str], Any]]] = {
     "seeds": _seeds,
-    "follow": _follow,
-    "scope": _extent,
+    "follow": lambda _name, text: LinkPolicy.parse(text),
+    "scope": _one_of({str(extent): extent for extent in CrawlExtent}),
     "domains": _domains,
     "depth": _number(MAX_DEPTH),
     "max_per_host": _number(2**31 - 1),
@@ -289,15 +274,16 @@ PARSERS: Final[dict[str, Callable[[str, str], Any]]] = {
     "max_per_domain": _number(2**31 - 1),
     "allow": _patterns,
     "deny": _patterns,
-    "fresh": _boolean,
-    "reset": _reset,
+    "shapes": _shapes,
+    "fresh": _BOOLEAN,
+    "reset": lambda _name, text: frozenset(words_of(text)),
     "retry": _retry,
     "harvest": _harvest,
     "trust": _trust,
     "sites": _seeds,
-    "slice": _boolean,
+    "slice": _BOOLEAN,
     "sources": _seeds,
-    "audit": _boolean,
+    "audit": _BOOLEAN,
     "portals": _seeds,
     "organization": _text,
     "group": _text,
@@ -306,7 +292,7 @@ PARSERS: Final[dict[str, Callable[[str, str], Any]]] = {
     "endpoints": _seeds,
     "graphs": _graphs,
     "skip_graphs": _graphs,
-    "take": _take,
+    "take": _one_of({word: word for word in get_args(Take)}),
     "query": _query,
     "files": _files,
 }

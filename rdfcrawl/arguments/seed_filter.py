@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from rdfcrawl.arguments.seeds import BadSeed
+from rdfcrawl.arguments.seeds import BadSeed, Seed
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.guard.operator import refusal_of
 from rdfcrawl.records import Document, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rdfcrawl.arguments.seeds import Seed
     from rdfcrawl.guard.policy import Guard
 
 T = TypeVar("T", "str", "Seed")

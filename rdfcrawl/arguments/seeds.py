@@ -9,18 +9,15 @@ from __future__ import annotations
 import csv
 import gzip
 import zlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import BinaryIO, Final
 
 from rdfcrawl.errors import ConfigError, Fault, Reason
 from rdfcrawl.records import Kind
 from rdfcrawl.uri import BadUri
 from rdfcrawl.uri.schemes import check_scheme, seed_url
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import BinaryIO
 
 MAX_LINE_BYTES: Final = 1 << 16
 _URI, _TYPE = "uri", "type"

@@ -6,18 +6,16 @@ them; who gives another value must say with `reset` that this is meant.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.arguments.crawl import ArgumentSet, CrawlArguments
 from rdfcrawl.arguments.parsers import NAMED, inlined, words_of
 from rdfcrawl.errors import ConfigError
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 ALL: Final = "all"
-_OF_ONE_COMMAND: Final = frozenset({"seeds", "fresh", "reset", "retry"})
+_OF_ONE_COMMAND: Final = frozenset({"seeds", "fresh", "reset", "retry", "shapes"})
 _OF_ONE_RUN: Final = frozenset({"audit"})
 BUDGETS: Final = frozenset({"max_per_host", "max_hosts_per_domain", "max_per_domain"})
 _MAX_SHOWN: Final = 60  # characters of a value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterable, Awaitable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Request
@@ -13,17 +13,14 @@ from twisted.python.failure import Failure
 from rdfcrawl.bytesource import body_of
 from rdfcrawl.callbacks.parsed_document import ParsedDocument
 from rdfcrawl.frontier.visiting import is_plain, urgency_of
-from rdfcrawl.records import FollowUp, Record
+from rdfcrawl.records import Document, FollowUp, Record
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.records import Document
 
 logger = logging.getLogger(__name__)
 

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self
 
 from scrapy.settings import BaseSettings, Settings
 
-from rdfcrawl.callbacks.inspect_response import document_of, no_chunks
-from rdfcrawl.callbacks.inspection import InspectionRequest, inspect
+from rdfcrawl.callbacks.inspect_response import document_of, new_copy
+from rdfcrawl.callbacks.inspection import InspectionReport, InspectionRequest, inspect
 from rdfcrawl.callbacks.parsed_document import read_quads
+from rdfcrawl.extraction.messages import ExtractOutcome
 from rdfcrawl.extraction.options import ExtractOptions
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.links.policy import LinkPolicy
 from rdfcrawl.options.merging import apply_values
-from rdfcrawl.options.values import is_on
-from rdfcrawl.pipelines.keep import KeptQuads
-from rdfcrawl.reservations import NOTHING, ReservationPolicy
-from rdfcrawl.robots.options import reservation_policy, robots_agent
+from rdfcrawl.reservations import ReservationPolicy
+from rdfcrawl.robots.options import obeying_agent, reservation_policy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pyoxigraph as ox
     from scrapy.http import Response
 
-    from rdfcrawl.callbacks.inspection import InspectionReport
     from rdfcrawl.errors import Fault, Reason
+    from rdfcrawl.pipelines.keep import KeptQuads
 
 
 class ExtractedRdf:
@@ -52,17 +50,16 @@ class ExtractedRdf:
         statements: KeptQuads,
         policy: ReservationPolicy,
     ) -> None:
-        outcome = inspection.outcome
-        found = outcome.format if outcome else None
+        outcome = inspection.outcome or ExtractOutcome()
         self.url = inspection.document.url
-        self.format = found.name if found else ""
-        self.decided_by = outcome.decided_by if outcome else ""
-        self.n_quads = outcome.n_quads if outcome else 0
-        self.is_partial = outcome.is_partial if outcome else False
+        self.format = outcome.format.name if outcome.format else ""
+        self.decided_by = outcome.decided_by
+        self.n_quads = outcome.n_quads
+        self.is_partial = outcome.is_partial
         self.links: tuple[str, ...] = tuple(sorted(inspection.followed))
-        read = outcome.faults if outcome else []
-        self.faults: tuple[Fault, ...] = (*inspection.document.faults, *read)
-        self.reservations = outcome.reservations if outcome else NOTHING
+        faults = inspection.document.faults
+        self.faults: tuple[Fault, ...] = (*faults, *outcome.faults)
+        self.reservations = outcome.reservations
         self.withheld: Reason | None = self.reservations.withholds(policy)
         self._statements = statements
 
@@ -118,8 +115,7 @@ async def extract(
     ours.update(Settings() if settings is None else settings)
     apply_values(ours)
     request = _request(follow, ours)
-    folder = Path(tempfile.gettempdir())
-    statements = KeptQuads(no_chunks(), folder, request.fetch.spool_bytes)
+    statements = new_copy(request.fetch.spool_bytes)
     try:
         inspection = await inspect(
             request, statements.take, document=document_of(response)
@@ -135,7 +131,7 @@ def _request(follow: str, ours: BaseSettings) -> InspectionRequest:
         target="",
         follow=LinkPolicy.parse(follow),
         fetch=FetchOptions.from_settings(ours, spool_dir=Path(tempfile.gettempdir())),
-        robots_agent=robots_agent(ours) if is_on(ours, "ROBOTSTXT_OBEY") else "",
+        robots_agent=obeying_agent(ours),
         extract=ExtractOptions.from_settings(ours),
         reservation_policy=ReservationPolicy(agent=reservation_policy(ours).agent),
         shares_children=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +26,6 @@ from rdfcrawl.reservations import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
     from scrapy.http import Response
 
     from rdfcrawl.extraction.options import ExtractOptions
@@ -65,8 +64,7 @@ async def look_at(
         extract=extract,
         reservation_policy=reservation_policy,
     )
-    folder = Path(tempfile.gettempdir())
-    kept = KeptQuads(no_chunks(), folder, fetch.spool_bytes)
+    kept = new_copy(fetch.spool_bytes)
     try:
         document = document_of(response)
         found = await inspect(request, kept.take, document=document)
@@ -114,7 +112,11 @@ def document_of(response: Response) -> Document:
     return document
 
 
-async def no_chunks() -> AsyncIterator[bytes]:
-    """Yield nothing, as the statements are copied when read."""
-    return
-    yield b""
+def new_copy(spool_bytes: int) -> KeptQuads:
+    """Return an empty copy, which takes statements when they are read."""
+
+    async def no_chunks() -> AsyncIterator[bytes]:
+        return
+        yield b""
+
+    return KeptQuads(no_chunks(), Path(tempfile.gettempdir()), spool_bytes)

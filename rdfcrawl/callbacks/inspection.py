@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import tempfile
 import time
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bytesource import body_of
 from rdfcrawl.errors import ConfigError, NeedsSandbox, Reason
-from rdfcrawl.extraction.messages import ReadingJob
+from rdfcrawl.extraction.messages import ExtractOutcome, ReadingJob
 from rdfcrawl.fetch.ftp.logins import NO_LOGINS, FtpLogins
 from rdfcrawl.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE
+from rdfcrawl.links.policy import LinkPolicy, with_own
 from rdfcrawl.links.relations import Relation
 from rdfcrawl.records import Document, FetchedResponse, Record
 from rdfcrawl.reservations import Obedience, ReservationPolicy, read_headers
@@ -21,15 +23,11 @@ from rdfcrawl.uri import CRAWLED_SCHEMES, BadUri, requestable
 from rdfcrawl.uri.schemes import scheme_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
-
-    from rdfcrawl.extraction.messages import ExtractOutcome
     from rdfcrawl.extraction.options import ExtractOptions
     from rdfcrawl.extraction.sandbox import Sandbox
     from rdfcrawl.fetch.by_hand import DetachedClient
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.schemes.protocol import SchemeFetcher
-    from rdfcrawl.links.policy import LinkPolicy
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
 
 _READ_HERE: Final = (N_TRIPLES, N_QUADS, TURTLE, TRIG)
@@ -111,7 +109,8 @@ async def inspect(
             )
         job = _job(request, document)
         found: set[bytes] = set()
-        follow = _with_own(request, document.record.url)
+        own = request.fetchers.keys() & {scheme_of(document.record.url)}
+        follow = with_own(request.follow, frozenset(own))
 
         def keep(chunk: bytes) -> None:
             write(chunk)
@@ -292,17 +291,9 @@ def _copied(source: Path, target: Path, max_bytes: int) -> Path:
     return target
 
 
-def _with_own(request: InspectionRequest, url: str) -> LinkPolicy:
-    """Return a policy that finds links of the document's own scheme, too."""
-    own = tuple(request.fetchers.keys() & {scheme_of(url)})
-    return replace(request.follow, own_schemes=own) if own else request.follow
-
-
 def _requestable(found: set[bytes], base: str) -> frozenset[str]:
     urls = set()
     for each in found:
-        try:
+        with suppress(BadUri):
             urls.add(requestable(each.decode("utf-8", "replace"), base))
-        except BadUri:
-            continue
     return frozenset(urls)

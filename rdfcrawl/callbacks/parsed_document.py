@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 import pyoxigraph as ox
 from scrapy import Request
-from scrapy.http import Headers
+from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from scrapy.http import Response
-
     from rdfcrawl.records import Document
 
 

@@ -1,27 +1,33 @@
-"""Send the documents of a visit through the pipelines, by the kinds of records."""
+"""Send documents of a visit through the pipelines, and responses to callbacks."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.callbacks.request_callbacks import answer_request
-from rdfcrawl.errors import CrawlGone, Fault, Reason, passing_fault
+from scrapy.http import Response
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.python.failure import Failure
+
+from rdfcrawl.bytesource import head_of
+from rdfcrawl.errors import CrawlGone, Fault, Reason, SourceFault, passing_fault
 from rdfcrawl.fetch.services import services_of
+from rdfcrawl.frontier.queued_requests import UnqueueableError, request_of
 from rdfcrawl.harvest.follow_up_queue import FollowUpQueue, HarvestedChunks
+from rdfcrawl.pipelines.account import AccountPipeline
 from rdfcrawl.pipelines.chunks import closing
-from rdfcrawl.records import MAX_RETRIES, FollowUp, Kind
+from rdfcrawl.records import MAX_RETRIES, Document, FollowUp, Kind, Visit
 from rdfcrawl.reservations import NOTHING, read_headers
+from rdfcrawl.tasks.pages import RequestTask
 
 if TYPE_CHECKING:
+    from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
     from rdfcrawl.callbacks.document_callbacks import DocumentParsing
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.options.spider import SpiderOptions
-    from rdfcrawl.pipelines.harvesting import HarvestingSpider
-    from rdfcrawl.records import Document, Visit
+    from rdfcrawl.pipelines.items import HarvestingSpider
     from rdfcrawl.robots.cache import RobotsCache
 
 logger = logging.getLogger(__name__)
@@ -85,10 +91,10 @@ class VisitProcessor:
             self._release(document, visit)
 
     def _release(self, document: Document, visit: Visit) -> None:
-        visitor = self._services.visitor
+        spool = self._services.visitor.spool
         if visit.is_cut:
-            visitor.spare(document)
-        visitor.release(document)
+            spool.spare(document.response)
+        spool.release(document.response)
 
     def _failed(self, document: Document, visit: Visit, error: Exception) -> None:
         """Log an error with a document, which will be processed again."""
@@ -185,3 +191,43 @@ class VisitProcessor:
         if parts is not None:
             queue = FollowUpQueue(self._session, self._at_once)
             document.chunks = HarvestedChunks(document, parts, queue)
+
+
+async def answer_request(document: Document, crawler: Crawler) -> None:
+    """Call the callback of a record's request, and wait until its output is processed.
+
+    Response, items and requests pass middlewares, pipelines and scheduler as usual.
+    """
+    task = document.record.task
+    if not isinstance(task, RequestTask):
+        raise TypeError(f"no request: {task}")
+    try:
+        request = request_of(document.url, task, crawler.spider)
+    except UnqueueableError as error:
+        logger.error("%s: given up: %s", document.url, error)  # noqa: TRY400
+        document.faults.append(Fault(Reason.INTERNAL, str(error)[: Fault.MAX_DETAIL]))
+    else:
+        result = _result(document, request)
+        scrape: Any = crawler.engine.scraper.enqueue_scrape(result, request)
+        await maybe_deferred_to_future(scrape)
+    account = crawler.get_item_pipeline(AccountPipeline)
+    if isinstance(account, AccountPipeline):
+        account.note(document)
+
+
+def _result(document: Document, request: Request) -> Response | Failure:
+    """Return the argument of the callback or the errback of a request."""
+    found = document.response.scrapy_response
+    if not isinstance(found, Response):
+        fault = document.faults[0] if document.faults else Fault(Reason.INTERNAL, "")
+        error = SourceFault(fault.reason, fault.detail)
+        return Failure(error)  # type: ignore[no-untyped-call]
+    sent = found.request
+    if sent is not None:  # with what middlewares and Scrapy have noted there
+        request.meta.update(sent.meta)
+        request.headers = sent.headers
+    requested = document.response.requested
+    if len(requested) > 1:
+        request.meta["redirect_urls"] = list(requested[:-1])
+    body = head_of(document.response, document.response.n_bytes)
+    return found.replace(body=body, request=request)

@@ -9,8 +9,9 @@ Service Description section 3, schema.org `DataDownload`, Semantic Sitemaps sect
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.catalogs.alternatives import group_alternatives
 from rdfcrawl.catalogs.ckan.targets import FETCHED, TargetKind, classify
@@ -19,9 +20,6 @@ from rdfcrawl.rdf.graphs import is_crawls
 from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, SD, VOID
 from rdfcrawl.sitemaps.access import AccessMethod, DatasetAccess
 from rdfcrawl.uri import BadUri
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 MAX_FACTS: Final = 100_000  # of one document
 

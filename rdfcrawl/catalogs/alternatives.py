@@ -6,11 +6,9 @@ Of all.nt.gz, all.ttl and all.rdf the first is taken, the others only if that fa
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 from urllib.parse import urlsplit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 # Best first: what is read fastest and loses nothing.
 _FORMATS: Final = (

@@ -10,6 +10,7 @@ Sources: Hydra Core Vocabulary section 5.2 and its older `PagedCollection`
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -22,8 +23,6 @@ from rdfcrawl.uri import BadUri, host_of, requestable
 from rdfcrawl.uri.origin import is_same_origin
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
-
     from rdfcrawl.faultlog import FaultLog
 
 MAX_PAGES: Final = 100_000  # of one collection

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.commands.crawl import Command as ScrapyCrawlCommand
 
-from rdfcrawl.console import fail, tell_interrupts
+from rdfcrawl.console import fail
 from rdfcrawl.launch import (
     check_name,
     check_operator,
@@ -15,29 +15,22 @@ from rdfcrawl.launch import (
     prepare_process,
     run_crawl,
 )
-from rdfcrawl.options.feeds import add_formats, compress_feeds
+from rdfcrawl.options.feeds import FeedsCommand
 
 if TYPE_CHECKING:
     import argparse
 
 
-class Command(ScrapyCrawlCommand):
+class Command(FeedsCommand, ScrapyCrawlCommand):
     """Run a spider.
 
     The exit code is 0 if the crawl has finished, 1 if not, 2 for wrong usage, 3 if it
     has finished without seeds of the operator that the guard refused.
     """
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options of Scrapy."""
-        tell_interrupts()
-        super().add_options(parser)
-
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Apply the options, and prepare the process if the spider is one of ours."""
-        add_formats(self.settings, opts)
         super().process_options(args, opts)
-        compress_feeds(self.settings, opts)
         if len(args) != 1:
             fail("crawl: name one spider; `list` shows them")
         if self.settings is None:

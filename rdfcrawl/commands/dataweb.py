@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from dataclasses import fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
 
-from rdfcrawl.console import QuietCommand, program
+from rdfcrawl.console import QuietCommand, add_number, program
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.extras import needed_by_operator
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from rdfcrawl.dataweb.config import WebConfig
     from rdfcrawl.dataweb.server import ServedHere
 
+_LIBRARIES = ("numpy", "py7zr", "pyftpdlib")  # of the extra, imported by some nodes
+
 # Option, field of WebConfig, type, what it means.
 _OPTIONS: tuple[tuple[str, str, Any, str], ...] = (
     ("--nodes", "n_nodes", int, "number of hosts"),
@@ -27,6 +30,7 @@ _OPTIONS: tuple[tuple[str, str, Any, str], ...] = (
     ("--rdf-degree", "rdf_degree", int, "mean number of triples of a resource"),
     ("--weights", "weights", str, "kinds of nodes, as deref=21,ckan=5 (0 if absent)"),
     ("--seed", "seed", int, "of all random choices"),
+    ("--generation", "generation", int, "how often the web has changed"),
     ("--port", "port", int, "the same on all hosts; 0 chooses a free one"),
     ("--address", "first_address", str, "loopback address of the first host"),
     ("--delay", "delay_secs", float, "Crawl-delay of dereferencing nodes, seconds"),
@@ -60,8 +64,14 @@ class Command(QuietCommand):
             metavar="OUTPUT",
             help="N-Quads or N-Triples: files (.gz too), folders, glob patterns",
         )
-        recall.add_argument(
-            "--min", type=float, default=1.0, help="recall for exit code 0"
+        add_number(
+            recall,
+            "--min",
+            least=0,
+            most=1,
+            is_whole=False,
+            default=1.0,
+            help="recall for exit code 0",
         )
         recall.add_argument(
             "-v", "--verbose", action="store_true", help="list missing statements"
@@ -87,6 +97,9 @@ class Command(QuietCommand):
         from rdfcrawl.dataweb.process import LOG_NAME, serve_until_stopped
         from rdfcrawl.dataweb.reports import format_log
 
+        for library in _LIBRARIES:  # a node would notice only when it is asked
+            if find_spec(library) is None:
+                raise ModuleNotFoundError(name=library)
         directory = Path(opts.dir)
         log = serve_until_stopped(
             make_config(opts), directory, on_start=lambda s: _report_start(s, directory)
@@ -128,13 +141,15 @@ def _add_serve_options(parser: argparse.ArgumentParser) -> None:
     defaults = WebConfig()
     for option, name, kind, meaning in _OPTIONS:
         default = "ORCA's, all equal" if name == "weights" else getattr(defaults, name)
-        parser.add_argument(
-            option,
-            dest=name,
-            type=kind,
-            metavar=option.strip("-").upper(),
-            help=f"{meaning} (default: {default})",
-        )
+        shown: dict[str, Any] = {
+            "dest": name,
+            "metavar": option.strip("-").upper(),
+            "help": f"{meaning} (default: {default})",
+        }
+        if kind is str:
+            parser.add_argument(option, **shown)
+        else:
+            add_number(parser, option, is_whole=kind is int, **shown)
     parser.add_argument(
         "--profile",
         dest="compressions",  # `profile` is Scrapy's own
@@ -151,9 +166,9 @@ def _add_serve_options(parser: argparse.ArgumentParser) -> None:
         help="of the nodes of the extended profile, as portal.n_datasets=20000; may be"
         " given again",
     )
-    parser.add_argument(
+    add_number(
+        parser,
         "--experiment",
-        type=int,
         choices=sorted(EXPERIMENTS),
         help="the web of an experiment of the Squirrel paper",
     )

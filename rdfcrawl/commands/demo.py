@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.console import QuietCommand, fail, program
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.extras import needed_by_operator
 
 if TYPE_CHECKING:
     import argparse
@@ -37,12 +36,8 @@ class Command(QuietCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Serve, crawl, judge."""
-        try:
-            with needed_by_operator("dataweb", "the synthetic web"):
-                from rdfcrawl.dataweb.process import TRUTH_NAME, run_dataweb
-        except ConfigError as error:
-            fail(str(error))
         from rdfcrawl.dataweb.config import NodeKind, WebConfig
+        from rdfcrawl.dataweb.process import TRUTH_NAME, run_dataweb
         from rdfcrawl.dataweb.recall import judge
 
         if args:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from rdfcrawl.console import QuietCommand, fail, program
+from rdfcrawl.console import QuietCommand, add_number, fail, program
 from rdfcrawl.errors import ConfigError, RdfcrawlError
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ _FORMATS: Final = ("table", "json", "csv", "tsv", "xml", "nt", "ttl")
 _BEGUN: Final = b"?"
 _PATIENCE_SECS: Final = 10.0
 _MAX_QUERY_BYTES: Final = 16 * 1024 * 1024
+_MOST_SECS: Final = 365 * 86_400
 
 
 class Command(QuietCommand):
@@ -36,12 +37,13 @@ class Command(QuietCommand):
             choices=_FORMATS,
             help="of the answer (table or ttl on a terminal, else json or nt)",
         )
-        parser.add_argument(
-            "--limit", type=int, metavar="N", help="most rows or triples"
-        )
-        parser.add_argument(
+        add_number(parser, "--limit", least=0, metavar="N", help="most rows or triples")
+        add_number(
+            parser,
             "--timeout",
-            type=float,
+            least=0,
+            most=_MOST_SECS,
+            is_whole=False,
             default=300.0,
             metavar="SECS",
             help="of the query, without the update before it; 0: none (300)",
@@ -54,10 +56,6 @@ class Command(QuietCommand):
         """Check the operator's input, and answer in a process that can be stopped."""
         from rdfcrawl.log.location import find_crawl
 
-        if opts.limit is not None and opts.limit < 0:
-            fail(f"--limit {opts.limit}: must be 0 or more")
-        if opts.timeout < 0:
-            fail(f"--timeout {opts.timeout:g}: must be 0 or more")
         if len(args) != (not opts.update_only):
             fail("query: give one query, or @FILE; none with --update-only")
         if self.settings is None:
@@ -128,9 +126,11 @@ def _answer_and_leave(
         code = 0
     except RdfcrawlError as error:
         sys.stderr.write(f"{program()}: {error}\n")
-        code = 2
+        code = 1 if isinstance(error.__cause__, OSError) else 2
     except KeyboardInterrupt:
         pass
+    except Exception as error:  # nobody above would tell
+        sys.stderr.write(f"{program()}: query: {error}\n")
     finally:
         sys.stderr.flush()
         os._exit(code)
@@ -145,7 +145,9 @@ def _answer(
     from rdfcrawl.log.crawl_log import CrawlLog
 
     follower = OxigraphFollower(root / "oxigraph")
-    following = LogFollowing(CrawlLog(root), follower, patience_secs=_PATIENCE_SECS)
+    following = LogFollowing(
+        CrawlLog(root), follower, patience_secs=_PATIENCE_SECS, ends_if_unusable=True
+    )
     following.open()
     try:
         following.catch_up()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast
 from scrapy import Spider
 from scrapy.crawler import Crawler
 
-from rdfcrawl.console import QuietCommand, fail
+from rdfcrawl.console import QuietCommand, add_number, fail
 from rdfcrawl.errors import ConfigError, SourceFault
 from rdfcrawl.extras import needed_by_operator
 
@@ -60,9 +60,10 @@ class Command(QuietCommand):
             help="take this for the URL of the document",
         )
         add("--follow", metavar="WORDS", default="abox", help="as `-a follow=`")
-        add(
+        add_number(
+            parser,
             "--limit",
-            type=int,
+            least=0,
             metavar="N",
             default=_SHOWN_STATEMENTS,
             help=f"show at most so many statements (default {_SHOWN_STATEMENTS})",
@@ -73,8 +74,6 @@ class Command(QuietCommand):
         """Read the document and print what it yields."""
         if len(args) != 1 or self.settings is None:
             fail("rdf: name one URL or file, or - for standard input")
-        if opts.limit < 0:
-            fail(f"--limit {opts.limit}: must be 0 or more")
         question = self._question(args[0], opts)
         try:
             if opts.to:
@@ -94,9 +93,8 @@ class Command(QuietCommand):
         from rdfcrawl.frontier.options import CrawlPaths
         from rdfcrawl.links.policy import LinkPolicy
         from rdfcrawl.options.merging import apply_defaults
-        from rdfcrawl.options.values import is_on
         from rdfcrawl.rdf.graphs import check_iri
-        from rdfcrawl.robots.options import reservation_policy, robots_agent
+        from rdfcrawl.robots.options import obeying_agent, reservation_policy
 
         settings = cast("Settings", self.settings)
         apply_defaults(settings)
@@ -121,9 +119,7 @@ class Command(QuietCommand):
                     max_document_bytes=fetch.max_dump_bytes,
                     timeout_secs=fetch.dump_timeout_secs,
                 ),
-                robots_agent=robots_agent(settings)
-                if is_on(settings, "ROBOTSTXT_OBEY")
-                else "",
+                robots_agent=obeying_agent(settings),
                 extract=ExtractOptions.from_settings(settings),
                 logins=ftp_logins(),
                 reservation_policy=reservation_policy(settings),
@@ -246,9 +242,10 @@ def _write_triples(
 
 
 def _blocks(lines: BinaryIO) -> Iterator[bytes]:
+    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.rdf.lines import iter_line_blocks
 
-    return iter_line_blocks(lines.read, max_line_bytes=sys.maxsize, drop=lambda: None)
+    return iter_line_blocks(lines.read, max_line_bytes=sys.maxsize, log=FaultLog())
 
 
 def report(inspection: InspectionReport) -> list[str]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from scrapy.commands.runspider import Command as ScrapyRunspiderCommand
 from scrapy.utils.spider import iter_spider_classes
 
-from rdfcrawl.console import tell_interrupts
 from rdfcrawl.launch import (
     check_operator,
     is_ours,
@@ -19,7 +18,7 @@ from rdfcrawl.launch import (
     prepare_process,
     run_crawl,
 )
-from rdfcrawl.options.feeds import add_formats, compress_feeds
+from rdfcrawl.options.feeds import FeedsCommand
 
 if TYPE_CHECKING:
     import argparse
@@ -27,21 +26,14 @@ if TYPE_CHECKING:
     from rdfcrawl.spiders.base import RdfSpider
 
 
-class Command(ScrapyRunspiderCommand):
+class Command(FeedsCommand, ScrapyRunspiderCommand):
     """Run the spider in a file; the exit codes are those of `crawl`."""
 
     _spider: type[RdfSpider] | None = None
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options of Scrapy."""
-        tell_interrupts()
-        super().add_options(parser)
-
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Apply the options, and prepare the process if the spider is one of ours."""
-        add_formats(self.settings, opts)
         super().process_options(args, opts)
-        compress_feeds(self.settings, opts)
         if self.settings is not None and len(args) == 1:
             load_addons(self.settings.copy())
             self._spider = _spider_of(Path(args[0]))

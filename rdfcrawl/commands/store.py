@@ -26,11 +26,11 @@ class Command(ScrapyCommand):
 
     def syntax(self) -> str:
         """Return the synopsis after the command's name."""
-        return "[options] load URI | status [URI] | verify URI"
+        return "[options] load URI | status [URI] | verify URI | compact"
 
     def short_desc(self) -> str:
         """Return one line for `scrapy -h`."""
-        return "Fill a store from a crawl, or compare both"
+        return "Fill a store from a crawl, compare both, or compact the log"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options: those of all commands."""
@@ -53,17 +53,24 @@ class Command(ScrapyCommand):
                     plan = FollowerPlan.of(self.settings, uri)
                     act = _load if action == "load" else _verify
                     self.exitcode = act(root, plan)
+                case ["compact"]:
+                    self.exitcode = _compact(find_crawl(self.settings))
                 case _:
-                    fail("store: say what to do: load URI, status [URI] or verify URI")
+                    fail(
+                        "store: say what to do: load URI, status [URI], verify URI"
+                        " or compact"
+                    )
         except RdfcrawlError as error:
             fail(str(error))
+        except OSError as error:
+            fail(f"store: {error}")
 
 
 def _load(root: Path, plan: FollowerPlan) -> int:
     """Bring a store up to date with what is in the log now."""
     from rdfcrawl.followers.process import ReportedFollowing
 
-    run = ReportedFollowing(root, plan, is_over=lambda: True)
+    run = ReportedFollowing(root, plan, is_over=lambda: True, ends_if_unusable=True)
     state, detail = "failed", ""
     try:
         run.open()
@@ -77,9 +84,12 @@ def _load(root: Path, plan: FollowerPlan) -> int:
         run.close(state, detail)
     counts = run.following.counts
     _write(f"{plan.name}: {counts.n_documents:,} documents read, it is up to date")
-    for graph, reason in counts.set_aside.items():
-        _write(f"set aside: {graph!a}: {reason!a}")
-    return int(bool(counts.set_aside))
+    if run.summary:
+        _write(run.summary)
+    status = run.status()
+    for line in status.details():
+        _write(line)
+    return int(bool(status.set_aside or status.damages))
 
 
 def _tell(root: Path, uri: str | None = None) -> int:
@@ -94,19 +104,19 @@ def _tell(root: Path, uri: str | None = None) -> int:
         fail(f"store status: {named} has not followed the crawl in {root} yet")
     for each in statuses:
         _write(each.summary())
-        for graph, reason in each.set_aside.items():
-            _write(f"  set aside: {graph!a}: {reason!a}")
+        for line in each.details():
+            _write(f"  {line}")
     return 0
 
 
 def _verify(root: Path, plan: FollowerPlan) -> int:
-    """Compare a store with the log; return 1 if they differ."""
-    from rdfcrawl.followers.protocol import ReadableFollower
+    """Compare a store with the log; return 0 if they are known to be equal."""
+    from rdfcrawl.followers.protocol import ListedFollower, ReadableFollower
     from rdfcrawl.followers.verification import compare
     from rdfcrawl.log.crawl_log import CrawlLog
 
     log, follower = CrawlLog(root), plan.build()
-    if not isinstance(follower, ReadableFollower):
+    if not isinstance(follower, ReadableFollower | ListedFollower):
         fail(f"store verify: {plan.name} cannot be read")
     follower.open(log.identity)
     try:
@@ -117,12 +127,36 @@ def _verify(root: Path, plan: FollowerPlan) -> int:
     return int(not found.is_equal)
 
 
+def _compact(root: Path) -> int:
+    """Drop versions that were replaced; return 1 if segments are damaged."""
+    from rdfcrawl.log.compaction import compact
+    from rdfcrawl.log.crawl_log import CrawlLog
+
+    log = CrawlLog(root)
+    report = compact(log, scratch=root)
+    _write(
+        f"{report.n_dropped:,} versions dropped: {report.n_written:,} of"
+        f" {report.n_segments:,} finished segments had {report.n_bytes_before:,} bytes,"
+        f" and have {report.n_bytes_after:,}"
+    )
+    if report.n_read:
+        _write(
+            f"{report.n_read:,} old files are still read; the next compaction removes"
+            " them"
+        )
+    for damage in log.damages:
+        _write(f"{damage}; the segment was left as it is")
+    return int(bool(log.damages))
+
+
 def _lines(found: StoreComparison) -> list[str]:
     kinds = {
         "missing": found.missing,
         "stale": found.stale,
         "surplus": found.surplus,
     }
+    if found.not_compared.n_graphs:
+        kinds["not compared"] = found.not_compared
     told = ", ".join(f"{each.n_graphs:,} {name}" for name, each in kinds.items())
     lines = [f"{found.n_graphs:,} graphs in the log: {told}"]
     for name, each in kinds.items():

@@ -6,17 +6,12 @@ import asyncio
 import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from scrapy.commands import BaseRunSpiderCommand
 from scrapy.utils.log import configure_logging
 
-from rdfcrawl.console import fail, tell_interrupts
+from rdfcrawl.console import add_number, fail
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.launch import check_name, check_operator, is_ours, load_spiders
-from rdfcrawl.options.feeds import (
-    add_formats,
-    check_feeds_of_workers,
-    compress_feeds,
-)
+from rdfcrawl.options.feeds import FeedsCommand, check_feeds_of_workers
 
 if TYPE_CHECKING:
     import argparse
@@ -29,7 +24,7 @@ if TYPE_CHECKING:
 MAX_WORKERS = 256
 
 
-class Command(BaseRunSpiderCommand):
+class Command(FeedsCommand):
     """Run one spider in several processes; exit codes as those of `crawl`."""
 
     requires_project = True
@@ -46,22 +41,17 @@ class Command(BaseRunSpiderCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add `-n` to the options of `crawl`."""
-        tell_interrupts()
         super().add_options(parser)
-        parser.add_argument(
+        add_number(
+            parser,
             "-n",
+            least=1,
+            most=MAX_WORKERS,
             dest="n_workers",
-            type=int,
             default=os.cpu_count() or 1,
             metavar="N",
             help="processes (default: one per core)",
         )
-
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Apply the options; those of feeds are for each worker, too."""
-        add_formats(self.settings, opts)
-        super().process_options(args, opts)
-        compress_feeds(self.settings, opts)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check the operator's input, run the workers, wait for their end."""
@@ -69,8 +59,6 @@ class Command(BaseRunSpiderCommand):
 
         if self.settings is None or len(args) != 1:
             fail("workers: name one spider")
-        if not 1 <= opts.n_workers <= MAX_WORKERS:
-            fail(f"workers: -n {opts.n_workers}: must be 1 to {MAX_WORKERS}")
         check_feeds_of_workers(self.settings, opts.n_workers)
         name = args[0]
         loader = load_spiders(self.settings)
@@ -103,19 +91,28 @@ class Command(BaseRunSpiderCommand):
             spider.name,
             member=spider.member_of(given),
             arguments=given,
-            options=[
-                *(f"-s{each}" for each in opts.set),
-                *(f"-o{uri}" for uri in opts.output or ()),
-                *(f"-O{uri}" for uri in opts.overwrite_output or ()),
-            ],
+            options=_options_of(opts),
             settings=settings,
             n_workers=opts.n_workers,
             forks=forks,
         )
         try:
             self.exitcode = asyncio.run(pool.run())
+            pool.describe()
         except ConfigError as error:
             fail(str(error))
+
+
+def _options_of(opts: argparse.Namespace) -> list[str]:
+    """Return the options of all workers.
+
+    Stores follow the crawl, not a worker; their logins stay out of lists of processes.
+    """
+    return [
+        *(f"-s{each}" for each in opts.set if not each.startswith("STORES=")),
+        *(f"-o{uri}" for uri in opts.output or ()),
+        *(f"-O{uri}" for uri in opts.overwrite_output or ()),
+    ]
 
 
 def _may_fork(settings: BaseSettings) -> bool:

@@ -13,6 +13,7 @@ from rdfcrawl.errors import ConfigError
 
 MAX_NODES = 60_000  # a /16 of loopback without .0 and .255
 MAX_TRIPLES_PER_NODE = 1_000_000
+MAX_GENERATION = 1_000
 
 
 class NodeKind(StrEnum):
@@ -61,6 +62,9 @@ class WebConfig:
         rdf_degree: mean number of triples in which a resource occurs.
         weights: share of each kind; a kind with weight 0 does not occur.
         seed: of all random choices.
+        generation: 0 is the web as it is made; from each to the next a tenth of the
+            resources of dereferencing, dump and SPARQL nodes change, a twentieth are
+            gone, and a twentieth come.
         port: the same for all hosts; 0 lets the server choose.
         first_address: loopback address of node 0; the others follow it.
         delay_secs: `Crawl-delay` of dereferencing nodes; 0 states none.
@@ -83,6 +87,7 @@ class WebConfig:
     rdf_degree: int = 5
     weights: dict[NodeKind, float] = field(default_factory=_equal_weights)
     seed: int = 20200318
+    generation: int = 0
     port: int = 8085
     first_address: str = "127.42.0.1"
     delay_secs: float = 0.0
@@ -96,6 +101,7 @@ class WebConfig:
     def __post_init__(self) -> None:
         _check_range("nodes", self.n_nodes, 1, MAX_NODES)
         _check_range("triples", self.triples, 1, MAX_TRIPLES_PER_NODE)
+        _check_range("generation", self.generation, 0, MAX_GENERATION)
         _check_range("port", self.port, 0, 65535)
         _check_range("delay", self.delay_secs, 0, 3600)
         _check_range("disallowed", self.disallowed, 0, 0.9)

@@ -99,6 +99,7 @@ def json_response(status: int, value: object) -> NodeResponse:
 
 NOT_FOUND = text_response(404)
 NOT_ACCEPTABLE = text_response(406)
+GONE = text_response(410)
 
 
 def parse_fields(text: str) -> dict[str, list[str]]:

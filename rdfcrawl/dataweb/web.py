@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rdfcrawl.dataweb.config import ORCA_KINDS, NodeKind
+from rdfcrawl.dataweb.generations import pass_generations
 from rdfcrawl.dataweb.nodegraph import NodeGraph, draw_graph, draw_kinds
 from rdfcrawl.dataweb.nodes.base import NodePlan, WebNode, origin_of
 from rdfcrawl.dataweb.nodes.ckan import CkanNode
@@ -168,6 +169,8 @@ def _build_drawn(plan: NodePlan, config: WebConfig, dump: DumpFormat | None) -> 
         return CkanNode(plan)
     rng = _random(config, f"data-{plan.index}")
     objects = _draw_objects(plan, config, rng)
+    changes = _random(config, f"generations-{plan.index}")
+    gone = pass_generations(objects, config.generation, changes)
     if plan.kind is NodeKind.SPARQL:
         return SparqlNode(plan, objects)
     if dump is not None:
@@ -179,6 +182,7 @@ def _build_drawn(plan: NodePlan, config: WebConfig, dump: DumpFormat | None) -> 
         plan,
         objects,
         n_disallowed=config.n_disallowed,
+        gone=gone,
         delay_secs=config.delay_secs,
     )
 

@@ -7,10 +7,10 @@ scanning them.
 from __future__ import annotations
 
 import struct
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from rdfcrawl.links.policy import LinkPolicy, LinkPosition
 from rdfcrawl.stores.deflate import (
     DeflatePiece,
     PieceOrder,
@@ -20,7 +20,7 @@ from rdfcrawl.stores.deflate import (
 from rdfcrawl.uri.origin import origin_of_link
 
 if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
+    from rdfcrawl.links.policy import LinkPolicy
 
 # Checksum and length of the content, length of the piece; lengths of the links to one
 # host and of the host, number of these links, length of the other links; whether the
@@ -44,30 +44,6 @@ class BulkOutput:
     follow: LinkPolicy
     wants_links: bool
     wants_telling: bool
-
-    def to_members(self) -> dict[str, Any]:
-        """Return the instructions as JSON."""
-        follow = self.follow
-        parts = sorted(follow.positions), follow.only, follow.skip, follow.own_schemes
-        return {
-            "order": asdict(self.order),
-            "follow": parts,
-            "wants_links": self.wants_links,
-            "wants_telling": self.wants_telling,
-        }
-
-    @classmethod
-    def from_members(cls, members: dict[str, Any]) -> Self:
-        """Return the instructions from the result of `to_members`."""
-        positions, only, skip, own_schemes = map(tuple, members["follow"])
-        follow = LinkPolicy(
-            frozenset(map(LinkPosition, positions)),
-            only=only,
-            skip=skip,
-            own_schemes=own_schemes,
-        )
-        order = PieceOrder(**members["order"])
-        return cls(**members | {"order": order, "follow": follow})
 
 
 class FoundLinks(NamedTuple):

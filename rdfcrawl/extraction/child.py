@@ -105,7 +105,7 @@ class _Child:
         kind, payload = self._receive()
         if not kind:
             return False
-        job = ReadingJob.from_json(payload)
+        job = ReadingJob.from_bytes(payload)
         kind, payload = self._receive()
         source = Path(os.fsdecode(payload)) if kind == b"P" else payload
         n_bytes = source.stat().st_size if isinstance(source, Path) else len(source)
@@ -139,11 +139,7 @@ class _Child:
         return True
 
     def load(self, url: str, *, document_url: str) -> ContextDocument:
-        """Return a context from the parent.
-
-        Raises:
-            SourceFault: `REMOTE_CONTEXT`.
-        """
+        """Return a context from the parent."""
         del document_url  # the parent knows it, and need not trust this process
         self._send(b"L", url.encode(errors="replace"))
         kind, payload = self._receive()

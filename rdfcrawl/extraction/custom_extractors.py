@@ -6,17 +6,15 @@ See `docs/how-to/own-extractors.md`.
 from __future__ import annotations
 
 import io
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from rdfcrawl import formats
-from rdfcrawl.bytesource import BUFFER_BYTES
+from rdfcrawl.bytesource import BUFFER_BYTES, ByteSource, PulledStream
 from rdfcrawl.unpack.members import ARCHIVES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from rdfcrawl.bytesource import ByteSource
     from rdfcrawl.formats import DecidedBy, FormatDecision
     from rdfcrawl.html.extractors import CustomExtractor
 
@@ -59,7 +57,7 @@ def claim(
         each
         for each in custom
         if not each.reads_pages
-        and (each.begins(head) if each.magic else not _is_compressed(decision))
+        and (each.begins(head) if each.magic else decision.packing in (None, *ARCHIVES))
     ]
     for each in fitting:
         if each.name == essence:
@@ -76,11 +74,6 @@ def claim(
             if each.magic:
                 return ExtractorClaim(each, "content")
     return None
-
-
-def _is_compressed(decision: FormatDecision) -> bool:
-    """Return whether the document is to be decompressed first."""
-    return decision.packing is not None and decision.packing not in ARCHIVES
 
 
 def _is_ours(decision: FormatDecision, head: bytes) -> bool:
@@ -146,15 +139,14 @@ class DocumentContent:
             self._n_read = n_bytes
 
 
-class _CountedStream(io.RawIOBase):
+class _CountedStream(PulledStream):
     """Stream that reports the position read up to."""
+
+    _file: BinaryIO
 
     def __init__(self, file: BinaryIO, note: Callable[[int], None]) -> None:
         self._file, self._note = file, note
         self._n = 0
-
-    def readable(self) -> bool:
-        return True
 
     def seekable(self) -> bool:
         return self._file.seekable()
@@ -163,14 +155,8 @@ class _CountedStream(io.RawIOBase):
         self._n = self._file.seek(offset, whence)
         return self._n
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        data = self._file.read(len(buffer))
-        buffer[: len(data)] = data
+    def _pull(self, n_bytes: int) -> bytes:
+        data = self._file.read(n_bytes)
         self._n += len(data)
         self._note(self._n)
-        return len(data)
-
-    def close(self) -> None:
-        if not self.closed:
-            self._file.close()
-        super().close()
+        return data

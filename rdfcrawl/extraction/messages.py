@@ -12,21 +12,22 @@ refuses data for now: the number of the error; `L`, a request for a context, ans
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import asdict, dataclass, field, replace
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from rdfcrawl import formats
 from rdfcrawl.errors import Fault, Reason
-from rdfcrawl.html.extractors import CustomExtractor
 from rdfcrawl.links.relations import Link, Relation
-from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
+from rdfcrawl.rdf.environment import DEFAULT_LIMITS, ParseLimits
 from rdfcrawl.records import Member
 from rdfcrawl.reservations import IGNORE_ALL, NOTHING, ReservationPolicy, Reservations
 from rdfcrawl.unpack.limits import UnpackLimits
 
 if TYPE_CHECKING:
     from rdfcrawl.extraction.bulk import BulkOutput
+    from rdfcrawl.html.extractors import CustomExtractor
     from rdfcrawl.rdf.graphs import Trust
 
 HEADER: Final = Struct(">cIQ")
@@ -49,7 +50,6 @@ class ExtractOutcome:
         links: of pages and of the header `Link`.
         reservations: of header and page, unless ignored.
         left: extractors that need a bounded process and were not run.
-        n_quads: statements written.
         is_partial: the document has statements that were not read.
         faults: one per reason, in order.
     """
@@ -69,18 +69,12 @@ class ExtractOutcome:
 
     def to_json(self) -> bytes:
         """Encode the outcome."""
-        members: dict[str, Any] = {
-            "format": self.format.name if self.format else None,
-            "decided_by": self.decided_by,
-            "packings": self.packings,
+        members = {name: getattr(self, name) for name in self.__slots__} | {
+            "format": self.format and self.format.name,
             "members": [(m.name, m.format, m.n_quads) for m in self.members],
-            "n_members": self.n_members,
-            "extracted": self.extracted,
             "links": [(x.url, x.relation, x.media_type) for x in self.links],
             "reservations": asdict(self.reservations),
             "left": sorted(self.left),
-            "n_quads": self.n_quads,
-            "is_partial": self.is_partial,
             "faults": [(f.reason, f.detail, f.count) for f in self.faults],
         }
         return json.dumps(members).encode()
@@ -99,7 +93,9 @@ class ExtractOutcome:
             Link(url, Relation(relation), media_type)
             for url, relation, media_type in members["links"]
         }
-        members["reservations"] = Reservations.from_json(members["reservations"])
+        stated = members["reservations"]
+        stated["directives"] = tuple(stated["directives"])
+        members["reservations"] = Reservations(**stated)
         members["left"] = frozenset(members["left"])
         members["faults"] = [
             Fault(Reason(reason), detail, count)
@@ -165,30 +161,12 @@ class ReadingJob:
             limits=replace(self.limits, n_quads=n_quads),
         )
 
-    def to_json(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Encode the job."""
-        members = asdict(replace(self, bulk=None))
-        if self.bulk is not None:
-            members["bulk"] = self.bulk.to_members()
-        if self.extractors is not None:
-            members["extractors"] = sorted(self.extractors)
-        return json.dumps(members).encode()
+        return pickle.dumps(self)
 
     @classmethod
-    def from_json(cls, text: bytes) -> Self:
-        """Decode the result of `to_json`."""
-        members: dict[str, Any] = json.loads(text)
-        members["limits"] = ParseLimits(**members["limits"])
-        members["unpack"] = UnpackLimits(**members["unpack"])
-        members["custom"] = tuple(CustomExtractor(*each) for each in members["custom"])
-        members["reservations"] = Reservations.from_json(members["reservations"])
-        members["reservation_policy"] = ReservationPolicy.from_json(
-            members["reservation_policy"]
-        )
-        if members["bulk"] is not None:
-            from rdfcrawl.extraction.bulk import BulkOutput  # noqa: PLC0415  # few have it
-
-            members["bulk"] = BulkOutput.from_members(members["bulk"])
-        if members["extractors"] is not None:
-            members["extractors"] = frozenset(members["extractors"])
-        return cls(**members)
+    def from_bytes(cls, payload: bytes) -> Self:
+        """Decode the result of `to_bytes`; of nobody but the parent process."""
+        job: Self = pickle.loads(payload)  # noqa: S301  # see above
+        return job

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
@@ -16,12 +17,10 @@ from rdfcrawl.options.values import (
     iter_classes,
     number,
 )
-from rdfcrawl.rdf.limits import ParseLimits
+from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.unpack.limits import UnpackLimits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrapy.settings import BaseSettings
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,63}").fullmatch
@@ -34,11 +33,9 @@ class ExtractOptions:
     """Options for reading documents.
 
     Attributes:
-        limits: on one document.
         processes: children that read at the same time.
         memory_bytes: address space of each child.
         rules: file or folder of scraping rules, or empty.
-        custom: the user's extractors.
     """
 
     limits: ParseLimits
@@ -79,13 +76,9 @@ class ExtractOptions:
 
 
 def _iter_custom(settings: BaseSettings) -> Iterator[CustomExtractor]:
-    """Yield the extractors of `EXTRACTORS`.
-
-    Raises:
-        ConfigError: a name is invalid, or a class cannot be imported.
-    """
     for name, where, found in iter_classes(settings, "EXTRACTORS"):
-        if not _is_known(name):
+        is_html = name in HTML.media_types or name[1:] in HTML.extensions
+        if is_html or not (_NAME(name) or _MEDIA_TYPE(name) or _EXTENSION(name)):
             raise ConfigError(
                 f"EXTRACTORS: {name!r}: must be a media type or an extension other than"
                 " those of HTML, or a name in lower case for an extractor of pages"
@@ -106,9 +99,3 @@ def _iter_custom(settings: BaseSettings) -> Iterator[CustomExtractor]:
             marker.lower(),
             tuple(each.decode("latin-1") for each in begins),
         )
-
-
-def _is_known(name: str) -> bool:
-    if name in HTML.media_types or name[1:] in HTML.extensions:
-        return False
-    return bool(_NAME(name) or _MEDIA_TYPE(name) or _EXTENSION(name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +16,7 @@ from rdfcrawl.extraction.custom_extractors import (
     DocumentContent,
     claim,
 )
-from rdfcrawl.extraction.messages import MAX_MEMBERS, ExtractOutcome
+from rdfcrawl.extraction.messages import MAX_MEMBERS, ExtractOutcome, ReadingJob
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.extractors import SLOW
 from rdfcrawl.html.scan import scan
@@ -30,10 +31,7 @@ from rdfcrawl.records import Member
 from rdfcrawl.reservations import NOTHING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rdfcrawl.extraction.custom_extractors import ExtractorClaim
-    from rdfcrawl.extraction.messages import ReadingJob
     from rdfcrawl.html.page import ParsedPage
     from rdfcrawl.html.rules import PageRule, RuleSet
     from rdfcrawl.unpack.documents import PackedDocument

@@ -17,6 +17,14 @@ import signal
 import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Hashable,
+    Sequence,
+)
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -25,19 +33,9 @@ from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.extraction.bulk import BulkPart
-from rdfcrawl.extraction.messages import HEADER, PIPE_BYTES, ExtractOutcome
+from rdfcrawl.extraction.messages import HEADER, PIPE_BYTES, ExtractOutcome, ReadingJob
 
 if TYPE_CHECKING:
-    from collections.abc import (
-        AsyncGenerator,
-        AsyncIterator,
-        Awaitable,
-        Callable,
-        Hashable,
-        Sequence,
-    )
-
-    from rdfcrawl.extraction.messages import ReadingJob
     from rdfcrawl.extraction.options import ExtractOptions
     from rdfcrawl.html.extractors import CustomExtractor
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
@@ -151,7 +149,7 @@ class Sandbox:
         child: _Child | None = None
         try:
             child = await self._take()
-            await child.send(b"J", job.to_json())
+            await child.send(b"J", job.to_bytes())
             if isinstance(source, Path):
                 await child.send(b"P", os.fsencode(source.absolute()))
             else:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.records import FetchedResponse
-from rdfcrawl.request_turns import FREE, HostRestsError
+from rdfcrawl.request_turns import FREE, HostRestsError, SoloTurn
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from rdfcrawl.request_turns import SoloTurn
     from rdfcrawl.tasks.pages import RequestTask
 
 
@@ -25,7 +23,6 @@ class RequestOptions:
     """Headers and limits of a request.
 
     Attributes:
-        accept: value of the `Accept` header.
         max_bytes: longest decoded body that is read.
         spool_bytes: a longer body is written to a spool file.
         timeout_secs: for the whole exchange, from connecting to the last byte.
@@ -83,6 +80,12 @@ class HttpRequest:
     kept_headers: tuple[str, ...] = ()
 
 
+def conditional_headers(etag: str, last_modified: str) -> tuple[tuple[str, str], ...]:
+    """Return the headers that ask for a response only if others than these hold."""
+    pairs = ("If-None-Match", etag), ("If-Modified-Since", last_modified)
+    return tuple((name, value) for name, value in pairs if value)
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class HttpResponse(FetchedResponse):
     """Response to one request, or the fault instead.
@@ -128,7 +131,6 @@ class HttpClient(Protocol):
         Bodies are kept through `Spool.sink`, so that they count as memory. The request
         is sent only while `turn` is good, and tells it when.
         """
-        ...
 
 
 async def answer_in_turn(

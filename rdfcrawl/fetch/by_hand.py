@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rdfcrawl.fetch.contexts.download import ContextDownloader
@@ -13,25 +15,20 @@ from rdfcrawl.fetch.ftp.exchange import FtpExchange
 from rdfcrawl.fetch.hops import RedirectJudge
 from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.robots_txt import RobotsFetch
-from rdfcrawl.fetch.schemes.exchange import FetcherExchange
-from rdfcrawl.fetch.schemes.routing import SchemeExchange
+from rdfcrawl.fetch.schemes.exchange import FetcherExchange, SchemeExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.fetch.visit import VisitMaker
 from rdfcrawl.frontier.url_kind import kind_of
 from rdfcrawl.guard.gate import ConnectionGate
-from rdfcrawl.records import Record, Visit
+from rdfcrawl.records import Document, Record, Visit
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-    from pathlib import Path
-
     from rdfcrawl.fetch.answer import HttpClient
     from rdfcrawl.fetch.ftp.logins import FtpLogins
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.schemes.protocol import SchemeFetcher
-    from rdfcrawl.records import Document
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final
 
-from rdfcrawl.fetch.retry_after import parse_http_date
+from rdfcrawl.fetch.retry_policy import parse_http_date
 from rdfcrawl.request_turns import steady_time
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.politeness import registered_domain
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 _OFF_SECS: Final = 3600.0  # less is none of a certificate's trouble
 _LEAST_HOSTS: Final = 3  # that must agree, if Redis does not say the same

@@ -7,6 +7,8 @@ scheme or host of the key, which the operator or the site does not want asked fo
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import Fault, Reason
@@ -14,41 +16,32 @@ from rdfcrawl.frontier.blocked_hosts import BlockedHosts
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from rdfcrawl.fetch.host_delay import HostDelay
     from rdfcrawl.records import Record, Visit
     from rdfcrawl.request_turns import Take
     from rdfcrawl.robots.cache import RobotsCache
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class RedirectJudge:
     """Decide which redirects are followed.
 
-    Args:
+    Attributes:
         wants: says whether the crawl wants what a record is redirected to.
         refuses: says whether a record is denied, whoever has queued it.
         robots: rules of every origin; None obeys none.
     """
 
-    def __init__(
-        self,
-        *,
-        wants: Callable[[Record, str], bool] = lambda _record, _target: True,
-        refuses: Callable[[Record], bool] = lambda _record: False,
-        robots: RobotsCache | None = None,
-        leaving: BlockedHosts | None = None,
-    ) -> None:
-        self._wants = wants
-        self.refuses = refuses
-        self._robots = robots
-        self._leaving = BlockedHosts() if leaving is None else leaving
+    wants: Callable[[Record, str], bool] = lambda _record, _target: True
+    refuses: Callable[[Record], bool] = lambda _record: False
+    robots: RobotsCache | None = None
+    leaving: BlockedHosts = field(default_factory=BlockedHosts)
 
     def unwanted(self, record: Record, target: str) -> Fault | None:
         """Return the fault of a target that the operator does not want."""
-        if (fault := self._leaving.fault(target)) is not None:
+        if (fault := self.leaving.fault(target)) is not None:
             return fault
-        if self._wants(record, target):
+        if self.wants(record, target):
             return None
         return Fault(Reason.NOT_WANTED, target[: Fault.MAX_DETAIL])
 
@@ -69,7 +62,7 @@ class RedirectJudge:
         Returns:
             A fault if it is forbidden, a list of faults if the rules cannot be had.
         """
-        robots = self._robots
+        robots = self.robots
         if robots is None:
             return None
         rules = await robots.rules(origin_of(target), take=take)

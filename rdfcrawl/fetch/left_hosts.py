@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rdfcrawl.fetch.answer import HttpResponse
-from rdfcrawl.request_turns import FREE
+from rdfcrawl.fetch.answer import HttpClient, HttpResponse, RequestOptions
+from rdfcrawl.request_turns import FREE, SoloTurn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rdfcrawl.fetch.answer import HttpClient, RequestOptions
     from rdfcrawl.frontier.blocked_hosts import BlockedHosts
-    from rdfcrawl.request_turns import SoloTurn
 
 
 class LeavingExchange:
@@ -64,7 +61,6 @@ class LeavingExchange:
             self._cancelled.discard(task)
 
     def _cancel(self) -> None:
-        """Cancel requests to hosts that are left now."""
         for task, url in list(self._open.items()):
             if task not in self._cancelled and self._leaving.covers(url):
                 self._cancelled.add(task)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import aiohttp
 
-from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.errors import Fault, Reason, SourceFault, one_line
 from rdfcrawl.fetch.spool import NoRoom
 from rdfcrawl.fetch.system_errors import dns_reason, errno_of, is_untimely
 from rdfcrawl.guard.gate import GuardBlocked
@@ -70,7 +70,9 @@ def note_failure(answer: HttpResponse, exc: Exception) -> bool:
     if isinstance(exc, aiohttp.ClientConnectorDNSError):
         reason = dns_reason(exc.os_error)
     answer.is_untimely = reason is Reason.TLS and is_untimely(exc)
-    answer.fault = Fault(reason, _detail(exc))
+    # Without the request, which the document knows.
+    said = exc.message if isinstance(exc, aiohttp.ClientResponseError) else exc
+    answer.fault = Fault(reason, one_line(said))
     return reason is not Reason.INTERNAL
 
 
@@ -82,11 +84,3 @@ def _judge(exc: Exception, *, has_status: bool) -> tuple[Reason, bool]:
                 return Reason.TRUNCATED_BODY, False
             return reason, is_host_fault
     return Reason.INTERNAL, False
-
-
-def _detail(exc: Exception) -> str:
-    """Return an exception in one line; its `__cause__` often says more."""
-    text = str(exc) or type(exc).__name__
-    if isinstance(exc, aiohttp.ClientResponseError):
-        text = exc.message  # without the request, which the document knows
-    return " ".join(text.split())[: Fault.MAX_DETAIL]

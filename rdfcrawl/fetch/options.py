@@ -1,15 +1,15 @@
-"""The settings of the fetch, read and checked."""
+"""The settings of the fetch, read and checked; its `Accept` headers."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.fetch.accept import ACCEPT, ROBOTS_ACCEPT, accept_also
 from rdfcrawl.fetch.answer import RequestOptions
-from rdfcrawl.fetch.failing import FAILING
+from rdfcrawl.fetch.attempt import FAILING
 from rdfcrawl.fetch.ftp.logins import FtpLogins
 from rdfcrawl.fetch.schemes.options import fetcher_classes
 from rdfcrawl.frontier.options import scheme_policy
@@ -20,28 +20,60 @@ from rdfcrawl.options.values import integer, is_on, mapping, number
 from rdfcrawl.records import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.reservations import ReservationPolicy
 
+_RDF: Final = (
+    "application/n-quads, application/trig, application/n-triples;q=0.95, "
+    "text/turtle;q=0.9, application/ld+json;q=0.85, application/rdf+xml;q=0.8"
+)
+# Read by readers of our own, slower, and seldom served without one of the above.
+_RARE: Final = (
+    "text/n3;q=0.7, application/trix;q=0.6, application/rdf+json;q=0.6, "
+    "application/hex+x-ndjson;q=0.6"
+)
+
+ACCEPT: Final = {
+    # A server that negotiates must find a concrete type: many answer a bare `*/*`
+    # with HTML, and some answer 406 where nothing matches, hence the last range.
+    Kind.PAGE: f"{_RDF}, {_RARE}, application/xhtml+xml;q=0.4, text/html;q=0.3, "
+    "*/*;q=0.1",
+    # A dump is a file: archives and octet streams are as good as RDF types. HDT is
+    # a file of everything, which nobody wants instead of a page.
+    Kind.DUMP: f"{_RDF}, {_RARE}, application/vnd.hdt;q=0.7, application/gzip;q=0.7, "
+    "*/*;q=0.5",
+    Kind.SITEMAP: "application/xml, text/xml;q=0.9, text/plain;q=0.8, "
+    "application/rss+xml;q=0.8, application/atom+xml;q=0.8, */*;q=0.5",
+    Kind.RESOURCESYNC: "application/xml, text/xml;q=0.9, */*;q=0.5",
+    Kind.CKAN: "application/json, */*;q=0.1",
+    Kind.SPARQL: "application/sparql-results+json, application/n-triples;q=0.9, "
+    "text/turtle;q=0.8, */*;q=0.1",
+    Kind.REQUEST: "*/*",  # the request says it
+    Kind.CUSTOM: "*/*",
+    Kind.WARC: "application/warc, application/gzip;q=0.9, */*;q=0.5",
+}
+"""`Accept` header of each kind: explicit types first, any type last and least."""
+
+
+def accept_also(media_types: Iterable[str]) -> Mapping[Kind, str]:
+    """Return the headers with further types, behind the common ones of RDF."""
+    also = "".join(f", {each};q=0.7" for each in media_types)
+    if not also:
+        return ACCEPT
+    return ACCEPT | {kind: ACCEPT[kind] + also for kind in (Kind.PAGE, Kind.DUMP)}
+
+
+ROBOTS_ACCEPT: Final = "text/plain, */*;q=0.1"
+"""`Accept` header for robots.txt (RFC 9309 2.3: served as text/plain)."""
+
+ACCEPT_ENCODING: Final = "gzip, deflate, br, zstd"
+"""The content codings that `content_encoding` can undo."""
+
+
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
 GIB: Final = 1024 * MIB
-
-_POSITIVE: Final = (
-    "first_byte_secs", "endpoint_first_byte_secs",
-    "timeout_secs", "dump_timeout_secs", "connect_secs", "keep_alive_secs",
-    "max_document_bytes", "max_dump_bytes", "visit_max_secs", "max_ratio",
-    "backoff_base_secs", "backoff_max_secs", "retry_after_max_secs",
-)  # fmt: skip
-_NOT_NEGATIVE: Final = (
-    "spool_bytes", "visit_memory_bytes", "redirect_limit", "retry_times",
-    "min_bytes_per_sec", "min_rate_after_secs",
-    "spool_max_bytes", "spool_host_max_bytes", "min_free_bytes",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +81,7 @@ class FetchOptions:
     """Limits and manners of the fetch; times in seconds, sizes in bytes.
 
     Attributes:
-        user_agent: value of the `User-Agent` header.
         spool_dir: folder of the spool files, shared by the workers of a machine.
-        accept: `Accept` header of each kind.
         timeout_secs: for one GET of a page, from connecting to the last byte.
         dump_timeout_secs: the same for a dump.
         first_byte_secs: from connecting to the end of the headers.
@@ -71,7 +101,6 @@ class FetchOptions:
             and a host that refuses is visited so many times more.
         retry_codes: statuses that may be better the next time.
         busy_codes: statuses that ask for the whole host to be left alone.
-        verify_certificates: refuse hosts whose certificate cannot be verified.
         visit_max_secs: no request of a visit starts later than this.
         min_bytes_per_sec: a slower answer is given up (slow loris) ...
         min_rate_after_secs: ... when it has been so over such a time.
@@ -79,11 +108,7 @@ class FetchOptions:
         backoff_max_secs: longest wait of that kind.
         retry_after_max_secs: longest `Retry-After` that is obeyed.
         with_scrapy: Scrapy's downloader does the requests.
-        guard: addresses and ports that may be connected to.
         fetchers: classes of the user's, by the schemes that they are for.
-
-    Raises:
-        ConfigError: a value is out of range.
     """
 
     user_agent: str
@@ -117,19 +142,6 @@ class FetchOptions:
     with_scrapy: bool = False
     guard: Guard = field(default_factory=Guard)
     fetchers: Mapping[str, type] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for names, least, word in (
-            (_POSITIVE, 1e-9, "> 0"),
-            (_NOT_NEGATIVE, 0, ">= 0"),
-        ):
-            for name in names:
-                if not getattr(self, name) >= least:
-                    raise ConfigError(
-                        f"{name} is {getattr(self, name)}, must be {word}"
-                    )
-        if missing := set(Kind) - set(self.accept):
-            raise ConfigError(f"accept lacks {sorted(kind.name for kind in missing)}")
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, *, spool_dir: Path) -> Self:
@@ -212,22 +224,18 @@ class HasFetchOptions(HasCrawlOptions, Protocol):
     @property
     def fetch(self) -> FetchOptions:
         """Limits and manners of the fetch."""
-        ...
 
     @property
     def folders(self) -> Sequence[Path]:
         """Folders that the crawl writes to."""
-        ...
 
     @property
     def ftp_logins(self) -> FtpLogins:
         """Logins of FTP servers."""
-        ...
 
     @property
     def reservation_policy(self) -> ReservationPolicy:
         """Which reservations of publishers are obeyed."""
-        ...
 
 
 def ftp_logins() -> FtpLogins:

@@ -12,26 +12,22 @@ import errno
 import logging
 import socket
 import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.errors import NO_FILES, PASSING, Fault, Reason
-from rdfcrawl.fetch.answer import HttpResponse
-from rdfcrawl.fetch.system_errors import dns_reason, errno_of
-from rdfcrawl.request_turns import FREE
+from rdfcrawl.errors import NO_FILES, PASSING, Fault, Reason, StoreFault
+from rdfcrawl.fetch.answer import HttpClient, HttpResponse, RequestOptions
+from rdfcrawl.fetch.system_errors import errno_of, look_up
+from rdfcrawl.request_turns import FREE, SoloTurn
 from rdfcrawl.uri.politeness import registered_domain
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    from rdfcrawl.errors import StoreFault
-    from rdfcrawl.fetch.answer import HttpClient, RequestOptions
     from rdfcrawl.fetch.clock import ClockCheck
     from rdfcrawl.fetch.host_delay import InterruptibleSleep
     from rdfcrawl.fetch.spool import Spool
-    from rdfcrawl.request_turns import SoloTurn
 
 logger = logging.getLogger(__name__)
 
@@ -94,22 +90,18 @@ class KnownNames:
         return [address for _, address in reversed(self._addresses.values())]
 
 
+@dataclass(slots=True, eq=False)
 class OwnTrouble:
     """Tell our failures from those of hosts, and wait for their end; one per worker."""
 
-    def __init__(
-        self,
-        known: KnownNames,
-        sleepers: InterruptibleSleep,
-        spool: Spool,
-        clock: ClockCheck,
-    ) -> None:
-        self._known = known
-        self._clock = clock
-        self._sleepers = sleepers
-        self._spool = spool
-        self._looks: dict[LocalTrouble, tuple[float, asyncio.Task[bool]]] = {}
-        self._waits: dict[LocalTrouble, asyncio.Task[None]] = {}
+    _known: KnownNames
+    _sleepers: InterruptibleSleep
+    _spool: Spool
+    _clock: ClockCheck
+    _looks: dict[LocalTrouble, tuple[float, asyncio.Task[bool]]] = field(
+        default_factory=dict
+    )
+    _waits: dict[LocalTrouble, asyncio.Task[None]] = field(default_factory=dict)
 
     async def of(self, answer: HttpResponse) -> LocalTrouble | None:
         """Return what of ours, if anything, has kept us from a better answer."""
@@ -215,7 +207,6 @@ class OwnTrouble:
             logger.info("requests continue after %.1f s", time.monotonic() - since)
 
     async def _detail(self, trouble: LocalTrouble) -> str:
-        """Return more words for the operator."""
         if trouble is LocalTrouble.DISK:
             return self._spool.disk.lack()
         return await self._clock.fault() if trouble is LocalTrouble.CLOCK else ""
@@ -243,9 +234,9 @@ class OwnTrouble:
         if not names:
             return False  # it cannot be known: hosts are put off, and lose nothing
         found = await asyncio.gather(
-            *(asyncio.to_thread(_is_answered, name) for name in names)
+            *(asyncio.to_thread(look_up, name) for name in names)
         )
-        return not any(found)
+        return all(reason is Reason.DNS_UNANSWERED for reason in found)
 
 
 class BearingExchange:
@@ -269,17 +260,8 @@ class BearingExchange:
             if self._trouble.is_stopping or not await turn.again():
                 return HttpResponse(fault=Fault(Reason.INTERNAL), is_own_fault=True)
         answer = await self._exchange.get(url, ask, turn)
-        if answer.fault is None:
+        if answer.fault is None:  # as most
             return answer
-        again = partial(self._exchange.get, url, ask, turn)
-        return await self._bear(answer, again, turn)
-
-    async def _bear(
-        self,
-        answer: HttpResponse,
-        again: Callable[[], Awaitable[HttpResponse]],
-        turn: SoloTurn,
-    ) -> HttpResponse:
         while (trouble := await self._trouble.of(answer)) is not None:
             if trouble is LocalTrouble.DISK:
                 self._spool.release(answer)  # it is in the way
@@ -289,7 +271,7 @@ class BearingExchange:
                 answer.is_own_fault = True
                 break
             self._spool.release(answer)
-            answer = await again()
+            answer = await self._exchange.get(url, ask, turn)
         return answer
 
 
@@ -312,13 +294,4 @@ def _has_route(address: str) -> bool:
             probe.connect((address, _DISCARD_PORT))
     except OSError as exc:
         return exc.errno not in _NO_ROUTE
-    return True
-
-
-def _is_answered(name: str) -> bool:
-    """Return whether anybody knows of a name, and be it that it is gone."""
-    try:
-        socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-    except OSError as exc:
-        return dns_reason(exc) is Reason.DNS
     return True

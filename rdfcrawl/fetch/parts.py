@@ -13,19 +13,17 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.errors import RdfcrawlError, SourceFault
-from rdfcrawl.fetch.retry_after import parse_http_date
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from rdfcrawl.fetch.retry_policy import parse_http_date
 
 OVERLAP_BYTES: Final = 4096  # that are asked for again, and compared
 _LONGEST_SECS: Final = 24 * 3600.0  # a part is kept

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.frontier.url_kind import kind_of_named
 from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.origin import is_same_server
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rdfcrawl.fetch.answer import RequestOptions
     from rdfcrawl.records import Record
     from rdfcrawl.tasks.pages import RequestTask
@@ -46,6 +45,18 @@ def resolve_redirect(base: str, location: str) -> str:
         return requestable(location, base)
     except BadUri as exc:
         raise SourceFault(Reason.REDIRECT_BAD_TARGET, exc.fault.detail) from exc
+
+
+def check_chain(target: str, chain: Sequence[str], limit: int) -> None:
+    """Refuse a redirect back to where it came from, or one too many.
+
+    Raises:
+        SourceFault: `REDIRECT_LOOP` or `REDIRECT_LIMIT`.
+    """
+    if target in chain:
+        raise SourceFault(Reason.REDIRECT_LOOP, f"back to {target}")
+    if len(chain) > limit:
+        raise SourceFault(Reason.REDIRECT_LIMIT, f"over {limit} redirects")
 
 
 def ask_after(
@@ -100,7 +111,7 @@ def moved(record: Record, requested: Sequence[str], target: str) -> Record:
         base = target.removesuffix(asked)
         if base == target or not requested[0].startswith(record.url):
             detail = f"not where a source could be: {target}"
-            raise SourceFault(Reason.REDIRECT_BAD_TARGET, detail[: Fault.MAX_DETAIL])
+            raise SourceFault(Reason.REDIRECT_BAD_TARGET, detail)
         target = requestable(base)
     kind = kind_of_named(record.kind, target)
     return replace(record, url=target, kind=kind, chain=chain, lost=0, retries=0)

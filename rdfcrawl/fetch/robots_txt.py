@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.bytesource import head_of
 from rdfcrawl.errors import Reason
-from rdfcrawl.fetch.answer import answer_in_turn
-from rdfcrawl.fetch.retry_after import parse_retry_after
+from rdfcrawl.fetch.answer import HttpClient, answer_in_turn
+from rdfcrawl.fetch.retry_policy import parse_retry_after
 from rdfcrawl.robots.cache import RobotsResponse
 from rdfcrawl.robots.parser import MAX_ROBOTS_BYTES
 
 if TYPE_CHECKING:
-    from rdfcrawl.fetch.answer import HttpClient
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.request_turns import Take

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 from weakref import WeakKeyDictionary
 
 from redis.exceptions import RedisError
 
+from rdfcrawl.fetch.archive_options import archive_of
 from rdfcrawl.fetch.clock import ClockCheck
 from rdfcrawl.fetch.contexts.cache import SharedContexts
 from rdfcrawl.fetch.contexts.download import ContextDownloader
@@ -24,8 +27,7 @@ from rdfcrawl.fetch.http.scrapy_exchange import RequestExchange, ScrapyExchange
 from rdfcrawl.fetch.left_hosts import LeavingExchange
 from rdfcrawl.fetch.own_trouble import BearingExchange, KnownNames, OwnTrouble
 from rdfcrawl.fetch.robots_txt import RobotsFetch
-from rdfcrawl.fetch.schemes.exchange import FetcherExchange
-from rdfcrawl.fetch.schemes.routing import SchemeExchange
+from rdfcrawl.fetch.schemes.exchange import FetcherExchange, SchemeExchange
 from rdfcrawl.fetch.spool import Spool, SpoolLimits
 from rdfcrawl.fetch.visit import VisitMaker
 from rdfcrawl.frontier.visiting import VisitingSpider
@@ -36,9 +38,6 @@ from rdfcrawl.robots.deaths import RobotsDeathStore
 from rdfcrawl.robots.options import robots_agent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from collections.abc import Set as AbstractSet
-
     from redis.asyncio import Redis
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
@@ -54,11 +53,8 @@ class FetchServices:
     """Connections, spool, robots.txt and contexts of a crawler; closed by its handler.
 
     Attributes:
-        visitor: makes the visits.
         exchange: does one GET: aiohttp or Scrapy's downloader, or FTP.
         robots: rules that are obeyed; None if `ROBOTSTXT_OBEY` is off.
-        contexts: gives the contexts of JSON-LD.
-        turns: gives requests their turns to ask hosts.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -69,6 +65,8 @@ class FetchServices:
             raise RuntimeError("a visit without a frontier")
         fetch = self._options = options.fetch
         self._spool = _make_spool(options)
+        self._archive = archive_of(crawler)
+        is_recorded = self._archive is not None
         self._count = partial(_count, crawler.stats)
         gate = ConnectionGate(fetch.guard, count=partial(self._count, "guard/"))
         known, sleepers = KnownNames(session.addresses.note), InterruptibleSleep()
@@ -80,7 +78,9 @@ class FetchServices:
         self.turns = session.turns(sleepers)
         self._web: HttpExchange | ScrapyExchange
         if fetch.with_scrapy:
-            self._web = ScrapyExchange(crawler, self._spool, fetch, known)
+            self._web = ScrapyExchange(
+                crawler, self._spool, fetch, known, is_recorded=is_recorded
+            )
         else:
             self._web = HttpExchange(
                 fetch,
@@ -89,12 +89,15 @@ class FetchServices:
                 known=known,
                 clock=clock,
                 goes_by_address=session.goes_by_address,
+                is_recorded=is_recorded,
             )
             self._web.open()
         self._ftp = FtpExchange(
             fetch, self._spool, logins=options.ftp_logins, gate=gate
         )
-        self._requests = RequestExchange(crawler, self._spool, fetch, known)
+        self._requests = RequestExchange(
+            crawler, self._spool, fetch, known, is_recorded=is_recorded
+        )
         self._fetchers = FetcherExchange(
             spider.fetchers, fetch, self._spool, count=partial(self._count, "")
         )
@@ -115,10 +118,10 @@ class FetchServices:
                 robots=self.robots,
                 leaving=session.blocked,
             ),
+            begin=partial(session.worker.begin, what="asked"),
+            sleepers=sleepers,
+            turns=self.turns,
         )
-        self.visitor.sleepers = sleepers
-        self.visitor.turns = self.turns
-        self.visitor.begin = partial(session.worker.begin, what="asked")
         self.contexts = self._contexts(session)
 
     def _exchange(self, session: CrawlSession, own: Iterable[str]) -> HttpClient:
@@ -126,6 +129,10 @@ class FetchServices:
         exchange: HttpClient = SchemeExchange(
             self._web, self._ftp, self._requests, self._fetchers, own
         )
+        if self._archive is not None:
+            from rdfcrawl.fetch.archiving import ArchivingExchange  # noqa: PLC0415
+
+            exchange = ArchivingExchange(exchange, self._archive, self._spool)
         if session.goes_by_address:
             exchange = OtherAddresses(exchange, self._spool)
         exchange = BearingExchange(exchange, self._trouble, self._spool)
@@ -179,7 +186,6 @@ class FetchServices:
             return record.url
 
     def _flowing(self) -> AbstractSet[object]:
-        """Return the tasks whose transfers come forward."""
         exchanges = self._web, self._ftp, self._requests, self._fetchers
         return frozenset().union(*(each.flowing() for each in exchanges))
 
@@ -197,7 +203,6 @@ class FetchServices:
 
 
 async def _secs_of_redis(redis: Redis) -> float | None:
-    """Return the time of day of Redis; None if it does not tell."""
     try:
         secs, micros = await redis.time()
     except (RedisError, OSError):
@@ -211,20 +216,16 @@ class FetchingSpider(VisitingSpider, Protocol):
     @property
     def options(self) -> HasFetchOptions:
         """Its options."""
-        ...
 
     @property
     def fetchers(self) -> Mapping[str, SchemeFetcher]:
         """The fetchers of the user's, by scheme."""
-        ...
 
     async def question(self, record: Record) -> HttpRequest | None:
         """Return the request for a record; None is a GET of its URL."""
-        ...
 
     def ignores_robots(self, record: Record) -> bool:
         """Return whether a record is requested although robots.txt disallows it."""
-        ...
 
 
 def _make_spool(options: HasFetchOptions) -> Spool:

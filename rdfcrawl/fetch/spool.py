@@ -1,4 +1,4 @@
-"""Bodies during a visit: in memory, or in a spool file."""
+"""The bodies that one process holds: in memory, or in spool files of its folder."""
 
 from __future__ import annotations
 
@@ -19,18 +19,14 @@ from rdfcrawl.fetch.parts import (
     PartFolder,
     read_facts,
     remove_facts,
-    write_facts,
 )
-from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from io import RawIOBase
     from pathlib import Path
 
-    from rdfcrawl.fetch.answer import HttpResponse, RequestOptions
+    from rdfcrawl.fetch.answer import RequestOptions
     from rdfcrawl.fetch.parts import PartFacts, PartialBody
-    from rdfcrawl.fetch.watch import WatchedTransfer
     from rdfcrawl.records import FetchedResponse
 
 logger = logging.getLogger(__name__)
@@ -79,7 +75,6 @@ class Spool:
     when the next one opens, whatever they died of. Close it at the end.
 
     Attributes:
-        disk: that it is on.
         parts: what transfers that ended too early have left, to go on with.
         is_short: nothing more is written to files, as the disk is nearly full.
     """
@@ -115,28 +110,6 @@ class Spool:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
-
-    def sink(
-        self,
-        ask: RequestOptions,
-        url: str = "",
-        n_expected: int = 0,
-        *,
-        facts: PartFacts | None = None,
-        part: PartialBody | None = None,
-    ) -> SpoolSink:
-        """Return a place for one body, within the limits of `ask`.
-
-        With `facts`, a body that ends too early becomes a part; with `part`, the body
-        continues that. `n_expected` is 0 if the length is unknown.
-
-        Raises:
-            SourceFault: there is no room for the part.
-        """
-        sink = SpoolSink(self, ask, url, n_expected, facts)
-        if part is not None:
-            sink.go_on(part)
-        return sink
 
     def take_part(self, url: str) -> PartialBody | None:
         """Take up what there is of a body, if there is any."""
@@ -227,7 +200,7 @@ class Spool:
         """
         limits = self._limits
         most, most_of_host = limits.most_bytes, limits.host_bytes
-        self._look_at_disk(n_bytes, own_bytes)
+        self.look_at_disk(n_bytes, own_bytes)
         if most_of_host and self._taken[host] + n_bytes > most_of_host:
             what = f"SPOOL_HOST_MAX_BYTES={most_of_host}"
             if own_bytes + n_bytes > most_of_host:
@@ -257,7 +230,8 @@ class Spool:
         """Count the file of a body until it is released."""
         self._sizes[path] = host, n_bytes
 
-    def _look_at_disk(self, n_bytes: int, own_bytes: int) -> None:
+    def look_at_disk(self, n_bytes: int, own_bytes: int) -> None:
+        """See that the disk has room; the errors are those of `take`."""
         if self.is_short:
             self._check_size(own_bytes * 2)
             raise OSError(errno.ENOSPC, "the disk is nearly full")
@@ -273,11 +247,7 @@ class Spool:
             raise NoRoom(detail, self._limits.put_off_secs)
 
     def _check_size(self, n_bytes: int) -> None:
-        """Refuse what would not fit if the disk were empty.
-
-        Raises:
-            SourceFault: `TOO_LARGE`.
-        """
+        """Refuse what would not fit if the disk were empty."""
         if not self.disk.could_have_room(self.folder, n_bytes):
             raise SourceFault(Reason.TOO_LARGE, "the disk is too small for it")
 
@@ -291,177 +261,6 @@ class Spool:
         self._lock_path.unlink(missing_ok=True)
         os.close(self._lock_fd)
         self._lock_fd = -1
-
-
-class SpoolSink:
-    """Writer of one body. End it with `keep` or `discard`."""
-
-    def __init__(
-        self,
-        spool: Spool,
-        ask: RequestOptions,
-        url: str = "",
-        n_expected: int = 0,
-        facts: PartFacts | None = None,
-    ) -> None:
-        self._spool = spool
-        self._ask = ask
-        self._url = url
-        self._n_expected = n_expected
-        self.facts = facts
-        self._host = ""
-        self._n_taken = 0  # bytes that the spool counts for its file
-        self._n_written = 0  # bytes that are in it
-        self._pieces: list[bytes] = []
-        self._n_held = 0
-        self._file: RawIOBase | None = None
-        self.path: Path | None = None  # of its file
-        self.n_bytes = 0
-        """Bytes written so far."""
-
-    def write(self, piece: bytes) -> None:
-        """Add `piece`.
-
-        Raises:
-            SourceFault: `TOO_LARGE`: the body is kept up to the limit; `INTERNAL`:
-                the disk is full or broken.
-            NoRoom: there is no room for it now.
-        """
-        room = self._ask.max_bytes - self.n_bytes
-        is_over = len(piece) > room
-        if is_over:
-            piece = piece[:room]
-        self.n_bytes += len(piece)
-        if self._file is None and self._fits(len(piece)):
-            self._pieces.append(piece)
-            self._n_held += len(piece)
-            self._spool.memory_bytes += len(piece)
-        else:
-            self._write_file(piece)
-        if is_over:
-            raise SourceFault(Reason.TOO_LARGE, f"over {self._ask.max_bytes} bytes")
-
-    def keep(self, answer: HttpResponse) -> None:
-        """Close the body and hand it to `answer`."""
-        answer.n_bytes = self.n_bytes
-        if self._file is None:
-            pieces = self._pieces
-            answer.body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        else:
-            self._file.close()
-            answer.path = self.path
-            if self.path is not None:
-                self._spool.keep(self.path, self._host, self._n_taken)
-                self._n_taken = 0
-        self._return_taken()
-
-    def discard(self) -> None:
-        """Forget the body."""
-        self._spool.memory_bytes -= self._n_held
-        self._n_held = 0
-        self._pieces.clear()
-        if self._file is not None and self.path is not None:
-            self._file.close()
-            self.path.unlink(missing_ok=True)
-            remove_facts(self.path)
-        self._return_taken()
-
-    def end_early(
-        self, answer: HttpResponse, transfer: WatchedTransfer, exc: BaseException
-    ) -> None:
-        """Hand what has come to `answer`; forget the body if nobody waits for it.
-
-        Nobody does if `exc` cancels the visit, and not the watchdog the transfer.
-        """
-        if isinstance(exc, Exception) or transfer.verdict is not None:
-            self.keep(answer)
-            answer.is_partial = self.n_bytes > 0
-        else:
-            self.discard()
-
-    def go_on(self, part: PartialBody) -> None:
-        """Begin with what there is of the body.
-
-        Raises:
-            SourceFault: there is no room for it.
-        """
-        self._host = host_of(self._url)
-        self.path = part.path
-        self.facts = part.facts
-        self.n_bytes = self._n_written = part.n_bytes
-        try:
-            self._file = part.path.open("r+b", buffering=0)
-            self._file.seek(part.n_bytes)
-            write_facts(part.path, part.facts)
-            self._take(self._spool.room_for(max(part.n_bytes, self._n_expected)))
-        except BaseException:
-            self.discard()
-            raise
-
-    def keep_part(self) -> bool:
-        """Keep the bytes received so far as a part; return whether that succeeded."""
-        if self._file is None or self.path is None or self.facts is None:
-            return False
-        is_kept = self._spool.keep_part(self.path, self.facts)
-        if is_kept:
-            self._return_taken()  # it counts as a part
-        return is_kept
-
-    def forget_part(self) -> None:
-        """Note that the body will be no part: no request could go on with it."""
-        self.facts = None
-        if self.path is not None:
-            remove_facts(self.path)
-
-    def _fits(self, n_bytes: int) -> bool:
-        return self.n_bytes <= self._ask.spool_bytes and self._spool.has_room(n_bytes)
-
-    def _write_file(self, piece: bytes) -> None:
-        try:
-            if self._file is None:
-                self._file = self._open_file()
-            n_bytes = self._n_written + len(piece)
-            if n_bytes > self._n_taken:
-                self._take(n_bytes - self._n_taken)
-            _write_all(self._file, piece)
-            self._n_written = n_bytes
-        except OSError as exc:
-            raise SourceFault(Reason.INTERNAL, f"spool: {exc.strerror}") from exc
-
-    def _open_file(self) -> RawIOBase:
-        """Begin a file with what is in memory."""
-        self._host = host_of(self._url) if self._url else ""
-        n_bytes = max(self._n_held, min(self._n_expected, self._ask.max_bytes))
-        self._take(self._spool.room_for(n_bytes))
-        self.path = self._spool.new_path()
-        # Unbuffered: pieces are large, and closing must not fail.
-        file = self.path.open("xb", buffering=0)
-        if self.facts is not None:
-            write_facts(self.path, self.facts)
-        held = b"".join(self._pieces)
-        self._pieces.clear()
-        self._spool.memory_bytes -= self._n_held
-        self._n_held = 0
-        self._file = file
-        _write_all(file, held)
-        self._n_written = len(held)
-        return file
-
-    def _return_taken(self) -> None:
-        if self._n_taken:
-            self._spool.give_back(self._host, self._n_taken)
-            self._n_taken = 0
-
-    def _take(self, n_bytes: int) -> None:
-        self._spool.take(self._host, n_bytes, own_bytes=self._n_taken)
-        self._n_taken += n_bytes
-
-
-def _write_all(file: RawIOBase, octets: bytes) -> None:
-    """Write all of `octets`; a raw file may take only a part at a time."""
-    rest = memoryview(octets)
-    while rest:
-        rest = rest[file.write(rest) or 0 :]
 
 
 def _lock_new(folder: Path) -> tuple[Path, int]:

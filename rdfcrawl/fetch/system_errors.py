@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from rdfcrawl.errors import Reason
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # `EAI_NODATA` is no constant of each system.
 _NO_NAME: Final = frozenset(
@@ -29,6 +27,15 @@ def dns_reason(error: OSError) -> Reason:
     'dns_unanswered'
     """
     return Reason.DNS if error.errno in _NO_NAME else Reason.DNS_UNANSWERED
+
+
+def look_up(name: str) -> Reason | None:
+    """Look up a name; return why it has no address, if it has none."""
+    try:
+        socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except OSError as exc:
+        return dns_reason(exc)
+    return None
 
 
 def errno_of(exc: BaseException) -> int:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -16,9 +18,6 @@ from rdfcrawl.fetch.parts import UnfitPart
 from rdfcrawl.request_turns import NotSentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from collections.abc import Set as AbstractSet
-
     from aiohttp import ClientResponse
 
     from rdfcrawl.fetch.answer import HttpResponse, RequestOptions
@@ -41,11 +40,6 @@ class WatchedTransfer:
         is_silent: the verdict is that no answer has begun.
         rate: bytes a second, of late.
     """
-
-    __slots__ = (
-        "cancelling", "ends_at", "first_secs", "is_silent", "mark", "n_bytes",
-        "n_swept", "rate", "response", "started_at", "task", "verdict", "waits_since",
-    )  # fmt: skip
 
     def __init__(
         self,

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from rdfcrawl.errors import RdfcrawlError, StoreFault, passing_fault
+from rdfcrawl.followers.attempts import StoreAttempts, as_fault, log_fault
 from rdfcrawl.followers.protocol import (
     DocumentRefused,
     GenerationFollower,
     ProvenanceFollower,
+    RenewedFollower,
+    StoreForgot,
 )
 from rdfcrawl.log.documents import LogBatch, tombstone
+from rdfcrawl.stores.members import TornMember
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rdfcrawl.followers.protocol import Follower
     from rdfcrawl.log.crawl_log import CrawlLog
     from rdfcrawl.log.documents import Checkpoint, LogDocument
+    from rdfcrawl.stores.identity import LogIdentity
 
 logger = logging.getLogger(__name__)
 
@@ -30,11 +33,21 @@ T = TypeVar("T")
 
 _DROPPED_AT_ONCE: Final = 1000  # documents
 _MAX_REFUSALS: Final = 3  # then a document is set aside
-_FIRST_WAIT_SECS: Final = 0.5
-_MAX_WAIT_SECS: Final = 60.0
-
-
+_MAX_SET_ASIDE: Final = 10_000  # are named
 _USUAL_BYTES: Final = 300.0  # of a document in the log
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A version of a document that a store has refused.
+
+    Attributes:
+        version_ms: start of its fetch, Unix time in ms.
+        reason: the store's.
+    """
+
+    version_ms: int
+    reason: str
 
 
 @dataclass(slots=True)
@@ -46,14 +59,17 @@ class FollowingCounts:
         n_faults: failures of the store, each followed by another attempt.
         version_ms: the latest that was read.
         n_bytes: of compressed documents that were read.
-        set_aside: documents that the store refused, with the reason.
+        set_aside: documents that the store refused, by graph; those of earlier
+            processes, too. A later version that the store takes removes its document.
+        n_unnamed: further ones, which are too many to be named.
     """
 
     n_documents: int = 0
     n_faults: int = 0
     version_ms: int = 0
     n_bytes: int = 0
-    set_aside: dict[str, str] = field(default_factory=dict)
+    set_aside: dict[str, SetAside] = field(default_factory=dict)
+    n_unnamed: int = 0
 
     @property
     def bytes_per_document(self) -> float:
@@ -74,7 +90,9 @@ class LogFollowing:
         is_over: whether a store that fails is tried for `patience_secs` only; else it
             is tried forever.
         patience_secs: see `is_over`.
+        ends_if_unusable: whether an `UnusableStore` is not tried again at all.
         report: is told what the follower does, after each batch and failure.
+        set_aside: of an earlier process.
     """
 
     def __init__(
@@ -84,15 +102,20 @@ class LogFollowing:
         *,
         is_over: Callable[[], bool] = lambda: True,
         patience_secs: float = 60.0,
+        ends_if_unusable: bool = False,
         report: Callable[[str, str], None] = lambda _state, _detail: None,
+        set_aside: Mapping[str, SetAside] | None = None,
     ) -> None:
         self._log = log
         self._follower = follower
         self._is_over = is_over
         self._patience_secs = patience_secs
+        self._ends_if_unusable = ends_if_unusable
         self._report = report
-        self._refusals: Counter[str] = Counter()
-        self.counts = FollowingCounts()
+        self._refusals: Counter[tuple[str, int]] = Counter()
+        self.counts = FollowingCounts(set_aside=dict(set_aside or {}))
+        for graph, each in self.counts.set_aside.items():
+            self._refusals[graph, each.version_ms] = _MAX_REFUSALS
         self.checkpoint = log.begin()
 
     def open(self) -> None:
@@ -107,7 +130,11 @@ class LogFollowing:
         def open_store() -> Checkpoint | None:
             return self._follower.open(identity)
 
-        self.checkpoint = self._until_done(open_store) or self._log.begin()
+        found = self._until_done(open_store)
+        if found is None:  # the store is new: all is tried again
+            self._refusals.clear()
+            self.counts.set_aside.clear()
+        self.checkpoint = found or self._log.begin()
         self._opened = identity
 
     def catch_up(self) -> int:
@@ -117,17 +144,80 @@ class LogFollowing:
             ConfigError: the log can no longer be read.
             StoreFault: the store has failed for too long.
         """
-        n_documents = 0
-        has_provenance = isinstance(self._follower, ProvenanceFollower)
-        for batch in self._log.read(self.checkpoint, has_provenance=has_provenance):
+        n_documents = self.counts.n_documents
+        while not self._is_caught_up():
+            self._follower.close()
+            self.open()
+        return self.counts.n_documents - n_documents
+
+    def _is_caught_up(self) -> bool:
+        """Apply what is in the log; return False if the store has to begin anew.
+
+        Raises:
+            RdfcrawlError: as `catch_up`.
+        """
+        for batch in self._batches():
             if self._opened != self._log.identity:  # the crawl was begun anew
                 self._follower.close()
                 self.open()
-            self._until_done(lambda batch=batch: self._take(batch))  # type: ignore[misc]
+            try:
+                self._until_done(lambda batch=batch: self._take_kept(batch))  # type: ignore[misc]
+            except StoreForgot as fault:
+                logger.warning("%s; it is read again from where the store is", fault)
+                return False
             self._note(batch)
-            n_documents += len(batch.documents)
+            self.renew(at_once=False)
             self._report("following", "")
-        return n_documents
+        self.renew(at_once=False)  # what waited may be due
+        return True
+
+    def _batches(self) -> Iterator[LogBatch]:
+        """Yield what is behind the checkpoint; wait for a log that cannot be read.
+
+        Raises:
+            ConfigError: a later version of rdfcrawl writes the log now.
+            StoreFault: it could not be read for too long.
+        """
+        has_provenance = isinstance(self._follower, ProvenanceFollower)
+        attempts: StoreAttempts | None = None
+        while True:
+            try:
+                for batch in self._log.read(
+                    self.checkpoint, has_provenance=has_provenance
+                ):
+                    attempts = None
+                    yield batch
+            except OSError as error:
+                self.counts.n_faults += 1
+                attempts = attempts or self._attempts()
+                attempts.wait(log_fault(self._log.root, error), error)
+            else:
+                break
+        if attempts is not None:  # it can be read again, and nothing is new
+            self._report("following", "")
+
+    def _take_kept(self, batch: LogBatch) -> None:
+        """Apply a batch, unless a segment of it has gone or broken since it was read.
+
+        Raises:
+            StoreForgot: the batch is to be read again.
+        """
+        try:
+            self._take(batch)
+        except Exception as error:
+            if isinstance(error, TornMember) or batch.is_lost:
+                raise StoreForgot(f"{self._log.root}: the log has changed") from error
+            raise
+
+    def renew(self, *, at_once: bool) -> None:
+        """Let readers of the store see what was committed, if that is for us to do.
+
+        Raises:
+            StoreFault: the store has failed for too long.
+        """
+        follower = self._follower
+        if isinstance(follower, RenewedFollower):
+            self._until_done(lambda: follower.renew(at_once=at_once))
 
     def end_generation(self) -> int:
         """Drop documents of earlier generations; return their number.
@@ -141,8 +231,18 @@ class LogFollowing:
         follower, log = self._follower, self._log.identity
         if not isinstance(follower, GenerationFollower):
             return 0
+        try:
+            return self._drop_earlier(follower, log)
+        except StoreForgot as fault:
+            logger.warning("%s; it is filled again", fault)
+            follower.close()
+            self.open()
+            self.catch_up()
+            return self._drop_earlier(follower, log)
+
+    def _drop_earlier(self, follower: GenerationFollower, log: LogIdentity) -> int:
         n_dropped = 0
-        earlier = follower.earlier_documents(log)
+        earlier = _with_faults(follower.earlier_documents(log))
         while some := list(islice(earlier, _DROPPED_AT_ONCE)):
             gone = tuple(tombstone(graph, version) for graph, version in some)
             batch = LogBatch(gone, (), self.checkpoint)
@@ -157,10 +257,10 @@ class LogFollowing:
             if left:
                 self._follower.apply(left)
         except DocumentRefused as refusal:
-            self._refusals[refusal.graph] += 1
-            if self._refusals[refusal.graph] >= _MAX_REFUSALS:
-                self._set_aside(refusal)
+            for each in (refusal, *refusal.others):
+                self._note_refusal(each, left)
             raise
+        self._note_taken(left)
         if batch.provenance and isinstance(self._follower, ProvenanceFollower):
             self._follower.add_provenance(batch.provenance)
         self._follower.commit(batch.checkpoint)
@@ -177,12 +277,34 @@ class LogFollowing:
         return [
             document
             for document in documents
-            if self._refusals[document.graph] < _MAX_REFUSALS
+            if self._refusals[document.graph, document.version_ms] < _MAX_REFUSALS
         ]
 
-    def _set_aside(self, refusal: DocumentRefused) -> None:
+    def _note_refusal(
+        self, refusal: DocumentRefused, documents: Sequence[LogDocument]
+    ) -> None:
+        """Count a refusal; the last version of the document is to blame."""
+        versions = [x.version_ms for x in documents if x.graph == refusal.graph]
+        version_ms = max(versions, default=0)
+        self._refusals[refusal.graph, version_ms] += 1
+        if self._refusals[refusal.graph, version_ms] < _MAX_REFUSALS:
+            return
         logger.error("set aside, the store refuses it: %s", refusal)
-        self.counts.set_aside[refusal.graph] = refusal.detail
+        counts = self.counts
+        if refusal.graph in counts.set_aside or len(counts.set_aside) < _MAX_SET_ASIDE:
+            counts.set_aside[refusal.graph] = SetAside(version_ms, refusal.detail)
+        else:
+            counts.n_unnamed += 1
+        # Before the checkpoint moves behind it, so that it is never forgotten.
+        self._report("following", "")
+
+    def _note_taken(self, documents: Sequence[LogDocument]) -> None:
+        """Forget what was set aside of documents whose later version was taken."""
+        set_aside = self.counts.set_aside
+        for document in documents if set_aside else ():
+            refused = set_aside.get(document.graph)
+            if refused is not None and document.version_ms > refused.version_ms:
+                del set_aside[document.graph]
 
     def _until_done(self, call: Callable[[], T]) -> T:
         """Call until it succeeds, with longer and longer waits.
@@ -190,34 +312,28 @@ class LogFollowing:
         Raises:
             StoreFault: it has failed for too long, or will always fail.
         """
-        began = time.monotonic()
-        wait_secs = _FIRST_WAIT_SECS
+        attempts = self._attempts()
         while True:
             try:
                 return call()
             except DocumentRefused:
                 self.counts.n_faults += 1
             except Exception as error:
-                fault = _as_fault(error)
                 self.counts.n_faults += 1
-                has_waited = time.monotonic() - began >= self._patience_secs
-                if not fault.may_pass or (has_waited and self._is_over()):
-                    raise fault from error
-                self._report("waiting", str(fault))
-                logger.warning("%s; trying again in %g s", fault, wait_secs)
-                time.sleep(wait_secs)
-                wait_secs = min(wait_secs * 2, _MAX_WAIT_SECS)
+                attempts.wait(as_fault(error), error)
+
+    def _attempts(self) -> StoreAttempts:
+        return StoreAttempts(
+            patience_secs=self._patience_secs,
+            is_over=self._is_over,
+            ends_if_unusable=self._ends_if_unusable,
+            report=self._report,
+        )
 
 
-def _as_fault(error: Exception) -> StoreFault:
-    """Return an exception as a fault of the store; a user's may raise any.
-
-    Raises:
-        RdfcrawlError: the exception, if it is for the operator.
-    """
-    if isinstance(error, StoreFault):
-        return error
-    if isinstance(error, RdfcrawlError):
-        raise error
-    what = f"{type(error).__qualname__}: {error}"
-    return passing_fault(error) or StoreFault(what, may_pass=True)
+def _with_faults(items: Iterator[T]) -> Iterator[T]:
+    """Yield what a store yields; whatever it raises is a `StoreFault`."""
+    try:
+        yield from items
+    except Exception as error:
+        raise as_fault(error) from error

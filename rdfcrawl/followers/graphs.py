@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import io
+from typing import IO, TYPE_CHECKING, cast
 
 from rdfcrawl.followers.ledger import key_of
 
@@ -51,3 +52,29 @@ def _tail(graph: str) -> bytes:
 def _is_of_one(piece: bytes, tail: bytes) -> bool:
     # A literal has no line feed in it, so each tail ends a line.
     return piece.count(tail) == piece.count(b"\n")
+
+
+class _PiecesFile(io.RawIOBase):
+    """Pieces of bytes as a file to read from."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        while not self._rest:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return b""
+            self._rest = memoryview(piece)
+        size = len(self._rest) if size < 0 else size
+        found, self._rest = self._rest[:size], self._rest[size:]
+        return bytes(found)
+
+
+def file_of(pieces: Iterator[bytes]) -> IO[bytes]:
+    """Return pieces of bytes as a file to read from."""
+    return cast("IO[bytes]", _PiecesFile(pieces))

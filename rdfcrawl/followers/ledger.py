@@ -20,24 +20,22 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Self
 
-from rdfcrawl.log.documents import Checkpoint
+from rdfcrawl.followers.checkpoints import (
+    CHECKPOINT_TABLES,
+    read_checkpoint,
+    write_checkpoint,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from rdfcrawl.log.documents import LogDocument
+    from rdfcrawl.log.documents import Checkpoint, LogDocument
     from rdfcrawl.stores.identity import LogIdentity
 
 # is_settled, is_new: see the module. A graph or document is named by its key; the one
 # of a document is that of its own graph.
 _SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS logs (
-    log TEXT PRIMARY KEY, generation INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS offsets (
-    log TEXT, segment TEXT, offset INTEGER NOT NULL, PRIMARY KEY (log, segment)
-) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS documents (
     key BLOB PRIMARY KEY, iri TEXT NOT NULL, version INTEGER NOT NULL,
     digest BLOB NOT NULL, is_settled INTEGER NOT NULL, log TEXT, generation INTEGER
@@ -109,9 +107,13 @@ class DocumentLedger:
 
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(path, isolation_level=None)
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = FULL")
-        self._db.executescript(_SCHEMA)
+        try:
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")
+            self._db.executescript(CHECKPOINT_TABLES + _SCHEMA)
+        except BaseException:
+            self._db.close()
+            raise
 
     def close(self) -> None:
         """Close the file."""
@@ -123,10 +125,11 @@ class DocumentLedger:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield self
+            self._db.execute("COMMIT")
         except BaseException:
-            self._db.execute("ROLLBACK")
+            if self._db.in_transaction:  # SQLite may have undone it itself
+                self._db.execute("ROLLBACK")
             raise
-        self._db.execute("COMMIT")
 
     @property
     def has_more(self) -> bool:
@@ -144,18 +147,10 @@ class DocumentLedger:
 
     def checkpoint(self, log: str) -> Checkpoint | None:
         """Return the checkpoint of the last commit for a log."""
-        row = self._db.execute("SELECT generation FROM logs WHERE log = ?", [log])
-        found = row.fetchone()
-        if found is None:
-            return None
-        offsets = self._db.execute(
-            "SELECT segment, offset FROM offsets WHERE log = ?", [log]
-        )
-        return Checkpoint(log, found[0], dict(offsets))
+        return read_checkpoint(self._db, log)
 
     def commit(self, checkpoint: Checkpoint) -> None:
         """Note that the store has all that was noted before, for good."""
-        log, offsets = checkpoint.log, checkpoint.offsets
         with self.transaction():
             self._db.execute(
                 "DELETE FROM writes WHERE NOT is_new AND document IN applied"
@@ -163,15 +158,7 @@ class DocumentLedger:
             self._db.execute("UPDATE documents SET is_settled = 1 WHERE key IN applied")
             self._db.execute("DELETE FROM applied")
             self._db.execute("DELETE FROM orphans")
-            self._db.execute(
-                "INSERT OR REPLACE INTO logs VALUES (?, ?)",
-                [log, checkpoint.generation],
-            )
-            self._db.execute("DELETE FROM offsets WHERE log = ?", [log])
-            self._db.executemany(
-                "INSERT INTO offsets VALUES (?, ?, ?)",
-                ((log, segment, offset) for segment, offset in offsets.items()),
-            )
+            write_checkpoint(self._db, checkpoint)
 
     def newer(
         self, documents: Iterable[LogDocument], log: LogIdentity

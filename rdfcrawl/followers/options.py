@@ -48,12 +48,12 @@ class FollowerPlan:
             raise ConfigError(f"{where} does not follow a crawl: it is for STORE")
         for method, n_arguments in _METHODS.items():
             check_method(where, found, method, n_arguments)
+        if not isinstance(options, dict):
+            raise _wrong(uri, "options must be a dictionary")
         try:
             json.dumps(options)
         except (TypeError, ValueError) as error:
-            raise ConfigError(f"STORES: {shown_uri(uri)}: {error}") from error
-        if not isinstance(options, dict):
-            raise ConfigError(f"STORES: {shown_uri(uri)}: options must be a dictionary")
+            raise _wrong(uri, error) from error
         path = f"{found.__module__}.{found.__qualname__}"
         plan = cls(uri=uri, class_path=path, options=options)
         plan.build()
@@ -74,12 +74,17 @@ class FollowerPlan:
         make = getattr(found, "from_options", found)
         try:
             return cast("Follower", make(self.uri, self.options))
-        except (OSError, TypeError, ValueError) as error:
-            raise ConfigError(f"STORES: {self.name}: {error}") from error
+        except (ConfigError, OSError, TypeError, ValueError) as error:
+            raise _wrong(self.uri, error) from error
 
     def to_json(self) -> dict[str, object]:
         """Return the plan for another process."""
         return asdict(self)
+
+
+def _wrong(uri: str, what: object) -> ConfigError:
+    """Return what is wrong with a store, or with an option of it, as one line."""
+    return ConfigError(f"STORES={shown_uri(uri)}: {' '.join(str(what).split())}")
 
 
 def follower_plans(settings: BaseSettings) -> list[FollowerPlan]:

@@ -6,20 +6,23 @@ that it goes when the database is deleted.
 
 from __future__ import annotations
 
-import fcntl
-import io
 import os
 import sqlite3
-import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, Self, cast
+from typing import TYPE_CHECKING, Final, Self
 
 import pyoxigraph as ox
 
-from rdfcrawl.errors import ConfigError, StoreFault, passing_fault
-from rdfcrawl.followers.graphs import iter_foreign_graphs, split_lines
+from rdfcrawl.errors import ConfigError, StoreFault
+from rdfcrawl.followers.graphs import file_of, iter_foreign_graphs, split_lines
 from rdfcrawl.followers.ledger import DocumentLedger, key_of
+from rdfcrawl.followers.local_disk import (
+    LOCK_SECS,
+    disk_faults,
+    lock_store,
+    opening_fault,
+)
 from rdfcrawl.followers.protocol import DocumentRefused
 
 if TYPE_CHECKING:
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
 
 _LEDGER: Final = "rdfcrawl.sqlite"
 _LOCK: Final = "rdfcrawl.lock"
-_LOCK_SECS: Final = 10.0  # what another process may need to finish
 _QUADS: Final = ox.RdfFormat.N_QUADS
 
 
@@ -43,10 +45,11 @@ class OxigraphFollower:
         lock_secs: another process that has the store open is waited for so long.
     """
 
-    def __init__(self, path: Path, *, lock_secs: float = _LOCK_SECS) -> None:
+    def __init__(self, path: Path, *, lock_secs: float = LOCK_SECS) -> None:
         self._path = path
         self._lock_secs = lock_secs
         self._lock: int | None = None
+        self._has_failed = False
 
     @classmethod
     def from_options(cls, uri: str, options: Mapping[str, object]) -> Self:
@@ -56,10 +59,10 @@ class OxigraphFollower:
             ConfigError: the URI has no path, or there are options.
         """
         if options:
-            raise ConfigError(f"{uri}: has no option {next(iter(options))!r}")
+            raise ConfigError(f"has no option {next(iter(options))!r}")
         path = uri.partition(":")[2].removeprefix("//")
         if not path:
-            raise ConfigError(f"{uri}: must be oxigraph:PATH")
+            raise ConfigError("must be oxigraph:PATH")
         return cls(Path(path).expanduser().absolute())
 
     def open(self, log: LogIdentity) -> Checkpoint | None:
@@ -70,23 +73,24 @@ class OxigraphFollower:
         """
         try:
             self._path.mkdir(parents=True, exist_ok=True)
-            lock = _locked(self._path / _LOCK, self._lock_secs)
+            lock = lock_store(self._path / _LOCK, self._lock_secs)
         except OSError as error:
             raise StoreFault(f"{self._path}: {error}") from error
         try:
             self._ledger = DocumentLedger(self._path / _LEDGER)
+            self._lock = lock
             self.store = ox.Store(str(self._path))
-        except (OSError, RuntimeError, sqlite3.DatabaseError) as error:
-            os.close(lock)
-            raise passing_fault(error) or StoreFault(
-                f"{self._path}: {error}; it can be deleted, and is filled anew"
-            ) from error
-        self._lock = lock
-        if self._ledger.is_empty:
-            self._ledger.has_more = next(iter(self.store), None) is not None
+            if self._ledger.is_empty:
+                self._ledger.has_more = next(iter(self.store), None) is not None
+            self._remove_orphans()
+            checkpoint = self._ledger.checkpoint(log.log)
+        except BaseException as error:
+            os.close(lock) if self._lock is None else self.close()
+            if isinstance(error, OSError | RuntimeError | sqlite3.DatabaseError):
+                raise opening_fault(self._path, error) from error
+            raise
         self._log = log
-        self._remove_orphans()
-        return self._ledger.checkpoint(log.log)
+        return checkpoint
 
     def apply(self, documents: Sequence[LogDocument]) -> None:
         """Replace documents by these versions, unless the store has later ones.
@@ -95,7 +99,7 @@ class OxigraphFollower:
             DocumentRefused: a document is no N-Quads.
             StoreFault: the disk is full.
         """
-        with _disk_fault():
+        with self._writing():
             wanted, graphs = self._intend(documents)
             self._replace(wanted, graphs)
             with self._ledger.transaction():
@@ -104,6 +108,21 @@ class OxigraphFollower:
                         self._ledger.release(key_of(document.graph.encode()))
                 self._ledger.note_applied(wanted)
             self._remove_orphans()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Turn errors of the disk into a `StoreFault`.
+
+        After an error RocksDB writes nothing more, whatever room there is then, until
+        it is opened anew.
+        """
+        with disk_faults(self._path):
+            if self._has_failed:
+                self.__dict__.pop("store", None)
+                self.store = ox.Store(str(self._path))
+            self._has_failed = True
+            yield
+            self._has_failed = False
 
     def _intend(
         self, documents: Sequence[LogDocument]
@@ -174,7 +193,7 @@ class OxigraphFollower:
             return
         pieces = (piece for document in documents for piece in document.pieces())
         try:
-            self.store.bulk_load(_file_of(pieces), format=_QUADS)
+            self.store.bulk_load(file_of(pieces), format=_QUADS)
         except SyntaxError as error:
             for document in documents:  # to find out whose it is
                 with _refused(document):
@@ -194,8 +213,8 @@ class OxigraphFollower:
         Raises:
             StoreFault: the disk is full.
         """
-        with _disk_fault():
-            self.store.bulk_load(_file_of(iter(quads)), format=_QUADS)
+        with self._writing():
+            self.store.bulk_load(file_of(iter(quads)), format=_QUADS)
 
     def commit(self, checkpoint: Checkpoint) -> None:
         """Bring the database to the disk, then the checkpoint.
@@ -203,7 +222,7 @@ class OxigraphFollower:
         Raises:
             StoreFault: the disk is full.
         """
-        with _disk_fault():
+        with self._writing():
             self.store.flush()
             self._ledger.commit(checkpoint)
 
@@ -212,7 +231,7 @@ class OxigraphFollower:
         if self._lock is None:
             return
         self._ledger.close()
-        del self.store
+        self.__dict__.pop("store", None)
         os.close(self._lock)
         self._lock = None
 
@@ -222,9 +241,7 @@ class OxigraphFollower:
 
     def graphs(self) -> Iterator[str]:
         """Yield the names of all graphs."""
-        for name in self.store.named_graphs():
-            if isinstance(name, ox.NamedNode):
-                yield name.value
+        return iter_graphs(self.store)
 
     def has_graph(self, graph: str) -> bool:
         """Return whether there is a graph of this name."""
@@ -232,34 +249,21 @@ class OxigraphFollower:
 
     def read_graph(self, graph: str) -> Iterator[bytes]:
         """Yield the statements of a graph as lines of N-Quads."""
-        name = ox.NamedNode(graph)
-        for quad in self.store.quads_for_pattern(None, None, None, name):
-            yield f"{quad} .\n".encode()
+        return iter_graph(self.store, graph)
 
 
-class _PiecesFile(io.RawIOBase):
-    """Pieces of bytes as a file to read from."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
-        self._rest = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        while not self._rest:
-            piece = next(self._pieces, None)
-            if piece is None:
-                return b""
-            self._rest = memoryview(piece)
-        size = len(self._rest) if size < 0 else size
-        found, self._rest = self._rest[:size], self._rest[size:]
-        return bytes(found)
+def iter_graphs(store: ox.Store) -> Iterator[str]:
+    """Yield the names of all graphs of a database."""
+    for name in store.named_graphs():
+        if isinstance(name, ox.NamedNode):
+            yield name.value
 
 
-def _file_of(pieces: Iterator[bytes]) -> IO[bytes]:
-    return cast("IO[bytes]", _PiecesFile(pieces))
+def iter_graph(store: ox.Store, graph: str) -> Iterator[bytes]:
+    """Yield the statements of a graph as lines of N-Quads."""
+    name = ox.NamedNode(graph)
+    for quad in store.quads_for_pattern(None, None, None, name):
+        yield f"{quad} .\n".encode()
 
 
 def _normal(lines: bytes) -> bytes:
@@ -271,43 +275,9 @@ def _normal(lines: bytes) -> bytes:
     return b"".join(f"{quad} .\n".encode() for quad in store)
 
 
-def _locked(path: Path, patience_secs: float) -> int:
-    """Return a descriptor that holds the lock of a store.
-
-    Raises:
-        StoreFault: another process has held it for too long.
-    """
-    fd = os.open(path, os.O_CREAT | os.O_RDWR, 0o644)
-    deadline = time.monotonic() + patience_secs
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                os.close(fd)
-                raise StoreFault(
-                    f"{path.parent}: another process has the store open", may_pass=True
-                ) from None
-            time.sleep(0.05)
-        else:
-            return fd
-
-
 @contextmanager
 def _refused(document: LogDocument) -> Iterator[None]:
     try:
         yield
     except SyntaxError as error:
         raise DocumentRefused(document.graph, str(error)) from error
-
-
-@contextmanager
-def _disk_fault() -> Iterator[None]:
-    """Turn errors of the disk into a `StoreFault`."""
-    try:
-        yield
-    except RuntimeError as error:  # of RocksDB: the database is damaged
-        raise StoreFault(str(error)) from error
-    except (OSError, sqlite3.OperationalError) as error:
-        fault = passing_fault(error) or StoreFault(str(error), may_pass=True)
-        raise fault from error

@@ -2,7 +2,7 @@
 
 Its standard input has one line of JSON, what to follow, and ends when the crawl has
 ended, for whatever reason. The process ends once the store has caught up then, or has
-failed for too long.
+failed for too long. Its standard output has what the operator should see at once.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ import os
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.errors import ConfigError, RdfcrawlError
+from rdfcrawl.errors import ConfigError, RdfcrawlError, StoreFault
 from rdfcrawl.followers.following import LogFollowing
 from rdfcrawl.followers.options import FollowerPlan
-from rdfcrawl.followers.status import FollowerStatus, write_status
+from rdfcrawl.followers.protocol import SummarizingFollower
+from rdfcrawl.followers.status import FollowerStatus, read_status, write_status
 from rdfcrawl.log.crawl_log import CrawlLog
 from rdfcrawl.stores.identity import is_finished, read_identity
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _POLL_SECS: Final = 1.0
+_MAX_DAMAGES: Final = 100  # are named
 _LAST_PATIENCE_SECS: Final = 60.0  # of a store that fails when the crawl has ended
 
 
@@ -41,25 +44,59 @@ class ReportedFollowing:
         root: folder of the crawl.
         plan: of the follower.
         is_over: whether a store that fails is tried no longer than a minute.
+        ends_if_unusable: whether one that is set up wrongly is not tried again at all.
+        tell: is called with each line that the operator should see at once.
     """
 
     def __init__(
-        self, root: Path, plan: FollowerPlan, is_over: Callable[[], bool]
+        self,
+        root: Path,
+        plan: FollowerPlan,
+        is_over: Callable[[], bool],
+        *,
+        ends_if_unusable: bool = False,
+        tell: Callable[[str], None] = lambda _line: None,
     ) -> None:
         self._root, self._plan = root, plan
+        self._tell, self._told = tell, ""
         self.log = CrawlLog(root)
+        self._n_unread = 0  # bytes, when they were counted last
+        self.summary = ""  # of a follower that tells one, after `close`
         self.follower = plan.build()
+        earlier = read_status(root, plan.name)
+        self._damages = dict.fromkeys(earlier.damages if earlier else ())
         self.following = LogFollowing(
-            self.log, self.follower, is_over=is_over, report=self.report
+            self.log,
+            self.follower,
+            is_over=is_over,
+            ends_if_unusable=ends_if_unusable,
+            report=self.report,
+            set_aside=earlier.set_aside if earlier else None,
         )
+        self.following.counts.n_unnamed = earlier.n_unnamed if earlier else 0
 
     def report(self, state: str = "following", detail: str = "") -> None:
-        """Write the status."""
+        """Write the status; tell what the operator should mend, once."""
+        if state == "following" and isinstance(self.follower, SummarizingFollower):
+            with suppress(StoreFault):  # a store that is not open
+                detail = detail or self.follower.summary()
+        if state == "unusable" and detail != self._told:
+            self._told = detail
+            self._tell(detail)
+        try:
+            write_status(self._root, self.status(state, detail))
+        except OSError as error:  # the follower goes on
+            logger.warning("status of %s: %s", self._plan.name, error)
+
+    def status(self, state: str = "following", detail: str = "") -> FollowerStatus:
+        """Return how far the follower is."""
         following, counts = self.following, self.following.counts
-        n_bytes = self.log.n_unread_bytes(following.checkpoint)
+        with suppress(OSError):  # of a log that cannot be read: `detail` says so
+            self._n_unread = self.log.n_unread_bytes(following.checkpoint)
+        n_bytes = self._n_unread
         per_document = counts.bytes_per_document
         behind = time.time() - counts.version_ms / 1000 if counts.version_ms else 0.0
-        status = FollowerStatus(
+        return FollowerStatus(
             name=self._plan.name,
             state=state,
             detail=detail,
@@ -67,13 +104,17 @@ class ReportedFollowing:
             n_behind=-(-n_bytes // max(1, int(per_document))),
             secs_behind=max(0.0, behind) if n_bytes else 0.0,
             set_aside=counts.set_aside,
+            n_unnamed=counts.n_unnamed,
+            damages=self.damages,
             checkpoint=asdict(following.checkpoint),
             bytes_per_document=per_document,
         )
-        try:
-            write_status(self._root, status)
-        except OSError as error:  # the follower goes on
-            logger.warning("status of %s: %s", self._plan.name, error)
+
+    @property
+    def damages(self) -> list[str]:
+        """What of the log could not be read, also by earlier processes."""
+        self._damages |= dict.fromkeys(map(str, self.log.damages))
+        return list(self._damages)[:_MAX_DAMAGES]
 
     def open(self) -> None:
         """Open the store.
@@ -85,20 +126,38 @@ class ReportedFollowing:
         self.report()
 
     def end(self) -> None:
-        """Drop what the crawl has not found again, if it has come to its end."""
+        """Let readers see everything.
+
+        What a crawl has not found again is dropped, if it has come to its end.
+        """
         if is_finished(self._root / "quads"):
             n_dropped = self.following.end_generation()
             if n_dropped:
                 logger.info("%d documents are gone since fresh=1", n_dropped)
+        self.following.renew(at_once=True)
 
     def close(self, state: str = "ended", detail: str = "") -> None:
         """Close the store, and write the last status."""
-        self.follower.close()
+        try:
+            if state == "ended" and isinstance(self.follower, SummarizingFollower):
+                self.summary = detail = self.follower.summary()
+            self.follower.close()
+        except Exception as error:  # of a user's, whose `open` may have failed
+            logger.warning("%s: close: %s", self._plan.name, error)
         self.report(state, detail)
 
 
 def main() -> int:
     """Follow a crawl until it has ended; return the exit code."""
+    # What others print goes to the log file, with standard error.
+    operator = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def tell(line: str) -> None:
+        with suppress(OSError):  # the crawl's command may be gone
+            operator.write(f"{line}\n")
+            operator.flush()
+
     given = json.loads(sys.stdin.buffer.readline())
     root, plan = Path(given["root"]), FollowerPlan(**given["plan"])
     logging.basicConfig(
@@ -111,8 +170,8 @@ def main() -> int:
         target=_wait_for_end, args=(sys.stdin.buffer, has_ended), daemon=True
     ).start()
     try:
-        return _follow(root, plan, has_ended)
-    except RdfcrawlError as error:
+        return _follow(root, plan, has_ended, tell)
+    except (RdfcrawlError, OSError) as error:
         logger.critical("%s: %s", plan.name, error)
         return 2 if isinstance(error, ConfigError) else 1
 
@@ -122,11 +181,16 @@ def _wait_for_end(stdin: BinaryIO, has_ended: threading.Event) -> None:
     has_ended.set()
 
 
-def _follow(root: Path, plan: FollowerPlan, has_ended: threading.Event) -> int:
+def _follow(
+    root: Path,
+    plan: FollowerPlan,
+    has_ended: threading.Event,
+    tell: Callable[[str], None],
+) -> int:
     while read_identity(root / "quads") is None:  # nothing was stored yet
         if has_ended.wait(_POLL_SECS) and read_identity(root / "quads") is None:
             return 0
-    run = ReportedFollowing(root, plan, has_ended.is_set)
+    run = ReportedFollowing(root, plan, has_ended.is_set, tell=tell)
     state, detail = "failed", ""
     try:
         run.open()

@@ -25,11 +25,18 @@ class DocumentRefused(StoreFault):
 
     Attributes:
         graph: IRI of the document.
+        others: documents that it cannot take either.
     """
 
-    def __init__(self, graph: str, detail: str) -> None:
+    def __init__(
+        self, graph: str, detail: str, others: Iterable[DocumentRefused] = ()
+    ) -> None:
         super().__init__(f"{graph}: {detail}")
-        self.graph, self.detail = graph, detail
+        self.graph, self.detail, self.others = graph, detail, tuple(others)
+
+
+class StoreForgot(StoreFault):
+    """A store is not as the last commit has left it; the follower is opened again."""
 
 
 class Follower(Protocol):
@@ -49,6 +56,7 @@ class Follower(Protocol):
         Raises:
             DocumentRefused: one cannot be taken; the call is made again, at last
                 without it.
+            StoreForgot: the store is not as the last commit has left it.
             StoreFault: the store takes nothing now; the call is made again.
         """
 
@@ -87,11 +95,42 @@ class GenerationFollower(Follower, Protocol):
 
 
 @runtime_checkable
+class RenewedFollower(Follower, Protocol):
+    """A follower whose readers see what was committed only once it is renewed."""
+
+    def renew(self, *, at_once: bool) -> None:
+        """Show readers all that was committed.
+
+        Args:
+            at_once: also if that is not due yet, as the log has come to its end.
+
+        Raises:
+            StoreFault: that cannot be done now; the call is made again.
+        """
+
+
+@runtime_checkable
+class ListedFollower(Follower, Protocol):
+    """A follower that can be read as a whole only, to be compared with a log."""
+
+    def statements(self) -> Iterator[bytes]:
+        """Yield all statements as N-Quads, in pieces of whole lines."""
+
+
+@runtime_checkable
+class SummarizingFollower(Follower, Protocol):
+    """A follower that tells something of what has passed."""
+
+    def summary(self) -> str:
+        """Return a line; called after each batch, and before `close`."""
+
+
+@runtime_checkable
 class ReadableFollower(Follower, Protocol):
     """A follower whose content can be compared with a log."""
 
     def graphs(self) -> Iterator[str]:
-        """Yield the names of all graphs."""
+        """Yield the names of all graphs; no other method is called meanwhile."""
 
     def read_graph(self, graph: str) -> Iterator[bytes]:
-        """Yield the statements of a graph as lines of N-Quads."""
+        """Yield the statements of a graph as lines of N-Quads; none if missing."""

@@ -9,29 +9,11 @@ from typing import TYPE_CHECKING, Final, TextIO
 import pyoxigraph as ox
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.rdf import namespaces
+from rdfcrawl.rdf.namespaces import PREFIXES
 from rdfcrawl.rdf.results import WRITERS, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-PREFIXES: Final = {
-    "dcat": namespaces.DCAT,
-    "dcterms": namespaces.DCTERMS,
-    "foaf": namespaces.FOAF,
-    "http": namespaces.HTTP,
-    "owl": namespaces.OWL,
-    "prov": namespaces.PROV,
-    "rc": namespaces.RC,
-    "rdf": namespaces.RDF,
-    "rdfs": namespaces.RDFS,
-    "schema": namespaces.SCHEMA,
-    "skos": namespaces.SKOS,
-    "sq": namespaces.SQUIRREL,
-    "void": namespaces.VOID,
-    "xsd": namespaces.XSD,
-}
-"""Prefixes that a query need not declare."""
 
 FORMATS: Final = ("table", *WRITERS, "nt", "ttl")
 _OF_TRIPLES: Final = {"nt": ox.RdfFormat.N_TRIPLES, "ttl": ox.RdfFormat.TURTLE}

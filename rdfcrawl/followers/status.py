@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import RdfcrawlError
+from rdfcrawl.followers.following import SetAside
 from rdfcrawl.log.crawl_log import CrawlLog
 from rdfcrawl.log.documents import Checkpoint
+from rdfcrawl.stores.drafts import replacing_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 _FOLDER: Final = "followers"
@@ -26,12 +28,15 @@ class FollowerStatus:
 
     Attributes:
         name: URI of the store, without a login.
-        state: what it does, in a word: following, waiting, ended, failed.
+        state: what it does, in a word: following, waiting, unusable (it waits for its
+            operator), ended, failed.
         detail: why it waits, or has failed.
         n_documents: versions that it has read since it began.
         n_behind: versions in the log that it has not read; estimated from their bytes.
         secs_behind: age of what was fetched last of all that is in the store.
-        set_aside: documents that the store refused, with the reason.
+        set_aside: documents that the store refused, by graph, also before it began.
+        n_unnamed: further ones.
+        damages: of the log, which were passed over.
         checkpoint: of the last commit, as JSON.
         bytes_per_document: of those read, in the log.
     """
@@ -42,7 +47,9 @@ class FollowerStatus:
     n_documents: int = 0
     n_behind: int = 0
     secs_behind: float = 0.0
-    set_aside: Mapping[str, str]
+    set_aside: Mapping[str, SetAside] = field(default_factory=dict)
+    n_unnamed: int = 0
+    damages: Sequence[str] = ()
     checkpoint: Mapping[str, object]
     bytes_per_document: float = _USUAL_BYTES
 
@@ -55,10 +62,23 @@ class FollowerStatus:
         else:
             parts.append("up to date")
         if self.set_aside:
-            parts.append(f"{len(self.set_aside):,} set aside")
-        if self.state in {"waiting", "failed"}:
+            parts.append(f"{len(self.set_aside) + self.n_unnamed:,} set aside")
+        if self.damages:
+            parts.append(f"{len(self.damages):,} damages of the log")
+        if self.state in {"waiting", "unusable", "failed"}:
             parts.append(f"{self.state}: {self.detail}")
+        elif self.detail:
+            parts.append(self.detail)
         return ", ".join(parts)
+
+    def details(self) -> list[str]:
+        """Return what was set aside, and what of the log could not be read."""
+        # Names from the web are not to be trusted on a terminal.
+        lines = [
+            f"set aside: {graph!a}: {each.reason!a}"
+            for graph, each in self.set_aside.items()
+        ]
+        return lines + list(self.damages)
 
 
 def status_path(root: Path, name: str) -> Path:
@@ -75,9 +95,8 @@ def write_status(root: Path, status: FollowerStatus) -> None:
     """
     path = status_path(root, status.name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps(asdict(status)), encoding="utf-8")
-    draft.replace(path)
+    with replacing_file(path) as file:
+        file.write(json.dumps(asdict(status)))
 
 
 def read_statuses(root: Path) -> list[FollowerStatus]:
@@ -85,11 +104,30 @@ def read_statuses(root: Path) -> list[FollowerStatus]:
     found = []
     for path in sorted((root / _FOLDER).glob("*.json")):
         try:
-            status = FollowerStatus(**json.loads(path.read_text(encoding="utf-8")))
-            found.append(_updated(root, status))
-        except (OSError, ValueError, TypeError, RdfcrawlError):
+            status = _read(path)
+        except (OSError, ValueError, TypeError):
             continue  # of another version, or just removed
+        with suppress(OSError, TypeError, RdfcrawlError):  # the log cannot be read
+            status = _updated(root, status)
+        found.append(status)
     return found
+
+
+def read_status(root: Path, name: str) -> FollowerStatus | None:
+    """Return what a follower has written last, if anything."""
+    try:
+        return _read(status_path(root, name))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _read(path: Path) -> FollowerStatus:
+    members = json.loads(path.read_text(encoding="utf-8"))
+    set_aside = members.pop("set_aside", {})
+    return FollowerStatus(
+        **members,
+        set_aside={graph: SetAside(**each) for graph, each in set_aside.items()},
+    )
 
 
 def _updated(root: Path, status: FollowerStatus) -> FollowerStatus:

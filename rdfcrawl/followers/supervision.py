@@ -100,7 +100,13 @@ class _WatchedProcess:
     def _keep(self) -> None:
         wait_secs = _RESTART_SECS
         for _ in range(_MAX_RESTARTS):
-            self._code = self._begin().wait()
+            try:
+                process = self._begin()
+                self._tell(process)
+                self._code = process.wait()
+            except OSError as error:
+                logger.warning("follower %s cannot start: %s", self.plan.name, error)
+                self._code = 1
             if self._code in {0, _USAGE}:  # after the latter, no start would help
                 return
             is_killed = self._code < 0
@@ -112,13 +118,21 @@ class _WatchedProcess:
             self._has_ended.wait(wait_secs)
             wait_secs = _RESTART_SECS if is_killed else min(60.0, wait_secs * 2)
 
+    @staticmethod
+    def _tell(process: subprocess.Popen[bytes]) -> None:
+        """Log what the operator should see at once, until the process ends."""
+        if process.stdout is not None:
+            with process.stdout as lines:
+                for line in lines:
+                    logger.error("%s", line.decode("utf-8", "replace").rstrip())
+
     def _begin(self) -> subprocess.Popen[bytes]:
         with self.log_file.open("ab") as file, self._lock:
             # In a session of its own: Ctrl-C is for the crawl, then it catches up.
             process = subprocess.Popen(
                 [sys.executable, "-m", "rdfcrawl.followers.process"],
                 stdin=subprocess.PIPE,
-                stdout=file,
+                stdout=subprocess.PIPE,
                 stderr=file,
                 start_new_session=True,
             )

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import pyoxigraph as ox
 
+from rdfcrawl.errors import StoreFault
 from rdfcrawl.followers.following import LogFollowing
-from rdfcrawl.followers.oxigraph import OxigraphFollower
+from rdfcrawl.followers.isomorphism import is_same
+from rdfcrawl.followers.oxigraph import OxigraphFollower, iter_graph, iter_graphs
+from rdfcrawl.followers.protocol import ReadableFollower
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator
 
-    from rdfcrawl.followers.protocol import ReadableFollower
+    from rdfcrawl.followers.protocol import ListedFollower
     from rdfcrawl.log.crawl_log import CrawlLog
 
 _PROVENANCE: Final = "urn:rdfcrawl:provenance"
+_PREFIX: Final = "verify-"  # of folders
 _NAMED: Final = 20  # of each kind
+MAX_HELD: Final = 100_000  # statements of a graph; longer ones are compared on disk
+_LINES_AT_ONCE: Final = 10_000
+
+GraphKind: TypeAlias = Literal["equal", "missing", "stale", "not_compared"]
 
 
 @dataclass(slots=True)
@@ -45,81 +58,201 @@ class StoreComparison:
         missing: the log has them, the store has not.
         stale: they say something else in the store.
         surplus: the store has them, the log has not.
+        not_compared: both have them, and to compare them takes too much: blank nodes
+            in a long graph, or many that are linked alike.
     """
 
     n_graphs: int = 0
     missing: DifferentGraphs = field(default_factory=DifferentGraphs)
     stale: DifferentGraphs = field(default_factory=DifferentGraphs)
     surplus: DifferentGraphs = field(default_factory=DifferentGraphs)
+    not_compared: DifferentGraphs = field(default_factory=DifferentGraphs)
 
     @property
     def is_equal(self) -> bool:
         """Whether the store has what the log stands for, and nothing else."""
         return not any(
-            each.n_graphs for each in (self.missing, self.stale, self.surplus)
+            each.n_graphs
+            for each in (self.missing, self.stale, self.surplus, self.not_compared)
         )
 
+    def add(self, graph: str, pair: _GraphPair) -> None:
+        """Count a graph of the log.
 
-def compare(log: CrawlLog, store: ReadableFollower, scratch: Path) -> StoreComparison:
+        Raises:
+            StoreFault: the store cannot be read.
+        """
+        self.n_graphs += 1
+        kind = pair.kind()
+        if kind != "equal":
+            getattr(self, kind).add(graph)
+
+
+def compare(
+    log: CrawlLog, store: ReadableFollower | ListedFollower, scratch: Path
+) -> StoreComparison:
     """Return how a store, which is open, differs from a log.
 
-    What the log stands for is written to a store in a folder in `scratch`, so that
-    memory does not grow with the log. Provenance is not compared.
+    What the log stands for is written to a store in a folder in `scratch`; so is what
+    is in a store that cannot be asked for a graph, and each graph that is too long for
+    memory. Provenance is not compared.
 
     Raises:
-        ConfigError: the log cannot be read.
+        ConfigError: the log cannot be read, or `fresh=1` has moved it aside meanwhile.
         StoreFault: a store cannot be read, or the disk is full.
     """
-    found = StoreComparison()
-    with TemporaryDirectory(dir=scratch, prefix="verify-") as folder:
-        expected = OxigraphFollower(scratch / folder)
-        following = LogFollowing(log, expected, patience_secs=0)
-        following.open()
-        try:
-            following.catch_up()
-            there = set(store.graphs())
-            for graph in expected.graphs():
-                if graph != _PROVENANCE:
-                    _compare_graph(graph, expected, store, there, found)
-            for graph in there - {_PROVENANCE}:
-                if not expected.has_graph(graph):
-                    found.surplus.add(graph)
-        finally:
-            expected.close()
+    with _scratch_folder(scratch) as folder:
+        return _compared(log, store, folder)
+
+
+@contextmanager
+def _scratch_folder(parent: Path) -> Iterator[Path]:
+    """Make a folder for the time of the context; remove those of killed processes."""
+    for left in parent.glob(f"{_PREFIX}*"):
+        with _locked(left) as is_locked:
+            if is_locked:
+                rmtree(left, ignore_errors=True)
+    with TemporaryDirectory(dir=parent, prefix=_PREFIX) as name, _locked(Path(name)):
+        yield Path(name)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[bool]:
+    """Lock a folder; yield False if another process has it locked, or removed."""
+    try:
+        fd = os.open(folder, os.O_RDONLY)
+    except OSError:
+        yield False
+        return
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # also that of a file system without locks
+        yield False
+    else:
+        yield True
+    finally:
+        os.close(fd)
+
+
+def _compared(
+    log: CrawlLog, store: ReadableFollower | ListedFollower, folder: Path
+) -> StoreComparison:
+    """Return the same; at the end, no database in the folder is open any more."""
+    found, identity = StoreComparison(), log.identity
+    there = (
+        store
+        if isinstance(store, ReadableFollower)
+        else _StatementStore(store.statements(), folder / "there")
+    )
+    expected = OxigraphFollower(folder / "expected")
+    following = LogFollowing(log, expected, patience_secs=0, ends_if_unusable=True)
+    following.open()
+    try:
+        following.catch_up()
+        log.check_kept(identity)
+        for graph in expected.graphs():
+            if graph != _PROVENANCE:
+                there_is = there.read_graph(graph)
+                found.add(graph, _GraphPair(expected, there_is, graph, folder))
+        for graph in there.graphs():
+            if graph != _PROVENANCE and not expected.has_graph(graph):
+                found.surplus.add(graph)
+    finally:
+        expected.close()
     return found
 
 
-def _compare_graph(
-    graph: str,
-    expected: ReadableFollower,
-    store: ReadableFollower,
-    there: set[str],
-    found: StoreComparison,
-) -> None:
-    found.n_graphs += 1
-    if graph not in there:
-        found.missing.add(graph)
-    elif not is_isomorphic(expected.read_graph(graph), store.read_graph(graph)):
-        found.stale.add(graph)
+class _StatementStore:
+    """Store of statements on the disk, by graph."""
+
+    def __init__(self, statements: Iterable[bytes], path: Path) -> None:
+        self.store = ox.Store(str(path))
+        try:
+            for piece in statements:  # blank nodes keep their labels
+                self.store.extend(ox.parse(piece, format=ox.RdfFormat.N_QUADS))
+        except Exception as error:  # each library has its own for what is damaged
+            what = f"{type(error).__qualname__}: {error}"
+            raise StoreFault(f"the store cannot be read: {what}") from error
+
+    def graphs(self) -> Iterator[str]:
+        """Yield the names of all graphs."""
+        return iter_graphs(self.store)
+
+    def read_graph(self, graph: str) -> Iterator[bytes]:
+        """Yield the statements of a graph as lines of N-Quads."""
+        return iter_graph(self.store, graph)
 
 
-def is_isomorphic(one: Iterable[bytes], other: Iterable[bytes]) -> bool:
+class _GraphPair:
+    """What a graph says in the log, and in the store."""
+
+    def __init__(
+        self,
+        expected: OxigraphFollower,
+        there: Iterable[bytes],
+        graph: str,
+        folder: Path,
+    ) -> None:
+        self._expected, self._there = expected.store, iter(there)
+        self._name, self._folder = ox.NamedNode(graph), folder
+
+    def kind(self) -> GraphKind:
+        """Return how both differ.
+
+        Raises:
+            StoreFault: the store cannot be read.
+        """
+        first = list(islice(self._there, MAX_HELD + 1))
+        if not first:
+            return "missing"
+        expected = self._expected.quads_for_pattern(None, None, None, self._name)
+        held = set(islice(expected, MAX_HELD + 1))
+        if max(len(first), len(held)) > MAX_HELD:
+            with TemporaryDirectory(dir=self._folder) as name:
+                return self._kind_of_long(chain(first, self._there), Path(name))
+        same = is_same(held, quads_of(first))
+        return "not_compared" if same is None else "equal" if same else "stale"
+
+    def _kind_of_long(self, lines: Iterable[bytes], folder: Path) -> GraphKind:
+        """Compare statements without blank nodes, and how many there are with some."""
+        there = _StatementStore(_batched(lines), folder).store
+        n_nodes = n_ground = 0
+        for quad in self._expected.quads_for_pattern(None, None, None, self._name):
+            if _has_nodes(quad):
+                n_nodes += 1
+            elif quad in there:
+                n_ground += 1
+            else:
+                return "stale"
+        n_there = sum(map(_has_nodes, there))
+        if n_there != n_nodes or len(there) - n_there != n_ground:
+            return "stale"
+        return "not_compared" if n_nodes else "equal"
+
+
+def _has_nodes(quad: ox.Quad) -> bool:
+    if isinstance(quad.object, ox.Triple):
+        return "_:" in f"{quad.subject} {quad.object}"
+    return any(isinstance(x, ox.BlankNode) for x in (quad.subject, quad.object))
+
+
+def _batched(lines: Iterable[bytes]) -> Iterator[bytes]:
+    iterator = iter(lines)
+    while some := list(islice(iterator, _LINES_AT_ONCE)):
+        yield b"".join(some)
+
+
+def is_isomorphic(one: Iterable[bytes], other: Iterable[bytes]) -> bool | None:
     """Return whether two graphs differ in the labels of blank nodes at most.
 
-    Numbers and times are compared by value, as Oxigraph has them.
+    Numbers and times are compared by value, as Oxigraph has them. None: it would take
+    too long to say.
     """
-    first, second = _quads(one), _quads(other)
-    if first == second:
-        return True
-    if len(first) != len(second):
-        return False
-    datasets = ox.Dataset(first), ox.Dataset(second)
-    for each in datasets:
-        each.canonicalize(ox.CanonicalizationAlgorithm.UNSTABLE)
-    return set(datasets[0]) == set(datasets[1])
+    return is_same(quads_of(one), quads_of(other))
 
 
-def _quads(lines: Iterable[bytes]) -> set[ox.Quad]:
+def quads_of(lines: Iterable[bytes]) -> set[ox.Quad]:
+    """Return lines of N-Quads as Oxigraph has them."""
     store = ox.Store()
     store.extend(ox.parse(b"".join(lines), format=ox.RdfFormat.N_QUADS))
     return set(store)

@@ -6,24 +6,20 @@ domain and all hosts below it. `#` begins a comment.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
 
 from rdfcrawl.errors import ConfigError, Fault, Reason
-from rdfcrawl.records import refused
+from rdfcrawl.records import Visit, refused
 from rdfcrawl.uri import BadUri, host_of
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
-
-    from rdfcrawl.records import Visit
 
 MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 
 
 class BlockedHosts:
-    """The hosts that a worker leaves alone; everyone who makes requests has them.
+    """The hosts that a worker leaves alone, for everyone who makes requests.
 
     Each of `changed` is called when there are others.
     """
@@ -42,7 +38,7 @@ class BlockedHosts:
         return Fault(Reason.HOST_LEFT, host_of(url)) if self.covers(url) else None
 
     def replace(self, entries: Iterable[str]) -> bool:
-        """Set the hosts to be left alone; return whether they have changed."""
+        """Set the hosts to be left alone; return whether any has changed."""
         hosts = parse_hosts(entries)
         if hosts == self.hosts:
             return False
@@ -87,7 +83,7 @@ def parse_hosts(entries: Iterable[str]) -> HostNames:
 
 
 def read_file(path: Path) -> tuple[str, ...]:
-    """Return the entries of a file of hosts; raise `ConfigError` if one is none."""
+    """Return the entries of a file of hosts; raise `ConfigError` for any other line."""
     try:
         with path.open("rb") as file:
             octets = file.read(MAX_FILE_BYTES + 1)

@@ -1,4 +1,4 @@
-"""URIs on their way into the frontier, and what becomes of them: values."""
+"""Values: URIs on their way into the frontier, and their fates."""
 
 from __future__ import annotations
 

@@ -9,8 +9,9 @@ counted once.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 from zlib import crc32
 
 from rdfcrawl.frontier.candidate import SEEN_ONLY, AddedCounts, Candidate
@@ -19,9 +20,6 @@ from rdfcrawl.records import CrawlBudget
 from rdfcrawl.uri import MAX_CACHED_HOSTS, partition_of, registered_domain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
-
     from redis.asyncio import Redis
 
     from rdfcrawl.frontier.partitions import KeyLocations
@@ -140,7 +138,7 @@ class CandidateAdder:
     def _refused(
         self, name: bytes, item: bytes, budget: CrawlBudget, profile: int
     ) -> Candidate | None:
-        """Return the candidate of a URI that was refused, if it is of this profile."""
+        """Return the candidate of a refused URI, if its profile is this one."""
         key, _, fingerprint = name.decode().rpartition(" ")
         item = item.removeprefix(b"d")  # over the budget of its domain
         record = record_of(item[1:], key)
@@ -209,7 +207,7 @@ class CandidateAdder:
         return [*budget, self._fill, self._most_over, mode, self._most_here]
 
     def _sent_away(self, calls: list[Call], marks: bytes) -> list[_Row]:
-        """Return what calls have told to be away, and remember it."""
+        """Return the URIs that calls have told to be away, and remember their hosts."""
         rows = [
             row for row, mark in zip(_rows(calls), marks, strict=True) if mark == _AWAY
         ]
@@ -219,7 +217,11 @@ class CandidateAdder:
 
     async def _add_away(self, rows: Sequence[_Row]) -> bytes:
         marks = bytearray([_COUNTED]) * len(rows)
-        waiting = [i for i, row in enumerate(rows) if _is_bound(row)]
+        waiting = [
+            i
+            for i, row in enumerate(rows)
+            if row.budget.of_domain > 0 and row.item != SEEN_ONLY
+        ]
         bound = frozenset(waiting)
         free = [i for i in range(len(rows)) if i not in bound]
         await self._ask(rows, free, marks, mode="add")
@@ -244,7 +246,6 @@ class CandidateAdder:
         *,
         mode: Literal["add", "look", "count", "give back"],
     ) -> None:
-        """Ask about some of the rows, and take note of the answers."""
         is_home = mode in ("count", "give back")
         groups: dict[tuple[int, CrawlBudget], dict[str, list[int]]] = {}
         for i in which:
@@ -276,10 +277,6 @@ class CandidateAdder:
         if not calls:
             return b""
         return b"".join(cast("list[bytes]", await self._scripts.run(name, calls)))
-
-
-def _is_bound(row: _Row) -> bool:
-    return row.budget.of_domain > 0 and row.item != SEEN_ONLY
 
 
 def _pairs(rows: Sequence[_Row], which: Iterable[int]) -> list[Argument]:

@@ -5,17 +5,15 @@ What nobody can read is set aside alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.frontier.payload import parent_of, unpack
-from rdfcrawl.records import Document, FetchedResponse, Record, Visit, now_ms
+from rdfcrawl.records import Document, Record, Visit, refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any
-
     from rdfcrawl.frontier.candidate import Candidate
 
 _HEAD = 7  # of a row, before the items
@@ -54,7 +52,7 @@ def visit_of(partition: int, row: Sequence[Any], least_delay_secs: float) -> Vis
 
 
 def record_of(item: bytes, key: str) -> Record | None:
-    """Return the record of a payload, or None if it is none."""
+    """Return the record of a payload, or None if there is none."""
     try:
         return unpack(item, key)
     except (ValueError, LookupError, SourceFault):
@@ -68,7 +66,7 @@ def stand_in(item: bytes) -> Record:
 
 
 class WaitingLinks:
-    """Links that are not queued, and which visits wait for them."""
+    """Links that are not queued, and the visits that wait for links."""
 
     def __init__(self, candidates: Iterable[Candidate]) -> None:
         self._parents: set[str] = set()
@@ -83,7 +81,7 @@ class WaitingLinks:
                 self._parents.add(parent_of(payload, candidate.key))
 
     def has_none_of(self, visit: Visit) -> bool:
-        """Return whether all links of a visit are queued; False if that is not known.
+        """Return whether all links of a visit are known to be queued.
 
         It is not known of sources and redirects while any link waits.
         """
@@ -99,11 +97,5 @@ class WaitingLinks:
 
 
 def _fault(record: Record, key: str, item: bytes) -> Document:
-    at_ms = now_ms()
     detail = f"in the queue of {key}: {item[:_MAX_SHOWN]!r}"[: Fault.MAX_DETAIL]
-    return Document(
-        record=record,
-        url=record.url,
-        response=FetchedResponse(started_ms=at_ms, ended_ms=at_ms),
-        faults=[Fault(Reason.BAD_RECORD, detail)],
-    )
+    return refused(record, [Fault(Reason.BAD_RECORD, detail)])

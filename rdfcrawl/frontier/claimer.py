@@ -1,31 +1,34 @@
-"""The claim of visits: hosts that are due are leased, in this worker's partitions."""
+"""The claim of visits: hosts that are due are leased, in this worker's partitions.
+
+Hosts that refuse are borne with for a time.
+"""
 
 from __future__ import annotations
 
+import logging
 import random
 from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.frontier.committer import LOOK_AGAIN_SECS
-from rdfcrawl.frontier.host_patience import HostPatience
-from rdfcrawl.frontier.leases import beat_secs
+from rdfcrawl.frontier.leases import until_delay_is_kept
 from rdfcrawl.frontier.partitions import homes_and_others
-from rdfcrawl.frontier.worker_state import sleep_until
+from rdfcrawl.frontier.worker_state import WorkerState, sleep_until
+from rdfcrawl.records import Record, Visit, refused
 from rdfcrawl.request_turns import steady_time
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
     from rdfcrawl.frontier.link_sender import LinkSender
-    from rdfcrawl.frontier.worker_state import WorkerState
-    from rdfcrawl.records import Record, Visit
 
 _BACK_OFF_SECS = 0.05, 0.5  # between empty claims
 
 
 class VisitClaimer:
-    """Claim visits before they are needed, and call `prepare` with their records."""
+    """Claim visits ahead of need, and call `prepare` with their records."""
 
     def __init__(
         self,
@@ -46,9 +49,7 @@ class VisitClaimer:
         """Claim until the worker stops."""
         state = self._state
         pause, longest = _BACK_OFF_SECS
-        if state.frontier.shortest_delay_secs < state.frontier.options.delay_secs:
-            # Until all others know of our delay, and keep it.
-            await sleep_until(state.stopping, 1.5 * beat_secs(state.frontier))
+        await until_delay_is_kept(state)
         while not state.stopping.is_set():
             state.claim_now.clear()
             wanted = state.options.visits - len(state.ready)
@@ -116,3 +117,73 @@ class VisitClaimer:
         # One look in ten goes elsewhere: work is stolen from who has too much.
         share = max(1, len(home) // 10) if state.ready else n
         return (*home, *random.sample(others, min(share, len(others))))
+
+
+logger = logging.getLogger(__name__)
+
+_LOOK_SECS: Final = 1.0
+_SAY_SECS: Final = 60.0
+
+
+class HostPatience:
+    """Decide how long hosts that refuse are tried, also when no others are left."""
+
+    def __init__(self, state: WorkerState) -> None:
+        self.n_hosts = 0  # that refuse, once there is nothing else to do
+        self._state = state
+        self._options = state.options
+        self._look_at = 0.0
+        self._say_at = 0.0
+
+    @property
+    def secs(self) -> float:
+        """How long a host is borne with at present."""
+        patience, last = self._options.patience_secs, self._options.last_wait_secs
+        return min(patience, last) if self.n_hosts else patience
+
+    def judge(self, visits: Iterable[Visit]) -> None:
+        """Decide of claimed visits whether their hosts are still tried."""
+        for visit in visits:
+            visit.is_borne = visit.down_secs < self.secs
+            if visit.failures and visit.asked_rest_secs:
+                _pass_over(visit)
+
+    async def look(self) -> None:
+        """Find out, now and then, whether there is anything else to do."""
+        if self._options.patience_secs <= 0 or monotonic() < self._look_at:
+            return
+        self._look_at = monotonic() + _LOOK_SECS
+        last = min(self._options.patience_secs, self._options.last_wait_secs)
+        down, what = self._state.frontier.down, "look for hosts that refuse"
+        n_others, n_down, secs = await self._state.persistent(what, down, last)
+        self.n_hosts = 0 if n_others else n_down
+        if not self.n_hosts:
+            self._say_at = 0.0
+            return
+        await self._state.persistent(what, down, last, is_last_wait=True)
+        if monotonic() >= self._say_at:
+            self._say_at = monotonic() + _SAY_SECS
+            until = datetime.now(UTC) + timedelta(seconds=secs)
+            logger.info(
+                "all else is done: waiting for %d hosts that do not answer, until %s"
+                " UTC at the latest (HOST_LAST_WAIT_SECS)",
+                n_down,
+                f"{until:%Y-%m-%d %H:%M:%S}",
+            )
+
+
+def _pass_over(visit: Visit) -> None:
+    """Take out all records of a host that has asked to be left alone for longer."""
+    visit.host_refused = True
+    visit.retry_after_secs = visit.asked_rest_secs
+    if visit.is_borne:
+        visit.returned = dict(enumerate(visit.records))
+        visit.not_before_secs = visit.asked_rest_secs
+    else:
+        visit.is_unasked = True
+        detail = f"it is to be left alone for {visit.asked_rest_secs:.0f} s more"
+        fault = Fault(Reason.HOST_BUSY, detail)
+        visit.failed += visit.pending
+        for index in visit.pending:
+            visit.documents.append(refused(visit.records[index], [fault]))
+    visit.pending.clear()

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from time import monotonic
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.candidate_adder import (
@@ -23,11 +24,9 @@ from rdfcrawl.frontier.claimed_visits import record_of, stand_in, visit_of
 from rdfcrawl.frontier.partitions import KeyLocations, away_partition
 from rdfcrawl.frontier.payload import pack
 from rdfcrawl.frontier.server_state import INCARNATION, ServerState
+from rdfcrawl.frontier.worker_delays import WorkerDelays
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any
-
     from redis.asyncio import Redis
 
     from rdfcrawl.frontier.options import FrontierOptions
@@ -95,10 +94,8 @@ class Frontier:
         self.crawl_id = crawl_id
         self.options = options
         self.partitions = options.partitions
-        self.delay_secs = options.delay_secs
-        """Least time between two requests to a host that sets none; for all workers."""
-        self.shortest_delay_secs = options.delay_secs
-        """What it would be if it were for the most hasty of them."""
+        own = options.delay_secs
+        self.delays = WorkerDelays(redis, self.key, own, self.live_workers)
         self.buried: list[Record] = []
         """Given up by `reap` here, until somebody takes them out."""
         self._scripts = scripts
@@ -112,12 +109,23 @@ class Frontier:
         self._name = secrets.token_hex(6)
         self._claims = count(1)
 
+    @property
+    def delay_secs(self) -> float:
+        """Least time between two requests to a host that sets none; for all workers."""
+        return self.delays.secs
+
+    @property
+    def silence_secs(self) -> float:
+        """How long a worker counts as live that is not heard of."""
+        least, most = _DEAD_AFTER_SECS
+        return min(most, max(least, self.options.lease_secs))
+
     def key(self, name: str) -> str:
         """Return the Redis key of something that the whole crawl shares."""
         return f"rc:{{{self.crawl_id}}}:{name}"
 
     async def open(self) -> None:
-        """Create the crawl or join it.
+        """Create or join the crawl.
 
         Raises:
             ConfigError: the crawl was written by another version of the data model.
@@ -352,7 +360,9 @@ class Frontier:
 
         Return the number of lost leases, whose URIs are crawled again.
         """
-        calls = self._by_partition(visits, _ack_arguments)
+        calls = self._by_partition(
+            visits, lambda x: [x.key, x.epoch, len(x.failed), *x.failed]
+        )
         answers = await self._scripts.run("ack", calls)
         return b"".join(cast("list[bytes]", answers)).count(b"0")
 
@@ -427,7 +437,7 @@ class Frontier:
         return sum(others), sum(down), max(longest) / 1000
 
     async def waited_for(self, most: int) -> tuple[int, list[str]]:
-        """Return how many hosts with work refuse to answer, and some of them."""
+        """Return the number of hosts with work that refuse to answer, and some."""
         pipe = self.redis.pipeline(transaction=False)
         for prefix in self._prefixes:
             pipe.zcard(f"{prefix}:down")
@@ -468,32 +478,14 @@ class Frontier:
         return f"{self._prefixes[away_partition(host, self.partitions)]}:ip"
 
     async def beat(self, worker: str, figures: Mapping[str, float]) -> list[str]:
-        """Say that a worker lives, and how far it is; return all live workers."""
+        """Report the life and progress of a worker; return all live workers."""
         seconds = (await self.redis.time())[0]
         pipe = self.redis.pipeline(transaction=True)
         pipe.zadd(self.key("workers"), {worker: seconds})
-        pipe.zadd(self.key("delays"), {worker: _ms(self.options.delay_secs)})
         pipe.hset(self.key("figures"), worker, json.dumps(figures))
         await pipe.execute()
-        live = await self.live_workers()
-        await self._compare_delays({worker, *live})
-        return live
-
-    async def _compare_delays(self, live: set[str]) -> None:
-        """Learn the delays of all live workers, of which the longest holds."""
-        delays = self.key("delays")
-        while True:
-            pipe = self.redis.pipeline(transaction=False)
-            pipe.zrange(delays, 0, 0, withscores=True)
-            pipe.zrange(delays, -1, -1, withscores=True)
-            ends = [row for rows in await pipe.execute() for row in rows]
-            gone = [name for name, _ in ends if name.decode() not in live]
-            if not gone:
-                break
-            await self.redis.zrem(delays, *gone)
-        own = self.options.delay_secs
-        self.shortest_delay_secs = min([own, *(ms / 1000 for _, ms in ends)])
-        self.delay_secs = max([own, *(ms / 1000 for _, ms in ends)])
+        await self.delays.agree(worker)
+        return await self.live_workers()
 
     async def tell(self, worker: str, figures: Mapping[str, float]) -> None:
         """Say how far a worker is; one round trip."""
@@ -502,8 +494,7 @@ class Frontier:
     async def live_workers(self) -> list[str]:
         """Return the workers that were heard of in the last seconds."""
         now = (await self.redis.time())[0]
-        least, most = _DEAD_AFTER_SECS
-        silence = min(most, max(least, self.options.lease_secs))
+        silence = self.silence_secs
         # If the clock was set back, those of the future have not been heard of since.
         since, until = now - silence, now + silence
         names = await self.redis.zrangebyscore(self.key("workers"), since, until)
@@ -512,7 +503,7 @@ class Frontier:
     async def leave(self, worker: str) -> None:
         """Take a worker that ends off the list of live ones; its figures stay."""
         await self.redis.zrem(self.key("workers"), worker)
-        await self.redis.zrem(self.key("delays"), worker)
+        await self.delays.leave(worker)
 
     async def figures(self) -> dict[str, dict[str, float]]:
         """Return what each worker of the crawl, live or not, said last."""
@@ -539,10 +530,6 @@ def _refusal(visit: Visit) -> Argument:
     if visit.host_refused:
         return _ms(visit.retry_after_secs)
     return "-" if visit.is_put_off else ""
-
-
-def _ack_arguments(visit: Visit) -> list[Argument]:
-    return [visit.key, visit.epoch, len(visit.failed), *visit.failed]
 
 
 def _ms(seconds: float) -> int:

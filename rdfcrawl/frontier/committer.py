@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import StoreFault
 from rdfcrawl.frontier.claimed_visits import WaitingLinks
-from rdfcrawl.frontier.link_sender import ADD_SECS
-from rdfcrawl.frontier.worker_state import sleep_until
+from rdfcrawl.frontier.link_sender import ADD_SECS, LinkSender
+from rdfcrawl.frontier.worker_state import WorkerState, sleep_until
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from rdfcrawl.frontier.link_sender import LinkSender
-    from rdfcrawl.frontier.worker_state import WorkerState
     from rdfcrawl.records import Visit
 
 logger = logging.getLogger(__name__)
@@ -90,7 +87,7 @@ class VisitCommitter:
         self._state.stir(visit.partition for visit in is_soon)
 
     async def flush(self) -> bool:
-        """Make durable what released visits have stored; return whether it is."""
+        """Make the stored data of released visits durable; return whether all is."""
         state = self._state
         released = state.released.copy()
         try:

@@ -1,4 +1,4 @@
-"""URLs that are put off while a dataset they are part of is taken as a whole.
+"""URLs that are put off while their dataset is taken as a whole.
 
 They lie in Redis under the prefix that covers them, until the run is over: a document
 that could not be had may be asked for again, and must then find what it found before.
@@ -6,13 +6,12 @@ that could not be had may be asked for again, and must then find what it found b
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Collection, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Iterable
-
     from rdfcrawl.frontier.state_store import StateStore
     from rdfcrawl.records import Record
 

@@ -3,6 +3,9 @@
 The first worker starts it, the others find it, it ends after the last one, and what
 it holds is kept in the crawl's directory. See `redis_supervisor` for the process
 that does this; here is the worker's side.
+
+The socket lies beside the data, or, where no socket can have such a path, in a private
+directory of its own, which a file beside the data names.
 """
 
 from __future__ import annotations
@@ -11,22 +14,21 @@ import contextlib
 import fcntl
 import logging
 import os
+import socket
+import stat
 import subprocess
 import sys
+import tempfile
 import time
 import weakref
+from collections.abc import Callable, Iterator
 from importlib import resources
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import quote
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.redis_program import MIN_VERSION, find_server, program_version
 from rdfcrawl.frontier.redis_supervisor import LOG, WORKERS_LOCK
-from rdfcrawl.frontier.unix_socket import make_socket_directory, ping, socket_path
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 logger = logging.getLogger(__name__)
 
@@ -76,13 +78,13 @@ class EmbeddedServer:
         os.register_at_fork(after_in_child=lambda: _call(close()))
 
     def close(self) -> None:
-        """Give up the share; the server stops if it was the last one."""
+        """Give up the share; the server stops with its last share."""
         if self._workers_fd >= 0:
             os.close(self._workers_fd)
             self._workers_fd = -1
 
     def revive(self) -> bool:
-        """Start the server unless it or its supervisor lives; return whether.
+        """Start the server unless a server or supervisor lives; return whether.
 
         Cheap if one of them lives; blocks for about 50 ms if it starts one, which
         answers some time later.
@@ -112,7 +114,7 @@ class EmbeddedServer:
                 time.sleep(POLL_SECS)
 
     def await_answer(self, wait_secs: float) -> None:
-        """Wait until the server answers, starting it if need be; set `url`.
+        """Wait until the server answers, starting one if need be; set `url`.
 
         Args:
             wait_secs: longest silence; loading data (1 s per 100 MB) is none.
@@ -145,7 +147,7 @@ class EmbeddedServer:
 def ensure_server(
     directory: Path, binary: str | None = None, wait_secs: float = 10.0
 ) -> EmbeddedServer:
-    """Return a share in the server of a directory, started unless it runs already.
+    """Return a share in the server of a directory; start the server if need be.
 
     Blocks until the server answers (0.1 s when it is new): call by `to_thread`.
 
@@ -264,3 +266,68 @@ def _explain(what: str, directory: Path) -> str:
             "one machine only: for several, set REDIS_URL)"
         )
     return f"the embedded Redis in {directory} {what}, and left no log"
+
+
+SOCKET = "redis.sock"
+SOCKET_RECORD = "socket"  # holds the socket's path where it must be elsewhere
+MAX_SOCKET_PATH = 100  # bytes; sun_path holds 108 on Linux, 104 on BSD and macOS
+
+
+def ping(path: Path) -> bytes:
+    """Return the answer of the server to PING; empty if there is none.
+
+    An error is an answer too: with a full disk it is MISCONF, until there is space.
+    """
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(1.0)
+        try:
+            connection.connect(str(path))
+            connection.sendall(b"PING\r\n")
+            return connection.recv(256)
+        except OSError:
+            return b""
+
+
+def socket_path(directory: Path) -> Path:
+    """Give where the socket is, or will be."""
+    path = directory / SOCKET
+    if _fits(path):
+        return path
+    try:
+        return Path((directory / SOCKET_RECORD).read_text("utf-8"))
+    except FileNotFoundError:
+        return Path(os.devnull)  # not recorded yet: nobody answers there
+
+
+def _fits(path: Path) -> bool:
+    # ASCII: percent-encoding in the URL then holds for every file system.
+    return str(path).isascii() and len(str(path)) <= MAX_SOCKET_PATH
+
+
+def make_socket_directory(directory: Path) -> str:
+    """Make the private short directory of a socket whose own one is too long.
+
+    Return its path; empty if the socket lies in `directory`.
+    Invariant: only the owner of `server.lock` calls this.
+    """
+    if _fits(directory / SOCKET):
+        return ""
+    recorded = socket_path(directory).parent
+    if _is_private(recorded):
+        return str(recorded)  # workers that still run know this one
+    # Not in XDG_RUNTIME_DIR: that is emptied when the user logs out.
+    base = tempfile.gettempdir()
+    short = tempfile.mkdtemp(prefix="rdfcrawl-", dir=base if len(base) < 60 else "/tmp")  # noqa: S108 (mkdtemp makes it private)
+    record = directory / f"{SOCKET_RECORD}.new"
+    record.write_text(f"{short}/{SOCKET}", "utf-8")
+    record.replace(directory / SOCKET_RECORD)
+    return short
+
+
+def _is_private(directory: Path) -> bool:
+    try:
+        found = directory.lstat()
+    except OSError:
+        return False
+    is_ours = found.st_uid == os.getuid() and stat.S_ISDIR(found.st_mode)
+    return is_ours and stat.S_IMODE(found.st_mode) == stat.S_IRWXU

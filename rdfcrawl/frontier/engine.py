@@ -8,14 +8,13 @@ of it: that is the one correct moment to commit. Scrapy has no hook for it yet
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, cast
 
 from pydispatch import dispatcher
 from scrapy import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
     from scrapy.core.engine import _Slot
     from scrapy.crawler import Crawler
     from scrapy.signalmanager import SignalManager
@@ -44,7 +43,7 @@ class SparingSignals:
 
 
 class EngineView:
-    """A look at the engine of a crawler; it may not be there yet."""
+    """A look at the engine of a crawler, which may not be there yet."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler

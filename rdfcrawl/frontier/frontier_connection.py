@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff, NoBackoff
@@ -21,10 +22,6 @@ from rdfcrawl.frontier.scripts import LuaScripts
 from rdfcrawl.frontier.server_state import ServerState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from contextlib import AbstractContextManager
-    from typing import Self
-
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.frontier.options import CrawlOptions, CrawlPaths
@@ -51,7 +48,7 @@ class FrontierConnection:
 
     @classmethod
     async def connect(cls, options: CrawlOptions, settings: BaseSettings) -> Self:
-        """Connect to the Redis of a crawl, and start it if need be."""
+        """Connect to the Redis of a crawl, starting one if need be."""
         server = None
         if options.redis_url is None:
             server = await asyncio.to_thread(
@@ -123,7 +120,7 @@ def _explaining(where: str) -> Iterator[None]:
 
 
 async def start_anew(frontier: Frontier, paths: CrawlPaths) -> None:
-    """Forget a crawl without running workers; move what it stored aside."""
+    """Forget a crawl without running workers; move its stored data aside."""
     if live := await frontier.live_workers():
         raise ConfigError(
             "argument fresh=1: workers of the crawl are running, or died within the "
@@ -131,7 +128,7 @@ async def start_anew(frontier: Frontier, paths: CrawlPaths) -> None:
         )
     await frontier.clear()
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
-    for folder in (paths.quads, paths.provenance):
+    for folder in (paths.quads, paths.provenance, paths.warc):
         if folder.exists():
             aside = paths.root / f"before-{stamp}" / folder.name
             aside.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The clocks of hosts, one for each politeness key: all requests to it take turns.
+"""The clocks of hosts: all requests to a politeness key take turns.
 
 The clocks are in Redis (`lua/turn.lua`), so that it is all the same which worker asks,
 and whether it visits the host or needs one file of it: the robots.txt that another
@@ -14,12 +14,12 @@ import secrets
 from contextlib import suppress
 from itertools import count
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 from weakref import WeakValueDictionary
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.frontier.client import TurnEntry
+from rdfcrawl.frontier.client import Frontier, TurnEntry
 from rdfcrawl.guard.policy import literal_address
 from rdfcrawl.request_turns import HostRestsError, SoloTurn, SoloTurns, steady_time
 from rdfcrawl.uri import host_of, key_of_address
@@ -27,22 +27,10 @@ from rdfcrawl.uri import host_of, key_of_address
 if TYPE_CHECKING:
     from asyncio import Future
     from collections.abc import Awaitable, Callable
-    from typing import Protocol
 
-    from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.redis_retry import RedisRetry
     from rdfcrawl.frontier.worker import FrontierWorker
     from rdfcrawl.records import Visit
-
-    class Sleepers(Protocol):
-        """Waits that may end when the worker stops."""
-
-        is_stopping: bool
-
-        async def sleep(self, secs: float) -> None:
-            """Wait for `secs`, or until the worker stops."""
-            ...
-
 
 _TOLD_SECS: Final = 0.02  # what was sent is told so late, unless something is asked
 _LOOKUPS: Final = 3  # name servers may give addresses one by one
@@ -113,24 +101,24 @@ class HostClocks:
                         "take turns", self._frontier.turns, entries
                     )
                 except Exception as error:  # raised by whoever asked
-                    _answer(asked, error)
-                else:
-                    _answer(asked, answers)
+                    for _, future in asked:
+                        if not future.done():
+                            future.set_exception(error)
+                    continue
+                for (_, future), answer in zip(asked, answers, strict=True):
+                    if not future.done():
+                        future.set_result(answer)
         finally:
             self._sending = None
 
 
-def _answer(
-    asked: list[tuple[TurnEntry, Future[tuple[int, int]]]],
-    answers: list[tuple[int, int]] | Exception,
-) -> None:
-    for place, (_, future) in enumerate(asked):
-        if future.done():
-            continue
-        if isinstance(answers, Exception):
-            future.set_exception(answers)
-        else:
-            future.set_result(answers[place])
+class Sleepers(Protocol):
+    """Waits that may end when the worker stops."""
+
+    is_stopping: bool
+
+    async def sleep(self, secs: float) -> None:
+        """Wait for `secs`, or until the worker stops."""
 
 
 class PlainSleep:
@@ -175,8 +163,11 @@ class HostTurns(SoloTurns):
             turn = _HostTurn(self, visit.key, visit.delay_secs, visit, self.sleepers)
             return turn if await turn.begin() else None
         # Nobody waits for hosts without a delay; but whose they are must be known.
-        if not self._undelayed.is_good() and not await self._undelayed.again():
-            return None
+        if not self._undelayed.is_good():
+            if not await self._undelayed.again():
+                return None
+            if self.frontier.delay_secs > 0:  # as it turns out
+                return await self.of_visit(visit, is_for_rules=is_for_rules)
         if visit.is_lost:
             return None
         if self.found is None and not is_for_rules:
@@ -212,7 +203,7 @@ class HostTurns(SoloTurns):
         return None
 
     async def address_of(self, key: str) -> str:
-        """Return the address that a key stands for, if hosts go by them.
+        """Return the address that a key stands for, if hosts go by addresses.
 
         A name that had none when it was first looked up may have one by now.
         """
@@ -234,7 +225,7 @@ class _Undelayed(SoloTurn):
 
     def is_good(self) -> bool:
         """See `SoloTurn.is_good`."""
-        return steady_time() < self._worker.leases_until
+        return steady_time() < self._worker.asks_until
 
     async def again(self) -> bool:
         """See `SoloTurn.again`."""
@@ -262,7 +253,7 @@ class _ForRules(_Undelayed):
         self.sent_at = self._visit.rules_at = monotonic()
 
     def end(self) -> None:
-        """See `SoloTurn.end`; if it is not known that nothing was sent, it was."""
+        """See `SoloTurn.end`; when in doubt, the request counts as sent."""
         if not self.sent_at:
             self.sent()
 
@@ -298,7 +289,7 @@ class _HostTurn(SoloTurn):
         self._noted = asyncio.Event()
 
     async def begin(self) -> bool:
-        """Wait for it, on the clock of the address that will be connected to."""
+        """Wait for the turn, on the clock of the address that will be connected to."""
         self.address = await self._turns.address_of(self._key)
         if self.address and self.address != literal_address(self._key):
             self._key = key_of_address(self.address)  # which is leased to nobody here
@@ -314,7 +305,7 @@ class _HostTurn(SoloTurn):
         return await self.take()
 
     async def take(self) -> bool:
-        """Wait for it; False if it does not come."""
+        """Wait for the turn; False if none comes."""
         lock = self._turns.clocks.lock(self._key)
         await lock.acquire()
         self._lock = lock
@@ -334,7 +325,7 @@ class _HostTurn(SoloTurn):
         turns, visit = self._turns, self._visit
         self._token, self.sent_at = turns.clocks.new_token(), 0.0
         while not self._sleepers.is_stopping:
-            if steady_time() >= turns.worker.leases_until:
+            if steady_time() >= turns.worker.asks_until:
                 await turns.worker.leases.confirm()
             if visit is not None and visit.is_lost:
                 return False
@@ -379,7 +370,7 @@ class _HostTurn(SoloTurn):
 
     def is_good(self) -> bool:
         """See `SoloTurn.is_good`."""
-        return steady_time() < min(self._good_until, self._turns.worker.leases_until)
+        return steady_time() < min(self._good_until, self._turns.worker.asks_until)
 
     def sent(self) -> None:
         """See `SoloTurn.sent`.
@@ -394,7 +385,7 @@ class _HostTurn(SoloTurn):
             loop.call_soon(loop.call_soon, self._note)
 
     def end(self) -> None:
-        """See `SoloTurn.end`; if it is not known that nothing was sent, it was."""
+        """See `SoloTurn.end`; when in doubt, the request counts as sent."""
         if self._is_given and not self._is_noting:
             self._note()
 

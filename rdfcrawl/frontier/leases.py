@@ -1,4 +1,4 @@
-"""What a worker says again and again: that it lives, and holds its leases."""
+"""The repeated reports of a worker: its life and its leases."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 from redis.exceptions import RedisError
 
 from rdfcrawl.frontier.redis_retry import is_full
-from rdfcrawl.frontier.worker_state import sleep_until
+from rdfcrawl.frontier.worker_state import WorkerHooks, WorkerState, sleep_until
 from rdfcrawl.request_turns import steady_time
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.frontier.worker_state import WorkerHooks, WorkerState
 
 logger = logging.getLogger(__name__)
 
 BEAT_SECS = 5.0
+_LOOK_SECS = 0.2  # for those who do not keep a delay yet
 _TELL_SECS = 1.0  # as often as a display looks
 STARTED = "started"  # among a worker's figures: 1 once its seeds are handed in
 
@@ -48,16 +48,20 @@ class LeaseKeeper:
             await self._bury()
 
     async def confirm(self) -> None:
-        """Renew the leases of this worker if they may have run out.
+        """Renew the leases of this worker if any may have run out; join again.
 
         A worker that was stopped, or cut off from Redis, does so before any request.
 
         Raises:
             RedisError: Redis is unreachable, and the worker stops.
         """
+        state = self._state
         async with self._confirming:
-            if steady_time() >= self._state.leases_until:
-                await self._state.persistent("renew leases", self._renew)
+            if steady_time() >= state.leases_until:
+                await state.persistent("renew leases", self._renew)
+            if steady_time() >= state.heard_until:
+                await state.persistent("heartbeat", self._beat_if_not_full)
+                await until_delay_is_kept(state)
 
     async def _tend(self) -> None:
         """Renew leases, take back those of others, tell how far this worker is.
@@ -73,11 +77,18 @@ class LeaseKeeper:
             state.due.clear()
         state.counts = await frontier.counts()
         await frontier.state.look(frontier.redis)
+        await self._beat_if_not_full()
+
+    async def _beat_if_not_full(self) -> None:
+        """Report the life of this worker; with full memory, only see the others."""
+        began = steady_time()
         try:
             await self.beat()
         except RedisError as error:
             if not is_full(error):  # that is told when links are added
                 raise
+            await self._state.frontier.delays.look()
+            self._heard(began)
 
     async def _bury(self) -> None:
         frontier = self._state.frontier
@@ -100,10 +111,11 @@ class LeaseKeeper:
                 visit.pending.clear()
 
     async def beat(self) -> None:
-        """Say that this worker lives, and how far it is; see who else does."""
-        frontier = self._state.frontier
+        """Report the life and progress of this worker; see who else lives."""
+        frontier, began = self._state.frontier, steady_time()
         self._state.live = await frontier.beat(self._state.options.name, self._told())
-        delays = frontier.shortest_delay_secs, frontier.delay_secs
+        self._heard(began)
+        delays = frontier.delays.shortest_secs, frontier.delay_secs
         if delays != self._delays:
             self._delays = delays
             logger.warning(
@@ -113,6 +125,10 @@ class LeaseKeeper:
                 *delays,
                 frontier.delay_secs,
             )
+
+    def _heard(self, began: float) -> None:
+        # Redis has it in whole seconds.
+        self._state.heard_until = began + self._state.frontier.silence_secs - 1
 
     async def tell(self) -> None:
         """Say how far this worker is, whenever there is something new to say."""
@@ -135,6 +151,15 @@ class LeaseKeeper:
 
     def _told(self) -> dict[str, float]:
         return self._figures() | {STARTED: float(self._state.has_started)}
+
+
+async def until_delay_is_kept(state: WorkerState) -> None:
+    """Wait until all other workers keep the delay of this one, if it is longer."""
+    delays, name = state.frontier.delays, state.options.name
+    while delays.shortest_secs < delays.own_secs and not state.stopping.is_set():
+        if await state.persistent("look for delays", delays.are_kept, name):
+            return
+        await sleep_until(state.stopping, _LOOK_SECS)
 
 
 def beat_secs(frontier: Frontier) -> float:

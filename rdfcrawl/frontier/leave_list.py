@@ -9,19 +9,17 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from redis.exceptions import RedisError
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.blocked_hosts import read_file
+from rdfcrawl.frontier.blocked_hosts import BlockedHosts, read_file
 from rdfcrawl.uri import BadUri
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from rdfcrawl.frontier.blocked_hosts import BlockedHosts
     from rdfcrawl.frontier.client import Frontier
 
 logger = logging.getLogger(__name__)
@@ -55,7 +53,7 @@ class LeaveList:
         await self._share()
 
     async def run(self) -> None:
-        """Look at the file and at Redis again and again, until it is cancelled."""
+        """Look at the file and at Redis again and again, until cancelled."""
         while True:
             await asyncio.sleep(LOOK_SECS)
             try:
@@ -67,7 +65,7 @@ class LeaveList:
                 logger.exception("LEAVE_HOSTS: the file could not be checked")
 
     def _look_at_file(self) -> None:
-        """Read the file if it has changed; a wrong one leaves all as it was."""
+        """Read the file after a change; a wrong file changes nothing."""
         path = self._path
         if path is None:
             return

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.frontier.candidate import SEEN_ONLY, Candidate
 from rdfcrawl.frontier.deferred import DeferredRecord, ExcludedPrefixes
 from rdfcrawl.frontier.payload import pack, pack_link
 from rdfcrawl.frontier.url_kind import kind_of, kind_of_named
-from rdfcrawl.links.filter import CrawlExtent
-from rdfcrawl.records import Kind, Record, Urgency
+from rdfcrawl.links.filter import CrawlExtent, LinkFilter
+from rdfcrawl.records import CrawlBudget, FollowUp, Kind, Record, Urgency
 from rdfcrawl.tasks.pages import DumpPart, RequestTask
 from rdfcrawl.uri import (
     CRAWLED_SCHEMES,
@@ -28,13 +30,6 @@ from rdfcrawl.uri import requestable as to_requestable
 from rdfcrawl.uri.origin import origin_of, origin_of_link
 from rdfcrawl.uri.schemes import check_scheme, seed_url
 from rdfcrawl.uri.traps import LinkVerdict, UrlForms, is_endless
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-    from collections.abc import Set as AbstractSet
-
-    from rdfcrawl.links.filter import LinkFilter
-    from rdfcrawl.records import CrawlBudget, FollowUp
 
 SEED_BAND: Final = b"1"
 LINK_BAND: Final = b"2"
@@ -95,7 +90,7 @@ class RecentLinks:
         self._old: set[int] = set()
 
     def unseen(self, links: Iterable[bytes]) -> list[bytes]:
-        """Return those links that are new here, and remember them."""
+        """Return the links that are new here, and remember each."""
         young, old = self._young, self._old
         fresh = []
         for link in links:
@@ -108,11 +103,11 @@ class RecentLinks:
         return fresh
 
     def note(self, link: bytes) -> None:
-        """Take a link for known when it comes."""
+        """Take a link for known from now on."""
         self._young.add(hash(link))
 
     def forget(self, link: bytes) -> None:
-        """Take a link for new when it comes again."""
+        """Take a link for new the next time."""
         mark = hash(link)
         self._young.discard(mark)
         self._old.discard(mark)
@@ -184,7 +179,7 @@ class LinkIngest:
         self._recent = RecentLinks()
 
     def note(self, record: Record) -> None:
-        """Take note of what is queued: whoever links to it need not offer it again."""
+        """Take note of a queued record, whose URL need not be offered again."""
         if record.kind.is_of_url and not record.change:  # others are not just a URL
             self._recent.note(record.url.encode())
 
@@ -268,7 +263,7 @@ class LinkIngest:
     def _judged(
         self, candidates: list[Candidate], bad: list[Fault], traps: list[str]
     ) -> JudgedLinks:
-        """Return candidates, and what is wrong with others; those are counted."""
+        """Return candidates and the faults of other links, which are counted."""
         faults = []
         if bad:
             self.rejected.bad += len(bad)
@@ -280,7 +275,7 @@ class LinkIngest:
         return JudgedLinks(candidates, faults)
 
     def turns_away(self, host: bytes, n_links: int, *, parent: Record) -> bool:
-        """Return whether links of `parent` are known to be out of scope; count them.
+        """Return whether links of `parent` are known to be out of scope, and count.
 
         `host` is what they begin with, as `links.authority` gives it.
         """
@@ -290,7 +285,7 @@ class LinkIngest:
         return is_far
 
     def _reject(self, link: bytes, target: str) -> None:
-        """Count a link that is not wanted; remember its host if that decided it."""
+        """Count an unwanted link; remember its host if the host decided."""
         self.rejected.filtered += 1
         if self._decides_by_host and not self._link_filter.scope.covers(target):
             if len(self._far) >= _MAX_CACHED:
@@ -304,7 +299,7 @@ class LinkIngest:
         return self.candidate(record, SEED_BAND)
 
     def seed_url(self, text: str) -> str:
-        """Return the URL of a seed; raise `BadUri` if it is not crawled."""
+        """Return the URL of a seed; raise `BadUri` if its scheme is not crawled."""
         url = seed_url(text)
         check_scheme(url, self._link_filter.schemes.of_seeds)
         return url
@@ -343,13 +338,14 @@ class LinkIngest:
                     continue
             record = self._to_queue(follow_up, url)
             band = _BANDS[follow_up.urgency]
-            is_exempt = follow_up.is_part_of_source or _takes_dataset(record)
+            takes_dataset = record.kind.is_source or isinstance(record.task, DumpPart)
+            is_exempt = follow_up.is_part_of_source or takes_dataset
             if is_exempt or not self._defers(record, band):
                 candidates.append(self.candidate(record, band))
         return self._judged(candidates, bad, traps)
 
     def _is_wanted(self, url: str, depth: int) -> bool:
-        """Return whether a requestable URL is followed; it is counted if it is not."""
+        """Return whether a requestable URL is followed; count if not."""
         if depth > self._max_depth:
             self.rejected.too_deep += 1
         elif not self._link_filter.admits(url):
@@ -376,7 +372,7 @@ class LinkIngest:
         return depth <= self._max_depth and self._link_filter.admits(url)
 
     def again(self, waiting: Iterable[DeferredRecord]) -> list[Candidate]:
-        """Return the candidates among what was put off, as far as nothing covers it."""
+        """Return the candidates among deferred records that nothing covers."""
         return [
             self.candidate(each.record, each.band)
             for each in waiting
@@ -390,7 +386,7 @@ class LinkIngest:
         return found
 
     def _is_covered(self, link: bytes, target: str, depth: int, url: str) -> bool:
-        """Return whether a link is covered, deferring it then if there is room."""
+        """Return whether a link is covered; defer a covered one if there is room."""
         prefix = self.covered.prefix_of(target)
         if prefix in self.full:  # or a record would be made of all that a dump names
             self.rejected.covered += 1
@@ -402,7 +398,7 @@ class LinkIngest:
         return bool(prefix)
 
     def _defers(self, record: Record, band: bytes) -> bool:
-        """Put a record off if its URL is covered; return whether it is."""
+        """Put a record off if its URL is covered; return whether so."""
         prefix = self.covered.prefix_of(record.url)
         if prefix:
             self.rejected.covered += 1
@@ -446,7 +442,7 @@ class LinkIngest:
         return not is_own and deny.match(record.url)
 
     def seen_only(self, url: str) -> Candidate:
-        """Return what marks a URL as seen, without queueing it."""
+        """Return the candidate that only marks a URL as seen."""
         place = self._place_of(url)
         mark = fingerprint(self._normalize(url))
         return Candidate(place.partition, place.key, mark, SEEN_ONLY)
@@ -466,7 +462,7 @@ class LinkIngest:
         return Candidate(partition, key, fingerprint(name), item, self._budget)
 
     def _place_of(self, url: str) -> _OriginPlace:
-        """Return where a requestable URL is queued; remember it for its origin."""
+        """Return the place of a requestable URL, remembered for its origin."""
         origin = origin_of(url)
         place = self._places.get(origin)
         if place is None:
@@ -481,12 +477,8 @@ class LinkIngest:
         return place
 
 
-def _takes_dataset(record: Record) -> bool:
-    return record.kind.is_source or isinstance(record.task, DumpPart)
-
-
 def _parent(url: str) -> str:
-    """Return the URL of a document as a payload holds it.
+    """Return the URL of a document in the form for payloads.
 
     Sources name documents by what a server says, which may be any IRI.
     """

@@ -1,22 +1,20 @@
-"""Links on their way to the frontier, and again if Redis has lost them."""
+"""Links on their way to the frontier, and once more after a loss of Redis."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.frontier.candidate import SEEN_ONLY
+from rdfcrawl.frontier.candidate import SEEN_ONLY, AddedCounts, Candidate
 from rdfcrawl.frontier.redis_retry import MAX_PAUSE_SECS, is_full, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
-
-    from rdfcrawl.frontier.candidate import AddedCounts, Candidate
     from rdfcrawl.frontier.worker_state import WorkerState
 
 logger = logging.getLogger(__name__)
@@ -54,11 +52,11 @@ class LinkSender:
 
     @property
     def must_restore(self) -> bool:
-        """Whether Redis may have lost what it took last, and was not given it again."""
+        """Whether Redis may have lost its latest links, not yet sent again."""
         return self._n_restores != self._state.frontier.state.n_restores
 
     def offer(self, candidates: Iterable[Candidate]) -> None:
-        """Hand links to the frontier; they are sent with many others."""
+        """Hand links to the frontier, to be sent with many others."""
         self._state.is_over = False
         self._buffer.extend(candidates)
         if len(self._buffer) >= _ADD_URIS:
@@ -71,7 +69,7 @@ class LinkSender:
             await asyncio.sleep(0.05)
 
     async def mark_seen(self, candidate: Candidate) -> bool:
-        """Mark a URI as seen at once; return whether it was, or may have been, new."""
+        """Mark a URI as seen at once; return whether the URI may have been new."""
         n_calls = 0
 
         async def add() -> AddedCounts:
@@ -85,7 +83,7 @@ class LinkSender:
         return added.new == 1 or n_calls > 1
 
     def added_at_once(self, candidates: Sequence[Candidate]) -> None:
-        """Take note of what others have added: it is claimed without a wait."""
+        """Take note of candidates that others have added, to claim without a wait."""
         state = self._state
         state.is_over = False
         self._remember(candidates)
@@ -93,7 +91,7 @@ class LinkSender:
         state.claim_now.set()
 
     async def send(self) -> bool:
-        """Queue the links at hand; return whether it is known which of them wait.
+        """Queue the links at hand; return whether all that wait are known.
 
         A full server takes none. Hosts are released all the same, so that the crawl
         goes on; only visits with waiting links are not committed.
@@ -140,7 +138,7 @@ class LinkSender:
         self._add_at = monotonic() + self._full_pause_secs
 
     def _remember(self, candidates: Sequence[Candidate]) -> None:
-        """Keep for a while what was added: Redis may come back without it."""
+        """Keep the added links for a while: Redis may come back without some."""
         now = monotonic()
         remembered = self._remembered
         remembered.append((now, candidates))

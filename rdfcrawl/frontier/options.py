@@ -42,42 +42,32 @@ _TAKEN: Final = CRAWLED_SCHEMES | {"visit"}
 _is_crawl_id = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}").fullmatch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlPaths:
-    """Where a crawl keeps its things on this machine."""
+    """Where a crawl keeps its things on this machine.
 
-    root: Path
+    Attributes:
+        frontier: data, socket and log of the embedded server.
+        quads: segments of documents.
+        provenance: segments of provenance.
+        warc: files of the web archive.
+        spool: large bodies between fetch and parser.
+        logs: of the processes of `scrapy workers`.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.frontier = root / "frontier"
+        self.quads = root / "quads"
+        self.provenance = root / "provenance"
+        self.warc = root / "warc"
+        self.spool = root / "spool"
+        self.logs = root / "logs"
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, crawl_id: str) -> Self:
         """Return the folders of a crawl; nothing is made."""
         folder = Path(str(value_of(settings, "CRAWL_DIR"))).expanduser().absolute()
-        return cls(root=folder / crawl_id)
-
-    @property
-    def frontier(self) -> Path:
-        """The embedded server's data, socket and log."""
-        return self.root / "frontier"
-
-    @property
-    def quads(self) -> Path:
-        """Segments of documents."""
-        return self.root / "quads"
-
-    @property
-    def provenance(self) -> Path:
-        """Segments of provenance."""
-        return self.root / "provenance"
-
-    @property
-    def spool(self) -> Path:
-        """Large bodies between fetch and parser."""
-        return self.root / "spool"
-
-    @property
-    def logs(self) -> Path:
-        """Logs of the processes of `scrapy workers`."""
-        return self.root / "logs"
+        return cls(folder / crawl_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +89,7 @@ class FrontierOptions:
     def from_settings(
         cls, settings: BaseSettings, *, budget: CrawlBudget = NO_BUDGET
     ) -> Self:
-        """Read the settings; raise `ConfigError` if one is out of range."""
+        """Read the settings; raise `ConfigError` for a value out of range."""
         return cls(
             partitions=integer(settings, "FRONTIER_PARTITIONS", 1, 4096),
             lease_secs=number(settings, "FRONTIER_LEASE_SECS", 1, 86_400),
@@ -135,7 +125,7 @@ class WorkerOptions:
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, *, name: str) -> Self:
-        """Read the settings; raise `ConfigError` if one is out of range."""
+        """Read the settings; raise `ConfigError` for a value out of range."""
         patience = number(settings, "HOST_PATIENCE_SECS", 0, 86_400 * 365)
         return cls(
             name=name,
@@ -199,7 +189,11 @@ class CrawlOptions:
             keys=PolitenessKey(one_of(settings, "POLITENESS_KEY", HostGrouping)),
             normal_form=NormalForm(_session_parameters(settings)),
             schemes=scheme_policy(settings),
-            trap_limits=_trap_limits(settings),
+            trap_limits=TrapLimits(
+                repeats=integer(settings, "TRAP_REPEATS", 0, 1000),
+                segments=integer(settings, "TRAP_SEGMENTS", 0, 2000),
+                of_form=integer(settings, "TRAP_FORM_URLS", 0),
+            ),
             leave_hosts=_leave_hosts(settings),
             guard=guard_of(settings),
         )
@@ -228,7 +222,7 @@ def scheme_policy(settings: BaseSettings) -> SchemePolicy:
 
 
 def _crawl_id(settings: BaseSettings, spider: str) -> str:
-    """Return the name that workers of one crawl share; it fits file names and keys."""
+    """Return the name that workers of one crawl share, fit for file names and keys."""
     crawl_id = str(settings.get("CRAWL_ID") or spider)
     if not _is_crawl_id(crawl_id):
         raise ConfigError(
@@ -248,14 +242,6 @@ def _redis_url(settings: BaseSettings) -> str | None:
             raise ConfigError(f"REDIS_PORT={port!r}: must be a whole number")
         return f"redis://{host}:{port}"
     return None
-
-
-def _trap_limits(settings: BaseSettings) -> TrapLimits:
-    return TrapLimits(
-        repeats=integer(settings, "TRAP_REPEATS", 0, 1000),
-        segments=integer(settings, "TRAP_SEGMENTS", 0, 2000),
-        of_form=integer(settings, "TRAP_FORM_URLS", 0),
-    )
 
 
 def _leave_hosts(settings: BaseSettings) -> Path | None:

@@ -1,4 +1,4 @@
-"""Partitions: where a politeness key is queued, and which worker polls them first.
+"""Partitions: where a politeness key is queued, and which worker polls first.
 
 A key lies in the partition of its registered domain. A domain of very many hosts has
 some of them in its own partition. The others are away, spread over all other
@@ -8,6 +8,7 @@ partition (`lua/add.lua`), where they are marked; here it is only remembered.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
@@ -15,8 +16,6 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.uri import partition_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from rdfcrawl.frontier.candidate import Candidate
     from rdfcrawl.frontier.server_state import ServerState
 
@@ -24,7 +23,7 @@ _MAX_KNOWN: Final = 100_000
 
 
 def away_partition(key: str, n_partitions: int) -> int:
-    """Return the partition of a key if it is away: any but that of its domain."""
+    """Return the partition of a key that is away: any but its domain's."""
     home = partition_of(key, n_partitions)
     if n_partitions == 1:
         return home
@@ -56,7 +55,7 @@ class KeyLocations:
         return found
 
     def refresh(self) -> None:
-        """Forget what was told before the server may have lost it."""
+        """Forget all that was told before the server may have lost data."""
         if self._n_restores != self._state.n_restores:
             self._n_restores = self._state.n_restores
             self.away.clear()

@@ -27,7 +27,7 @@ _MAX_TOLD: Final = 100  # refused requests; the statistics have the number of al
 
 
 class PendingRequests:
-    """Requests that a spider has yielded, until they are in the frontier."""
+    """Requests that a spider has yielded, on their way to the frontier."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class PendingRequests:
         return is_seed or request.url.startswith(("http:", "https:"))
 
     def take(self, request: Request) -> bool:
-        """Take a request; return whether it will be queued."""
+        """Take a request; return whether the frontier will have one."""
         try:
             if self._makes_documents and is_plain(request):
                 self._seeds.append(self._session.ingest.seed_url(request.url))

@@ -5,14 +5,13 @@ A scope grows with the seeds. Its entries are in Redis, and all workers share th
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from rdfcrawl.frontier.link_ingest import LinkIngest
 from rdfcrawl.links.filter import CrawlExtent, CrawlScope, LinkFilter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from rdfcrawl.frontier.blocked_hosts import BlockedHosts
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.options import CrawlOptions
@@ -99,7 +98,7 @@ class ProfileIngests:
             await self.learn_scopes()
 
     def _is_strange_seed(self, record: Record) -> bool:
-        """Return whether a seed is out of scope: another worker has widened it."""
+        """Return whether a seed is out of a scope that another worker has widened."""
         scope = self._scopes.get(record.profile)
         if scope is None or record.depth > 0:
             return False
@@ -134,7 +133,7 @@ class ProfileIngests:
             self.by_profile[number].set_filter(self._link_filter(number))
 
     async def restore(self) -> None:
-        """Write the scopes again, as Redis may have lost them."""
+        """Write the scopes again, as Redis may have lost some."""
         for number, scope in list(self._scopes.items()):
             if scope.extent is not CrawlExtent.ANY and scope.entries:
                 name = self._profiles.scope_key(number)

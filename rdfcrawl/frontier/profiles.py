@@ -1,4 +1,4 @@
-"""Settings and spider arguments that a crawl keeps in Redis until it is begun anew.
+"""Settings and spider arguments that a crawl keeps in Redis until begun anew.
 
 A record is processed by the arguments of the spider that queued it, on whatever worker
 claims it: records carry the number of that spider. The settings say which URIs are one,
@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from scrapy.settings import SETTINGS_PRIORITIES
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from rdfcrawl.arguments.crawl import CrawlArguments, arguments_of
 from rdfcrawl.arguments.parsers import NAMED
@@ -22,10 +23,6 @@ from rdfcrawl.links.filter import CrawlExtent
 from rdfcrawl.uri import HostGrouping, NormalForm, PolitenessKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from scrapy.settings import BaseSettings
-
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.options import CrawlOptions
     from rdfcrawl.frontier.redis_retry import RedisRetry
@@ -186,7 +183,7 @@ class SpiderProfiles:
         return replace(self.arguments[self.own], **this_time)
 
     async def take_up(self) -> None:
-        """Queue what a budget of hosts or domains refused, if it was raised since."""
+        """Queue the URIs that a budget, raised since, had refused."""
         budget = self.arguments[self.own].budget
         done = f"taken:{self.own}"
         conf = self._frontier.key("conf")

@@ -7,18 +7,15 @@ import math
 import secrets
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scrapy import Request
+from scrapy import Request, Spider
 from scrapy.http.request import NO_CALLBACK
 
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.records import Kind, Record
 from rdfcrawl.tasks.pages import RequestTask
 from rdfcrawl.uri import requestable
-
-if TYPE_CHECKING:
-    from scrapy import Spider
 
 MAX_DEPTH = 255
 
@@ -111,7 +108,7 @@ def _details(request: Request) -> str:
 
 
 def _json(value: Any, place: str) -> Any:
-    """Return a value that JSON leaves as it is, or raise `UnqueueableError`."""
+    """Return a value that JSON leaves unchanged, or raise `UnqueueableError`."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float) and math.isfinite(value):

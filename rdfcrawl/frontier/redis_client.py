@@ -1,4 +1,4 @@
-"""The connection to Redis: how it is made, and what is at its end.
+"""The connection to Redis, and the server at its end.
 
 It has the settings of scrapy-redis, so that a project that uses them needs no others.
 """
@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import hiredis
 import redis.asyncio
@@ -21,9 +22,6 @@ from scrapy.settings import BaseSettings
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.redis_program import MIN_VERSION
 from rdfcrawl.frontier.redis_retry import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
 
 SCHEMES = ("redis", "rediss", "unix")
 CLUSTER_SCHEMES = ("redis+cluster", "rediss+cluster")
@@ -53,7 +51,7 @@ PARAMS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFacts:
-    """What the server is and how it is set."""
+    """Kind and settings of the server."""
 
     # of Redis; for Valkey the version of Redis it is compatible with
     version: tuple[int, ...]
@@ -85,7 +83,7 @@ def async_client(
     *,
     on_connect: Callable[[Any], Awaitable[None]] | None = None,
 ) -> redis.asyncio.Redis:
-    """Return a client as the settings describe it; it connects when it is used.
+    """Return the client of the settings, which connects when used.
 
     Responses are bytes. Commands are not retried: that is for `RedisRetry`.
 
@@ -130,7 +128,7 @@ def async_client(
 
 
 def describe(url: str) -> str:
-    """Give a URL as it may be logged: without password and parameters.
+    """Return a URL for logs: without password and parameters.
 
     >>> describe("rediss://crawler:s3cret@cache.example:6380/1?password=s3cret")
     'rediss://crawler:***@cache.example:6380/1'
@@ -142,7 +140,7 @@ def describe(url: str) -> str:
 
 
 def _check_url(url: object) -> str:
-    """Refuse a URL that is not for this client; give what to call it in errors."""
+    """Check that a URL is for this client; return its name in errors."""
     if not url:
         return "REDIS_HOST"
     if not isinstance(url, str) or "://" not in url:

@@ -9,8 +9,9 @@ import random
 import re
 import ssl
 import time
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from redis.exceptions import (
     AuthenticationError,
@@ -24,9 +25,6 @@ from redis.exceptions import (
 )
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +89,7 @@ class RedisRetry:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Return what a call returns, retrying it while Redis is unreachable or full.
+        """Return what a call returns, retried while Redis is unreachable or full.
 
         `call` must be idempotent: a failed call may have taken effect. `what` is the
         action, for the log, such as "claim hosts".

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
-from scrapy import Request, signals
+from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro
@@ -24,25 +26,17 @@ from rdfcrawl.frontier.engine import EngineView
 from rdfcrawl.frontier.pending_requests import PendingRequests
 from rdfcrawl.frontier.session import CrawlSession
 from rdfcrawl.frontier.slow_visits import SlowHosts, SlowPlaces
-from rdfcrawl.frontier.visiting import makes_visits
-from rdfcrawl.frontier.worker_state import WorkerHooks
-from rdfcrawl.frontier.worker_stats import figures_of
-from rdfcrawl.records import MAX_RETRIES, Document, Kind, Visit, refused
+from rdfcrawl.frontier.visiting import VisitingSpider, makes_visits
+from rdfcrawl.frontier.worker_state import WorkerHooks, figures_of
+from rdfcrawl.records import MAX_RETRIES, Document, Kind, Record, Visit, refused
 from rdfcrawl.signals import before_leaving, flush_stores, stop_visits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from collections.abc import Set as AbstractSet
-    from typing import Self
-
-    from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from twisted.internet.defer import Deferred
     from twisted.python.failure import Failure
 
-    from rdfcrawl.frontier.visiting import VisitingSpider
-    from rdfcrawl.records import Record
 
 logger = logging.getLogger(__name__)
 
@@ -181,7 +175,7 @@ class FrontierScheduler(BaseScheduler):
         self._stats.inc_value("frontier/put_off")
 
     def _pauses(self) -> bool:
-        """Tell whether requests would wait for us: visits stay where they are."""
+        """Return whether requests would wait for us, so that visits should stay."""
         trouble = self.session.trouble if self.session else None
         return trouble is not None and trouble.is_pausing
 
@@ -400,15 +394,13 @@ class FrontierScheduler(BaseScheduler):
             "frontier/lost_leases": session.worker.committer.lost_leases,
             **{f"link/{cause}": n for cause, n in asdict(rejected).items()},
         }
+        if_any = {
+            "frontier/failed": session.worker.n_failed,
+            "frontier/wildcards": session.addresses.n_wildcards,
+        }
+        figures |= {name: n for name, n in if_any.items() if n} | self._over_budget()
         for name, value in figures.items():
             self._stats.set_value(name, value)
-        if session.worker.n_failed:
-            self._stats.set_value("frontier/failed", session.worker.n_failed)
-        if session.addresses.n_wildcards:
-            n_wildcards = session.addresses.n_wildcards
-            self._stats.set_value("frontier/wildcards", n_wildcards)
-        for name, n in self._over_budget().items():
-            self._stats.set_value(name, n)
 
     def _finish(self, request: Request) -> None:
         visit = self._out.pop(request)
@@ -444,7 +436,7 @@ class FrontierScheduler(BaseScheduler):
     def _item_failed(
         self, item: object, response: Response | None, failure: Failure
     ) -> None:
-        """Put back a document that a pipeline failed with: it is not stored.
+        """Put back a document that is not stored, as a pipeline failed.
 
         If it is one that a page of a source stands for, the page is put back.
         """
@@ -477,7 +469,7 @@ class FrontierScheduler(BaseScheduler):
             )
 
     def _store_failed(self, fault: StoreFault) -> None:
-        """Wait until the disk takes something again; if it never will, stop."""
+        """Wait until the disk takes something again; stop if there is no hope."""
         trouble = self.session.trouble if self.session else None
         if fault.may_pass and trouble is not None:
             trouble.bear(fault)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from hashlib import sha1
 from importlib.resources import files
 from typing import TYPE_CHECKING, Literal, cast, get_args
@@ -9,8 +10,6 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 from redis.exceptions import NoScriptError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from redis.asyncio import Redis
 
     Argument = bytes | str | int

@@ -8,6 +8,7 @@ asks who is there and whether the crawl is.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from redis.exceptions import ReadOnlyError, RedisError
@@ -15,8 +16,6 @@ from redis.exceptions import ReadOnlyError, RedisError
 from rdfcrawl.errors import CrawlGone
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from redis.asyncio import Connection, Redis
 
 logger = logging.getLogger(__name__)
@@ -95,7 +94,7 @@ class ServerState:
         self.note(fields)
 
     async def look(self, redis: Redis) -> None:
-        """Look at the server again, as it may have been set otherwise."""
+        """Look at the server again, whose settings may have changed."""
         found = await redis.info()
         self.note({name: str(value) for name, value in found.items()})
 
@@ -128,9 +127,7 @@ class ServerState:
             holds=may_evict,
             name="eviction",
         )
-        self._note_evicted(int(fields.get("evicted_keys", "0")))
-
-    def _note_evicted(self, n_evicted: int) -> None:
+        n_evicted = int(fields.get("evicted_keys", "0"))
         before, self._n_evicted = self._n_evicted, n_evicted
         if before is not None and n_evicted > before:
             logger.error(
@@ -140,7 +137,7 @@ class ServerState:
             )
 
     def _say(self, text: str, *, holds: bool, name: str = "") -> None:
-        """Warn of a state of the server, once each time that it begins."""
+        """Warn of a state of the server, once for each time of its begin."""
         name = name or text
         if not holds:
             self._said.discard(name)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Protocol
+import time
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Protocol, Self
 
 from redis.exceptions import RedisError
 
 from rdfcrawl.arguments.stored import CrawlMember
-from rdfcrawl.errors import passing_fault
+from rdfcrawl.errors import StoreFault, passing_fault
 from rdfcrawl.frontier.batches import in_batches
 from rdfcrawl.frontier.blocked_hosts import BlockedHosts
-from rdfcrawl.frontier.dns_cache import AddressBook
+from rdfcrawl.frontier.dns_cache import AddressBook, HostAddresses
 from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
-from rdfcrawl.frontier.host_turns import HostClocks, HostTurns
+from rdfcrawl.frontier.host_turns import HostClocks, HostTurns, Sleepers
 from rdfcrawl.frontier.leave_list import LeaveList
 from rdfcrawl.frontier.link_ingest import LINK_BAND, JudgedLinks, LinkIngest
 from rdfcrawl.frontier.profile_ingests import ProfileIngests
@@ -24,26 +27,19 @@ from rdfcrawl.frontier.redis_retry import one_line
 from rdfcrawl.frontier.start_urls import StartUrls, seed_of
 from rdfcrawl.frontier.state_store import StateStore
 from rdfcrawl.frontier.whole_datasets import WholeDatasets
-from rdfcrawl.frontier.wildcard_dns import HostAddresses
 from rdfcrawl.frontier.worker import FrontierWorker
-from rdfcrawl.records import Urgency
+from rdfcrawl.records import Document, FollowUp, Record, Urgency, Visit
+from rdfcrawl.stores.identity import note_run
 from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from collections.abc import Set as AbstractSet
-    from typing import Self
-
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.arguments.crawl import CrawlArguments
-    from rdfcrawl.errors import StoreFault
     from rdfcrawl.frontier.candidate import Candidate
-    from rdfcrawl.frontier.host_turns import Sleepers
     from rdfcrawl.frontier.options import CrawlOptions
     from rdfcrawl.frontier.worker_state import WorkerHooks
     from rdfcrawl.links.policy import EveryLink
-    from rdfcrawl.records import Document, FollowUp, Record, Visit
 
 logger = logging.getLogger(__name__)
 
@@ -56,21 +52,17 @@ class WorkerTrouble(Protocol):
     @property
     def is_pausing(self) -> bool:
         """Whether no request is made for now."""
-        ...
 
     @property
     def keeps_from_writing(self) -> bool:
         """Whether stores would be tried in vain."""
-        ...
 
     @property
     def put_off_secs(self) -> float:
         """Pause of a host whose document was too much for the disk."""
-        ...
 
     def bear(self, fault: StoreFault) -> None:
         """Pause until what could not be written may be tried again."""
-        ...
 
 
 class CrawlSession:
@@ -202,7 +194,7 @@ class CrawlSession:
         logger.info("%d URIs that were given up are queued again", n_queued)
 
     def bears(self, error: BaseException, visit: Visit) -> bool:
-        """Pause if our own system has refused something; return whether it has.
+        """Pause if our own system has refused something; return whether so.
 
         Args:
             error: that ended the processing of a document.
@@ -223,7 +215,7 @@ class CrawlSession:
         return self.profiles.of(record)
 
     async def _learn(self, records: Sequence[Record]) -> None:
-        """Note claimed records as queued, and read the arguments they came with."""
+        """Note claimed records as queued, and read their arguments."""
         if not self.worker.is_alone:  # else all of them were offered here
             for record in records:  # at once: what Redis may lose from now on is told
                 self.ingests.of(record).note(record)
@@ -250,6 +242,7 @@ class CrawlSession:
             await self._persistent("clear", self.frontier.clear, is_over=True)
         elif self.worker.has_started:  # else nothing may have been queued yet
             await self._persistent("end the run", self.frontier.end_run, self.run)
+            note_run(self.options.paths.quads, self.run, int(time.time() * 1000))
 
     async def _restore(self) -> None:
         await self._dns.restore()
@@ -374,7 +367,7 @@ class CrawlSession:
         self.worker.links.offer(self.ingest.seen_only(url) for url in known)
 
     async def is_new(self, url: str) -> bool:
-        """Mark a URL as seen; return whether it had not been."""
+        """Mark a URL as seen; return whether the URL was new."""
         await self._prime([url])
         return await self.worker.links.mark_seen(self.ingest.seen_only(url))
 
@@ -403,7 +396,7 @@ class CrawlSession:
         return self._keys.of(url)
 
     async def prime(self, url: str) -> None:
-        """Look up the address of a URL's host, if `key_of` needs it."""
+        """Look up the address of a URL's host, if `key_of` needs one."""
         await self._prime([url])
 
     async def _prime(self, urls: Iterable[str]) -> None:

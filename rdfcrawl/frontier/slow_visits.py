@@ -8,12 +8,10 @@ other while it is free: hosts that are silent stop no dump, and dumps no silent 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from collections.abc import Set as AbstractSet
+from typing import Final, Generic, TypeVar
 
 V = TypeVar("V")
 
@@ -45,7 +43,7 @@ class SlowPlaces(Generic[V]):
         return iter(self._flows)
 
     def keep(self, visits: AbstractSet[V]) -> None:
-        """Take the places of all others: they have ended."""
+        """Take the places of all other visits, which have ended."""
         for visit in [each for each in self._flows if each not in visits]:
             del self._flows[visit]
 

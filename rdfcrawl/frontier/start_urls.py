@@ -1,4 +1,4 @@
-"""Seeds that are pushed to a running crawl, as scrapy-redis has it.
+"""Seeds that are pushed to a running crawl, as in scrapy-redis.
 
 `<CRAWL_ID>:start_urls` is a list, a set or a sorted set of URLs, or of JSON objects
 with a `url`.
@@ -7,11 +7,10 @@ with a `url`.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from redis.asyncio import Redis
 
 
@@ -52,7 +51,7 @@ class StartUrls:
 
 
 def seed_of(entry: bytes) -> str:
-    """Return the URL of an entry; what holds none is returned as it is.
+    """Return the URL of an entry; an entry without a URL is returned unchanged.
 
     >>> seed_of(b'{"url": "http://example.org/", "meta": {}}')
     'http://example.org/'

@@ -6,14 +6,13 @@ to be put twice: entries are set, never counted up.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.frontier.batches import in_batches
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-
     from redis.asyncio import Redis
 
     from rdfcrawl.frontier.redis_retry import RedisRetry
@@ -22,7 +21,7 @@ _AT_ONCE = 1000
 
 
 class StateStore:
-    """Tables of texts, each of one source and crawl; they may be of any size."""
+    """Tables of texts of any size, each of one source and crawl."""
 
     def __init__(
         self, redis: Redis, key: Callable[[str], str], outage: RedisRetry

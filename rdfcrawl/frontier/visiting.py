@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
 from scrapy.exceptions import NotConfigured
 
-from rdfcrawl.records import Urgency
+from rdfcrawl.records import Document, Urgency, Visit
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -17,17 +17,15 @@ if TYPE_CHECKING:
     from rdfcrawl.arguments.stored import CrawlMember
     from rdfcrawl.frontier.options import CrawlOptions
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.records import Document, Visit
     from rdfcrawl.reservations import Reservations
 
 
 class HasCrawlOptions(Protocol):
-    """Options of a spider, as far as the frontier knows them."""
+    """Options of a spider that the frontier knows."""
 
     @property
     def crawl(self) -> CrawlOptions:
         """What is fixed for one worker of one crawl."""
-        ...
 
 
 @runtime_checkable
@@ -44,33 +42,29 @@ class VisitingSpider(Protocol):
     @property
     def options(self) -> HasCrawlOptions:
         """Its options."""
-        ...
 
     def join(self, session: CrawlSession) -> None:
         """Take part in a crawl: by the options and arguments that the crawl keeps."""
-        ...
+
+    def joined(self) -> CrawlSession:
+        """Return the connection to the crawl; raise `ConfigError` without one."""
 
     @property
     def makes_documents(self) -> bool:
         """Whether a request that is nothing but a URL is for a document."""
-        ...
 
     @property
     def parses_documents(self) -> bool:
-        """Whether it has a `parse_document` of its own."""
-        ...
+        """Whether the spider has a `parse_document` of its own."""
 
     def obey(self, document: Document, reservations: Reservations) -> None:
         """Make a document what its publisher asks for."""
-        ...
 
     def release(self, visit: Visit) -> None:
         """Free the bodies of documents that were not processed."""
-        ...
 
     async def process_visit(self, response: Response) -> Any:
         """Process what a visit brought back."""
-        ...
 
 
 def visiting_spider(crawler: Crawler) -> VisitingSpider:
@@ -94,7 +88,7 @@ def urgency_of(request: Request) -> Urgency:
 
 
 def is_plain(request: Request) -> bool:
-    """Return whether a request is nothing but its URL: it is for a document."""
+    """Return whether a request is nothing but a URL: a request for a document."""
     return (
         request.method == "GET"
         and not request.body

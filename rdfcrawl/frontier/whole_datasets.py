@@ -5,14 +5,13 @@ The prefixes of their URLs are in Redis, and hold for all workers.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.frontier.deferred import MAX_DEFERRED, DeferredLinks
 from rdfcrawl.tasks.pages import DumpPart
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
-
     from rdfcrawl.frontier.link_sender import LinkSender
     from rdfcrawl.frontier.profile_ingests import ProfileIngests
     from rdfcrawl.frontier.state_store import StateStore
@@ -23,7 +22,7 @@ _TABLE: Final = "covered"  # prefix -> dataset
 
 
 class WholeDatasets:
-    """Covers URLs by the prefixes of datasets, and defers links to them."""
+    """Covers URLs by the prefixes of datasets, and defers links to such URLs."""
 
     def __init__(
         self,
@@ -39,7 +38,7 @@ class WholeDatasets:
         self._prime = prime
 
     async def cover(self, prefixes: Iterable[str], dataset: str) -> None:
-        """Leave out URLs with these prefixes, as a dataset has all of them."""
+        """Leave out URLs with these prefixes, as a dataset has all."""
         names = dict.fromkeys(prefixes, dataset)
         if names:
             await self._store.put(_CRAWL, _TABLE, names)
@@ -68,7 +67,7 @@ class WholeDatasets:
         return self._deferred.full(_limit_of(document))
 
     async def defer(self, document: Document | None = None) -> None:
-        """Store links that a document has led to and that are covered.
+        """Store the covered links of a document.
 
         They are stored before it is checked that their prefixes are still covered:
         links stored just after another worker has uncovered a prefix would be lost.
@@ -86,7 +85,7 @@ class WholeDatasets:
                 await self._offer(prefix)
 
     async def _offer(self, prefix: str) -> None:
-        """Queue links deferred below a prefix, unless another prefix covers them."""
+        """Queue links deferred below a prefix that no other prefix covers."""
         ingest = self._ingests.own
         async for group in self._deferred.groups(prefix):
             await self._prime([each.record.url for each in group])
@@ -98,7 +97,7 @@ class WholeDatasets:
 
 
 def _limit_of(document: Document) -> int:
-    """Return how many URLs may wait below a prefix for a document to add to them.
+    """Return how many URLs may wait below a prefix while a document adds some.
 
     A dump names all that it covers: it must leave room for what others name.
     """

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections.abc import Awaitable, Callable, Coroutine
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
@@ -22,23 +23,19 @@ from rdfcrawl.frontier.claimer import VisitClaimer
 from rdfcrawl.frontier.committer import VisitCommitter
 from rdfcrawl.frontier.leases import BEAT_SECS, STARTED, LeaseKeeper
 from rdfcrawl.frontier.link_sender import ADD_SECS, LinkSender
-from rdfcrawl.frontier.redis_retry import one_line
-from rdfcrawl.frontier.worker_state import WorkerState, sleep_until
+from rdfcrawl.frontier.redis_retry import RedisRetry, one_line
+from rdfcrawl.frontier.worker_state import WorkerHooks, WorkerState, sleep_until
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
-
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.options import WorkerOptions
-    from rdfcrawl.frontier.redis_retry import RedisRetry
-    from rdfcrawl.frontier.worker_state import WorkerHooks
     from rdfcrawl.records import Visit
 
 logger = logging.getLogger(__name__)
 
 
 class FrontierWorker(WorkerState):
-    """One worker: visits from the frontier for one scheduler, and links back to it.
+    """One worker: visits from the frontier for one scheduler, and links back.
 
     `take_seeds` adds seeds that wait outside of the frontier, and returns their number.
 
@@ -141,7 +138,7 @@ class FrontierWorker(WorkerState):
     async def _forever(
         self, name: str, job: Callable[[], Coroutine[None, None, None]]
     ) -> None:
-        """Run a task until the worker stops; a bug in it must not end the crawl."""
+        """Run a task until the worker stops; a bug there must not end the crawl."""
         while not self.stopping.is_set():
             try:
                 await job()

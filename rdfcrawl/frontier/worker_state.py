@@ -1,25 +1,46 @@
-"""What the parts of a worker share: its visits, by how far they are, and signals."""
+"""What the parts of a worker share: its visits by progress, and signals."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rdfcrawl.frontier.candidate import AddedCounts
-from rdfcrawl.frontier.client import StateCounts
+from rdfcrawl.frontier.client import Frontier, StateCounts
 from rdfcrawl.request_turns import steady_time
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
-
     from rdfcrawl.errors import CrawlGone
-    from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.options import WorkerOptions
     from rdfcrawl.frontier.redis_retry import RedisRetry
     from rdfcrawl.records import Record, Visit
+
+# What each worker tells the others of its statistics.
+FAULT = "fault/"
+STATUS = "document/status/"
+TOLD = (
+    "document/seen",
+    "document/stored",
+    "document/quads",
+    "document/changed",
+    "document/same",
+    *(f"{STATUS}{status}" for status in ("unchanged", "deleted")),
+    "link/offered",
+    "http/bytes",
+)
+
+
+def figures_of(stats: Mapping[str, object]) -> dict[str, float]:
+    """Return of a worker's statistics what others are told."""
+    return {
+        name: value
+        for name, value in stats.items()
+        if isinstance(value, int | float) and (name in TOLD or name.startswith(FAULT))
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +86,10 @@ class WorkerState:
         self.n_slow = 0  # visits that have given up their places to others
         # why the crawl cannot go on, once Redis no longer has it
         self.gone: CrawlGone | None = None
-        # when the leases of this worker run out, by `turns.steady_time`
+        # by `turns.steady_time`: when the leases of this worker run out, and when it
+        # counts as dead, so that others no longer wait for it to keep their delay
         self.leases_until = steady_time() + frontier.options.lease_secs
+        self.heard_until = 0.0
         self.stopping = outage.stopping
         self.claim_now = asyncio.Event()
         self.commit_now = asyncio.Event()
@@ -83,6 +106,11 @@ class WorkerState:
         if has_started != self._has_started:
             self.tell_now.set()
         self._has_started = has_started
+
+    @property
+    def asks_until(self) -> float:
+        """When this worker must confirm its leases before any other request."""
+        return min(self.leases_until, self.heard_until)
 
     @property
     def is_alone(self) -> bool:

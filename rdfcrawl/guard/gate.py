@@ -10,17 +10,15 @@ from __future__ import annotations
 import errno
 import socket
 from collections import OrderedDict
+from collections.abc import Callable
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.guard.policy import ConnectionUse, RefusalCause, literal_address
+from rdfcrawl.guard.policy import ConnectionUse, Guard, RefusalCause, literal_address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from aiohappyeyeballs import AddrInfoType
 
-    from rdfcrawl.guard.policy import Guard
 
 MAX_ADDRESSES: Final = 10_000  # whose ports are remembered, the latest used
 

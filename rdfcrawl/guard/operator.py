@@ -9,19 +9,15 @@ from __future__ import annotations
 import re
 import socket
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from threading import Thread
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.guard.gate import ConnectionGate, GuardBlocked
-from rdfcrawl.guard.policy import ConnectionUse, literal_address
+from rdfcrawl.guard.policy import ConnectionUse, Guard, literal_address
 from rdfcrawl.uri import host_of, is_of_web
 from rdfcrawl.uri.origin import port_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rdfcrawl.guard.policy import Guard
 
 EXIT_CODE: Final = 3  # the crawl has finished, but a seed of the operator was refused
 MAX_NAMES: Final = 20  # are looked up

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from rdfcrawl.errors import ConfigError
@@ -10,8 +11,6 @@ from rdfcrawl.options import defaults
 from rdfcrawl.options.values import integer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from scrapy.settings import BaseSettings
 
 T = TypeVar("T")

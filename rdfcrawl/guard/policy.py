@@ -10,6 +10,7 @@ Sources: IANA special-purpose address registries (RFC 6890) for IPv4 and IPv6; R
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -21,10 +22,7 @@ from ipaddress import (
     ip_address,
     ip_network,
 )
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Final
 
 IPAddress = IPv4Address | IPv6Address
 IPNetwork = IPv4Network | IPv6Network
@@ -221,7 +219,6 @@ def _port_range(text: str) -> PortRange:
 
 @lru_cache(maxsize=4096)
 def _judged(text: str) -> tuple[IPAddress | None, RefusalCause | None]:
-    """Return an address, and why it is not on the public internet."""
     try:
         address = ip_address(text)
     except ValueError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -11,8 +12,6 @@ from typing import TYPE_CHECKING, Final
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from rdfcrawl.guard.gate import ConnectionGate
 
     Tell = Callable[[str, Sequence[str]], None]

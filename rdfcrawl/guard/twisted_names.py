@@ -8,19 +8,15 @@ other connection that somebody makes with the same reactor: it is the operator's
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.threads import deferToThread
 
-from rdfcrawl.guard.gate import GuardBlocked
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rdfcrawl.guard.gate import ConnectionGate
+from rdfcrawl.guard.gate import ConnectionGate, GuardBlocked
 
 
 class JudgedLookup:
@@ -102,7 +98,6 @@ class _Known:
         """See `IHostResolution`."""
 
     def tell(self, receiver: Any, address: str, port: int) -> _Known:
-        """Give a receiver the address."""
         made = IPv6Address if ":" in address else IPv4Address
         receiver.resolutionBegan(self)
         receiver.addressResolved(made("TCP", address, port))

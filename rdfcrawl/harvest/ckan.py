@@ -7,8 +7,9 @@ requested, and deleted datasets become tombstones.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
 from urllib.parse import quote_plus
 
 from rdfcrawl.arguments.seeds import iter_seeds
@@ -26,7 +27,7 @@ from rdfcrawl.catalogs.ckan.mapping import (
     iter_catalogue,
     iter_statements,
 )
-from rdfcrawl.catalogs.ckan.outcome import DatasetListing
+from rdfcrawl.catalogs.ckan.outcome import CkanOutcome, DatasetListing
 from rdfcrawl.catalogs.ckan.plan import advance, first_task, request_of
 from rdfcrawl.catalogs.ckan.targets import FETCHED, TargetKind, iter_targets
 from rdfcrawl.catalogs.ckan.times import since_for_next
@@ -35,23 +36,16 @@ from rdfcrawl.errors import SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.fetch.answer import HttpRequest
 from rdfcrawl.harvest.datasets import KnownDataset
-from rdfcrawl.harvest.discovery import NOTHING_FOUND
+from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery
 from rdfcrawl.harvest.options import ObeyRobots
+from rdfcrawl.harvest.protocol import HarvestContext, Harvester
 from rdfcrawl.harvest.quad_buffer import iter_quads
 from rdfcrawl.harvest.run_state import RunState
-from rdfcrawl.harvest.tasks import has_moved, read_task
-from rdfcrawl.records import FollowUp, Kind, Record, Urgency
+from rdfcrawl.harvest.tasks import has_moved, next_step, read_task
+from rdfcrawl.records import Document, FollowUp, HarvestedPart, Kind, Record, Urgency
 from rdfcrawl.sitemaps.access import AccessMethod, DatasetAccess
 from rdfcrawl.tasks.ckan import CkanStep, CkanTask
 from rdfcrawl.tasks.source import SourceTask
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator
-
-    from rdfcrawl.catalogs.ckan.outcome import CkanOutcome
-    from rdfcrawl.harvest.context import HarvestContext
-    from rdfcrawl.harvest.discovery import Discovery
-    from rdfcrawl.records import Document, HarvestedPart
 
 # Tables of a portal, or of a part of a portal (`_key_of`).
 _STATE: Final = "ckan"  # in a run: `first` task, `began`, `newest`, `count`
@@ -82,7 +76,7 @@ class FinishedHarvest:
     newest: str = ""
 
 
-class CkanHarvester:
+class CkanHarvester(Harvester):
     """See `protocol.Harvester`."""
 
     def __init__(self, context: HarvestContext) -> None:
@@ -235,10 +229,10 @@ class CkanHarvester:
             if read_task(document.record).payload is None:  # as the harvest begins
                 tasks.append(CkanTask(step=CkanStep.ABOUT))
             for task in tasks:
-                yield _follow_up(document.record, task)
+                yield next_step(document.record, task, urgency=Urgency.SOON)
             if outcome.listing is not None:
                 for task in await self._confirmations(outcome.listing, portal):
-                    yield _follow_up(document.record, task)
+                    yield next_step(document.record, task, urgency=Urgency.SOON)
             if outcome.is_swept:
                 await self._end(document, portal)
         except SourceFault as error:
@@ -375,13 +369,6 @@ def _page(
         faults=faults,
         n_documents=n_documents,
     )
-
-
-def _follow_up(record: Record, step: CkanTask) -> FollowUp:
-    """Return the record of a further request to the same portal."""
-    task = replace(read_task(record), payload=step)
-    following = Record(record.url, Kind.CKAN, record.depth, record.url, task=task)
-    return FollowUp(following, is_part_of_source=True, urgency=Urgency.SOON)
 
 
 def _record(url: str, kind: TargetKind, portal: Record, parent: str) -> Record:

@@ -7,6 +7,7 @@ runs request the pages again, conditionally. An immutable page is fetched once.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -14,21 +15,18 @@ from rdfcrawl.catalogs.paging import choose_next, is_immutable, requestable_page
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.fetch.answer import HttpRequest
+from rdfcrawl.fetch.answer import HttpRequest, conditional_headers
 from rdfcrawl.formats import HTML
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
 from rdfcrawl.links.relations import Relation
-from rdfcrawl.records import FollowUp, Record
+from rdfcrawl.records import Document, FollowUp, Record
 from rdfcrawl.tasks.pages import CollectionPage
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
-
     from rdfcrawl.catalogs.paging import PagingFacts
-    from rdfcrawl.harvest.context import HarvestContext
+    from rdfcrawl.harvest.protocol import HarvestContext
     from rdfcrawl.harvest.scan import DocumentScan
-    from rdfcrawl.records import Document
 
 MAX_ROOT_CHARS: Final = 4096  # of the URL of a collection, which is in each task
 MAX_NODES: Final = 1_000_000  # pages of one collection
@@ -79,12 +77,8 @@ class CollectionPages:
         state = decode(text, PageState) if text else None
         if state is None or state.run >= task.run:
             return None
-        headers = []
-        if state.etag:
-            headers.append(("If-None-Match", state.etag))
-        if state.last_modified:
-            headers.append(("If-Modified-Since", state.last_modified))
-        return HttpRequest(url=record.url, headers=tuple(headers)) if headers else None
+        headers = conditional_headers(state.etag, state.last_modified)
+        return HttpRequest(url=record.url, headers=headers) if headers else None
 
     async def again(self) -> AsyncIterator[list[FollowUp]]:
         """Yield all pages that may have changed since the last run, in groups."""
@@ -94,7 +88,7 @@ class CollectionPages:
                 state = decode(text, PageState)
                 if not state.is_done:
                     task = CollectionPage(self._run, state.number, root)
-                    record = _record(url, state.depth, root, task)
+                    record = Record(url, depth=state.depth, parent=root, task=task)
                     group.append(FollowUp(record, change=f"run {self._run}"))
                 if len(group) == _AT_ONCE:
                     yield group
@@ -129,11 +123,14 @@ class CollectionPages:
 
     def _views(self, facts: PagingFacts, document: Document) -> Discovery:
         """Return the first view of a described collection: any view has everything."""
-        depth = document.record.depth + 1
-        tasks = [CollectionPage(self._run, 1, view) for view in facts.views[:1]]
-        return found(
-            *(FollowUp(_record(x.root, depth, document.url, x)) for x in tasks)
+        if not facts.views:
+            return NOTHING_FOUND
+        task, depth = (
+            CollectionPage(self._run, 1, facts.views[0]),
+            document.record.depth,
         )
+        first = Record(task.root, depth=depth + 1, parent=document.url, task=task)
+        return found(FollowUp(first))
 
     async def _choose(
         self,
@@ -143,7 +140,6 @@ class CollectionPages:
         document: Document,
         log: FaultLog,
     ) -> list[FollowUp]:
-        """Return the next page and the TREE nodes of a page."""
         targets = dict.fromkeys(facts.nodes)
         for own in (document.url, document.record.url):
             targets.pop(own, None)
@@ -181,7 +177,7 @@ class CollectionPages:
         for url in targets:
             is_near = host_of(url) == host_of(document.url)
             deep = depth if is_near else depth + 1
-            record = _record(url, deep, document.url, next_task)
+            record = Record(url, depth=deep, parent=document.url, task=next_task)
             follow_ups.append(FollowUp(record))
             if url not in states:
                 new[url] = encode(PageState(number=next_task.number, depth=deep))
@@ -249,7 +245,3 @@ def _next_of(facts: PagingFacts, document: Document) -> list[str]:
             x.url for x in document.links if x.relation is Relation.NEXT
         )
     return requestable_pages(following, document.url)
-
-
-def _record(url: str, depth: int, parent: str, task: CollectionPage) -> Record:
-    return Record(url, depth=depth, parent=parent, task=task)

@@ -10,6 +10,7 @@ Source: sitemaps.org, "Sitemaps & Cross Submits".
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
 from hashlib import blake2b
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.records import FollowUp, Kind, Record, Urgency
+from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.robots.cache import ROBOTS_PATH
 from rdfcrawl.tasks.records import decode_record, encode_record
 from rdfcrawl.tasks.sitemap import ConsentTask
@@ -26,11 +27,8 @@ from rdfcrawl.uri import host_of
 from rdfcrawl.uri.origin import origin_of, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rdfcrawl.harvest.context import HarvestContext
+    from rdfcrawl.harvest.protocol import HarvestContext
     from rdfcrawl.harvest.response import HarvestedResponse
-    from rdfcrawl.records import Document
 
 # Tables of a site (`site_of`), with the number of the run in their names.
 _STATE: Final = "consent"  # in a run: `read`, once its robots.txt was; `by` a record

@@ -8,13 +8,14 @@ Source: Semantic Sitemaps, first revision, section 2.1.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason
 from rdfcrawl.harvest.datasets import KnownDataset
-from rdfcrawl.records import FollowUp, Kind, Record
+from rdfcrawl.records import Document, FollowUp, Kind, Record
 from rdfcrawl.sitemaps.access import (
     CrossHostStatement,
     believed,
@@ -29,13 +30,10 @@ from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri.origin import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
-
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.harvest.consent import SitemapConsents
-    from rdfcrawl.harvest.context import HarvestContext
+    from rdfcrawl.harvest.protocol import HarvestContext
     from rdfcrawl.harvest.response import HarvestedResponse
-    from rdfcrawl.records import Document
 
 ROBOTS: Final = "/robots.txt"
 
@@ -57,6 +55,8 @@ class CrossHostChecks:
     def __init__(self, context: HarvestContext, consents: SitemapConsents) -> None:
         self._store = context.state_store
         self._run = context.run
+        self._reading = f"{_READING} {self._run}"
+        self._waiting = f"{_WAITING} {self._run}"
         self._crawl = context.crawl.crawl_id
         self._datasets = context.datasets
         self._trust = context.arguments.trust
@@ -186,14 +186,6 @@ class CrossHostChecks:
             async for text, run in self._store.entries(site, _OWN)
             if run == str(self._run)
         ]
-
-    @property
-    def _reading(self) -> str:
-        return f"{_READING} {self._run}"
-
-    @property
-    def _waiting(self) -> str:
-        return f"{_WAITING} {self._run}"
 
     def _ask_site(self, url: str, response: HarvestedResponse) -> bool:
         """Queue the robots.txt of a site; return whether the bound allows that."""

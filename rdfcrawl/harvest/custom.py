@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import AsyncIterator, Iterable
+from typing import Final
 
 from rdfcrawl.bytesource import head_of
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.harvest.protocol import HarvestContext, Harvester
 from rdfcrawl.harvest.quad_buffer import iter_quads
 from rdfcrawl.harvest.tasks import read_task
-from rdfcrawl.records import FollowUp, Kind, Record, Urgency
+from rdfcrawl.records import Document, FollowUp, HarvestedPart, Kind, Record, Urgency
 from rdfcrawl.tasks.source import CustomTask, SourceTask
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
-
-    from rdfcrawl.fetch.answer import HttpRequest
-    from rdfcrawl.harvest.context import HarvestContext
-    from rdfcrawl.records import Document, HarvestedPart
 
 _MAX_CONTENT_BYTES: Final = 64 * 1024 * 1024
 
 
-class CustomHarvester:
+class CustomHarvester(Harvester):
     """Base of the harvesters in the setting `HARVESTERS`; subclasses write `harvest`.
 
     Attributes:
@@ -39,14 +34,6 @@ class CustomHarvester:
         """
         fault = Fault(Reason.INTERNAL, f"{type(self).__name__} has no harvest()")
         yield document.harvested(faults=[*document.faults, fault])
-
-    async def question(self, _record: Record) -> HttpRequest | None:
-        """Return None: a record is requested by a GET of its URL."""
-        return None
-
-    def ignores_robots(self, _record: Record) -> bool:
-        """Return False: robots.txt holds."""
-        return False
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
         """Return the first record of the harvest of a source."""

@@ -6,17 +6,18 @@ the first description count; where one fails, the next is tried.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.catalogs.access import ways_by_dataset
+from rdfcrawl.catalogs.access import DatasetDescriptions, ways_by_dataset
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.frontier.deferred import MAX_DEFERRED
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
-from rdfcrawl.records import FollowUp, Kind, Record
+from rdfcrawl.records import Document, FollowUp, Kind, Record
 from rdfcrawl.sitemaps.access import AccessMethod, DatasetAccess, choose_way, place_of
 from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.semantic import Slicing, UriPrefix
@@ -26,11 +27,7 @@ from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.origin import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from rdfcrawl.catalogs.access import DatasetDescriptions
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.records import Document
     from rdfcrawl.uri.hosts import HostNames
 
 _DATASET: Final = "dataset"  # of a dataset: `known`; `way`: the one taken; `noted`
@@ -89,7 +86,9 @@ class DatasetRegistry:
             is_service = name in findings.services
             discovery += await self.register(known, document, is_service=is_service)
         # Last: what is below the prefixes of a dataset by now is not asked for.
-        return discovery + found(*[_page(url, document) for url in findings.links])
+        depth, parent = document.record.depth + 1, document.record.url
+        pages = (Record(url, Kind.PAGE, depth, parent) for url in findings.links)
+        return discovery + found(*map(FollowUp, pages))
 
     async def register(
         self, dataset: KnownDataset, document: Document, *, is_service: bool = False
@@ -298,8 +297,11 @@ class DatasetRegistry:
             task = DumpPart(dataset.name, index, number)
             url = way.parts[number][mirror]
             files.append(FollowUp(Record(url, Kind.DUMP, depth, parent, task=task)))
-        samples = [_sample(uri, dataset.name, parent, depth) for uri in dataset.samples]
-        return files + samples
+        for uri in dataset.samples:
+            page = SamplePage(dataset.name, uri)
+            sample = Record(uri, Kind.PAGE, depth, parent, task=page)
+            files.append(FollowUp(sample, is_part_of_source=True))
+        return files
 
 
 def _merged(
@@ -337,18 +339,6 @@ def _believed(
     }
     sites.add(site_of(document.url))
     return tuple(UriPrefix(x, requestable(x)) for x in spaces if sites == {site_of(x)})
-
-
-def _page(url: str, document: Document) -> FollowUp:
-    depth = document.record.depth + 1
-    return FollowUp(Record(url, depth=depth, parent=document.record.url))
-
-
-def _sample(uri: str, dataset: str, parent: str, depth: int) -> FollowUp:
-    task = SamplePage(dataset, uri)
-    return FollowUp(
-        Record(uri, depth=depth, parent=parent, task=task), is_part_of_source=True
-    )
 
 
 def _is_wanted(url: str, depth: int, wants: Callable[[str, int], bool]) -> bool:

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.arguments.parsers import VOID
 from rdfcrawl.arguments.seeds import iter_seeds
+from rdfcrawl.bytesource import head_of
+from rdfcrawl.catalogs.ckan import portal
+from rdfcrawl.catalogs.sparql import recognition
+from rdfcrawl.catalogs.sparql.recognition import ERROR_STATUSES, PAGE_TYPES, TABLE_TYPES
 from rdfcrawl.formats import HTML
 from rdfcrawl.harvest.collections import CollectionPages
-from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery
-from rdfcrawl.harvest.recognition import RecognizedSources
-from rdfcrawl.harvest.sites import SiteOffers
-from rdfcrawl.records import Kind
+from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
+from rdfcrawl.harvest.tasks import read_task
+from rdfcrawl.records import Document, FollowUp, Kind, Record
 from rdfcrawl.sitemaps.access import AccessMethod
+from rdfcrawl.tasks.sitemap import RobotsTask
+from rdfcrawl.tasks.source import SourceTask
+from rdfcrawl.uri import is_of_web
+from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from rdfcrawl.fetch.answer import HttpRequest
-    from rdfcrawl.harvest.context import HarvestContext
+    from rdfcrawl.harvest.protocol import HarvestContext
     from rdfcrawl.harvest.scan import DocumentScan
-    from rdfcrawl.records import Document, FollowUp, Record
 
 _MAX_ENDPOINTS: Final = 100_000  # that the operator named
 
@@ -42,18 +48,23 @@ class DocumentDiscovery:
 
     async def find(self, document: Document, scan: DocumentScan) -> Discovery:
         """Return all that a document, read to its end, leads to beside its links."""
-        kind = document.record.kind
+        kind, response = document.record.kind, document.response
         if kind.is_source:
             return self._sites.of_source(document.record)
-        if document.is_nofollow:
-            return await self._instead_of(document)
-        discoveries = [await self._sources.find(document), self._sites.find(document)]
-        if scan.has_any:
-            discoveries.append(await self._described(document, scan))
-        may_be_page = scan.has_any or document.links or document.record.task
-        if may_be_page and self.follow.wants_datasets:
-            discoveries.append(await self._collections.find(document, scan))
-        discoveries.append(await self._instead_of(document))
+        discoveries = []
+        if not document.is_nofollow:
+            is_shown = response.error_body or response.media_type in LOOKED_AT
+            if is_shown or self._sources.wants_lists:  # most documents show nothing
+                discoveries.append(await self._sources.find(document))
+            if self._sites.wants_any or document.record.url.endswith(PATH):
+                discoveries.append(self._sites.find(document))
+            if scan.has_any:
+                discoveries.append(await self._described(document, scan))
+            may_be_page = scan.has_any or document.links or document.record.task
+            if may_be_page and self.follow.wants_datasets:
+                discoveries.append(await self._collections.find(document, scan))
+        if kind is Kind.DUMP and (lack := _shortfall_of(document)):
+            discoveries.append(await self._datasets.instead_of_file(document, lack))
         some = [each for each in discoveries if each is not NOTHING_FOUND]
         return self._without_named(sum(some, NOTHING_FOUND)) if some else NOTHING_FOUND
 
@@ -79,27 +90,22 @@ class DocumentDiscovery:
             findings = findings.without(AccessMethod.SPARQL)
         return left_out + await self._datasets.described(findings, document)
 
-    async def _instead_of(self, document: Document) -> Discovery:
-        """Return other access to the datasets of a dump that is deficient."""
-        is_dump = document.record.kind is Kind.DUMP
-        if is_dump and (lack := _shortfall_of(document)):
-            return await self._datasets.instead_of_file(document, lack)
-        return NOTHING_FOUND
-
     def _without_named(self, found: Discovery) -> Discovery:
         """Return a discovery without endpoints that are harvested anyway."""
-        if not self._named_endpoints:
+        named = self._named_endpoints
+        if not named:
             return found
-        kept = tuple(x for x in found.follow_ups if not self._is_named(x.record))
+        kept = tuple(
+            each
+            for each in found.follow_ups
+            if each.record.kind is not Kind.SPARQL or each.record.url not in named
+        )
         return replace(found, follow_ups=kept)
 
     @cached_property
     def _named_endpoints(self) -> frozenset[str]:
         named = islice(iter_seeds(self._endpoints), _MAX_ENDPOINTS)
         return frozenset(x for x in named if isinstance(x, str))
-
-    def _is_named(self, record: Record) -> bool:
-        return record.kind is Kind.SPARQL and record.url in self._named_endpoints
 
 
 def _shortfall_of(document: Document) -> str:
@@ -116,3 +122,124 @@ def _shortfall_of(document: Document) -> str:
     if document.reading.format is HTML and not document.reading.n_members:
         return "a page"
     return "cut" if document.is_partial else ""
+
+
+PATH: Final = "/.well-known/void"
+_EXCUSED: Final = Discovery(is_excused=True)
+_NOT_THERE: Final = frozenset({401, 403, 404, 406, 410})
+_MAX_SITES: Final = 100_000  # remembered
+
+
+class SiteOffers:
+    """Requests the offers of each discovered site; the frontier drops repetitions.
+
+    They are sitemaps, and datasets at `/.well-known/void`. Sources: VoID (W3C Note
+    2011) section 7.2; RFC 8615.
+    """
+
+    def __init__(self, context: HarvestContext) -> None:
+        self._run = context.run
+        self._wants_void = VOID in context.arguments.harvest
+        self._wants_sitemaps = Kind.SITEMAP in context.arguments.harvest
+        self.wants_any = self._wants_void or self._wants_sitemaps
+        self._known: set[str] = set()
+
+    def find(self, document: Document) -> Discovery:
+        """Return the records for the site of a document, if the site is new."""
+        url, status = document.record.url, document.response.status
+        if url.endswith(PATH) and origin_of(url) + PATH == url:
+            return _EXCUSED if status in _NOT_THERE else NOTHING_FOUND
+        return self._of_site(document.record) if status else NOTHING_FOUND
+
+    def of_source(self, record: Record) -> Discovery:
+        """Return the record for the VoID of a site that the operator named."""
+        if record.kind is not Kind.SITEMAP:
+            return NOTHING_FOUND
+        task = read_task(record)
+        if not (task.is_named and task.payload == RobotsTask()):
+            return NOTHING_FOUND
+        return found(FollowUp(_void(record, record.depth), is_part_of_source=True))
+
+    def _of_site(self, record: Record) -> Discovery:
+        origin = origin_of(record.url)
+        if origin in self._known or not is_of_web(origin):
+            return NOTHING_FOUND
+        if len(self._known) >= _MAX_SITES:
+            self._known.clear()
+        self._known.add(origin)
+        records = []
+        if self._wants_void:
+            records.append(_void(record, record.depth + 1))
+        if self._wants_sitemaps:
+            from rdfcrawl.harvest.sitemap import root_of  # noqa: PLC0415 (slow)
+
+            root = root_of(origin, self._run, is_named=False)
+            records.append(replace(root, depth=record.depth + 1, parent=record.url))
+        return found(*map(FollowUp, records))
+
+
+def _void(record: Record, depth: int) -> Record:
+    return Record(origin_of(record.url) + PATH, Kind.PAGE, depth, record.url)
+
+
+LOOKED_AT: Final = PAGE_TYPES | TABLE_TYPES
+_HEAD_BYTES: Final = max(recognition.HEAD_BYTES, portal.LOOKED_AT_BYTES)
+
+
+class RecognizedSources:
+    """Finds the sources behind documents; nothing is requested to find out."""
+
+    def __init__(self, context: HarvestContext) -> None:
+        harvest = context.arguments.harvest
+        self._wanted = frozenset(x for x in harvest if isinstance(x, Kind))
+        self.wants_lists = Kind.RESOURCESYNC in harvest  # any page may name some
+        self._run = context.run
+        self._datasets = context.datasets
+
+    async def find(self, document: Document) -> Discovery:
+        """Return the sources behind a document, except those that dumps replace."""
+        response = document.response
+        is_page = "html" in (response.media_type or "html")
+        follow_ups: list[FollowUp] = []
+        if self.wants_lists and (response.http_links or is_page):
+            from rdfcrawl.harvest.resourcesync import (  # noqa: PLC0415 (slow)
+                listed_at,
+                named_by,
+            )
+
+            urls = named_by(document)
+            follow_ups += [listed_at(document, url, self._run) for url in urls]
+        depth, task = document.record.depth + 1, SourceTask(self._run)
+        for kind, url in _sources_behind(document):
+            record = Record(url, kind, depth, document.url, task=task)
+            is_wanted = kind in self._wanted
+            if is_wanted and kind is Kind.SPARQL:
+                is_wanted = not await self._datasets.is_taken_otherwise(url)
+            if is_wanted:
+                follow_ups.append(FollowUp(record))
+        return found(*follow_ups)
+
+
+def _sources_behind(document: Document) -> Iterator[tuple[Kind, str]]:
+    """Yield kinds and URLs of the sources that a response with its body shows.
+
+    Statements about endpoints are the business of the registry (`datasets`).
+    """
+    response = document.response
+    if response.error_body:
+        is_source, head = response.status in ERROR_STATUSES, response.error_body
+    else:
+        is_source = response.media_type in LOOKED_AT
+        head = head_of(response, _HEAD_BYTES) if is_source else b""
+        is_page = response.media_type in PAGE_TYPES
+        if head and is_page and (url := portal.recognize(document.url, head)):
+            yield Kind.CKAN, url
+    if head and is_source:
+        url = recognition.recognize(
+            document.url,
+            status=document.status,
+            headers={"content-type": document.media_type},
+            head=head[: recognition.HEAD_BYTES],
+        )
+        if url:
+            yield Kind.SPARQL, url

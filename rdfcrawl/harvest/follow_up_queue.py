@@ -6,17 +6,14 @@ worker dies before, the record is harvested again and yields the follow-ups agai
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.errors import Fault
-from rdfcrawl.records import FollowUp, LinkedIris
+from rdfcrawl.records import Document, FollowUp, HarvestedPart, LinkedIris
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from typing import Self
-
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.records import Document, HarvestedPart
 
 
 class FollowUpQueue:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
-from rdfcrawl.fetch.schemes.protocol import SchemeResponse
+from rdfcrawl.fetch.schemes.protocol import SchemeRequest, SchemeResponse
 from rdfcrawl.warc.files import file_of_url
-
-if TYPE_CHECKING:
-    from rdfcrawl.fetch.schemes.protocol import SchemeRequest
 
 
 class LocalWarcFetcher:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -19,8 +20,6 @@ from rdfcrawl.options.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from scrapy.settings import BaseSettings
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,63}").fullmatch
@@ -47,6 +46,7 @@ class HarvestOptions:
         sparql_rows: statements of the first requests.
         warc_part_bytes: of a WARC file that are read together.
         max_document_bytes: longest body of a document that a source has in it.
+        max_dump_bytes: longest body of a dump that an archive has.
         spool_bytes: a longer one is written to a file.
         files: folder for the files of ResourceSync; None keeps no files.
         harvesters: the user's classes, by kind, own name or media type.
@@ -59,6 +59,7 @@ class HarvestOptions:
     sparql_rows: int = 10_000
     warc_part_bytes: int = 64 * 1024 * 1024
     max_document_bytes: int = 64 * 1024 * 1024
+    max_dump_bytes: int = 50 * 1024**3
     spool_bytes: int = 256 * 1024
     files: Path | None = None
     harvesters: Mapping[str, type] = field(default_factory=dict)
@@ -79,6 +80,7 @@ class HarvestOptions:
             sparql_rows=integer(settings, "SPARQL_ROWS", 1, 1_000_000),
             warc_part_bytes=integer(settings, "WARC_PART_BYTES", 1024, 2**32),
             max_document_bytes=integer(settings, "DOWNLOAD_MAXSIZE", 1),
+            max_dump_bytes=integer(settings, "DUMP_MAXSIZE", 1),
             spool_bytes=integer(settings, "VISIT_SPOOL_BYTES", 1),
             files=Path(str(files)).expanduser().absolute() if files else None,
             harvesters=_harvesters(settings),

@@ -1,13 +1,19 @@
-"""The protocol of harvesters."""
+"""The protocol of harvesters, and their context."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
+    from rdfcrawl.arguments.crawl import CrawlArguments
     from rdfcrawl.fetch.answer import HttpRequest
+    from rdfcrawl.frontier.options import CrawlOptions
+    from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.frontier.state_store import StateStore
+    from rdfcrawl.harvest.datasets import DatasetRegistry
+    from rdfcrawl.harvest.options import HarvestOptions
     from rdfcrawl.records import Document, FollowUp, Record
 
 
@@ -25,11 +31,10 @@ class Harvester(Protocol):
             url: of the source.
             is_named: the operator named the source; the crawl did not discover it.
         """
-        ...
 
-    async def question(self, record: Record) -> HttpRequest | None:
+    async def question(self, _record: Record) -> HttpRequest | None:
         """Return the request for a record; None is a GET of its URL."""
-        ...
+        return None
 
     def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
         """Yield the documents in a response, and its follow-ups.
@@ -38,8 +43,38 @@ class Harvester(Protocol):
         `document.part(...)` makes the others. `document` itself is not changed.
         Responses with faults are harvested as well.
         """
-        ...
 
-    def ignores_robots(self, record: Record) -> bool:
+    def ignores_robots(self, _record: Record) -> bool:
         """Return whether a record is requested although robots.txt disallows it."""
-        ...
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class HarvestContext:
+    """The crawl as harvesters see it, with all of their state.
+
+    Attributes:
+        arguments: of the spider that queued the record.
+        crawl: the settings of the crawl and of this worker.
+        options: the settings of the harvesters.
+        session: the worker's connection to the crawl.
+        datasets: registry of the known datasets.
+        count: called with the name of a statistic and a number.
+    """
+
+    arguments: CrawlArguments
+    crawl: CrawlOptions
+    options: HarvestOptions
+    session: CrawlSession
+    datasets: DatasetRegistry
+    count: Callable[[str, int], None]
+
+    @property
+    def state_store(self) -> StateStore:
+        """Tables that the responses and runs of a source share."""
+        return self.session.state_store
+
+    @property
+    def run(self) -> int:
+        """Number of the run: how often the crawl was finished before."""
+        return self.session.run

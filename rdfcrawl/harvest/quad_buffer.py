@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.rdf.environment import DEFAULT_LIMITS
 from rdfcrawl.rdf.graphs import graph_iri
-from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from rdfcrawl.rdf.output import QuadOutput
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
-
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.records import HarvestedPart
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
@@ -10,16 +11,12 @@ from scrapy.utils.misc import load_object
 
 from rdfcrawl.harvest.document_discovery import DocumentDiscovery
 from rdfcrawl.harvest.tasks import read_task
-from rdfcrawl.records import Record
+from rdfcrawl.records import Document, FollowUp, Kind, Record
 from rdfcrawl.tasks.source import CustomTask
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-
     from rdfcrawl.fetch.answer import HttpRequest
-    from rdfcrawl.harvest.context import HarvestContext
-    from rdfcrawl.harvest.protocol import Harvester
-    from rdfcrawl.records import Document, FollowUp, Kind
+    from rdfcrawl.harvest.protocol import HarvestContext, Harvester
 
 HARVESTERS: Final[Mapping[str, str]] = {
     "sitemap": "rdfcrawl.harvest.sitemap.SitemapHarvester",

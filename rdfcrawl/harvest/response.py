@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,15 +11,12 @@ from rdfcrawl.bytesource import ByteSource, body_of, head_of
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.robots.parser import MAX_ROBOTS_BYTES, MAX_SITEMAPS
-from rdfcrawl.robots.policy import parse_robots
+from rdfcrawl.robots.policy import RobotsRules, parse_robots
 from rdfcrawl.unpack.documents import iter_documents
 from rdfcrawl.unpack.limits import UnpackLimits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rdfcrawl.records import Document, FollowUp, Record
-    from rdfcrawl.robots.policy import RobotsRules
 
 
 _LIMITS = UnpackLimits(n_bytes=2**30, n_members=1000)

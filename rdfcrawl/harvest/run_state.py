@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rdfcrawl.frontier.state_store import StateStore
 
 _RUNS: Final = "runs"  # those that have tables of their own

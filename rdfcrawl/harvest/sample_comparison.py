@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason
@@ -16,20 +18,15 @@ from rdfcrawl.rdf.graphs import GraphRule, graph_iri
 from rdfcrawl.rdf.namespaces import RC
 from rdfcrawl.rdf.terms import iri, literal, statement
 from rdfcrawl.sitemaps.description import is_own_name
-from rdfcrawl.sitemaps.samples import compare_sample
+from rdfcrawl.sitemaps.samples import SampleDifference, compare_sample
 from rdfcrawl.sitemaps.semantic import UriPrefix
 from rdfcrawl.sitemaps.slicing import slice_dump
-from rdfcrawl.tasks.pages import SamplePage
+from rdfcrawl.tasks.pages import DumpPart, SamplePage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
     from rdfcrawl.frontier.state_store import StateStore
     from rdfcrawl.harvest.datasets import DatasetRegistry, KnownDataset
     from rdfcrawl.records import Document
-    from rdfcrawl.sitemaps.samples import SampleDifference
-    from rdfcrawl.tasks.pages import DumpPart
 
 _TABLE: Final = "samples"  # of a dataset: "page URI" and "N URI" for part N of the dump
 _PAGE: Final = "page"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -12,8 +13,6 @@ from rdfcrawl.catalogs.sparql.services import ServiceScan
 from rdfcrawl.rdf.namespaces import VOID
 
 if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
     from rdfcrawl.links.policy import LinkPolicy
 
 # Statements about data elsewhere have one of these; long ones are found faster.

@@ -8,6 +8,7 @@ sitemap has validators, a part of an index and a page have `lastmod`.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -16,20 +17,21 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.bytesource import body_of
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason
-from rdfcrawl.fetch.answer import HttpRequest
+from rdfcrawl.fetch.answer import HttpRequest, conditional_headers
 from rdfcrawl.harvest.consent import ForeignEntries, SitemapConsents, sites_of_robots
 from rdfcrawl.harvest.cross_host_checks import ROBOTS, CrossHostChecks
+from rdfcrawl.harvest.protocol import HarvestContext, Harvester
 from rdfcrawl.harvest.quad_buffer import QuadBuffer
 from rdfcrawl.harvest.resourcesync import listed_at
 from rdfcrawl.harvest.response import HarvestedResponse, iter_unpacked, read_robots
 from rdfcrawl.harvest.run_state import RunState
 from rdfcrawl.harvest.tasks import has_moved, read_task
-from rdfcrawl.records import FollowUp, Kind, Record, Urgency
+from rdfcrawl.records import Document, FollowUp, HarvestedPart, Kind, Record, Urgency
 from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.description import describe_dataset
-from rdfcrawl.sitemaps.entry import SitemapLimits
+from rdfcrawl.sitemaps.entry import SitemapEntry, SitemapLimits
 from rdfcrawl.sitemaps.facts import describe_entry
-from rdfcrawl.sitemaps.protocol import Sitemap
+from rdfcrawl.sitemaps.protocol import Item, Sitemap
 from rdfcrawl.sitemaps.semantic import SitemapDataset
 from rdfcrawl.tasks.pages import ListedPage
 from rdfcrawl.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
@@ -38,13 +40,7 @@ from rdfcrawl.uri import BadUri, host_of, is_of_web, requestable
 from rdfcrawl.uri.origin import origin_of, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator
-
-    from rdfcrawl.harvest.context import HarvestContext
-    from rdfcrawl.records import Document, HarvestedPart
     from rdfcrawl.sitemaps.dates import PointInTime
-    from rdfcrawl.sitemaps.entry import SitemapEntry
-    from rdfcrawl.sitemaps.protocol import Item
 
 # Tables of a sitemap.
 _STATE: Final = "sitemap"  # `SitemapState` when it was read to its end
@@ -93,7 +89,7 @@ def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
     return Record(origin + ROBOTS if is_site else url, Kind.SITEMAP, task=task)
 
 
-class SitemapHarvester:
+class SitemapHarvester(Harvester):
     """See `protocol.Harvester`."""
 
     def __init__(self, context: HarvestContext) -> None:
@@ -107,22 +103,14 @@ class SitemapHarvester:
         """Return the first record of the harvest of a site or a sitemap."""
         return root_of(url, self._context.run, is_named=is_named)
 
-    def ignores_robots(self, _record: Record) -> bool:
-        """Return False: robots.txt holds for sitemaps."""
-        return False
-
     async def question(self, record: Record) -> HttpRequest | None:
         """Return a conditional request for a sitemap of an earlier run; else None."""
         step = _step_of(record)
         if not read_task(record).run or not isinstance(step, SitemapTask):
             return None
         before = await self._state_before(_key(record.url, step))
-        headers = []
-        if before.etag:
-            headers.append(("If-None-Match", before.etag))
-        if before.last_modified:
-            headers.append(("If-Modified-Since", before.last_modified))
-        return HttpRequest(url=record.url, headers=tuple(headers)) if headers else None
+        headers = conditional_headers(before.etag, before.last_modified)
+        return HttpRequest(url=record.url, headers=headers) if headers else None
 
     async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
         """Yield the response and its entries."""
@@ -165,7 +153,10 @@ class SitemapHarvester:
         requested instead.
         """
         document = response.document
-        named = list(dict.fromkeys(_requestable(_sitemaps_of(document), document)))
+        sitemaps = read_robots(document).sitemaps
+        if document.status in _ABSENT:  # that is no fault
+            document.faults.clear()
+        named = list(dict.fromkeys(_requestable(sitemaps, document)))
         if instead := _asked_instead(document):
             response.follow_ups.extend(instead)
         elif not has_moved(document):
@@ -226,7 +217,6 @@ class SitemapHarvester:
     async def _take(
         self, reading: SitemapReading, item: Item, before: SitemapState
     ) -> None:
-        """Take an entry or a dataset."""
         if isinstance(item, SitemapDataset):
             if not reading.document.is_nofollow:  # or nobody would ask for its URIs
                 reading.datasets.append(item)
@@ -286,10 +276,9 @@ class SitemapHarvester:
     def _page(
         self, reading: SitemapReading, entry: SitemapEntry, before: SitemapState
     ) -> FollowUp:
-        """Return the follow-up for a page."""
         document = reading.document
         priority = 0.5 if entry.priority is None else entry.priority
-        rank = round(min(max(priority, 0.0), 1.0), 4)
+        rank = round(min(max(priority, 0), 1) * 10_000)
         change = ""
         if entry.lastmod and before.is_before(entry.lastmod):
             change = entry.lastmod.text
@@ -386,19 +375,10 @@ def _sitemap(document: Document, url: str, task: SitemapTask) -> FollowUp:
 
 
 def _step_of(record: Record) -> SitemapTask | RobotsTask | ConsentTask:
-    """Return the step of a record, by default that of a sitemap."""
     step = read_task(record).payload
     if isinstance(step, SitemapTask | RobotsTask | ConsentTask):
         return step
     return SitemapTask()
-
-
-def _sitemaps_of(document: Document) -> tuple[str, ...]:
-    """Return the sitemaps in a robots.txt, whose absence is no fault."""
-    rules = read_robots(document)
-    if document.status in _ABSENT:
-        document.faults.clear()
-    return rules.sitemaps
 
 
 def _asked_instead(document: Document) -> list[FollowUp]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Literal
@@ -24,11 +25,12 @@ from rdfcrawl.catalogs.sparql.outcome import SparqlOutcome
 from rdfcrawl.catalogs.sparql.plan import EndpointPlan
 from rdfcrawl.catalogs.sparql.settings import HarvestSettings
 from rdfcrawl.codec import encode
-from rdfcrawl.errors import Reason
+from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.fetch.answer import HttpRequest
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery
+from rdfcrawl.harvest.protocol import HarvestContext, Harvester
 from rdfcrawl.harvest.run_state import RunState
-from rdfcrawl.harvest.tasks import has_moved, read_task
+from rdfcrawl.harvest.tasks import has_moved, next_step, read_task
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.namespaces import RC, XSD
 from rdfcrawl.rdf.terms import iri, literal, statement
@@ -39,11 +41,7 @@ from rdfcrawl.tasks.source import Payload, SourceTask
 from rdfcrawl.tasks.sparql import SparqlPing, SparqlTask
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
-
     from rdfcrawl.catalogs.sparql.reading import AnswerReader
-    from rdfcrawl.errors import Fault
-    from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.records import Document, HarvestedPart
 
 _MOST_TRIES: Final = 5  # of a task that the endpoint asks to put off
@@ -67,9 +65,10 @@ _DONE: Final = "done"  # in a run: tasks that were done
 _STATE: Final = "sparql"  # in a run: `by_post`, `is_dead`, `is_lossy`, `pings`
 _FAILED: Final = "failed"  # in a run: tasks that failed since the last success
 _SUSPICIOUS: Final = 20  # tasks in a row that fail
+_URGENCIES: Final = {SparqlTask: Urgency.ORDINARY, SparqlPing: Urgency.SOON}
 
 
-class SparqlHarvester:
+class SparqlHarvester(Harvester):
     """See `protocol.Harvester`."""
 
     def __init__(self, context: HarvestContext) -> None:
@@ -81,10 +80,6 @@ class SparqlHarvester:
     def root(self, url: str, *, is_named: bool = True) -> Record:
         """Return the first record of the harvest of an endpoint."""
         return Record(url, Kind.SPARQL, task=SourceTask(self._context.run, is_named))
-
-    def ignores_robots(self, _record: Record) -> bool:
-        """Return False: robots.txt holds for endpoints."""
-        return False
 
     async def question(self, record: Record) -> HttpRequest | None:
         """Return the request of a task."""
@@ -130,7 +125,6 @@ class SparqlHarvester:
             yield each
 
     def _read_document(self, document: Document, step: SparqlTask) -> Document:
-        """Return the document of a response with statements."""
         reading = self._harvest(document.record).read(_untried(step), _answer(document))
         cut = [x for x in document.faults if x.reason is Reason.TRUNCATED_BODY]
         url = _name(document.record)
@@ -169,7 +163,8 @@ class SparqlHarvester:
             return EndpointPlan(record.url, _limited(settings, task.graphs))
         given = self._context.arguments
         named = tuple(sorted(given.graphs - {"default"}))
-        takes_default = "default" in given.graphs or not given.graphs
+        is_wanted = not given.graphs and "default" not in given.skip_graphs
+        otherwise: Literal["auto", "never"] = "auto" if is_wanted else "never"
         skipped = tuple(sorted(given.skip_graphs - {"default"}))
         if given.graphs == {"default"}:
             skipped = ("*",)
@@ -179,10 +174,7 @@ class SparqlHarvester:
             include=named,
             exclude=skipped,
             default_graph=default_graph,
-            take_default_graph=_default(
-                is_named="default" in given.graphs,
-                is_wanted=takes_default and "default" not in given.skip_graphs,
-            ),
+            take_default_graph="always" if "default" in given.graphs else otherwise,
             page_rows=rows,
         )
         return EndpointPlan(record.url, settings)
@@ -274,7 +266,9 @@ class SparqlHarvester:
         opened = dict.fromkeys([own, *map(_mark, steps)], "")
         await self._store.put(key, self._run_state.table(_OPEN), opened)
         await self._store.put(key, self._run_state.table(_DONE), {own: ""})
-        return tuple(_follow_up(record, step) for step in steps)
+        return tuple(
+            next_step(record, step, urgency=_URGENCIES[type(step)]) for step in steps
+        )
 
     # -- an endpoint that is not there any more ----------------------------------------
 
@@ -339,12 +333,10 @@ class SparqlHarvester:
     # -- state -----------------------------------------------------------------------
 
     async def _note(self, record: Record, name: str, value: str = "1") -> None:
-        """Set a value for an endpoint in this run."""
         state = self._run_state.table(_STATE)
         await self._store.put(self._key_of(record), state, {name: value})
 
     async def _noted(self, record: Record, name: str) -> str | None:
-        """Return a value for an endpoint in this run."""
         state = self._run_state.table(_STATE)
         return await self._store.get(self._key_of(record), state, name)
 
@@ -382,17 +374,7 @@ class SparqlResult:
     n_quads: int = 0
 
 
-def _follow_up(record: Record, step: SparqlTask | SparqlPing) -> FollowUp:
-    """Return the record of a further step for the same endpoint."""
-    task = replace(read_task(record), payload=step)
-    following = Record(record.url, Kind.SPARQL, record.depth, record.url, task=task)
-    is_ping = isinstance(step, SparqlPing)
-    urgency = Urgency.SOON if is_ping else Urgency.ORDINARY
-    return FollowUp(following, is_part_of_source=True, urgency=urgency)
-
-
 def _step_of(harvest: EndpointPlan, record: Record) -> SparqlTask | SparqlPing:
-    """Return the step of a record, by default the first step."""
     step = read_task(record).payload
     return step if isinstance(step, SparqlTask | SparqlPing) else harvest.seeds()[0]
 
@@ -403,7 +385,6 @@ def _untried(step: SparqlTask) -> SparqlTask:
 
 
 def _is_refused_by_get(document: Document) -> bool:
-    """Return whether an endpoint refuses queries in URLs."""
     if document.status not in _NOT_BY_GET:
         return False
     return document.response.requested[0] != document.record.url
@@ -427,19 +408,12 @@ def _answer(document: Document) -> SparqlAnswer:
 
 
 def _failure(document: Document) -> SparqlFailure:
-    """Return the failure in terms of the plan."""
     for fault in document.faults:
         if fault.reason in _FAILURES:
             return _FAILURES[fault.reason]
     if document.status >= 500:
         return SparqlFailure.TIMEOUT
     return SparqlFailure.REFUSED if document.status == 400 else SparqlFailure.CLOSED
-
-
-def _default(*, is_named: bool, is_wanted: bool) -> Literal["auto", "always", "never"]:
-    if is_named:
-        return "always"
-    return "auto" if is_wanted else "never"
 
 
 def _limited(settings: HarvestSettings, graphs: tuple[str, ...]) -> HarvestSettings:
@@ -458,13 +432,12 @@ def _limited(settings: HarvestSettings, graphs: tuple[str, ...]) -> HarvestSetti
 def _name(record: Record) -> str:
     """Return the URL of the document of a response."""
     task = read_task(record)
-    text = "" if task.payload is None else encode(task.payload, Payload)
+    text = "" if task.payload is None else encode(task.payload)
     return f"{record.url}#answer-{_digest(' '.join((*task.graphs, text)))}"
 
 
 def _mark(step: Payload | None) -> str:
-    """Return the digest that stands for a step in tables."""
-    return _digest("" if step is None else encode(step, Payload))
+    return _digest("" if step is None else encode(step))
 
 
 def _digest(text: str) -> str:

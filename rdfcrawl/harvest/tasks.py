@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rdfcrawl.tasks.source import SourceTask
+from rdfcrawl.records import FollowUp, Record, Urgency
+from rdfcrawl.tasks.source import Payload, SourceTask
 
 if TYPE_CHECKING:
-    from rdfcrawl.records import Document, Record
+    from rdfcrawl.records import Document
 
 
 def read_task(record: Record) -> SourceTask:
@@ -18,6 +20,20 @@ def read_task(record: Record) -> SourceTask:
     2
     """
     return record.task if isinstance(record.task, SourceTask) else SourceTask(0)
+
+
+def next_step(
+    record: Record,
+    step: Payload,
+    *,
+    url: str = "",
+    urgency: Urgency = Urgency.ORDINARY,
+) -> FollowUp:
+    """Return a further request to the source of a record, by default to its URL."""
+    task = replace(read_task(record), payload=step)
+    url = url or record.url
+    further = Record(url, record.kind, record.depth, record.url, task=task)
+    return FollowUp(further, is_part_of_source=True, urgency=urgency)
 
 
 def has_moved(document: Document) -> bool:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from io import BytesIO
-from typing import TYPE_CHECKING, Final
+from typing import BinaryIO, Final
 
 from rdfcrawl import formats
 from rdfcrawl.bytesource import body_of
@@ -19,31 +21,30 @@ from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.fetch.answer import HttpRequest
 from rdfcrawl.fetch.http.exchange import parse_content_type
+from rdfcrawl.fetch.retry_policy import fault_of_status
 from rdfcrawl.fetch.spool import Spool
-from rdfcrawl.harvest.tasks import has_moved, read_task
+from rdfcrawl.frontier.url_kind import kind_of
+from rdfcrawl.harvest.protocol import HarvestContext, Harvester
+from rdfcrawl.harvest.tasks import has_moved, next_step, read_task
 from rdfcrawl.links.filter import LinkFilter
 from rdfcrawl.records import Document, FetchedResponse, FollowUp, Kind, Record
 from rdfcrawl.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
 from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.tasks.warc import WarcTask
 from rdfcrawl.uri.schemes import scheme_of
-from rdfcrawl.warc.captures import CaptureLimits, CaptureReader, WarcCapture
+from rdfcrawl.warc.captures import GONE, CaptureLimits, CaptureReader, WarcCapture
 from rdfcrawl.warc.files import LOCAL_SCHEME, file_of_url
 from rdfcrawl.warc.part import FilePart
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from typing import BinaryIO
-
-    from rdfcrawl.harvest.context import HarvestContext
-
 _MAX_DOUBLINGS: Final = 6
+_MAX_RATIO: Final = 200.0  # of content codings, as in the fetch
+_BEHIND: Final = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
 _MAX_VALUE_CHARS: Final = 64 * 1024
 _RESERVATIONS: Final = frozenset(
     name.lower() for name in (ROBOTS_TAG, TDM_RESERVATION, TDM_POLICY)
 )
 _content_range: Final = re.compile(
-    r"\s*bytes\s+([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})\s*", re.IGNORECASE
+    r"\s*bytes\s+([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)\s*", re.IGNORECASE
 ).fullmatch
 
 
@@ -56,19 +57,17 @@ class _Opened:
         offset: of that byte in the whole file.
         is_last: nothing of the file comes after what can be read here.
         seeks: the part may begin within a record.
-        may_stop: the next part may begin anywhere, as the file is here.
-        end: where the part is over then.
+        end: where the part is over, if more of the file can be read here.
     """
 
     file: BinaryIO
     offset: int
     is_last: bool
     seeks: bool = False
-    may_stop: bool = False
-    end: int = 0
+    end: int = sys.maxsize
 
 
-class WarcHarvester:
+class WarcHarvester(Harvester):
     """See `protocol.Harvester`."""
 
     def __init__(self, context: HarvestContext) -> None:
@@ -83,10 +82,6 @@ class WarcHarvester:
         """Return the record that a file begins with."""
         task = SourceTask(self._context.run, is_named, WarcTask())
         return Record(url, Kind.WARC, task=task)
-
-    def ignores_robots(self, _record: Record) -> bool:
-        """Return False: robots.txt holds for files of servers."""
-        return False
 
     async def question(self, record: Record) -> HttpRequest | None:
         """Return the request for a part of a file."""
@@ -106,7 +101,8 @@ class WarcHarvester:
     async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
         """Yield the captures in a part of a file, and what comes after the part."""
         if has_moved(document) or not 200 <= document.status < 300:
-            yield document.harvested()
+            is_behind = document.status == _BEHIND and _task_of(document.record).offset
+            yield document.harvested(faults=[] if is_behind else document.faults)
             return
         log = FaultLog()
         n_captures = 0
@@ -120,8 +116,8 @@ class WarcHarvester:
             async for capture in _iter_captures(reader, log):
                 n_captures += 1
                 yield _document_of(capture, document)
-                if opened.may_stop and reader.next_offset >= opened.end:
-                    break
+        for what, number in reader.counts.items():
+            self._context.count(f"warc/read/{what}", number)
         following = self._following(document, reader, log)
         if following is not None:
             yield following
@@ -145,7 +141,7 @@ class WarcHarvester:
             file = path.open("rb")
             file.seek(task.offset)
             end = task.offset + self._part_bytes(task)
-            return _Opened(file, task.offset, True, task.seeks, True, end)
+            return _Opened(file, task.offset, True, task.seeks, end)
         body = body_of(document.response)
         if body is None:
             raise SourceFault(Reason.TRUNCATED_BODY, "an empty response")
@@ -159,7 +155,8 @@ class WarcHarvester:
         if found is None or int(found[1]) != task.offset:
             file.close()
             raise SourceFault(Reason.BAD_HTTP, f"Content-Range: {value[:100]}")
-        is_last &= int(found[2]) + 1 >= int(found[3])
+        # Without a total (RFC 9110 14.4), the part behind the last one is asked for.
+        is_last &= found[3] != "*" and int(found[2]) + 1 >= int(found[3])
         return _Opened(file, task.offset, is_last, task.seeks)
 
     def _reader(self, opened: _Opened, until_ms: int, log: FaultLog) -> CaptureReader:
@@ -167,15 +164,24 @@ class WarcHarvester:
         return CaptureReader(
             part=FilePart(opened.file, opened.offset, is_last=opened.is_last),
             log=log,
-            limits=CaptureLimits(options.max_document_bytes, options.spool_bytes),
+            limits=CaptureLimits(self._most_bytes, options.spool_bytes, _MAX_RATIO),
             until_ms=until_ms,
             is_wanted=self._is_wanted,
             new_file=self._spool.new_path,
             seeks=opened.seeks,
+            end=opened.end,
         )
+
+    def _most_bytes(self, url: str) -> int:
+        """Return the longest body that is read of a URL, as if it were fetched."""
+        options = self._context.options
+        is_dump = kind_of(url) is Kind.DUMP
+        return options.max_dump_bytes if is_dump else options.max_document_bytes
 
     def _is_wanted(self, capture: WarcCapture, head: bytes) -> bool:
         """Return whether a capture is in scope, and of a format that is read."""
+        if capture.status in GONE:
+            return self._filter.admits(capture.url)
         media_type, _ = parse_content_type(capture.content_type)
         decision = formats.decide(media_type, capture.url, head)
         is_read = decision.format is not None or decision.packing is not None
@@ -198,10 +204,7 @@ class WarcHarvester:
             n_bytes = self._part_bytes(task)
             log.note(Reason.TOO_LARGE, f"at {task.offset}: over {n_bytes} bytes")
             following = WarcTask(task.offset + n_bytes, seeks=True)
-        record = document.record
-        step = replace(read_task(record), payload=following)
-        child = Record(record.url, Kind.WARC, record.depth, record.url, task=step)
-        return FollowUp(child, is_part_of_source=True)
+        return next_step(document.record, following)
 
 
 async def _iter_captures(
@@ -228,13 +231,16 @@ def _task_of(record: Record) -> WarcTask:
 def _document_of(capture: WarcCapture, document: Document) -> Document:
     """Return a capture as a document of its own, as if it had been fetched then."""
     media_type, charset = parse_content_type(capture.content_type)
-    body = capture.body
-    faults = [Fault(Reason.TRUNCATED_BODY, "in the archive")] if capture.is_cut else []
+    is_gone, body = capture.status in GONE, capture.body
+    found = capture.fault, fault_of_status(capture.status)
+    faults = [fault for fault in found if fault is not None]
+    if capture.is_cut and not faults:
+        faults = [Fault(Reason.TRUNCATED_BODY, "in the archive")]
     return Document(
         record=replace(document.record, chain=()),
         url=capture.url,
         response=FetchedResponse(
-            status=200,
+            status=capture.status,
             media_type=media_type,
             charset=charset,
             etag=_value(capture, "etag"),
@@ -252,7 +258,9 @@ def _document_of(capture: WarcCapture, document: Document) -> Document:
             ended_ms=capture.at_ms,
         ),
         is_followed=False,
-        is_partial=capture.is_cut,
+        is_partial=bool(faults) and not is_gone,
+        is_deleted=is_gone,
+        is_read=is_gone,
         faults=faults,
     )
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from functools import lru_cache
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pyoxigraph import Quad, Triple
 
 from rdfcrawl.errors import Reason, SourceFault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Extractor(StrEnum):

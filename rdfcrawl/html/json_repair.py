@@ -10,10 +10,10 @@ import html
 import json
 import re
 from collections import Counter
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.rdf.nesting import MAX_DEPTH, is_json_too_deep
+from rdfcrawl.rdf.nesting import MAX_DEPTH, is_json_too_deep, refuse_constant
 
 MAX_VALUES: Final = 1000  # of JSON in one block, one after another
 
@@ -71,13 +71,9 @@ def _check_depth(text: str) -> None:
 
 def _loads(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_constant=refuse_constant)
     except RecursionError as error:  # never, as the depth is known
         raise SourceFault(Reason.TOO_DEEP, "JSON nested too deep") from error
-
-
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _repair(text: str, repairs: Counter[str]) -> str:
@@ -130,7 +126,7 @@ def _load_loosely(text: str, repairs: Counter[str]) -> Any:
     escaped, n_escapes = _sub_outside(_BAD_ESCAPE, "", text)
     if n_escapes:
         repairs["wrong escapes"] += n_escapes
-    decoder = json.JSONDecoder(strict=False, parse_constant=_refuse)
+    decoder = json.JSONDecoder(strict=False, parse_constant=refuse_constant)
     values: list[Any] = []
     at = _end_of_space(escaped, 0)
     try:

@@ -6,6 +6,7 @@ Source: JSON-LD 1.1 section 7 "Embedding JSON-LD in HTML Documents"; API section
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason, SourceFault
@@ -16,8 +17,6 @@ from rdfcrawl.rdf.jsonld.reading import read_json_ld_value
 from rdfcrawl.rdf.namespaces import JSON_LD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rdfcrawl.html.page import ParsedPage
     from rdfcrawl.rdf.environment import ReaderContext
 
@@ -99,19 +98,14 @@ def _iter_statements(
                 log.note(Reason.REPAIRED, f"JSON-LD: {kind}", count, apart=True)
             yield from read_json_ld_value(
                 value,
-                options=JsonLdReaderOptions(base=_base(page), scope=f"script{number}"),
+                options=JsonLdReaderOptions(
+                    base=page.likely_base, scope=f"script{number}"
+                ),
                 environment=environment,
                 log=log,
             )
         except SourceFault as error:
             log.note(error.fault.reason, f"json-ld: {error.fault.detail}")
-
-
-def _base(page: ParsedPage) -> str:
-    try:
-        return page.base
-    except SourceFault:
-        return page.url
 
 
 def _is_json_ld(media_type: str) -> bool:

@@ -15,6 +15,7 @@ datatype; the target of a `<link>` is an IRI.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason
@@ -24,8 +25,6 @@ from rdfcrawl.rdf.namespaces import DC, DCTERMS
 from rdfcrawl.rdf.terms import iri, literal, statement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from selectolax.lexbor import LexborNode
 
     from rdfcrawl.faultlog import FaultLog

@@ -11,6 +11,7 @@ prices and dates are written so.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -21,8 +22,6 @@ from rdfcrawl.rdf.namespaces import RDF_TYPE, XSD
 from rdfcrawl.rdf.terms import iri, literal, statement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from selectolax.lexbor import LexborNode
 
     from rdfcrawl.faultlog import FaultLog
@@ -107,8 +106,6 @@ class _Frame(NamedTuple):
 
 
 class _Items:
-    """The items of one page."""
-
     def __init__(
         self, page: ParsedPage, log: FaultLog, vocabularies: VocabularyRegistry
     ) -> None:
@@ -271,7 +268,6 @@ class _Items:
     def _referred_properties(
         self, item: LexborNode, names: Iterable[str]
     ) -> Iterator[_Marked]:
-        """Yield the properties of an item with `itemref`."""
         seen = {item.mem_id}
         roots = filter(None, map(self._element, names))
         pending: list[Iterator[LexborNode]] = [chain(item.iter(), roots)]
@@ -291,7 +287,6 @@ class _Items:
                 pending.append(iter(node.iter()))
 
     def _element(self, name: str) -> LexborNode | None:
-        """Return the first element with this `id`."""
         if self._by_id is None:
             self._by_id = {}
             for node in self._page.tree.css("[id]"):
@@ -308,7 +303,6 @@ class _Items:
     # -- HTML Standard 5.2.4 "Values", Microdata to RDF section 6.2 -------------------
 
     def _value(self, node: LexborNode, attrs: Attributes) -> str:
-        """Return a value as a term."""
         tag = node.tag or ""
         attribute = _URL_ATTRIBUTES.get(tag)
         if attribute is not None:
@@ -325,7 +319,6 @@ class _Items:
         return self._text(node, node.text())
 
     def _url(self, written: str) -> str:
-        """Return what a URL means as a term."""
         if self._root and _FROM_ROOT.fullmatch(written):
             return f"<{self._root}{written}>"  # what is below makes the same
         known = self._known_urls.get(written)

@@ -6,6 +6,7 @@ Source: HTML Standard 4.6.7 "Link types".
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
@@ -15,8 +16,6 @@ from rdfcrawl.reservations import read_directives
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
     from rdfcrawl.faultlog import FaultLog
@@ -59,7 +58,8 @@ def links_of_page(
     tree = page.tree if is_whole else page.head_tree
     base = page.base
     own = page.url.partition("#")[0]
-    root = _root_of(base)
+    # Scheme and host of the base, if they are plain.
+    root = match[0] if (match := _ROOT.match(base)) else ""
     found: set[Link] = set()
     for href, relation, media_type in _raw_links(tree, wants_hyperlinks):
         # From the root, this is what resolving makes of it, and it is quicker.
@@ -83,19 +83,14 @@ def has_links_in_body(page: ParsedPage, *, wants_hyperlinks: bool) -> bool:
     return _RELATION.search(page.lower, page.head_bytes) is not None
 
 
-def _root_of(base: str) -> str:
-    """Return scheme and host of a base, if they are plain; else nothing."""
-    match = _ROOT.match(base)
-    return match[0] if match else ""
-
-
 def _raw_links(
     tree: LexborHTMLParser, wants_hyperlinks: bool
 ) -> Iterable[tuple[str, Relation, str]]:
     """Return targets, relations and media types; those with a relation come first."""
     related: dict[tuple[str, Relation, str], None] = {}
     hyperlinks: dict[tuple[str, Relation, str], None] = {}
-    is_nofollow = wants_hyperlinks and _is_nofollow(tree)
+    metas = tree.css("meta[name][content]") if wants_hyperlinks else ()
+    is_nofollow = any(map(_asks_nofollow, metas))
     ordinary = Relation.NOFOLLOW if is_nofollow else Relation.HYPERLINK
     selector = "link[href],a[href],area[href]" if wants_hyperlinks else "[rel][href]"
     for node in tree.css(selector):
@@ -114,11 +109,6 @@ def _raw_links(
             is_free = _NOT_VOUCHED_FOR.isdisjoint(relations)
             hyperlinks[href, ordinary if is_free else Relation.NOFOLLOW, ""] = None
     return chain(related, hyperlinks)
-
-
-def _is_nofollow(tree: LexborHTMLParser) -> bool:
-    """Return whether `<meta name=robots>` asks not to follow links."""
-    return any(map(_asks_nofollow, tree.css("meta[name][content]")))
 
 
 def _asks_nofollow(meta: LexborNode) -> bool:

@@ -6,14 +6,14 @@ As for search engines, elements in the body count, too.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.reservations import IGNORE_ALL, NOTHING, ReservationPolicy, read_metas
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from selectolax.lexbor import LexborHTMLParser
 
     from rdfcrawl.html.page import ParsedPage
@@ -23,37 +23,30 @@ MAX_METAS: Final = 1000
 _WORDS: Final = (b"robots", b"tdm-")
 
 
+@dataclass(slots=True, eq=False)
 class PageReservations:
     """Reservations of a page and of its headers.
 
-    `at_secs` is the Unix time of the response; `is_member` is set for one of several
-    documents in an archive.
-
     Attributes:
-        found: all reservations.
+        found: all reservations; those of the headers at first.
+        at_secs: Unix time of the response.
+        is_member: it is one of several documents in an archive.
         is_hinted: the page may have some, once `are_in_body` was called.
     """
 
-    def __init__(
-        self,
-        header: Reservations = NOTHING,
-        policy: ReservationPolicy = IGNORE_ALL,
-        *,
-        at_secs: float = 0.0,
-        is_member: bool = False,
-    ) -> None:
-        self.found = header
-        self._policy = policy
-        self._at_secs = at_secs
-        self._is_member = is_member
-        self.is_hinted = False
+    found: Reservations = NOTHING
+    policy: ReservationPolicy = IGNORE_ALL
+    _: KW_ONLY
+    at_secs: float = 0.0
+    is_member: bool = False
+    is_hinted: bool = False
 
     def are_in_body(self, page: ParsedPage) -> bool:
         """Return whether the body may have reservations, and set `is_hinted`."""
-        if not self._policy.reads_any or page.is_json:
+        if not self.policy.reads_any or page.is_json:
             return False
         lower = page.lower
-        agent = self._policy.agent.encode()
+        agent = self.policy.agent.encode()
         self.is_hinted = any(word in lower for word in (*_WORDS, agent))
         if not self.is_hinted:
             return False
@@ -61,7 +54,7 @@ class PageReservations:
 
     def read(self, tree: LexborHTMLParser) -> None:
         """Read the `<meta>` elements of a page."""
-        metas = read_metas(_iter_metas(tree), self._policy, now=self._at_secs)
+        metas = read_metas(_iter_metas(tree), self.policy, now=self.at_secs)
         self.found = self.found.refined(metas)
 
     @property
@@ -71,9 +64,9 @@ class PageReservations:
         A page that may not be stored is still read for its links; but all that is read
         of an archive is stored.
         """
-        if self.found.closes(self._policy):
+        if self.found.closes(self.policy):
             return True
-        return self._is_member and self.found.withholds(self._policy) is not None
+        return self.is_member and self.found.withholds(self.policy) is not None
 
     @property
     def are_against_links(self) -> bool:
@@ -81,9 +74,9 @@ class PageReservations:
 
         For a document of its own, this is decided when the wanting policies are known.
         """
-        if self.found.closes(self._policy):
+        if self.found.closes(self.policy):
             return True
-        return self._is_member and self.found.forbids_following(self._policy)
+        return self.is_member and self.found.forbids_following(self.policy)
 
 
 def _iter_metas(tree: LexborHTMLParser) -> Iterator[tuple[str, str]]:

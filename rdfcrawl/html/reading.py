@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -14,19 +15,15 @@ from rdfcrawl.html.microdata import extract_microdata
 from rdfcrawl.html.page_links import has_links_in_body, links_of_page
 from rdfcrawl.html.page_reservations import PageReservations
 from rdfcrawl.html.rdfa import extract_rdfa
-from rdfcrawl.html.rules import scrape
+from rdfcrawl.html.rules import PageRule, scrape
 from rdfcrawl.html.scan import scan
 from rdfcrawl.html.timebox import OutOfTime, TimeShares
 from rdfcrawl.rdf.checking import iter_checked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.html.page import ParsedPage
-    from rdfcrawl.html.rules import PageRule
-    from rdfcrawl.rdf.environment import ReaderContext
-    from rdfcrawl.rdf.limits import ParseLimits
+    from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
     from rdfcrawl.rdf.output import QuadOutput
 
 T = TypeVar("T")

@@ -6,13 +6,11 @@ Source: Microdata to RDF, Second Edition (W3C Note, 2014), section 4.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any, Self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +27,9 @@ class VocabularyRegistry:
     @classmethod
     def of(cls, registry: Mapping[str, Mapping[str, Any]]) -> Self:
         """Parse a registry in the form of section 4."""
-        prefixes = {uri: _vocabulary(uri) for uri in registry}
+        prefixes = {
+            uri: uri if uri.endswith(("/", "#")) else uri + "#" for uri in registry
+        }
         entailed = {}
         for uri, entry in registry.items():
             for name, rules in entry.get("properties", {}).items():
@@ -49,10 +49,6 @@ class VocabularyRegistry:
                 return vocabulary
         head, sign, _ = item_type.partition("#")
         return head + sign if sign else item_type[: item_type.rfind("/") + 1]
-
-
-def _vocabulary(uri: str) -> str:
-    return uri if uri.endswith(("/", "#")) else uri + "#"
 
 
 @cache

@@ -8,13 +8,11 @@ Browsers cut at a depth of 512.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.errors import Reason, SourceFault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_LIGHT_TAGS: Final = 20_000  # if all were nested, parsing took half a second
 MAX_DEPTH: Final = 4096

@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.uri import host_of, registered_domain
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 from rdfcrawl.uri.schemes import NO_SCHEMES, SchemePolicy
 from rdfcrawl.uri.traps import NO_TRAPS, TrapLimits
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class CrawlExtent(StrEnum):

@@ -7,17 +7,16 @@ and 6.1; FAIR Signposting.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from itertools import islice
+from typing import Final
 
-from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.links.relations import Link, Relation, strongest_relation
 from rdfcrawl.rdf.namespaces import JSON_LD
 from rdfcrawl.uri import BadUri, parse_uri, requestable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_HEADER_CHARS: Final = 64 * 1024
 MAX_LINKS: Final = 1000  # signposting headers name every file of a data set
@@ -65,14 +64,9 @@ def parse_link_header(value: str, *, base: str) -> list[HeaderLink]:
     >>> [link.url for link in parse_link_header("</b>; rel=next", base="http://a/")]
     ['http://a/b']
     """
-    links: list[HeaderLink] = []
-    for target, parameters in _iter_raw(value[:MAX_HEADER_CHARS]):
-        link = _link(target, parameters, base)
-        if link is not None:
-            links.append(link)
-            if len(links) == MAX_LINKS:
-                break
-    return links
+    raw = _iter_raw(value[:MAX_HEADER_CHARS])
+    links = (link for target, given in raw if (link := _link(target, given, base)))
+    return list(islice(links, MAX_LINKS))
 
 
 def links_of(value: str, *, base: str) -> set[Link]:
@@ -88,11 +82,8 @@ def links_of(value: str, *, base: str) -> set[Link]:
         relation = strongest_relation(link.relations, link.media_type)
         if relation is None or link.anchor:
             continue
-        try:
-            url = requestable(link.url)
-        except BadUri:
-            continue
-        found.add(Link(url, relation, link.media_type))
+        with suppress(BadUri):
+            found.add(Link(requestable(link.url), relation, link.media_type))
     return found
 
 
@@ -110,7 +101,7 @@ def context_link(value: str, *, base: str) -> str:
     ]
     if len(found) > 1:
         detail = f"multiple context link headers: {', '.join(found)}"
-        raise SourceFault(Reason.REMOTE_CONTEXT, detail[: Fault.MAX_DETAIL])
+        raise SourceFault(Reason.REMOTE_CONTEXT, detail)
     return found[0] if found else ""
 
 

@@ -8,20 +8,18 @@ their relation.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.links.relations import Relation
+from rdfcrawl.links.relations import Link, Relation
 from rdfcrawl.rdf.namespaces import RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from rdfcrawl.links.relations import Link
     from rdfcrawl.records import Document
 
     _Find = Callable[[bytes], Iterable[bytes]]
@@ -140,6 +138,11 @@ class LinkPolicy:
         object.__setattr__(self, "wants_hyperlinks", bool(hyperlinks))
         datasets = Relation.DATASET in self.relations
         object.__setattr__(self, "wants_datasets", datasets)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Leave out the expressions, which the reading child compiles again."""
+        parts = self.positions, self.only, self.skip, self.relations, self.own_schemes
+        return LinkPolicy, parts
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -296,6 +299,13 @@ def _relations(words: set[str]) -> frozenset[Relation]:
     not_wanted = {_RELATIONS[word[1:]] for word in words if word.startswith("-")}
     default = _OWN_DATA if "none" in words else _SIGNPOSTS
     return (default | named) - not_wanted
+
+
+@lru_cache(64)
+def with_own(policy: LinkPolicy, schemes: frozenset[str]) -> LinkPolicy:
+    """Return a policy that also finds IRIs of schemes of the user's."""
+    own = tuple(sorted(schemes))
+    return replace(policy, own_schemes=own) if own else policy
 
 
 def _any_iri(iris: tuple[str, ...]) -> bytes:

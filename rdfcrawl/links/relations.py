@@ -6,14 +6,12 @@ RFC 9264 (linkset); HTML Standard 4.6.7 "Link types"; FAIR Signposting.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.formats import FORMATS, HTML
-
-if TYPE_CHECKING:
-    from collections.abc import Container
 
 
 class Relation(StrEnum):

@@ -2,27 +2,40 @@
 
 Whatever is read ends at the border of a member, so that a document is read as a whole
 or not at all. A member that is incomplete, and all that comes after it, is left for
-later: its worker still writes it, or the next start of a worker cuts it off.
+later: its worker still writes it, or the next start of a worker cuts it off. In a
+segment that is finished, it is damaged: that is told once, and the others are read.
 """
 
 from __future__ import annotations
 
 import logging
-import os
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.log.documents import Checkpoint, LogBatch, LogDocument, iter_documents
+from rdfcrawl.log.documents import (
+    Checkpoint,
+    DroppedVersion,
+    LogBatch,
+    LogDocument,
+    iter_documents,
+)
+from rdfcrawl.log.segments import iter_read
 from rdfcrawl.stores.identity import read_identity
-from rdfcrawl.stores.members import SEAL, TornMember, iter_content, iter_members
+from rdfcrawl.stores.members import SEAL, iter_content
 from rdfcrawl.stores.segment_file import list_segments
+from rdfcrawl.stores.segment_lock import reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from rdfcrawl.log.segments import SegmentDamage
     from rdfcrawl.stores.identity import LogIdentity
     from rdfcrawl.stores.members import GzipMember
+
+    _Documents = list[LogDocument | DroppedVersion]
+    _Reader = Callable[[int, GzipMember], bytes | _Documents]
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +51,9 @@ class CrawlLog:
     Args:
         root: `CRAWL_DIR/<CRAWL_ID>`.
 
+    Attributes:
+        damages: that were found while reading, each once.
+
     Raises:
         ConfigError: there is no log, or a later version of rdfcrawl has written it.
     """
@@ -45,6 +61,7 @@ class CrawlLog:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.identity = self._identified()
+        self.damages: dict[SegmentDamage, None] = {}
 
     def _identified(self) -> LogIdentity:
         found = read_identity(self.root / _QUADS)
@@ -57,13 +74,20 @@ class CrawlLog:
         return Checkpoint(self.identity.log, self.identity.generation)
 
     def read(
-        self, after: Checkpoint, *, has_provenance: bool = True
+        self,
+        after: Checkpoint,
+        *,
+        has_provenance: bool = True,
+        segments: Sequence[Path] | None = None,
     ) -> Iterator[LogBatch]:
         """Yield what stands behind a checkpoint, up to what is whole now.
+
+        No segment is removed until the iterator is exhausted or closed.
 
         Args:
             after: of this log; that of another generation counts as its beginning.
             has_provenance: provenance is read, too, after the documents.
+            segments: of `segments`, that are read; by default all that are there.
 
         Raises:
             ConfigError: a later version of rdfcrawl writes the log now.
@@ -76,21 +100,57 @@ class CrawlLog:
         start = self.begin()
         if (after.log, after.generation) == (start.log, start.generation):
             start = after
-        gathered = _GatheredBatch(start, self._paths(has_provenance=has_provenance))
-        for name, path in self._paths(has_provenance=has_provenance).items():
-            for member, fd in _unread(path, start.offsets.get(name, 0)):
-                try:
-                    if name.startswith(_PROVENANCE):
-                        gathered.add_provenance(b"".join(iter_content(fd, member)))
-                    else:
-                        gathered.add_documents(list(iter_documents(path, fd, member)))
-                except TornMember:
-                    break
-                gathered.offsets[name] = member.offset + member.n_bytes
-                if gathered.is_full:
-                    yield gathered.take()
+        with reading(self.root / _QUADS):
+            paths = self._paths(has_provenance=has_provenance)
+            if segments is not None:
+                paths = {f"{_QUADS}/{path.name}": path for path in segments}
+            yield from self._batches(start, paths)
+
+    def check_kept(self, identity: LogIdentity | None) -> None:
+        """Check that the log is still where it was: what is gone was passed over.
+
+        Args:
+            identity: of the log before it was read.
+
+        Raises:
+            ConfigError: `fresh=1` has moved it aside, or somebody else.
+        """
+        if read_identity(self.root / _QUADS) != identity:
+            raise ConfigError(f"{self.root}: was begun anew while it was read")
+
+    def segments(self) -> list[Path]:
+        """Return the segments of documents that are there now.
+
+        Keep them there by `segment_lock.reading`.
+        """
+        return list(self._paths(has_provenance=False).values())
+
+    def _batches(self, start: Checkpoint, paths: dict[str, Path]) -> Iterator[LogBatch]:
+        gathered = _GatheredBatch(start, paths)
+        try:
+            for name, path in gathered.paths.items():
+                read: _Reader = partial(_read_documents, path)
+                if name.startswith(_PROVENANCE):
+                    read = _read_content
+                offset = start.offsets.get(name, 0)
+                for found, end in iter_read(
+                    path, name, offset, read=read, tell=self._note_damage
+                ):
+                    gathered.add(found)
+                    gathered.offsets[name] = end
+                    if gathered.is_full:
+                        yield gathered.take()
+        except OSError:
+            if gathered.has_read:  # what comes before is none the worse
+                yield gathered.take()
+            raise
         if gathered.has_read:
             yield gathered.take()
+
+    def _note_damage(self, damage: SegmentDamage) -> None:
+        if damage not in self.damages:
+            self.damages[damage] = None
+            logger.error("%s: %s", self.root, damage)
 
     def n_unread_bytes(self, after: Checkpoint) -> int:
         """Return the length of the compressed segments of quads behind a checkpoint."""
@@ -117,39 +177,39 @@ class CrawlLog:
         }
 
 
-def _unread(path: Path, offset: int) -> Iterator[tuple[GzipMember, int]]:
-    """Yield the members of a segment from `offset` on, with its descriptor."""
-    try:
-        fd = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:  # there was nothing in it, or it was compacted
-        return
-    try:
-        n_bytes = os.fstat(fd).st_size
-        for member in iter_members(fd, n_bytes, offset):
-            yield member, fd
-    finally:
-        os.close(fd)
+def _read_content(fd: int, member: GzipMember) -> bytes:
+    return b"".join(iter_content(fd, member))
+
+
+def _read_documents(path: Path, fd: int, member: GzipMember) -> _Documents:
+    return list(iter_documents(path, fd, member))
 
 
 class _GatheredBatch:
     """A batch that grows member by member."""
 
     def __init__(self, start: Checkpoint, paths: dict[str, Path]) -> None:
-        self._start = start
+        self._start, self.paths = start, paths
         self.offsets = {k: v for k, v in start.offsets.items() if k in paths}
         self._given = dict(self.offsets)
         self._documents: list[LogDocument] = []
+        self._dropped: list[DroppedVersion] = []
         self._provenance: list[bytes] = []
         self._n_bytes = 0
 
-    def add_provenance(self, quads: bytes) -> None:
-        if quads:
-            self._provenance.append(quads)
-            self._n_bytes += len(quads)
-
-    def add_documents(self, documents: list[LogDocument]) -> None:
-        self._documents += documents
-        self._n_bytes += sum(len(document.quads or b"") for document in documents)
+    def add(self, found: bytes | _Documents) -> None:
+        """Add the content of a member: provenance, or documents."""
+        if isinstance(found, bytes):
+            if found:
+                self._provenance.append(found)
+            self._n_bytes += len(found)
+        else:
+            for each in found:
+                if isinstance(each, DroppedVersion):
+                    self._dropped.append(each)
+                else:
+                    self._documents.append(each)
+                    self._n_bytes += len(each.quads or b"")
 
     @property
     def has_read(self) -> bool:
@@ -157,7 +217,7 @@ class _GatheredBatch:
 
     @property
     def is_full(self) -> bool:
-        n_documents = len(self._documents)
+        n_documents = len(self._documents) + len(self._dropped)
         return self._n_bytes >= BATCH_BYTES or n_documents >= BATCH_DOCUMENTS
 
     def take(self) -> LogBatch:
@@ -165,8 +225,14 @@ class _GatheredBatch:
         checkpoint = Checkpoint(
             self._start.log, self._start.generation, dict(self.offsets)
         )
-        batch = LogBatch(tuple(self._documents), tuple(self._provenance), checkpoint)
+        batch = LogBatch(
+            tuple(self._documents),
+            tuple(self._provenance),
+            checkpoint,
+            tuple(self._dropped),
+        )
         self._documents.clear()
+        self._dropped.clear()
         self._provenance.clear()
         self._n_bytes = 0
         return batch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import chain
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 DIGEST_BYTES: Final = 16
 _AFTER_ALL: Final = b"\xff" * (DIGEST_BYTES + 1)
 _HELD_BYTES: Final = 1024 * 1024  # statements of one document in memory
+_DROPPED: Final = re.compile(
+    rb"#\tdropped <([^>\n]*)> ([0-9]+) ([0-9a-f]{32}) ([0-9]+)\n"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,11 @@ class LogDocument:
         return not self.n_bytes
 
     @property
+    def is_lost(self) -> bool:
+        """Whether the statements cannot be read any more: their segment has gone."""
+        return self._quads is None and not os.path.exists(self._path)  # noqa: PTH110
+
+    @property
     def quads(self) -> bytes | None:
         """All statements of a document of at most 1 MiB; None for a longer one."""
         return self._quads
@@ -106,6 +115,39 @@ class LogDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class DroppedVersion:
+    """A version of a document whose statements were dropped by a compaction.
+
+    Attributes:
+        graph: IRI of the document.
+        version_ms: start of its fetch, Unix time in ms.
+        digest: of its statements.
+        n_bytes: length of its statements.
+    """
+
+    graph: str
+    version_ms: int
+    digest: bytes
+    n_bytes: int
+
+    @property
+    def version(self) -> tuple[int, bytes]:
+        """Order of the versions of a document."""
+        return self.version_ms, self.digest
+
+    @property
+    def line(self) -> bytes:
+        r"""Line that is left of a version in a segment: a comment of N-Quads.
+
+        >>> DroppedVersion("http://e/", 1, bytes(16), 0).line
+        b'#\tdropped <http://e/> 1 00000000000000000000000000000000 0\n'
+        """
+        digest, n_bytes = self.digest.hex(), self.n_bytes
+        line = f"#\tdropped <{self.graph}> {self.version_ms} {digest} {n_bytes}\n"
+        return line.encode()
+
+
+@dataclass(frozen=True, slots=True)
 class LogBatch:
     """Documents that follow each other in a log.
 
@@ -113,11 +155,18 @@ class LogBatch:
         documents: in their order; of one document there may be several versions.
         provenance: statements about the crawl, which are added to those before.
         checkpoint: behind the batch.
+        dropped: earlier versions that are not in the log any more.
     """
 
     documents: tuple[LogDocument, ...]
     provenance: tuple[bytes, ...]
     checkpoint: Checkpoint
+    dropped: tuple[DroppedVersion, ...] = ()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether a document cannot be read any more, as the log was moved aside."""
+        return any(document.is_lost for document in self.documents)
 
 
 def tombstone(graph: str, version_ms: int) -> LogDocument:
@@ -134,8 +183,10 @@ def tombstone(graph: str, version_ms: int) -> LogDocument:
     )
 
 
-def iter_documents(path: Path, fd: int, member: GzipMember) -> Iterator[LogDocument]:
-    """Yield the documents of one member of a segment.
+def iter_documents(
+    path: Path, fd: int, member: GzipMember
+) -> Iterator[LogDocument | DroppedVersion]:
+    """Yield the documents of one member of a segment, or what is left of them.
 
     Raises:
         TornMember: the member is damaged; its documents are not to be used.
@@ -151,6 +202,14 @@ def iter_documents(path: Path, fd: int, member: GzipMember) -> Iterator[LogDocum
             ordinal += 1
         elif reading is not None and quads:
             reading.add(quads)
+        elif quads:
+            for graph, version, digest, n_bytes in _DROPPED.findall(quads):
+                yield DroppedVersion(
+                    graph.decode(),
+                    int(version),
+                    bytes.fromhex(digest.decode()),
+                    int(n_bytes),
+                )
 
 
 class _Reading:

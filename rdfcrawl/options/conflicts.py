@@ -8,20 +8,18 @@ list.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 from urllib.request import getproxies
 
-from scrapy.settings import SETTINGS_PRIORITIES, default_settings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.options import defaults
 from rdfcrawl.options.values import is_a, is_on, number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrapy import Spider
-    from scrapy.settings import BaseSettings
 
 # Setting -> what it is that decides instead.
 WITHOUT_EFFECT: Final = {
@@ -180,7 +178,6 @@ def _iter_unguarded(settings: BaseSettings) -> Iterator[str]:
 
 
 def _is_changed(settings: BaseSettings, name: str) -> bool:
-    """Return whether a setting has another value than our default."""
     if (settings.getpriority(name) or 0) <= _ADDON:
         return False
     if name in _HOLDS and settings.getint(name) == _HOLDS[name]:

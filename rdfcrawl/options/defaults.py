@@ -108,12 +108,38 @@ EXTRACTORS: dict[str, object] = {}  # beside `html.extractors.Extractor`
 SCRAPING_RULES = None  # file or folder
 LINK_POLICY_CLASS = "rdfcrawl.links.policy.EveryLink"
 STORE = "segments"  # URI; its scheme is a key of STORE_CLASSES
+_SPARQL_STORES = (
+    *("sparql", "fuseki", "virtuoso", "graphdb", "rdf4j", "qlever"),
+    *("blazegraph", "stardog", "neptune", "oxigraph"),
+)
 STORE_CLASSES = {
     "segments": "rdfcrawl.stores.nquads.NQuadsStore",
     "oxigraph": "rdfcrawl.followers.oxigraph.OxigraphFollower",
+    "parquet": "rdfcrawl.followers.parquet.ParquetFollower",
+    "jsonld": "rdfcrawl.followers.rdf_files.FileFollower",
+    "nquads": "rdfcrawl.followers.rdf_files.FileFollower",
+    "ntriples": "rdfcrawl.followers.rdf_files.FileFollower",
+    "trig": "rdfcrawl.followers.rdf_files.FileFollower",
+    "turtle": "rdfcrawl.followers.rdf_files.FileFollower",
+    "shapes": "rdfcrawl.shapes.follower.ShapesFollower",
+    **{
+        f"{kind}+{protocol}": "rdfcrawl.followers.sparql.follower.SparqlFollower"
+        for kind in _SPARQL_STORES
+        for protocol in ("http", "https")
+    },
 }
 STORES: dict[str, dict[str, object]] = {}  # that follow the crawl: URI -> options
+COMPACTION_SECS = 0  # 0: never
 SEGMENT_MAX_BYTES = 256 * 1024 * 1024
+WARC = False  # keep what was sent and received
+WARC_MAX_BYTES = 1024 * 1024 * 1024  # of a file
+WARC_REDACTED_HEADERS = [
+    "Authorization",
+    "Cookie",
+    "Proxy-Authorization",
+    "X-API-Key",
+    "X-Auth-Token",
+]
 ITEM_PROCESSOR = "rdfcrawl.pipelines.manager.DocumentPipelines"
 ITEM_PIPELINES = {
     "rdfcrawl.pipelines.extract.ExtractPipeline": 300,
@@ -122,6 +148,7 @@ ITEM_PIPELINES = {
     "rdfcrawl.pipelines.store.StorePipeline": 500,
     "rdfcrawl.pipelines.discover.DiscoverPipeline": 700,
     "rdfcrawl.pipelines.account.AccountPipeline": 900,
+    "rdfcrawl.pipelines.archive.ArchivePipeline": 950,
 }
 
 # The processes of `scrapy workers`.
@@ -139,6 +166,9 @@ FEED_EXPORTERS = {  # beside those of Scrapy
     "ttl": "rdfcrawl.pipelines.quad_feeds.TurtleExporter",
     "jsonld": "rdfcrawl.pipelines.quad_feeds.JsonLdExporter",
 }
+DESCRIBE = "auto"  # void.ttl and dcat.ttl at the end of a crawl
+DESCRIBE_HOSTS = 1000  # those with most statements
+DESCRIBE_PUBLISHER = None  # USER_AGENT
 STATS_DUMP = False  # the summary says it in fewer lines
 EXTENSIONS = {
     "scrapy.extensions.logstats.LogStats": None,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.console import fail
+from scrapy.commands import BaseRunSpiderCommand
+
+from rdfcrawl.console import fail, tell_interrupts
 from rdfcrawl.options.merging import apply_feed_formats
 
 if TYPE_CHECKING:
@@ -17,11 +19,23 @@ _GZIP: Final = "scrapy.extensions.postprocessing.GzipPlugin"
 _PLACEHOLDER: Final = "%("
 
 
-def add_formats(settings: BaseSettings | None, opts: argparse.Namespace) -> None:
-    """Add our formats to the settings, and name those of `.gz` files in the options.
+class FeedsCommand(BaseRunSpiderCommand):
+    """Base of commands that run a spider, whose feeds may be RDF or compressed."""
 
-    Called before Scrapy reads the options.
-    """
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of Scrapy."""
+        tell_interrupts()
+        super().add_options(parser)
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Apply the options."""
+        _add_formats(self.settings, opts)
+        super().process_options(args, opts)
+        _compress_feeds(self.settings, opts)
+
+
+def _add_formats(settings: BaseSettings | None, opts: argparse.Namespace) -> None:
+    """Add our formats to the settings, and name those of `.gz` files in the options."""
     if settings is not None:
         apply_feed_formats(settings)
     for name in ("output", "overwrite_output"):
@@ -35,11 +49,8 @@ def _with_format(uri: str) -> str:
     return f"{uri}:{inner[1:]}" if path.suffix == ".gz" and inner else uri
 
 
-def compress_feeds(settings: BaseSettings | None, opts: argparse.Namespace) -> None:
-    """Compress those of the options whose names end in `.gz`.
-
-    Called after Scrapy has read the options.
-    """
+def _compress_feeds(settings: BaseSettings | None, opts: argparse.Namespace) -> None:
+    """Compress those of the options whose names end in `.gz`."""
     feeds = settings.getdict("FEEDS") if settings is not None else {}
     given = {*(opts.output or ()), *(opts.overwrite_output or ())}
     given |= {uri.rpartition(":")[0] for uri in given}

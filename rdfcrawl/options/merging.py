@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
-from scrapy.settings import SETTINGS_PRIORITIES
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
 
 from rdfcrawl.options import defaults
 from rdfcrawl.options.values import is_a, is_on, mapping
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from scrapy.settings import BaseSettings
 
 _MERGED: Final = tuple(
     name for name, value in vars(defaults).items() if isinstance(value, dict)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.errors import ConfigError
@@ -20,8 +21,6 @@ from rdfcrawl.robots.options import reservation_policy
 from rdfcrawl.uri.schemes import NO_SCHEMES
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.fetch.ftp.logins import FtpLogins
@@ -69,8 +68,12 @@ class SpiderOptions:
     def folders(self) -> tuple[Path, ...]:
         """The folders that the crawl writes to."""
         paths, files = self.crawl.paths, self.harvest.files
-        folders = (paths.quads, paths.provenance, self.fetch.spool_dir)
-        return folders if files is None else (*folders, files)
+        folders = [paths.quads, paths.provenance, self.fetch.spool_dir]
+        if paths.warc.is_dir():
+            folders.append(paths.warc)
+        if files is not None:
+            folders.append(files)
+        return tuple(folders)
 
     def of_web(self) -> SpiderOptions:
         """Return the options of a crawl without schemes of the user's."""

@@ -6,24 +6,23 @@ that names the setting.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
+from importlib import import_module
 from inspect import getattr_static, isasyncgenfunction, iscoroutinefunction, signature
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
-
-from scrapy.utils.misc import build_from_crawler, load_object
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.options import defaults
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
 E = TypeVar("E", bound=StrEnum)
 
 _MAX_INT = 2**53
+_WITH_LOGINS = frozenset({"STORES"})  # not to be shown
 
 
 def value_of(settings: BaseSettings, name: str) -> Any:
@@ -78,8 +77,8 @@ def mapping(settings: BaseSettings, name: str) -> dict[str, Any]:
     try:
         return settings.getdict(name)
     except (TypeError, ValueError):
-        value = settings.get(name)
-        raise ConfigError(f"{name}={value!r}: must be a dictionary") from None
+        value = "" if name in _WITH_LOGINS else f"={settings.get(name)!r}"
+        raise ConfigError(f"{name}{value}: must be a dictionary") from None
 
 
 def iter_classes(settings: BaseSettings, name: str) -> Iterator[tuple[str, str, Any]]:
@@ -98,14 +97,34 @@ def iter_classes(settings: BaseSettings, name: str) -> Iterator[tuple[str, str, 
 def load_setting(name: str, key: str, path: object) -> Any:
     """Return the class that an entry of a setting stands for, by its path or itself."""
     try:
-        return load_object(cast("str", path))
+        return load_object(path)
     except (AttributeError, ImportError, NameError, SyntaxError, TypeError,
             ValueError) as error:  # fmt: skip
         raise ConfigError(f"{name}: {key!r}: {error}") from error
 
 
+def load_object(path: object) -> Any:
+    """Return what a dotted path names, or what was given in place of one.
+
+    As Scrapy's, which the processes of followers would import for this alone.
+    """
+    if not isinstance(path, str):
+        if callable(path):
+            return path
+        raise TypeError(f"must be a class or its path, not {path!r}")
+    module, _, name = path.rpartition(".")
+    if not module:
+        raise ValueError(f"{path!r} is no full path")
+    found = import_module(module)
+    if not hasattr(found, name):
+        raise NameError(f"module {module!r} has no {name!r}")
+    return getattr(found, name)
+
+
 def build_setting(where: str, found: type, crawler: Crawler, *args: object) -> Any:
     """Return an instance of a user's class, by its `from_crawler` if there is one."""
+    from scrapy.utils.misc import build_from_crawler  # noqa: PLC0415 (as above)
+
     try:
         return build_from_crawler(found, crawler, *args)
     except (OSError, TypeError, ValueError) as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final, Self, get_args
 
 from rdfcrawl.errors import Fault, Reason, StoreFault
 from rdfcrawl.frontier.visiting import visiting_spider
@@ -16,24 +16,19 @@ from rdfcrawl.pipelines.provenance import (
     describe_worker,
     status_of,
 )
-from rdfcrawl.records import NOT_READ, Document
-from rdfcrawl.reservations import NOTHING
+from rdfcrawl.records import NOT_READ, BodyReading, Document
+from rdfcrawl.reservations import NOTHING, Reservations
 from rdfcrawl.signals import flush_stores
 from rdfcrawl.stores.options import segment_limits
 from rdfcrawl.stores.recovery import recover
-from rdfcrawl.stores.segments import QuadSegments
+from rdfcrawl.stores.segments import QuadSegments, SegmentLimits
 from rdfcrawl.uri.lookalike import has_lookalike
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.frontier.options import CrawlOptions
-    from rdfcrawl.records import BodyReading
-    from rdfcrawl.reservations import Reservations
-    from rdfcrawl.stores.segments import SegmentLimits
 
 logger = logging.getLogger(__name__)
 
@@ -158,7 +153,6 @@ class AccountPipeline:
             self._tell_refusal(document.url, fault)
 
     def _tell_refusal(self, url: str, fault: Fault) -> None:
-        """Tell the operator that a seed is refused."""
         self._counts["guard/seeds"] += fault.count
         self._n_refused += 1
         if self._n_refused <= _MAX_TOLD:
@@ -173,7 +167,6 @@ class AccountPipeline:
             ] += 1
 
     def _tell_statistics(self) -> None:
-        """Add the counts to Scrapy's statistics."""
         for name, n in self._counts.items():
             self._stats.inc_value(name, n)
         self._counts.clear()

@@ -1,20 +1,22 @@
 """Detect whether a document read again equals the one stored by an earlier run.
 
 For each document that a later run may request again, a digest of its statements is kept
-in Redis: once they are on disk, and only as long as they are the last ones.
+in Redis: once they are on disk, and only as long as they are the last ones. So is the
+store that a crawl writes to, for all its runs and workers.
 """
 
 from __future__ import annotations
 
 from base64 import b64encode
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.errors import ConfigError
 from rdfcrawl.pipelines.provenance import has_losses
 from rdfcrawl.rdf.graphs import graph_iri
+from rdfcrawl.stores.options import shown_uri
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.frontier.visiting import VisitingSpider
     from rdfcrawl.records import Document
 
@@ -61,9 +63,9 @@ class StoredDigests:
         """
         if has_losses(document):
             await self.forget(document)
-        elif self._session.run:
+        elif self._spider.joined().run:
             key = _key(document)
-            known = await self._session.state_store.get(_CRAWL, _STORED, key)
+            known = await self._spider.joined().state_store.get(_CRAWL, _STORED, key)
             if known == digest.text() and key not in self._written:
                 return True
             document.is_changed = known is not None
@@ -73,7 +75,11 @@ class StoredDigests:
     def may_have(self, document: Document) -> bool:
         """Return whether an earlier run may have stored a page or dump."""
         is_source = document.record.kind.is_source
-        return bool(self._session.run) and may_come_again(document) and not is_source
+        return (
+            bool(self._spider.joined().run)
+            and may_come_again(document)
+            and not is_source
+        )
 
     def note(self, document: Document, digest: DocumentDigest) -> None:
         """Remember the digest of a document that has ended in the store."""
@@ -84,7 +90,7 @@ class StoredDigests:
         """Remove the digest of a document that is replaced, or deleted."""
         key = _key(document)
         self._written.pop(key, None)
-        await self._session.state_store.drop(_CRAWL, _STORED, [key])
+        await self._spider.joined().state_store.drop(_CRAWL, _STORED, [key])
 
     def take(self) -> dict[str, str]:
         """Return the digests of documents written so far, to put them once on disk."""
@@ -94,13 +100,58 @@ class StoredDigests:
     async def put(self, written: dict[str, str]) -> None:
         """Keep the digests of documents that are on disk."""
         if written:
-            await self._session.state_store.put(_CRAWL, _STORED, written)
-
-    @property
-    def _session(self) -> CrawlSession:
-        return cast("CrawlSession", self._spider.session)
+            await self._spider.joined().state_store.put(_CRAWL, _STORED, written)
 
 
 def _key(document: Document) -> str:
     graph = graph_iri(document.url).encode()
     return b64encode(blake2b(graph, digest_size=_KEY_BYTES).digest()).decode()
+
+
+_WHERE: Final = ("crawl:", "store")  # table of the crawl, with one entry
+_KEY: Final = "uri"
+
+
+class KeptStore:
+    """Remembers the `STORE` of a crawl, from the first flush on.
+
+    Another one would lack what this one has, and nobody would ask for that again.
+
+    Args:
+        spider: of the crawl.
+        uri: of the store; a login in it is not kept.
+    """
+
+    def __init__(self, spider: VisitingSpider, uri: str) -> None:
+        self._spider = spider
+        self._uri = shown_uri(uri)
+        self._is_kept = False
+
+    async def check(self) -> None:
+        """See that the crawl was not begun with another store.
+
+        Raises:
+            ConfigError: it was.
+        """
+        kept = await self._spider.joined().state_store.get(*_WHERE, _KEY)
+        if kept is not None:
+            self._compare(kept)
+
+    async def keep(self) -> None:
+        """Remember the store.
+
+        Raises:
+            ConfigError: another worker was faster with another one.
+        """
+        if not self._is_kept:
+            state_store = self._spider.joined().state_store
+            self._compare(await state_store.claim(*_WHERE, _KEY, self._uri))
+
+    def _compare(self, kept: str) -> None:
+        if kept != self._uri:
+            crawl_id = self._spider.joined().options.crawl_id
+            raise ConfigError(
+                f"STORE={self._uri}: crawl {crawl_id} was begun"
+                f" with STORE={kept}, and keeps it; -a fresh=1 begins it anew"
+            )
+        self._is_kept = True

@@ -6,11 +6,10 @@ generators, whose entry for a document costs as much as storing the document.
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
-
     from rdfcrawl.extraction.bulk import BulkOutput, BulkPart
 
 T = TypeVar("T")

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Self, cast
 
-from rdfcrawl.harvest.discovery import NOTHING_FOUND
+from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery
 from rdfcrawl.harvest.scan import DocumentScan
-from rdfcrawl.links.policy import EveryLink
+from rdfcrawl.links.policy import EveryLink, with_own
 from rdfcrawl.options.values import build_setting, check_method, load_setting
 from rdfcrawl.pipelines.chunks import close_chunks
-from rdfcrawl.pipelines.harvesting import harvesting_spider
-from rdfcrawl.pipelines.items import pass_through
+from rdfcrawl.pipelines.items import HarvestingSpider, harvesting_spider, pass_through
 from rdfcrawl.pipelines.store import StoreTee
 from rdfcrawl.records import Document
 from rdfcrawl.uri import CRAWLED_SCHEMES
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
-    from typing import Self
-
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.extraction.bulk import BulkPart, FoundLinks
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.harvest.discovery import Discovery
     from rdfcrawl.harvest.document_discovery import DocumentDiscovery
-    from rdfcrawl.links.policy import LinkPolicy
-    from rdfcrawl.pipelines.harvesting import HarvestingSpider
 
 _MOST_LINKS_HELD = 8_000  # they stay in the processor's cache
 
@@ -43,7 +36,6 @@ class DiscoverPipeline:
         self._spider = spider
         self._link_policy = link_policy  # of the user's
         self._session: CrawlSession
-        self._own_policies: dict[tuple[LinkPolicy, tuple[str, ...]], LinkPolicy] = {}
         self._discoveries: dict[int, DocumentDiscovery] = {}  # by profile
 
     @classmethod
@@ -57,7 +49,7 @@ class DiscoverPipeline:
 
     def open_spider(self) -> None:
         """Take the session, which the scheduler has opened before."""
-        self._session = cast("CrawlSession", self._spider.session)
+        self._session = self._spider.joined()
         self._session.link_policy = self._link_policy
         self._schemes = self._session.options.schemes
 
@@ -73,7 +65,8 @@ class DiscoverPipeline:
         discovery = self._discoveries.get(profile) or self._discovery_of(document)
         follow = discovery.follow
         if self._schemes.own:
-            follow = self._with_own(follow, document.record.url)
+            schemes = self._schemes.of_links(document.record.url) - CRAWLED_SCHEMES
+            follow = with_own(follow, schemes)
         scan = DocumentScan(follow)
         links: set[bytes] = set()
         if document.chunks is not None:
@@ -98,16 +91,6 @@ class DiscoverPipeline:
         if record.profile in self._session.profiles.arguments:
             self._discoveries[record.profile] = discovery
         return discovery
-
-    def _with_own(self, follow: LinkPolicy, url: str) -> LinkPolicy:
-        """Return a policy that finds the schemes of the user's a document may name."""
-        schemes = self._schemes.of_links(url) - CRAWLED_SCHEMES
-        own = tuple(sorted(schemes))
-        found = self._own_policies.get((follow, own))
-        if found is None:
-            found = replace(follow, own_schemes=own)
-            self._own_policies[follow, own] = found
-        return found
 
     async def _take(self, document: Document, found: Discovery) -> None:
         """Queue what was discovered, and account for it."""

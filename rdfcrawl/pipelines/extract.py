@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
 from scrapy import signals
 
 from rdfcrawl.bytesource import body_of
 from rdfcrawl.errors import NeedsSandbox
-from rdfcrawl.extraction.messages import ReadingJob
+from rdfcrawl.extraction.messages import ExtractOutcome, ReadingJob
 from rdfcrawl.extraction.options import ExtractOptions
 from rdfcrawl.extraction.reading import DocumentReading, rules_in
-from rdfcrawl.extraction.sandbox import Sandbox
-from rdfcrawl.fetch.services import services_of
+from rdfcrawl.extraction.sandbox import Sandbox, SandboxedReading
+from rdfcrawl.fetch.services import FetchServices, services_of
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk
 from rdfcrawl.pipelines.items import pass_through
@@ -25,17 +27,10 @@ from rdfcrawl.records import NOT_READ, BodyReading, Document
 from rdfcrawl.robots.options import reservation_policy
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-    from pathlib import Path
-    from typing import Self
-
     from scrapy.crawler import Crawler
 
     from rdfcrawl.arguments.crawl import CrawlArguments
     from rdfcrawl.extraction.bulk import BulkOutput, BulkPart
-    from rdfcrawl.extraction.messages import ExtractOutcome
-    from rdfcrawl.extraction.sandbox import SandboxedReading
-    from rdfcrawl.fetch.services import FetchServices
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
 
 logger = logging.getLogger(__name__)
@@ -105,9 +100,9 @@ class ExtractPipeline:
             unpack=self._options.unpack,
         )
         if not isinstance(source, bytes):
-            return _Begun(source, job, None)
+            return source, job, None
         reading = DocumentReading(source, job, environment=self._environment)
-        return _Begun(source, job, reading)
+        return source, job, reading
 
     async def read_in_child(
         self, source: bytes | Path, job: ReadingJob
@@ -138,10 +133,8 @@ class ExtractPipeline:
         return await self._services().contexts.load(url, document_url=document_url)
 
 
-class _Begun(NamedTuple):
-    source: bytes | Path
-    job: ReadingJob
-    reading: DocumentReading | None  # in this process
+# The body, how to read it, and its reading in this process.
+_Begun = tuple["bytes | Path", ReadingJob, "DocumentReading | None"]
 
 
 class _Chunks(CountedChunks, AtHand, InBulk):

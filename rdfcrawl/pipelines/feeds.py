@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions.feedexport import FeedExporter
@@ -15,8 +15,6 @@ from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.signals import flush_stores
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from scrapy.crawler import Crawler
 
 

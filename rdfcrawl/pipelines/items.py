@@ -1,18 +1,26 @@
-"""Items of item pipelines and feeds: documents, and items of users' own spiders."""
+"""Items of item pipelines and feeds, and the spiders that documents come from.
+
+Items are documents, and those of users' own spiders.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from itemadapter import ItemAdapter
 from itemadapter.adapter import AdapterInterface
 
+from rdfcrawl.frontier.visiting import VisitingSpider, visiting_spider
 from rdfcrawl.pipelines.provenance import status_of
-from rdfcrawl.records import Document
+from rdfcrawl.records import Document, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from scrapy.crawler import Crawler
+
+    from rdfcrawl.fetch.options import HasFetchOptions
+    from rdfcrawl.harvest.registry import HarvesterRegistry
 
 
 def pass_through(item: object) -> object:
@@ -102,3 +110,24 @@ class DocumentAdapter(AdapterInterface):
 
 
 ItemAdapter.ADAPTER_CLASSES = (DocumentAdapter, *ItemAdapter.ADAPTER_CLASSES)
+
+
+class HarvestingSpider(VisitingSpider, Protocol):
+    """A spider whose visits bring responses of sources, too.
+
+    `harvesters` is by its own arguments.
+    """
+
+    harvesters: HarvesterRegistry
+
+    @property
+    def options(self) -> HasFetchOptions:
+        """Its options."""
+
+    def harvesters_of(self, record: Record) -> HarvesterRegistry:
+        """Return the harvesters with the arguments of a record."""
+
+
+def harvesting_spider(crawler: Crawler) -> HarvestingSpider:
+    """Return the spider of a crawler that makes visits; see `visiting_spider`."""
+    return cast("HarvestingSpider", visiting_spider(crawler))

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, Self, cast
 
 from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.pipelines.chunks import close_chunks
-from rdfcrawl.pipelines.harvesting import harvesting_spider
-from rdfcrawl.pipelines.items import pass_through
+from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.pipelines.quad_feeds import has_quads
 from rdfcrawl.records import Document
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-    from typing import Self
-
     from scrapy.crawler import Crawler
 
 

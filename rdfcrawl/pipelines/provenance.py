@@ -7,30 +7,28 @@ answered, how the response was read and what was wrong with it; the terms are in
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from rdfcrawl import __version__
-from rdfcrawl.errors import LOSSES
+from rdfcrawl.errors import LOSSES, Fault
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.iris import iri_of_url
 from rdfcrawl.rdf.namespaces import HTTP, PROV, RC, RDF, RDF_TYPE, RDFS, SQUIRREL, XSD
 from rdfcrawl.rdf.terms import literal
-from rdfcrawl.records import Kind
-from rdfcrawl.reservations import NOTHING
+from rdfcrawl.records import Document, Kind, Member
+from rdfcrawl.reservations import NOTHING, Reservations
 from rdfcrawl.tasks.pages import ListedPage
 from rdfcrawl.uri.lookalike import has_lookalike
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rdfcrawl.errors import Fault
-    from rdfcrawl.records import Document, Member
-    from rdfcrawl.reservations import Reservations
     from rdfcrawl.tasks.text import Task
+
+T = TypeVar("T")
 
 GRAPH = "urn:rdfcrawl:provenance"
 MAX_FAULTS = 100  # described one by one for each document; the rest is counted
@@ -95,13 +93,17 @@ def describe(document: Document, worker: WorkerAgent) -> bytes:
     if document.reading.extracted:
         parts.append(_extracted(document.reading.extracted, name))
     if document.reading.n_members:
-        parts.append(_members(document, name))
+        parts.append(_parts(name, "member", document.reading.members, _member))
+        parts.append(
+            f'<{name}> <{RC}members> "{document.reading.n_members}{_INTEGER_END}'
+        )
     if has_lookalike(document.url):
         parts.append(f'<{name}> <{RC}hostMark> "lookalike"{_END}')
     if document.reservations is not NOTHING:
         parts.append(_reservations(document.reservations, name))
     if document.faults:
-        parts.append(_faults(document.faults, name))
+        parts.append(_parts(name, "fault", document.faults[:MAX_FAULTS], _fault))
+        parts.append(f'<{name}> <{RC}faults> "{len(document.faults)}{_INTEGER_END}')
     return "".join(parts).encode()
 
 
@@ -197,7 +199,7 @@ def _task(task: Task, activity: str) -> str:
         return f"<{activity}> <{RC}task> {literal(describe_task(task))}{_END}"
     return (
         f'<{activity}> <{RC}source> "sitemap"{_END}'
-        f'<{activity}> <{RC}priority> "{task.priority}"^^<{XSD}decimal>{_END}'
+        f'<{activity}> <{RC}priority> "{task.rank / 10_000}"^^<{XSD}decimal>{_END}'
         f"<{activity}> <{RC}listedAt> {_time(task.listed_secs * 1000)}{_END}"
     )
 
@@ -248,7 +250,6 @@ def _redirects(urls: Sequence[str], activity: str) -> str:
 
 
 def _extracted(extracted: Mapping[str, int], activity: str) -> str:
-    """Return the number of statements of each extractor."""
     return "".join(
         f"<{activity}> <{RC}extraction> <{activity}:extraction:{extractor}>{_END}"
         f"<{activity}:extraction:{extractor}> <{RDF_TYPE}> <{RC}Extraction>{_END}"
@@ -259,15 +260,15 @@ def _extracted(extracted: Mapping[str, int], activity: str) -> str:
     )
 
 
-def _members(document: Document, activity: str) -> str:
-    """Return the description of an archive's members, of which some may be left out."""
-    nodes = "".join(
-        f"<{activity}> <{RC}member> <{activity}:member:{position}>{_END}"
-        + _member(member, f"{activity}:member:{position}")
-        for position, member in enumerate(document.reading.members)
+def _parts(
+    activity: str, kind: str, parts: Sequence[T], describe: Callable[[T, str], str]
+) -> str:
+    """Return the description of members or faults, of which some may be left out."""
+    names = [f"{activity}:{kind}:{position}" for position in range(len(parts))]
+    return "".join(
+        f"<{activity}> <{RC}{kind}> <{name}>{_END}{describe(part, name)}"
+        for part, name in zip(parts, names, strict=True)
     )
-    n_members = document.reading.n_members
-    return f'{nodes}<{activity}> <{RC}members> "{n_members}{_INTEGER_END}'
 
 
 def _member(member: Member, name: str) -> str:
@@ -283,7 +284,6 @@ def _member(member: Member, name: str) -> str:
 
 
 def _reservations(reservations: Reservations, activity: str) -> str:
-    """Return the reservations of the publisher."""
     parts = [
         f'<{activity}> <{RC}robotsDirective> "{directive}"{_END}'
         for directive in reservations.directives
@@ -295,15 +295,6 @@ def _reservations(reservations: Reservations, activity: str) -> str:
         policy = literal(reservations.tdm_policy)
         parts.append(f"<{activity}> <{RC}tdmPolicy> {policy}{_END}")
     return "".join(parts)
-
-
-def _faults(faults: Sequence[Fault], activity: str) -> str:
-    nodes = "".join(
-        f"<{activity}> <{RC}fault> <{activity}:fault:{position}>{_END}"
-        + _fault(fault, f"{activity}:fault:{position}")
-        for position, fault in enumerate(faults[:MAX_FAULTS])
-    )
-    return f'{nodes}<{activity}> <{RC}faults> "{len(faults)}{_INTEGER_END}'
 
 
 def _fault(fault: Fault, name: str) -> str:

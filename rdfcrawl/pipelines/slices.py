@@ -7,10 +7,11 @@ its own. Also, sample URIs are compared with their descriptions in the dump.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Collection
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
@@ -22,21 +23,16 @@ from rdfcrawl.harvest.sample_comparison import (
     lines_about,
 )
 from rdfcrawl.pipelines.chunks import closing
-from rdfcrawl.pipelines.harvesting import harvesting_spider
-from rdfcrawl.pipelines.items import pass_through
+from rdfcrawl.pipelines.items import HarvestingSpider, harvesting_spider, pass_through
 from rdfcrawl.rdf.lines import gathered
 from rdfcrawl.records import Document
 from rdfcrawl.sitemaps.slicing import slice_dump
 from rdfcrawl.tasks.pages import DumpPart, SamplePage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection
-    from typing import Self
-
     from scrapy.crawler import Crawler
 
     from rdfcrawl.harvest.datasets import KnownDataset
-    from rdfcrawl.pipelines.harvesting import HarvestingSpider
 
 _AT_ONCE: Final = 200  # descriptions
 _CHUNK_BYTES: Final = 256 * 1024

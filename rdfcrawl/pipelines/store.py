@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Self, cast
 
 from rdfcrawl.errors import (
     ConfigError,
@@ -13,28 +14,27 @@ from rdfcrawl.errors import (
     StoreFault,
     passing_fault,
 )
-from rdfcrawl.extraction.bulk import BulkOutput
+from rdfcrawl.extraction.bulk import BulkOutput, BulkPart
 from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.pipelines.changes import DocumentDigest, StoredDigests, may_come_again
+from rdfcrawl.pipelines.changes import (
+    DocumentDigest,
+    KeptStore,
+    StoredDigests,
+    may_come_again,
+)
 from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk, close_chunks
 from rdfcrawl.pipelines.items import pass_through
-from rdfcrawl.pipelines.kept_store import KeptStore
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.records import Document
 from rdfcrawl.signals import flush_stores
 from rdfcrawl.stores.options import build_store, check_writer, store_uri
-from rdfcrawl.stores.protocol import PackingStore
+from rdfcrawl.stores.protocol import DocumentWriter, PackingStore, PieceWriter, Store
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
-    from typing import Self
-
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.extraction.bulk import BulkPart
     from rdfcrawl.links.policy import LinkPolicy
     from rdfcrawl.stores.deflate import PieceOrder
-    from rdfcrawl.stores.protocol import DocumentWriter, PieceWriter, Store
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,8 @@ class StorePipeline:
     ) -> None:
         self._store = store
         self._kept_store = kept_store
-        self._packing = store if isinstance(store, PackingStore) else None
+        # the store, if it accepts packed pieces
+        self.packing = store if isinstance(store, PackingStore) else None
         self._digests = digests
         self._writer_class: type | None = None  # that was checked
         self._is_open = False
@@ -145,14 +146,9 @@ class StorePipeline:
             self._writer_class = type(writer)
         return writer
 
-    @property
-    def packing(self) -> PackingStore | None:
-        """The store, if it accepts packed pieces."""
-        return self._packing
-
     def order_of(self, document: Document) -> PieceOrder | None:
         """Return how to pack the statements of a document elsewhere."""
-        store = self._packing
+        store = self.packing
         if store is None:
             return None
         return store.order(graph_iri(document.url), document.response.started_ms)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from scrapy import signals
+from scrapy import Spider, signals
 from scrapy.extensions.corestats import CoreStats
 
 from rdfcrawl.frontier.visiting import makes_visits
 
 if TYPE_CHECKING:
-    from typing import Self
-
-    from scrapy import Spider
     from scrapy.crawler import Crawler
 
 

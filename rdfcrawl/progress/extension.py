@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import sys
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from redis.exceptions import RedisError
 from scrapy import signals
@@ -14,15 +19,15 @@ from scrapy.exceptions import NotConfigured
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.progress.options import ProgressDisplay, ProgressOptions
 from rdfcrawl.progress.snapshot import CrawlSnapshot, take_snapshot
-from rdfcrawl.progress.table import print_summary
-from rdfcrawl.progress.watch import follower_lines, watch
+from rdfcrawl.progress.table import LiveTable, one_line, print_summary
 from rdfcrawl.signals import before_leaving
 from rdfcrawl.stores.options import store_uri
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.frontier.client import Frontier
 
 
 class ProgressReport:
@@ -82,3 +87,62 @@ class ProgressReport:
                 secs=monotonic() - self._began,
                 outcome=reason,
             )
+
+
+logger = logging.getLogger(__name__)
+
+_BOARD_SECS = 1.0
+
+
+def follower_lines(settings: BaseSettings, root: Path) -> Callable[[], list[str]]:
+    """Return what tells how far the stores of `STORES` are, a line for each."""
+    if not settings.get("STORES"):
+        return list
+    from rdfcrawl.followers.status import summaries  # noqa: PLC0415 (few have any)
+
+    return partial(summaries, root)
+
+
+async def watch(
+    frontier: Frontier,
+    options: ProgressOptions,
+    stores: Callable[[], list[str]] = list,
+) -> None:
+    """Show a crawl until cancelled: in a table on a terminal, or in log lines.
+
+    Args:
+        frontier: of the crawl, opened.
+        options: of the display.
+        stores: returns how far each store is that follows the crawl.
+    """
+    if options.display is ProgressDisplay.OFF:
+        return
+    is_wanted = options.display is ProgressDisplay.BOARD
+    if is_wanted or (options.display is ProgressDisplay.AUTO and sys.stderr.isatty()):
+        await _show_table(frontier, stores)
+    else:
+        await _log_lines(frontier, options.log_secs, stores)
+
+
+async def _show_table(frontier: Frontier, stores: Callable[[], list[str]]) -> None:
+    table = LiveTable(f"crawl {frontier.crawl_id}")
+    table.open()
+    try:
+        while True:
+            with suppress(RedisError):  # the workers say so, and wait for it
+                table.show(await take_snapshot(frontier), stores())
+            await asyncio.sleep(_BOARD_SECS)
+    finally:
+        table.close()
+
+
+async def _log_lines(
+    frontier: Frontier, every_secs: float, stores: Callable[[], list[str]]
+) -> None:
+    earlier: CrawlSnapshot | None = None
+    while True:
+        await asyncio.sleep(every_secs)
+        with suppress(RedisError):
+            now = await take_snapshot(frontier)
+            logger.info("; ".join([one_line(now, earlier), *stores()]))
+            earlier = now

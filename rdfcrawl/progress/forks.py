@@ -20,14 +20,12 @@ import socket
 import sys
 import threading
 from collections import deque
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from rdfcrawl.console import program
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 logger = logging.getLogger(__name__)
 
@@ -41,12 +39,16 @@ LOADED = [
     *("aiohttp", "encodings.idna", "redis.asyncio", "resource", "uvloop"),
     *_in(
         "rdfcrawl",
+        "arguments.seed_filter callbacks.document_callbacks callbacks.visit_documents "
         "fetch.handler fetch.http.scrapy_handler fetch.open_files fetch.visit "
-        "frontier.scheduler guard.operator harvest.datasets harvest.registry "
-        "middlewares.robots options.merging pipelines.account pipelines.discover "
-        "pipelines.extract pipelines.manager pipelines.slices pipelines.store "
-        "progress.corestats progress.extension progress.stopping spiders.base "
-        "stores.recovery",
+        "frontier.scheduler guard.operator harvest.datasets harvest.follow_up_queue "
+        "harvest.protocol harvest.registry "
+        "middlewares.robots options.conflicts options.merging options.spider "
+        "pipelines.account pipelines.archive pipelines.discover pipelines.extract "
+        "pipelines.feeds pipelines.keep pipelines.manager pipelines.quad_feeds "
+        "pipelines.slices pipelines.store progress.corestats progress.describing "
+        "progress.extension progress.logformatter progress.stopping spiders.base "
+        "stores.nquads stores.recovery",
     ),
     *_in(
         "scrapy",
@@ -186,10 +188,7 @@ def begin() -> WorkerForks | None:
     sys.stdout.flush()
     sys.stderr.flush()
     ours, theirs = socket.socketpair()
-    try:
-        pid = os.fork()
-    except OSError:
-        pid = -1
+    pid = _fork()
     if pid == 0:
         ours.close()
         _run(*_fork_workers(theirs))

@@ -7,18 +7,15 @@ import re
 from collections.abc import Mapping
 from copy import copy
 from textwrap import indent
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from scrapy import signals
+from scrapy import Request, Spider, signals
 from scrapy.logformatter import LogFormatter, LogFormatterResult
 
 from rdfcrawl.errors import StoreFault, passing_fault
 from rdfcrawl.records import Document
 
 if TYPE_CHECKING:
-    from typing import Self
-
-    from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
@@ -61,7 +58,7 @@ class SafeFormatter(logging.Formatter):
             text = self._inner.formatException(record.exc_info)
             record.exc_text = indent("".join(text), "    ")
         lines = self._inner.format(record).split("\n")
-        return "\n".join(map(_safe_line, lines))
+        return "\n".join("\t".join(map(safe_text, x.split("\t"))) for x in lines)
 
 
 def make_logs_safe() -> None:
@@ -84,10 +81,6 @@ def _safe_args(args: Any) -> Any:
 def _safe_arg(arg: object) -> object:
     """Return an argument of a log line; numbers have formats of their own."""
     return arg if isinstance(arg, int | float) else safe_text(arg)
-
-
-def _safe_line(line: str) -> str:
-    return "\t".join(map(safe_text, line.split("\t")))
 
 
 class QuietLogFormatter(LogFormatter):

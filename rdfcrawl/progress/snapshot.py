@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.frontier.worker_stats import FAULT, STATUS
+from rdfcrawl.frontier.worker_state import FAULT, STATUS
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Frontier, StateCounts

@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import RLock
@@ -17,8 +18,6 @@ from rdfcrawl.errors import MAY_PASS
 from rdfcrawl.options.defaults import STORE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rdfcrawl.frontier.options import CrawlPaths
     from rdfcrawl.progress.snapshot import CrawlSnapshot
 

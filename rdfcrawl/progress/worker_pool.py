@@ -7,6 +7,8 @@ import logging
 import re
 import signal
 import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -17,23 +19,21 @@ from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
 from rdfcrawl.frontier.options import RUN, WORKER, CrawlOptions
 from rdfcrawl.frontier.profiles import SpiderProfiles, keep_settings
 from rdfcrawl.guard.operator import EXIT_CODE as REFUSED
+from rdfcrawl.log.background import BackgroundCompaction
+from rdfcrawl.progress.describing import CrawlDescribing
+from rdfcrawl.progress.extension import follower_lines, watch
 from rdfcrawl.progress.options import ProgressOptions, failed_exit_code
-from rdfcrawl.progress.snapshot import take_snapshot
+from rdfcrawl.progress.snapshot import CrawlSnapshot, take_snapshot
 from rdfcrawl.progress.table import print_summary
-from rdfcrawl.progress.watch import follower_lines, watch
 from rdfcrawl.stores.identity import mark_finished
 from rdfcrawl.stores.options import store_uri
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.arguments.stored import CrawlMember
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.progress.forks import ForkedWorker, WorkerForks
-    from rdfcrawl.progress.snapshot import CrawlSnapshot
 
     Worker = ForkedWorker | asyncio.subprocess.Process
 
@@ -72,6 +72,7 @@ class WorkerPool:
         self._forks = forks
         self._options = CrawlOptions.from_settings(settings, spider)
         self._progress = ProgressOptions.from_settings(settings)
+        self._describing = CrawlDescribing.from_settings(settings)
         # Exit codes of a worker whose crawl has finished.
         self._finished = {0, REFUSED, failed_exit_code(settings)} - _UNFINISHED
         self._children: dict[int, Worker] = {}
@@ -89,9 +90,11 @@ class WorkerPool:
             followers = None
             if self._settings.get("STORES"):
                 followers = FollowerProcesses.begin(paths.root, self._settings)
+            compaction = BackgroundCompaction.begin(paths.root, self._settings)
             code = await self._keep_all(link.frontier)
             if code in self._finished:
                 mark_finished(paths.quads)
+            await asyncio.to_thread(compaction.finish)
             try:
                 last = await take_snapshot(link.frontier)
             except CrawlGone as gone:
@@ -112,6 +115,11 @@ class WorkerPool:
         finally:
             await link.close()
         return code
+
+    def describe(self) -> None:
+        """Describe the crawl, once it has run and was not stopped."""
+        if not self._is_stopping:
+            self._describing.describe_ended(self._options.paths.root)
 
     async def _begin(self, link: FrontierConnection) -> CrawlSnapshot:
         """Create or join the crawl for all workers; return the first snapshot."""
@@ -180,7 +188,8 @@ class WorkerPool:
             *("crawl", self._spider),
             *(f"-a{name}={value}" for name, value in self._arguments.items()),
             *self._options_of(number),
-            *("-s", f"{WORKER}={number}", "-s", "STORES={}"),
+            *("-s", f"{WORKER}={number}", "-s", "STORES={}", "-s", "DESCRIBE=off"),
+            *("-s", "COMPACTION_SECS=0"),
             *("-s", "PROGRESS=off", "-s", "LOG_FILE_APPEND=True"),
             *("--logfile", str(logs / f"worker-{number}.log")),
         ]

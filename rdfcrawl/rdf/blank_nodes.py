@@ -8,11 +8,9 @@ one, a bounded number of times.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from typing import Final
 
 Triple = tuple[str, str, str]
 """Subject, predicate and object as in N-Triples."""

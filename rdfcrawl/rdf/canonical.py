@@ -8,12 +8,10 @@ space in another form, and rare cases (user names in IRIs, triple terms, private
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from rdfcrawl.rdf.namespaces import XSD
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _MAX_MISSES: Final = 64  # lines without match, before the rest of a block is skipped
 

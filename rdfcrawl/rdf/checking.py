@@ -7,6 +7,7 @@ refused lines are mended where that is safe; other lines are dropped and counted
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from rdfcrawl import formats
@@ -14,11 +15,9 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.canonical import iter_runs
 from rdfcrawl.rdf.iris import mended_line
-from rdfcrawl.rdf.parser import GATHER_BYTES, bad_line, new_parser, serialize
+from rdfcrawl.rdf.parser import GATHER_BYTES, iter_refused, new_parser, serialize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from rdfcrawl.formats import Format
 
 
@@ -38,21 +37,12 @@ def check(block: bytes, log: FaultLog, *, mends: bool = False) -> bytes:
 
 def _parse(block: bytes, log: FaultLog, *, mends: bool) -> bytes:
     out = io.BytesIO()
-    lines: list[bytes] = []
-    done = 0
-    while error := serialize(new_parser(block, formats.N_QUADS, None), out):
-        if isinstance(error, SourceFault):
-            raise error
-        lines = lines or block.splitlines(keepends=True)
-        done += bad_line(error)
-        repaired = mended(lines[done - 1], log) if mends else b""
+    for _, line, error in iter_refused(block, formats.N_QUADS, out):
+        repaired = mended(line, log) if mends else b""
         if repaired:
             out.write(repaired)
         else:
             log.note(Reason.BAD_TERM, error.msg)
-        block = b"".join(lines[done:])
-        if not block:
-            break
     return out.getvalue()
 
 

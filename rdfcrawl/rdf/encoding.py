@@ -8,18 +8,17 @@ never changed into another one.
 from __future__ import annotations
 
 import codecs
-import io
 import re
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
+from rdfcrawl.bytesource import PulledStream
 from rdfcrawl.errors import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from rdfcrawl.faultlog import FaultLog
 
-    Screen = Callable[[bytes, bool], bytes]
+Screen = Callable[[bytes, bool], bytes]
 
 MARK = "\ufdd0"
 MARK_BYTES = MARK.encode()
@@ -150,7 +149,7 @@ class Transcoder:
         return text.encode("utf-8", "replace")
 
 
-class Utf8Stream(io.RawIOBase):
+class Utf8Stream(PulledStream):
     """A file as UTF-8, read once from the beginning, in bounded memory.
 
     Args:
@@ -158,7 +157,6 @@ class Utf8Stream(io.RawIOBase):
         charset: of the Content-Type, or empty.
         is_xml: the XML declaration counts, and loses its encoding.
         max_bytes: read at most; more is logged as `TOO_LARGE`.
-        log: takes the faults.
         screens: see each block, one after the other, and may change the text or raise
             `SourceFault`.
     """
@@ -185,24 +183,11 @@ class Utf8Stream(io.RawIOBase):
         head = self._decode(first[skip:])
         self._ready = memoryview(without_xml_encoding(head) if is_xml else head)
 
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Fill the buffer with UTF-8; zero bytes mean the end."""
+    def _pull(self, n_bytes: int) -> memoryview:
         while not self._ready and not self._is_at_end:
             self._ready = memoryview(self._decode(self._file.read(BLOCK_BYTES)))
-        n_bytes = min(len(buffer), len(self._ready))
-        buffer[:n_bytes] = self._ready[:n_bytes]
-        self._ready = self._ready[n_bytes:]
-        return n_bytes
-
-    def close(self) -> None:
-        """Close the file as well."""
-        if not self.closed:
-            self._file.close()
-        super().close()
+        data, self._ready = self._ready[:n_bytes], self._ready[n_bytes:]
+        return data
 
     def _decode(self, block: bytes) -> bytes:
         if len(block) > self._left:

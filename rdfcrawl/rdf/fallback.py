@@ -11,6 +11,8 @@ held back.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -18,19 +20,86 @@ from rdfcrawl import formats
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.lenient import LexicalScreen
+from rdfcrawl.rdf.encoding import MARK_BYTES
+from rdfcrawl.rdf.iris import mended_reference, mended_token
+from rdfcrawl.rdf.lenient import COMMENT, PADDING, STRINGS, LexicalScreen, OpenToken
 from rdfcrawl.rdf.n3 import FormulaMarker, without_formulas
 from rdfcrawl.rdf.rdflib_reading import MAX_BYTES, is_worth_trying, read_with_rdflib
-from rdfcrawl.rdf.repair_screen import RepairScreen
 from rdfcrawl.rdf.statements import StatementReader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rdfcrawl.rdf.environment import ReaderContext
-    from rdfcrawl.rdf.limits import ParseLimits
+    from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
     from rdfcrawl.rdf.output import QuadOutput
     from rdfcrawl.rdf.text import DocumentText
+
+_LOW: Final = rb"[dD][89a-fA-F][0-9a-fA-F]{2}"  # of half a character
+_GOOD: Final = (
+    rb"\\(?:[tbnrf\"'\\]|u(?!" + _LOW + rb")[0-9A-Fa-f]{4}"
+    rb"|U00(?:0(?!0" + _LOW + rb")[0-9A-Fa-f]|10)[0-9A-Fa-f]{4})"
+)
+_CLEAN_STRINGS: Final = STRINGS.replace(rb"\\.", _GOOD)
+_IRI_PART: Final = rb"(?>[^<>\"\s{}|^`\\%#\[\]]++|%[0-9A-Fa-f]{2})*+"
+# Text that needs no mending, in one step. `<=` and `<-` are operators.
+_CLEAN = re.compile(
+    rb"(?>[^\"'#<\\]++|" + _CLEAN_STRINGS + rb"|" + COMMENT + rb"|\\."
+    rb"|<" + _IRI_PART + rb"(?:#" + _IRI_PART + rb")?>|<<|<[=-](?=[^=-]))*+",
+    re.DOTALL,
+)
+_TOKEN = re.compile(STRINGS + rb"|<([^<>\"\n\r]*+)>", re.DOTALL)
+# Errors that no later block can complete.
+_BROKEN = re.compile(
+    rb"[\"'](?![\"'])(?>[^\"'\\\n\r]++|\\.)*+[\n\r]|<[^<>\n\r]*+[<\n\r]", re.DOTALL
+)
+_ESCAPES = re.compile(rb"(" + _GOOD + rb")|\\", re.DOTALL)
+
+
+class RepairScreen:
+    """Screen that mends Turtle, TriG and N3, and logs `REPAIRED` for each IRI.
+
+    Invalid characters in IRIs are escaped. A backslash without escape is marked, so
+    that only its statement is left out: else the parser would lose its place within a
+    long string, and quoted text would become statements.
+
+    `on_mark` is called at a bad escape: statements with `MARK` must be left out then.
+    """
+
+    def __init__(self, log: FaultLog, on_mark: Callable[[], None]) -> None:
+        self._log, self._on_mark = log, on_mark
+        self._open = OpenToken()
+
+    def feed(self, block: bytes, is_last: bool) -> bytes:
+        """Return the text that may be parsed now (`LITERAL_TOO_LONG` for a token)."""
+        block = self._open.joined(block, is_last=is_last)
+        text = block + PADDING if is_last else block
+        parts: list[bytes] = []
+        at = 0
+        while True:
+            end = min(_CLEAN.match(text, at).end(), len(block))  # type: ignore[union-attr]
+            parts.append(text[at:end])
+            if end == len(block):
+                break
+            if token := _TOKEN.match(text, end):
+                parts.append(self._mended(token))
+                at = token.end()
+            elif is_last or _BROKEN.match(text, end):
+                parts.append(text[end : end + 1])  # an error that stays one
+                at = end + 1
+            else:
+                self._open.keep(block[end:])
+                break
+        return b"".join(parts)
+
+    def _mended(self, token: re.Match[bytes]) -> bytes:
+        if token[1] is None:
+            return _ESCAPES.sub(self._escape, token[0])
+        return mended_token(token, mended_reference, self._log)
+
+    def _escape(self, found: re.Match[bytes]) -> bytes:
+        if found[1]:
+            return found[1]
+        self._on_mark()
+        return MARK_BYTES
+
 
 _TWICE: Final = (formats.TURTLE, formats.TRIG, formats.N3, formats.RDF_XML)
 _OF_RDFLIB: Final = (formats.N3, formats.RDF_XML)
@@ -132,7 +201,9 @@ class ParserFallback:
         if not strict.error:
             return
         self._error = strict.error
-        if not self._can_go_back():
+        try:
+            self._reopen().close()
+        except (OSError, SourceFault):  # too long to be spooled
             return
         self._go_back(is_replay=True)
         self._mends = self._format.family == "text"
@@ -144,13 +215,6 @@ class ParserFallback:
             gained = False  # the repair is logged
         if not is_turtle and (gained or self._log.count(Reason.BAD_TERM)):
             self._log.note(Reason.REPAIRED, f"read leniently after: {strict.error}")
-
-    def _can_go_back(self) -> bool:
-        try:
-            self._reopen().close()
-        except (OSError, SourceFault):  # too long to be spooled
-            return False
-        return True
 
     def _read_by_rdflib_at_last(self) -> Iterator[bytes]:
         held: list[bytes] = []

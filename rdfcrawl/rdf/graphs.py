@@ -78,8 +78,6 @@ class GraphRule:
     that are not crawled.
     """
 
-    __slots__ = ("_origin", "_trust", "_url")
-
     def __init__(self, url: str, trust: Trust = "same-origin") -> None:
         self._url, self._trust = url, trust
         self._origin: Origin | None = None
@@ -107,8 +105,6 @@ class GraphNames:
         has_graphs: the format can name graphs.
         log: takes `FOREIGN_GRAPH` for statements moved out of foreign graphs.
     """
-
-    __slots__ = ("_has_graphs", "_known", "_log", "_rule", "_tail", "_trust", "_url")
 
     def __init__(
         self,

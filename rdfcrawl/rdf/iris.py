@@ -8,6 +8,7 @@ a host with a blank.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
@@ -18,8 +19,6 @@ from pyoxigraph import NamedNode
 from rdfcrawl.errors import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rdfcrawl.faultlog import FaultLog
 
 MAX_CHARS: Final = 8192

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -14,10 +15,8 @@ from rdfcrawl.rdf.namespaces import RDF, XSD
 from rdfcrawl.rdf.nesting import check_json_depth, is_json_too_deep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.rdf.limits import ParseLimits
+    from rdfcrawl.rdf.environment import ParseLimits
 
 _N_FIELDS: Final = 6
 # Datatypes of values that are not literals; the second of each is from older documents.
@@ -58,9 +57,7 @@ def read_hextuples(
         SourceFault: `SYNTAX`: more than `n_errors` lines are bad.
     """
     for block in iter_line_blocks(
-        file.read,
-        max_line_bytes=limits.literal_bytes,
-        drop=lambda: log.note(Reason.LITERAL_TOO_LONG, "a line is too long"),
+        file.read, max_line_bytes=limits.literal_bytes, log=log
     ):
         for line in block.splitlines():
             if not line.strip():

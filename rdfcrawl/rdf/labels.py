@@ -65,12 +65,9 @@ class BlankNodes(dict[bytes, bytes]):
     def relabel(self, lines: bytes) -> bytes:
         """Return whole lines of canonical N-Quads with every blank node relabelled."""
         if b" <<( " in lines:
-            return _TOKEN.sub(self._relabel_token, b"\n" + lines)[1:]
+            return _TOKEN.sub(lambda x: x[1] or self[x[2]], b"\n" + lines)[1:]
         parts = _LABEL.split(b"\n" + lines)
         if len(parts) == 1:
             return lines
         parts[1::2] = map(self.__getitem__, parts[1::2])
         return b"".join(parts)[1:]
-
-    def _relabel_token(self, match: re.Match[bytes]) -> bytes:
-        return match[1] or self[match[2]]

@@ -13,6 +13,7 @@ IRIs that end at the `>` of another one, and any character after a backslash.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Triple
@@ -21,8 +22,6 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.iris import mended_iri, note_mended
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from rdfcrawl.faultlog import FaultLog
 
 MAX_TOKEN_BYTES: Final = 16 * 2**20  # longest token of the parser
@@ -50,8 +49,6 @@ PADDING: Final = b"\n" * 9  # lets expressions look ahead at the end
 
 class OpenToken:
     """Buffer of an incomplete token."""
-
-    __slots__ = ("_data", "_n_wanted")
 
     def __init__(self) -> None:
         self._data = b""
@@ -134,7 +131,6 @@ def _mended(quad: Quad, log: FaultLog) -> Quad:
 
 
 def _check(term: NamedNode | BlankNode | Literal | Triple | DefaultGraph) -> None:
-    """Raise `ValueError` for a bad term."""
     kind = type(term)
     if kind is NamedNode:
         NamedNode(term.value)  # type: ignore[union-attr]

@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.encoding import BLOCK_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from rdfcrawl.faultlog import FaultLog
 
 
 def iter_line_blocks(
-    read: Callable[[int], bytes],
-    *,
-    max_line_bytes: int,
-    drop: Callable[[], None],
+    read: Callable[[int], bytes], *, max_line_bytes: int, log: FaultLog
 ) -> Iterator[bytes]:
     """Yield blocks of whole lines; all but the last end with a line end.
 
-    A line longer than `max_line_bytes` is skipped, and `drop` called.
+    A line longer than `max_line_bytes` is skipped, and logged as `LITERAL_TOO_LONG`.
     """
-    rest = b""
-    while block := read(BLOCK_BYTES):
-        block = rest + block
-        cut = _after_last_line(block)
-        rest = block[cut:]
+    held: list[bytes] = []  # of a line whose end has not come yet
+    n_held = 0
+    block = read(BLOCK_BYTES)
+    while block:
+        # N-Triples section 2, EOL: a carriage return alone ends a line as well.
+        cut = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
         if cut:
-            yield block[:cut]
-        if len(rest) > max_line_bytes:
-            drop()
-            rest = _after_next_line_end(read)
-    if rest:
-        yield rest
+            held.append(block[:cut])
+            yield b"".join(held)
+            held, n_held = [], 0
+        held.append(block[cut:])
+        n_held += len(block) - cut
+        if n_held > max_line_bytes:
+            log.note(Reason.LITERAL_TOO_LONG, "a line is too long")
+            held, n_held = [], 0
+            block = _after_next_line_end(read)
+        else:
+            block = b""
+        block = block or read(BLOCK_BYTES)
+    if n_held:
+        yield b"".join(held)
 
 
 def gathered(blocks: Iterable[bytes], n_bytes: int) -> Iterator[bytes]:
@@ -47,11 +55,6 @@ def gathered(blocks: Iterable[bytes], n_bytes: int) -> Iterator[bytes]:
             n_held = 0
     if held:
         yield b"".join(held)
-
-
-def _after_last_line(block: bytes) -> int:
-    # N-Triples section 2, EOL: a carriage return alone ends a line as well.
-    return max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
 
 
 def _after_next_line_end(read: Callable[[int], bytes]) -> bytes:

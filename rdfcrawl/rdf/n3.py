@@ -11,14 +11,13 @@ Source: https://w3c.github.io/N3/spec/ and https://www.w3.org/TeamSubmission/n3/
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.lenient import COMMENT, PADDING, STRINGS, OpenToken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from rdfcrawl.faultlog import FaultLog
 
 MAX_FORMULAS: Final = 2**18  # whose labels take about 40 MB

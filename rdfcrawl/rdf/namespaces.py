@@ -47,3 +47,21 @@ XML: Final = "http://www.w3.org/XML/1998/namespace"
 XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 
 RDF_TYPE: Final = RDF + "type"
+
+PREFIXES: Final = {
+    "dcat": DCAT,
+    "dcterms": DCTERMS,
+    "foaf": FOAF,
+    "http": HTTP,
+    "owl": OWL,
+    "prov": PROV,
+    "rc": RC,
+    "rdf": RDF,
+    "rdfs": RDFS,
+    "schema": SCHEMA,
+    "skos": SKOS,
+    "sq": SQUIRREL,
+    "void": VOID,
+    "xsd": XSD,
+}
+"""Prefixes that a query need not declare, and that files in Turtle have."""

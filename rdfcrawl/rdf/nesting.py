@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from typing import Final, Never
 
 from rdfcrawl.errors import Reason, SourceFault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 # Measured with an 8 MiB stack: 3,000 levels are read, 30,000 end the process.
 MAX_DEPTH = 500
@@ -32,6 +30,11 @@ _TEXT_TOKEN = re.compile(
     rb'|"(?>[^"\\]++|\\.)*+"|\'(?>[^\'\\]++|\\.)*+\'',
     re.DOTALL,
 )
+
+
+def refuse_constant(name: str) -> Never:
+    """Refuse NaN and Infinity, which Python reads: for `parse_constant` of `json`."""
+    raise ValueError(f"{name} is not JSON")
 
 
 def is_json_too_deep(document: bytes) -> bool:

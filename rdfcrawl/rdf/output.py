@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from rdfcrawl.errors import Reason
@@ -10,10 +11,8 @@ from rdfcrawl.rdf.graphs import GraphNames, Trust, check_iri
 from rdfcrawl.rdf.labels import BlankNodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.rdf.limits import ParseLimits
+    from rdfcrawl.rdf.environment import ParseLimits
 
 CHUNK_BYTES = 256 * 1024
 
@@ -35,8 +34,6 @@ class QuadOutput:
     Args:
         url: of the document, after redirects.
         graph: of the statements; None is the default graph.
-        limits: on the document.
-        log: takes the faults.
         key: makes the blank node labels; `url` if empty.
         trust: whose graph names are kept; see `graphs.GraphRule`.
 
@@ -45,12 +42,6 @@ class QuadOutput:
         is_full: the limit is reached; nothing more is written.
         has_unreadable: statements with unreadable characters were left out.
     """
-
-    __slots__ = (
-        *("_blank_nodes", "_drops_marked", "_graph", "_key", "_limits", "_log"),
-        *("_n_skipped", "_names", "_trust", "_url"),
-        *("has_unreadable", "is_full", "n_quads"),
-    )
 
     def __init__(
         self,

@@ -7,9 +7,14 @@ parser. Later steps drop, relabel and place these lines without an object per tr
 
 from __future__ import annotations
 
-from contextlib import suppress
+import io
+import mmap
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from rdfcrawl import formats
 from rdfcrawl.bytesource import ByteSource
@@ -18,17 +23,13 @@ from rdfcrawl.extras import needed_by_document
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.canonical import canonical
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.environment import INLINE, ReaderContext
+from rdfcrawl.rdf.environment import DEFAULT_LIMITS, INLINE, ParseLimits, ReaderContext
 from rdfcrawl.rdf.fallback import ParserFallback
-from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
 from rdfcrawl.rdf.output import QuadOutput
 from rdfcrawl.rdf.parser import GATHER_BYTES
 from rdfcrawl.rdf.text import DocumentText
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from rdfcrawl.rdf.graphs import Trust
 
 # Longer JSON-LD is read as a stream, without remote contexts.
@@ -101,11 +102,6 @@ class DocumentParser:
         is_partial: reading ended before the end of the document.
     """
 
-    __slots__ = (
-        *("_base", "_charset", "_context_url", "_environment", "_found", "_limits"),
-        *("_log", "_output", "_source", "_text", "format", "is_partial"),
-    )
-
     def __init__(  # noqa: PLR0913  # keywords, of one caller
         self,
         source: ByteSource,
@@ -156,18 +152,16 @@ class DocumentParser:
             if is_blank(self._source):
                 self._log.note(Reason.EMPTY)
             elif self.format is None:
-                self._refuse_format()
+                is_known = bool(self._found)
+                self._log.note(
+                    Reason.UNSUPPORTED_FORMAT if is_known else Reason.UNKNOWN_FORMAT,
+                    self._found,
+                )
             else:
                 yield from self._read(self.format)
         except SourceFault as error:
             self._log.note(error.fault.reason, error.fault.detail)
             self.is_partial = True
-
-    def _refuse_format(self) -> None:
-        if self._found:
-            self._log.note(Reason.UNSUPPORTED_FORMAT, self._found)
-        else:
-            self._log.note(Reason.UNKNOWN_FORMAT)
 
     def _read(self, document_format: formats.Format) -> Iterator[bytes]:
         if document_format is formats.HDT:
@@ -196,7 +190,6 @@ class DocumentParser:
         self._environment.demand_bounds("HDT")
         with needed_by_document("hdt"):
             from rdfcrawl.rdf.hdt import read_hdt  # noqa: PLC0415 (slow to import)
-        from rdfcrawl.rdf.mapping import mapped  # noqa: PLC0415
 
         max_bytes = self._limits.doc_bytes
         with mapped(
@@ -303,3 +296,65 @@ def is_blank(source: ByteSource) -> bool:
     return len(head) < formats.HEAD_BYTES and (
         not head or head in _BOMS or head.isspace()
     )
+
+
+@contextmanager
+def mapped(
+    source: ByteSource, *, environment: ReaderContext, max_bytes: int
+) -> Iterator[memoryview]:
+    """Yield the bytes of a source as one buffer; a stream is spooled first.
+
+    Raises:
+        SourceFault: `TOO_LARGE`: more than `max_bytes`, or no room to spool a stream.
+        NeedsSandbox: there is no scratch space to spool a stream.
+    """
+    if source.data is not None:
+        _demand(len(source.data), max_bytes)
+        yield memoryview(source.data)
+        return
+    with source.open() as file:
+        if isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO):
+            yield from _map_file(file, environment, max_bytes)
+        else:
+            yield from _map_stream(file, environment, max_bytes)
+
+
+def _map_file(
+    file: BinaryIO, environment: ReaderContext, max_bytes: int
+) -> Iterator[memoryview]:
+    n_bytes = os.fstat(file.fileno()).st_size
+    _demand(n_bytes, max_bytes)
+    environment.lift(n_bytes)
+    buffer = mmap.mmap(file.fileno(), n_bytes, prot=mmap.PROT_READ)
+    try:
+        with memoryview(buffer) as view:
+            yield view
+    finally:
+        # Arrays over the buffer may live on in an exception; they close it then.
+        with suppress(BufferError):
+            buffer.close()
+
+
+def _map_stream(
+    file: BinaryIO, environment: ReaderContext, max_bytes: int
+) -> Iterator[memoryview]:
+    if environment.scratch is None:
+        environment.demand_bounds("spooling a stream")
+        raise SourceFault(Reason.TOO_LARGE, "no room to read it out of order")
+    held = environment.scratch.hold(file, max_bytes=max_bytes)
+    try:
+        environment.lift(held.n_bytes)
+        view = held.map()
+        try:
+            yield view
+        finally:
+            with suppress(BufferError):
+                view.release()
+    finally:
+        with suppress(BufferError):
+            held.close()
+
+
+def _demand(n_bytes: int, max_bytes: int) -> None:
+    if n_bytes > max_bytes:
+        raise SourceFault(Reason.TOO_LARGE, f"{n_bytes} bytes, and it cannot be cut")

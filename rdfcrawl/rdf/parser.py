@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
 import pyoxigraph
-from pyoxigraph import RdfFormat
+from pyoxigraph import Quad, QuadParser, RdfFormat
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.graphs import check_iri
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from pyoxigraph import Quad, QuadParser
-
     from rdfcrawl.formats import Format
 
 GATHER_BYTES = 128 * 1024  # N-Quads gathered before they are handed on
@@ -66,6 +63,27 @@ def serialize(quads: Iterable[Quad], out: BinaryIO) -> SyntaxError | SourceFault
             return SourceFault(Reason.PARSE_CRASH, str(error))
         raise
     return None
+
+
+def iter_refused(
+    block: bytes, document_format: Format, out: BinaryIO
+) -> Iterator[tuple[int, bytes, SyntaxError]]:
+    """Write the statements of lines; yield number, from 1, and text of refused ones.
+
+    A line that is mended may be written before the next one is asked for.
+
+    Raises:
+        SourceFault: the parser failed in another way than on a line.
+    """
+    lines: list[bytes] = []
+    done = 0
+    while block and (error := serialize(new_parser(block, document_format, None), out)):
+        if isinstance(error, SourceFault):
+            raise error
+        lines = lines or block.splitlines(keepends=True)
+        done += bad_line(error)
+        yield done, lines[done - 1], error
+        block = b"".join(lines[done:])
 
 
 def bad_line(error: SyntaxError) -> int:

@@ -76,15 +76,13 @@ def _ordered(quads: list[Quad]) -> list[Quad]:
     ordered: list[Quad] = []
     while waiting:
         key = waiting.pop()
-        group = sorted(groups.pop(key, ()), key=_type_first)
+        group = sorted(
+            groups.pop(key, ()), key=lambda x: (x.predicate != _TYPE, x.predicate.value)
+        )
         ordered += (Quad(*(_rename(x, names) for x in quad)) for quad in group)
         objects = [quad.object for quad in group]
         waiting += reversed([(key[0], x) for x in objects if x in referred])
     return ordered
-
-
-def _type_first(quad: Quad) -> tuple[bool, str]:
-    return quad.predicate != _TYPE, quad.predicate.value
 
 
 def _rename(term: Any, names: dict[BlankNode, BlankNode]) -> Any:

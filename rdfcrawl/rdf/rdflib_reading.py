@@ -6,8 +6,8 @@ in some texts and recurses: it gets small documents only, in a bounded process.
 
 from __future__ import annotations
 
-import logging
 import warnings
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 from xml.parsers import expat
 
@@ -19,8 +19,6 @@ from rdfcrawl.rdf.n3 import has_logic
 from rdfcrawl.rdf.namespaces import RDF
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.rdf.environment import ReaderContext
 
@@ -63,6 +61,8 @@ def read_with_rdflib(
         SourceFault: `NOT_INSTALLED`.
         ValueError: rdflib refuses the document as well; says why.
     """
+    import logging  # noqa: PLC0415 (a child has no log, and starts for each crawl)
+
     environment.demand_bounds("rdflib")
     with needed_by_document("old-rdf"):
         import rdflib  # noqa: PLC0415  # takes 0.2 s, and few documents need it

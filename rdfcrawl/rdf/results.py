@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, TextIO
 from xml.sax.saxutils import escape, quoteattr
@@ -16,8 +17,6 @@ import pyoxigraph as ox
 from rdfcrawl.rdf.namespaces import XSD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     Row = Sequence[ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | None]
     Term = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
 

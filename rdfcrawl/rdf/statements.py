@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable, Container, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,21 +31,19 @@ from rdfcrawl.rdf.parser import (
     FIRST_BATCH,
     GATHER_BYTES,
     LARGEST_BATCH,
-    bad_line,
     is_empty_span,
+    iter_refused,
     new_parser,
     next_batch,
     serialize,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator
-
     from pyoxigraph import QuadParser
 
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.formats import Format
-    from rdfcrawl.rdf.limits import ParseLimits
+    from rdfcrawl.rdf.environment import ParseLimits
 
 _MAX_LINE_BYTES = 2**20
 # Text before an error within `@prefix p: <iri>`
@@ -116,15 +115,12 @@ class StatementReader:
         file = io.BytesIO(source) if isinstance(source, bytes) else source
         n_lines = 0
         for block in iter_line_blocks(
-            file.read, max_line_bytes=self._limits.literal_bytes, drop=self._drop_line
+            file.read, max_line_bytes=self._limits.literal_bytes, log=self._log
         ):
             yield self._read_runs(block, n_lines)
             if self.is_partial:
                 return
             n_lines += block.count(b"\n") or block.count(b"\r")
-
-    def _drop_line(self) -> None:
-        self._log.note(Reason.LITERAL_TOO_LONG, "a line is too long")
 
     def _read_runs(self, block: bytes, n_before: int) -> bytes:
         parts: list[bytes] = []
@@ -145,30 +141,17 @@ class StatementReader:
         if block.count(b"(") > MAX_DEPTH and is_text_too_deep(block):
             block = self._without_deep_lines(block)
         out = io.BytesIO()
-        lines: list[bytes] = []
-        done = 0
-        while True:
-            error = serialize(new_parser(block, self._format, None), out)
-            if error is None:
-                break
-            if isinstance(error, SourceFault):
-                raise error
-            lines = lines or block.splitlines(keepends=True)
-            done += bad_line(error)
-            repaired = mended(lines[done - 1], self._log, self._format)
+        for number, line, error in iter_refused(block, self._format, out):
+            repaired = mended(line, self._log, self._format)
             if repaired:
                 out.write(repaired)
             else:
-                self._note_error(error, n_before + count_lines() + done)
+                self._note_error(error, n_before + count_lines() + number)
+                # A last line without end was probably cut off.
+                self.is_partial = not line.endswith((b"\n", b"\r"))
             if self._n_errors >= self._limits.n_errors:
                 self.is_partial = True
                 break
-            if done >= len(lines):
-                # A last line without end was probably cut off.
-                is_ended = lines[-1].endswith((b"\n", b"\r"))
-                self.is_partial = not (repaired or is_ended)
-                break
-            block = b"".join(lines[done:])
         return out.getvalue()
 
     def _without_deep_lines(self, block: bytes) -> bytes:
@@ -306,7 +289,6 @@ class _SourceLines:
         self._before = self._line = b""
 
     def close(self) -> None:
-        """Close the source, if open."""
         if self._file is not None:
             self._file.close()
 

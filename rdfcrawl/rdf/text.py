@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import io
+import re
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
-from rdfcrawl.errors import Reason
-from rdfcrawl.rdf.encoding import BLOCK_BYTES, Utf8Stream, to_utf8
-from rdfcrawl.rdf.xml_screen import XmlScreen
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.rdf.encoding import BLOCK_BYTES, Screen, Utf8Stream, to_utf8
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rdfcrawl.bytesource import ByteSource
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.rdf.encoding import Screen
 
 
 class DocumentText:
@@ -23,8 +21,6 @@ class DocumentText:
 
     If `is_xml`, the XML declaration counts, and dangerous XML is refused.
     """
-
-    __slots__ = ("_charset", "_is_xml", "_max_bytes", "_passing", "_source")
 
     def __init__(
         self, source: ByteSource, *, charset: str, is_xml: bool, max_bytes: int
@@ -104,3 +100,98 @@ class DocumentText:
 
     def _all(self, screens: tuple[Screen, ...]) -> tuple[Screen, ...]:
         return (XmlScreen().feed, *screens) if self._is_xml else screens
+
+
+MAX_VALUE_BYTES = 1024
+MAX_ALL_VALUES_BYTES = 64 * 1024
+_MAX_DECLARATION_BYTES = 2 * MAX_VALUE_BYTES
+
+_ENTITY = b"<!ENTITY"
+_PLAIN_ENTITY = re.compile(
+    rb"<!ENTITY\s+(?P<name>[^\s%\"'<>&;]+)\s+"
+    rb"(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)')\s*>"
+)
+# Predefined entities and characters (XML 1.0 section 4.6) do not grow.
+_REFERENCE = re.compile(rb"&(?!(?:lt|gt|amp|apos|quot|#\d{1,7}|#x[0-9A-Fa-f]{1,6});)")
+# The RDF/XML parser takes quadratic time: 0.4 s for 8,000 levels, more than a minute
+# for 100,000.
+MAX_XML_DEPTH: Final = 4000
+_STEP_BYTES: Final = 16 * 1024  # between two looks at the depth
+# A construct without end goes on in the next block; each byte is scanned once.
+_NO_ELEMENTS = re.compile(
+    rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<[!?]", re.DOTALL
+)
+
+
+class XmlScreen:
+    """Screen of entity declarations that grow or reach out, and of depth.
+
+    The RDF/XML parser expands internal entities, wherever in the document they are
+    declared. Ontologies use them to shorten namespaces, so that declarations of a short
+    text are accepted, and all others refused before parsing.
+
+    The depth is counted, not parsed: the rest of a comment that spans two blocks counts
+    as markup. The limit is for attacks, far above the depth of real documents.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._n_bytes = 0
+        self._depth = 0
+
+    def feed(self, block: bytes, is_last: bool) -> bytes:
+        """Return the text that may be parsed of the blocks so far.
+
+        Raises:
+            SourceFault: `ENTITY_EXPANSION`, for an entity that is external, a
+                parameter entity, made of other entities, or too long; `SYNTAX`: nested
+                deeper than `MAX_XML_DEPTH`.
+        """
+        block, self._rest = self._rest + block, b""
+        if not is_last:
+            start = block.rfind(b"<")
+            if start >= 0 and len(block) - start <= _MAX_DECLARATION_BYTES:
+                block, self._rest = block[:start], block[start:]
+        if _ENTITY in block:
+            block = self._check(block)
+        markup = block
+        if b"<!" in block or b"<?" in block:
+            markup = _NO_ELEMENTS.sub(b"", block)
+        for begin in range(0, len(markup), _STEP_BYTES):
+            self._count(markup, begin, begin + _STEP_BYTES)
+        return block
+
+    def _check(self, block: bytes) -> bytes:
+        parts: list[bytes] = []
+        done = 0
+        while (start := block.find(_ENTITY, done)) >= 0:
+            match = _PLAIN_ENTITY.match(block, start, start + _MAX_DECLARATION_BYTES)
+            if match is None:
+                raise _refusal("it is external, too long or a parameter entity")
+            parts += block[done:start], self._declare(match)
+            done = match.end()
+        parts.append(block[done:])
+        return b"".join(parts)
+
+    def _declare(self, match: re.Match[bytes]) -> bytes:
+        value = match["double"] if match["single"] is None else match["single"]
+        self._n_bytes += len(value)
+        if _REFERENCE.search(value):
+            raise _refusal("it is made of other entities")
+        if len(value) > MAX_VALUE_BYTES or self._n_bytes > MAX_ALL_VALUES_BYTES:
+            raise _refusal("it is too long")
+        # The parser knows double quotes only.
+        return b'<!ENTITY %s "%s">' % (match["name"], value.replace(b'"', b"&#34;"))
+
+    def _count(self, markup: bytes, begin: int, end: int) -> None:
+        n_ends = markup.count(b"</", begin, end + 1)
+        n_starts = markup.count(b"<", begin, end) - n_ends
+        n_starts -= markup.count(b"/>", begin, end + 1)
+        self._depth = max(self._depth + n_starts - n_ends, 0)
+        if self._depth > MAX_XML_DEPTH:
+            detail = f"nested deeper than {MAX_XML_DEPTH} levels"
+            raise SourceFault(Reason.SYNTAX, detail)
+
+
+def _refusal(why: str) -> SourceFault:
+    return SourceFault(Reason.ENTITY_EXPANSION, f"entity declaration refused: {why}")

@@ -10,6 +10,7 @@ typedLiteral), uri, (id|uri|plainLiteral|typedLiteral))`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO, Final
 from xml.parsers import expat
 
@@ -20,10 +21,8 @@ from rdfcrawl.rdf.namespaces import RDF, TRIX, XML
 from rdfcrawl.rdf.xml_literal import SEPARATOR, XmlContent, split_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.rdf.limits import ParseLimits
+    from rdfcrawl.rdf.environment import ParseLimits
 
 NAMESPACES: Final = frozenset({"", TRIX})
 _LANG: Final = SEPARATOR.join((XML, "lang", "xml"))
@@ -203,10 +202,12 @@ class _TrixReader:
         language = self._languages.pop()
         if local in _TERMS:
             term = self._term(local, self._content.value(), language)
-            if self._open[-1] == "graph":
-                self._name_graph(term)
-            else:
+            if self._open[-1] != "graph":
                 self._add_term(term, local)
+            elif len(self._graphs) >= _MAX_GRAPH_NAMES:
+                raise self._fault(f"a graph has more than {_MAX_GRAPH_NAMES} names")
+            else:
+                self._graphs.append(term)
         elif local == "triple":
             self._end_triple()
 
@@ -219,11 +220,6 @@ class _TrixReader:
             case "plainLiteral":
                 return terms.literal(text, language=language)
         return terms.literal(text, datatype=self._datatype)
-
-    def _name_graph(self, term: str) -> None:
-        if len(self._graphs) >= _MAX_GRAPH_NAMES:
-            raise self._fault(f"a graph has more than {_MAX_GRAPH_NAMES} names")
-        self._graphs.append(term)
 
     def _add_term(self, term: str, local: str) -> None:
         if len(self._terms) < _N_TERMS:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import LASTING, Fault, Reason
-from rdfcrawl.records import MAX_RETRIES, refused
-from rdfcrawl.request_turns import SoloTurns
-from rdfcrawl.reservations import NOTHING, PRODUCT_TOKEN
+from rdfcrawl.records import MAX_RETRIES, Record, Visit, refused
+from rdfcrawl.request_turns import SoloTurn, SoloTurns, Take
+from rdfcrawl.reservations import NOTHING, PRODUCT_TOKEN, Reservations
 from rdfcrawl.robots.policy import (
     ALLOW_ALL,
     MAX_ROBOTS_REDIRECTS,
@@ -20,7 +21,7 @@ from rdfcrawl.robots.policy import (
     judge,
     parse_robots,
 )
-from rdfcrawl.robots.tdm_file import TDM_PATH, parse_tdm_file
+from rdfcrawl.robots.tdm_file import TDM_PATH, TdmRules, parse_tdm_file
 from rdfcrawl.uri import BadUri, host_of, is_of_web, requestable
 from rdfcrawl.uri.origin import origin_of
 
@@ -28,13 +29,7 @@ ROBOTS_PATH: Final = "/robots.txt"
 _REFUSALS: Final = (Reason.GUARD_BLOCKED, Reason.HOST_LEFT, Reason.LEASES_LOST)
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
-
-    from rdfcrawl.records import Record, Visit
-    from rdfcrawl.request_turns import SoloTurn, Take
-    from rdfcrawl.reservations import Reservations
     from rdfcrawl.robots.deaths import RobotsDeathStore
-    from rdfcrawl.robots.tdm_file import TdmRules
 
     Get = Callable[[str, Take], Awaitable["RobotsResponse"]]
 
@@ -77,8 +72,6 @@ class RobotsResponse:
     Attributes:
         status: HTTP status, 0 if no whole answer came.
         body: its text, as far as it is read.
-        location: of `Location`, unresolved.
-        retry_after_secs: of `Retry-After`.
         fault: why there was no answer.
         is_blocked: the guard lets nobody ask the origin itself.
         is_unasked: nobody was asked, as the worker stops or has lost the host.

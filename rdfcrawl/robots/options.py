@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.options.values import one_of
+from rdfcrawl.options.values import is_on, one_of
 from rdfcrawl.reservations import PRODUCT_TOKEN, Obedience, ReservationPolicy
 
 if TYPE_CHECKING:
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 def robots_agent(settings: BaseSettings) -> str:
     """Return the product token that sites address the crawler by."""
     return str(settings.get("ROBOTSTXT_USER_AGENT") or PRODUCT_TOKEN)
+
+
+def obeying_agent(settings: BaseSettings) -> str:
+    """Return `robots_agent`; empty if robots.txt is not obeyed."""
+    return robots_agent(settings) if is_on(settings, "ROBOTSTXT_OBEY") else ""
 
 
 def reservation_policy(settings: BaseSettings) -> ReservationPolicy:

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.robots.paths import pattern_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_ROBOTS_BYTES: Final = 500 * 1024  # RFC 9309 2.5: parse at least 500 KiB
 MAX_SITEMAPS: Final = 1000

@@ -7,10 +7,8 @@ compared octet by octet (RFC 9309 sections 2.2.2 and 2.2.3).
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
+from typing import Final, NamedTuple, Self
 
 # RFC 3986 2.3. An escape of one of these means the same as the character.
 _UNRESERVED: Final = frozenset(
@@ -194,7 +192,6 @@ class _Wild(NamedTuple):
 
     @classmethod
     def of(cls, pattern: str, *, allows: bool) -> Self:
-        """Return a pattern in pieces."""
         begin, *pieces = pattern.removesuffix("$").split("*")
         end = pieces.pop() if pattern.endswith("$") else None
         middle = tuple(filter(None, pieces))

@@ -7,14 +7,12 @@ Source: TDM Reservation Protocol, W3C Community Group Final Report of 10 May 202
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rdfcrawl.reservations import MAX_POLICY_CHARS, NOTHING, Reservations
 from rdfcrawl.robots.paths import PathPattern, path_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TDM_PATH: Final = "/.well-known/tdmrep.json"
 MAX_RULES: Final = 1000

@@ -8,6 +8,7 @@ Source: the first revision of the extension (see `semantic`), 2.1 and 2.2.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from hashlib import blake2b
@@ -19,8 +20,6 @@ from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.uri import BadUri, host_of, requestable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.semantic import DataLocation, SitemapDataset, UriPrefix
 

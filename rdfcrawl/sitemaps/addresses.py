@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import Reason
@@ -10,8 +11,6 @@ from rdfcrawl.uri import BadUri, host_of, is_of_web, registered_domain, requesta
 from rdfcrawl.uri.origin import DEFAULT_PORTS, port_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.elements import Element
 

@@ -18,19 +18,15 @@ Source: "Describing Linked Datasets with the VoID Vocabulary" (2011-03-03), DCAT
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.rdf.graphs import CRAWL_NAMES, graph_iri, is_crawls
 from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, RC, RDF_TYPE, VOID, XSD
 from rdfcrawl.rdf.terms import blank, iri, literal, statement
 from rdfcrawl.sitemaps.entry import name_of
-from rdfcrawl.sitemaps.semantic import ALL_GRAPHS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rdfcrawl.sitemaps.semantic import DataLocation, SitemapDataset
+from rdfcrawl.sitemaps.semantic import ALL_GRAPHS, DataLocation, SitemapDataset
 
 _OWN_NAME: Final = f"{CRAWL_NAMES}dataset:"
 _FREQUENCIES = "http://publications.europa.eu/resource/authority/frequency/"

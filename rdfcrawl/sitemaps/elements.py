@@ -6,16 +6,14 @@ with all its content.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.sitemaps.markup import ClosingTag, OpeningTag
+from rdfcrawl.sitemaps.markup import ClosingTag, Event, OpeningTag
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.sitemaps.markup import Event
 
 MAX_PARTS: Final = 20_000  # elements within one element
 MAX_CHARS: Final = 4 * 2**20  # of their texts together
@@ -100,7 +98,9 @@ def iter_elements(  # noqa: C901  # the loop that all elements pass
                     log.note(Reason.TOO_LARGE, f"{done.name}: its last parts left out")
                 n_parts = n_chars = 0
                 yield done
-        elif top is None and (not n_containers or _is_container(event, containers)):
+        elif top is None and (
+            not n_containers or event[0].rpartition(":")[2].lower() in containers
+        ):
             n_containers += 1
             n_chars = 0
             yield event  # type: ignore[misc]
@@ -115,7 +115,3 @@ def iter_elements(  # noqa: C901  # the loop that all elements pass
             top = element
     if open_:
         yield open_[0]
-
-
-def _is_container(event: Event, containers: frozenset[str]) -> bool:
-    return event[0].rpartition(":")[2].lower() in containers

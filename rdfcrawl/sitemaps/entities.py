@@ -41,8 +41,6 @@ class EntityDecoder:
     `log` takes what was not replaced.
     """
 
-    __slots__ = ("_declared", "_left", "_log")
-
     def __init__(self, log: FaultLog) -> None:
         self._log = log
         self._declared: dict[str, str] = {}
@@ -115,8 +113,6 @@ def _character(found: re.Match[str]) -> str:
 
 class TextBuffer:
     """Buffer of the text between two tags, which comes in parts."""
-
-    __slots__ = ("_entities", "_log", "_max_chars", "_n_chars", "_parts", "is_used")
 
     def __init__(self, entities: EntityDecoder, log: FaultLog, max_chars: int) -> None:
         self._entities, self._log, self._max_chars = entities, log, max_chars

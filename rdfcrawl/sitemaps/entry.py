@@ -6,20 +6,18 @@ Invalid values are left out, with the fault `SYNTAX`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.sitemaps.dates import parse_point
+from rdfcrawl.sitemaps.dates import PointInTime, parse_point
 from rdfcrawl.sitemaps.markup import MarkupLimits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.sitemaps.dates import PointInTime
     from rdfcrawl.sitemaps.elements import Element
 
 

@@ -16,18 +16,13 @@ extension. The sitemap says `rc:lists` of its entries.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.namespaces import DCTERMS, RC, RDF_TYPE, SCHEMA, XHV, XSD
 from rdfcrawl.rdf.terms import blank, iri, literal, statement
-from rdfcrawl.sitemaps.entry import name_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rdfcrawl.sitemaps.entry import EntryExtension, SitemapEntry
-
+from rdfcrawl.sitemaps.entry import EntryExtension, SitemapEntry, name_of
 
 _IMAGE: Final = {
     "caption": "caption",

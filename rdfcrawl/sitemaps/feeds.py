@@ -5,22 +5,19 @@ Source: RSS 1.0 (2000-12-06), RSS 2.0.11, RFC 4287.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.namespaces import ATOM, RELATIONS
 from rdfcrawl.sitemaps.addresses import url_in, url_of
-from rdfcrawl.sitemaps.dates import parse_point
-from rdfcrawl.sitemaps.entry import SitemapEntry, extension_of
+from rdfcrawl.sitemaps.dates import PointInTime, parse_point
+from rdfcrawl.sitemaps.entry import SitemapEntry, SitemapLimits, extension_of
 from rdfcrawl.uri import BadUri, parse_uri
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.sitemaps.dates import PointInTime
     from rdfcrawl.sitemaps.elements import Element
-    from rdfcrawl.sitemaps.entry import SitemapLimits
 
 # When it was updated goes before when it was published.
 _UPDATED = ("updated", "modified")

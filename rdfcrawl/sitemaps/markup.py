@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -20,8 +21,6 @@ from rdfcrawl.sitemaps.entities import EntityDecoder, TextBuffer
 from rdfcrawl.sitemaps.text import iter_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from rdfcrawl.bytesource import ByteSource
     from rdfcrawl.faultlog import FaultLog
 

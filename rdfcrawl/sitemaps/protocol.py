@@ -9,6 +9,7 @@ Source: sitemaps.org, protocol 0.9; `feeds` has the sources for RSS and Atom.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -33,8 +34,6 @@ from rdfcrawl.sitemaps.text import iter_text
 from rdfcrawl.uri import BadUri, parse_uri
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.markup import Event
 

@@ -6,16 +6,12 @@ connect (minimal self-contained graphs), each by the statements around its blank
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from rdfcrawl.rdf.blank_nodes import iter_components, signature, stable_names
+from rdfcrawl.rdf.blank_nodes import Triple, iter_components, signature, stable_names
 from rdfcrawl.sitemaps.slicing import TRIPLE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rdfcrawl.rdf.blank_nodes import Triple
 
 MAX_TRIPLES: Final = 100_000  # of each side
 

@@ -164,8 +164,6 @@ def read_dataset(
 
 
 class _Reading:
-    """Collector of the elements of one dataset."""
-
     def __init__(self, base: str, log: FaultLog) -> None:
         self._base, self._log = base, log
         self._texts: dict[str, list[str]] = {}
@@ -177,7 +175,6 @@ class _Reading:
         self._has_slicing = False
 
     def read(self, child: Element) -> None:
-        """Read one element."""
         match name := child.local.lower():
             case "datadumplocation" | "datadump":
                 self._place("dump", child)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,13 +21,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.graphs import GraphRule
 from rdfcrawl.rdf.namespaces import RDF
-from rdfcrawl.sitemaps.semantic import Slicing
+from rdfcrawl.sitemaps.semantic import Slicing, UriPrefix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.sitemaps.semantic import UriPrefix
 
 MAX_TRIPLES: Final = 100_000  # of one description
 MEMORY_BYTES: Final = 32 * 2**20
@@ -119,7 +117,6 @@ class _Table:
         self._db.execute("CREATE TABLE t (s BLOB, p BLOB, o BLOB, line BLOB)")
 
     def fill(self, rows: Iterable[_Row]) -> None:
-        """Insert all triples, then index them."""
         self._db.execute("BEGIN")
         self._db.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
         self._db.execute("CREATE INDEX by_s ON t (s)")
@@ -127,11 +124,9 @@ class _Table:
         self._db.execute("COMMIT")
 
     def of_subject(self, node: bytes) -> Iterator[_Row]:
-        """Yield the triples with this subject."""
         yield from self._db.execute("SELECT s, p, o, line FROM t WHERE s = ?", (node,))
 
     def of_object(self, node: bytes) -> Iterator[_Row]:
-        """Yield the triples with this object."""
         yield from self._db.execute("SELECT s, p, o, line FROM t WHERE o = ?", (node,))
 
     def nodes(self, begin: bytes) -> Iterator[bytes]:
@@ -145,7 +140,6 @@ class _Table:
         return (row[0] for row in found)
 
     def has(self, node: bytes) -> bool:
-        """Return whether a node is in any triple."""
         found = self._db.execute(
             "SELECT 1 FROM t WHERE s = ?1 "
             "UNION ALL SELECT 1 FROM t WHERE o = ?1 LIMIT 1",
@@ -154,7 +148,6 @@ class _Table:
         return found.fetchone() is not None
 
     def close(self) -> None:
-        """Delete the file."""
         self._db.close()
         self._folder.cleanup()
 

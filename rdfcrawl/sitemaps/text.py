@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import codecs
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.rdf.encoding import Utf8Stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
     from rdfcrawl.bytesource import ByteSource
     from rdfcrawl.faultlog import FaultLog
 

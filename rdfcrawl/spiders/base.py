@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from scrapy import Spider
 
 from rdfcrawl.console import fail, program
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.batches import in_batches
-from rdfcrawl.records import FollowUp, Urgency
+from rdfcrawl.records import Document, FollowUp, Record, Urgency, Visit
 from rdfcrawl.tasks.pages import RequestTask
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
-    from typing import Self
-
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
@@ -32,11 +30,10 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import HttpRequest
     from rdfcrawl.fetch.schemes.protocol import SchemeFetcher
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.harvest.datasets import DatasetRegistry
+    from rdfcrawl.harvest.protocol import HarvestContext
     from rdfcrawl.harvest.registry import HarvesterRegistry
     from rdfcrawl.options.spider import SpiderOptions
-    from rdfcrawl.records import Document, Record, Visit
     from rdfcrawl.request_turns import SoloTurns
     from rdfcrawl.reservations import Reservations
 
@@ -239,7 +236,6 @@ class RdfSpider(Spider):
     async def _add_sources(
         self, seeds: list[Seed], urgency: Urgency = Urgency.ORDINARY
     ) -> None:
-        """Add those of the seeds that are sources."""
         sources = [
             FollowUp(
                 self.harvesters.root(seed.kind, seed.url),
@@ -306,8 +302,8 @@ class RdfSpider(Spider):
         return harvesters
 
     def _context(self, profile: int | None = None) -> HarvestContext:
-        from rdfcrawl.harvest.context import HarvestContext
         from rdfcrawl.harvest.datasets import DatasetRegistry
+        from rdfcrawl.harvest.protocol import HarvestContext
 
         session = self.joined()
         if self._datasets is None:
@@ -316,7 +312,12 @@ class RdfSpider(Spider):
         arguments = session.profiles.arguments[number]
         options = self.options
         return HarvestContext(
-            arguments, options.crawl, options.harvest, session, self._datasets
+            arguments,
+            options.crawl,
+            options.harvest,
+            session,
+            self._datasets,
+            self.crawler.stats.inc_value,
         )
 
     def parse(self, response: Response) -> Any:
@@ -407,7 +408,8 @@ def _own_parameters(cls: type[RdfSpider]) -> frozenset[str]:
     return frozenset(
         each.name
         for base in cls.__mro__
-        if "__init__" in vars(base) and not base.__module__.startswith("scrapy.")
+        if "__init__" in vars(base)
+        and not base.__module__.startswith(("builtins", "scrapy."))
         for each in signature(vars(base)["__init__"]).parameters.values()
         if each.kind in named and each.name not in ours
     )

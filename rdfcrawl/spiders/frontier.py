@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 
 from rdfcrawl.frontier.batches import in_batches
-from rdfcrawl.records import Urgency
+from rdfcrawl.records import Record, Urgency
 from rdfcrawl.spiders.base import RdfSpider
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from scrapy.http import Response
 
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.records import Record
 
 _SEEDS_AT_ONCE = 500
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from rdfcrawl.spiders.base import RdfSpider
 from rdfcrawl.warc.files import LOCAL_SCHEME
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 

@@ -43,8 +43,6 @@ class PieceOrder:
 class PiecePacker:
     """A compressor of one stream into `DeflatePiece`s."""
 
-    __slots__ = ("_crc", "_deflate", "_n_content")
-
     def __init__(self, level: int) -> None:
         self._deflate = isal_zlib.compressobj(
             level, isal_zlib.DEFLATED, _RAW_DEFLATE, isal_zlib.DEF_MEM_LEVEL

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 FORMAT: Final = 1
 _NAME: Final = "log.json"
 _FINISHED: Final = "finished"
+_RUNS: Final = "runs.txt"
 _MAX_BYTES: Final = 4096
 
 
@@ -81,6 +82,7 @@ def ensure_identity(segments: Path) -> LogIdentity:
             os.fsync(file.fileno())
         # Unlike a rename, a link fails if another worker was faster.
         os.link(draft, segments / _NAME)
+        _sync_folder(segments)  # a log of another name would be filled in anew
     except FileExistsError:
         pass
     finally:
@@ -89,6 +91,14 @@ def ensure_identity(segments: Path) -> LogIdentity:
     if written is None:
         raise ConfigError(f"{segments / _NAME}: was removed while a crawl began")
     return written
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def _next_identity(segments: Path) -> LogIdentity:
@@ -115,3 +125,64 @@ def mark_finished(segments: Path) -> None:
 def is_finished(segments: Path) -> bool:
     """Return whether the crawl has once come to its end in this generation."""
     return (segments / _FINISHED).exists()
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlRuns:
+    """The runs of a crawl that its log knows.
+
+    Attributes:
+        ended: by number, from 0: when a run has ended, Unix time in ms.
+        workers: the run that each worker has written in. Runs follow each other by
+            number; times of two of them may come from clocks that differ.
+    """
+
+    ended: dict[int, int]
+    workers: dict[str, int]
+
+
+def note_worker(segments: Path, run: int, worker: str) -> None:
+    """Note in which run of the crawl a worker writes, before its first segment.
+
+    Args:
+        segments: their folder.
+        run: number of runs before.
+        worker: its name, which no other ever has.
+    """
+    with suppress(OSError):  # as `mark_finished`; then times have to do
+        _append(segments, f"{run} begun {worker}\n")
+
+
+def note_run(segments: Path, run: int, ended_ms: int) -> None:
+    """Note when a run of the crawl has ended; each of its workers may do so.
+
+    Args:
+        segments: their folder.
+        run: number of runs before.
+        ended_ms: Unix time in ms; all that the run has stored was fetched before.
+    """
+    with suppress(OSError):  # as `mark_finished`
+        if segments.is_dir():
+            _append(segments, f"{run} {ended_ms}\n")
+
+
+def _append(segments: Path, line: str) -> None:
+    with (segments / _RUNS).open("a", encoding="utf-8") as file:
+        file.write(line)
+
+
+def read_runs(segments: Path) -> CrawlRuns:
+    """Return the runs of a crawl; what is damaged counts for nothing."""
+    ended: dict[int, int] = {}
+    workers: dict[str, int] = {}
+    try:
+        lines = (segments / _RUNS).read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return CrawlRuns(ended, workers)
+    for line in lines:
+        match line.split(" "):  # a full disk may have cut it
+            case [run, ended_ms] if run.isdecimal() and ended_ms.isdecimal():
+                ended[int(run)] = max(int(ended_ms), ended.get(int(run), 0))
+            case [run, "begun", worker] if run.isdecimal():
+                workers[worker] = int(run)
+    return CrawlRuns(ended, workers)

@@ -33,6 +33,7 @@ _SYNCED = 1 << 63
 _RAW_DEFLATE = -15  # window bits; negative: neither zlib nor gzip header
 _READ_BYTES = 64 * 1024
 _INFLATE_BYTES = 256 * 1024
+_SEARCH_BYTES = 1024 * 1024
 
 
 def encode_length(n_bytes: int, *, is_synced: bool) -> bytes:
@@ -72,8 +73,6 @@ class MemberPacker:
 
     `n_packed` is the number of bytes of deflate and trailer given out so far.
     """
-
-    __slots__ = ("_crc", "_deflate", "_n_content", "n_packed")
 
     def __init__(self, level: int = 1) -> None:
         self._deflate = isal_zlib.compressobj(
@@ -178,3 +177,38 @@ def _inflate(inflate: isal_zlib.Decompress, pending: bytes) -> bytes:
     except isal_zlib.IsalError as error:  # type: ignore[misc] # its stub is wrong
         raise TornMember(str(error)) from error
     return piece
+
+
+def is_whole(fd: int, member: GzipMember) -> bool:
+    """Return whether the content of a member matches its trailer."""
+    try:
+        for _ in iter_content(fd, member):
+            pass
+    except TornMember:
+        return False
+    return True
+
+
+def is_sealed(fd: int, n_file_bytes: int) -> bool:
+    """Return whether a segment is finished: nobody will write to it."""
+    return os.pread(fd, len(SEAL), max(n_file_bytes - len(SEAL), 0)) == SEAL
+
+
+def find_member(fd: int, n_file_bytes: int, offset: int) -> GzipMember | None:
+    """Return the first whole member that begins at `offset` or behind, if any.
+
+    For segments that are damaged: headers are searched for byte by byte, and a member
+    is believed by its checksum.
+    """
+    while offset < n_file_bytes:
+        window = os.pread(fd, _SEARCH_BYTES, offset)
+        at = window.find(PREFIX)
+        while at >= 0:
+            member = next(iter_members(fd, n_file_bytes, offset + at), None)
+            if member is not None and is_whole(fd, member):
+                return member
+            at = window.find(PREFIX, at + 1)
+        if len(window) < len(PREFIX):
+            return None
+        offset += len(window) - len(PREFIX) + 1
+    return None

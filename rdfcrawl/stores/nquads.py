@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rdfcrawl.errors import StoreFault
 from rdfcrawl.stores.deflate import check_statements
-from rdfcrawl.stores.identity import ensure_identity
+from rdfcrawl.stores.identity import ensure_identity, note_worker
 from rdfcrawl.stores.options import segment_limits
 from rdfcrawl.stores.recovery import RecoveryReport, recover
 from rdfcrawl.stores.segments import OpenDocument, QuadSegments, SegmentLimits
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from scrapy.crawler import Crawler
@@ -45,8 +46,6 @@ def document_mark(graph: str, version_ms: int) -> bytes:
 
 class NQuadsDocument:
     """Writer of one document into the segments; see `protocol.DocumentWriter`."""
-
-    __slots__ = ("_document", "_segments")
 
     def __init__(self, segments: QuadSegments, document: OpenDocument) -> None:
         self._segments = segments
@@ -85,18 +84,24 @@ class NQuadsStore:
     Args:
         directory: of the segments; workers may share it.
         worker: unique among the workers that write to `directory`.
-        limits: sizes of the segments.
+        run: returns in which run of a crawl the worker writes.
 
     Attributes:
         recovered: by `open`, from earlier runs.
     """
 
     def __init__(
-        self, directory: Path, worker: str, limits: SegmentLimits | None = None
+        self,
+        directory: Path,
+        worker: str,
+        limits: SegmentLimits | None = None,
+        *,
+        run: Callable[[], int] | None = None,
     ) -> None:
         self._directory = directory
         self._worker = worker
         self._limits = limits
+        self._run = run
         self._segments: QuadSegments | None = None
         self.recovered = RecoveryReport()
 
@@ -105,7 +110,12 @@ class NQuadsStore:
         """Return the store of a worker, in the folder of its crawl."""
         spider: Any = crawler.spider
         crawl = spider.options.crawl
-        return cls(crawl.paths.quads, crawl.worker, segment_limits(crawler.settings))
+        return cls(
+            crawl.paths.quads,
+            crawl.worker,
+            segment_limits(crawler.settings),
+            run=lambda: int(spider.session.run),
+        )
 
     async def open(self) -> None:
         """Repair the segments that no live process writes to, and begin new ones.
@@ -118,6 +128,8 @@ class NQuadsStore:
             self.recovered = await asyncio.to_thread(recover, self._directory)
             self._segments = QuadSegments(self._directory, self._worker, self._limits)
             await asyncio.to_thread(ensure_identity, self._directory)
+            if self._run is not None:
+                note_worker(self._directory, self._run(), self._worker)
         except OSError as error:
             raise StoreFault(f"{self._directory}: {error}") from error
 

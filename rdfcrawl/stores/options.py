@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.protocol import Store
 
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*").fullmatch
-_LOGIN: Final = re.compile("(?<=//)[^/?#]*@")
+# A password may have a slash that should have been escaped.
+_LOGIN: Final = re.compile(
+    r"(?<=\+http://).*@|(?<=\+https://).*@|(?<=//)[^/?#]*@", re.DOTALL
+)
 _METHODS: Final = {"open": 0, "begin": 2, "flush": 0, "close": 0}  # arguments
 _WRITER_METHODS: Final = {"write": 1, "end": 0, "abandon": 0}
 

@@ -1,13 +1,14 @@
-"""Read segments back: all quads, document by document, or the latest of each."""
+"""Read segments back as lines; `rdfcrawl.log` knows documents and versions."""
 
 from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from rdfcrawl.stores.members import iter_content, iter_members
+from rdfcrawl.stores.members import TornMember, is_sealed, iter_content, iter_members
 from rdfcrawl.stores.segment_file import list_segments
+from rdfcrawl.stores.segment_lock import reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -16,23 +17,6 @@ if TYPE_CHECKING:
 # Only at the begin of a line; a line feed never stands within a term of N-Quads.
 _MARK = re.compile(rb"#\tdocument <([^>\n]*)> ([0-9]+)\n")
 _LINE_FEED = 10
-
-
-class StoredPiece(NamedTuple):
-    """Whole lines of one document; its pieces follow each other.
-
-    Attributes:
-        graph: IRI of the document.
-        version_ms: start of its fetch, Unix time in ms.
-        ordinal: of the document in its segment, from 0.
-        quads: N-Quads, at most about 256 KiB; empty only in the single piece of a
-            document without statements.
-    """
-
-    graph: str
-    version_ms: int
-    ordinal: int
-    quads: bytes
 
 
 def iter_blocks(path: Path) -> Iterator[bytes]:
@@ -45,47 +29,37 @@ def iter_blocks(path: Path) -> Iterator[bytes]:
     """
     fd = os.open(path, os.O_RDONLY)
     try:
-        for member in iter_members(fd, os.fstat(fd).st_size):
+        n_bytes = os.fstat(fd).st_size
+        end = 0
+        for member in iter_members(fd, n_bytes):
             yield from iter_lines(iter_content(fd, member))
+            end = member.offset + member.n_bytes
+        if end < n_bytes and is_sealed(fd, n_bytes):
+            raise TornMember(f"{path}: damaged at byte {end}")
     finally:
         os.close(fd)
 
 
 def iter_lines(contents: Iterable[bytes]) -> Iterator[bytes]:
     """Yield pieces of a text, cut anew so that each has whole lines."""
-    rest = b""
+    held: list[bytes] = []  # of a line whose end has not come yet
     for content in contents:
-        block = rest + content
-        n_whole = block.rfind(b"\n") + 1
-        rest = block[n_whole:]
+        n_whole = content.rfind(b"\n") + 1
         if n_whole:
-            yield block[:n_whole]
-    if rest:
-        yield rest
+            held.append(content[:n_whole])
+            yield b"".join(held)
+            held.clear()
+        if n_whole < len(content):
+            held.append(content[n_whole:])
+    if held:
+        yield b"".join(held)
 
 
 def iter_quads(directory: Path) -> Iterator[bytes]:
     """Yield the quads of all segments of all workers, in whole lines."""
-    for path in list_segments(directory):
-        yield from iter_blocks(path)
-
-
-def iter_pieces(path: Path) -> Iterator[StoredPiece]:
-    """Yield the documents of one segment of an `NQuadsStore`, piece by piece."""
-    current: StoredPiece | None = None
-    is_empty = True
-    for line, quads in iter_marked(iter_blocks(path)):
-        if line is not None:
-            if current is not None and is_empty:
-                yield current
-            ordinal = 0 if current is None else current.ordinal + 1
-            current = StoredPiece(line[1].decode(), int(line[2]), ordinal, b"")
-            is_empty = True
-        elif current is not None:
-            yield current._replace(quads=quads)
-            is_empty = False
-    if current is not None and is_empty:
-        yield current
+    with reading(directory):
+        for path in list_segments(directory):
+            yield from iter_blocks(path)
 
 
 def iter_marked(
@@ -106,24 +80,3 @@ def iter_marked(
             begin = mark.end()
         if begin < len(block):
             yield None, block[begin:]
-
-
-def iter_latest(directory: Path) -> Iterator[StoredPiece]:
-    """Yield the latest version of each document of an `NQuadsStore`, piece by piece.
-
-    The version with the highest `version_ms` counts; of the same version written
-    more than once, one. Reads the segments twice and keeps some 300 bytes for
-    each document in memory.
-    """
-    paths = list_segments(directory)
-    latest: dict[str, tuple[int, int, int]] = {}
-    for number, path in enumerate(paths):
-        for piece in iter_pieces(path):
-            place = (piece.version_ms, number, piece.ordinal)
-            if place > latest.get(piece.graph, (-1, 0, 0)):
-                latest[piece.graph] = place
-    for number, path in enumerate(paths):
-        for piece in iter_pieces(path):
-            place = (piece.version_ms, number, piece.ordinal)
-            if latest.get(piece.graph) == place:
-                yield piece

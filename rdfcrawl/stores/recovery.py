@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rdfcrawl.stores.members import (
+    HEADER_BYTES,
     PREFIX,
     SEAL,
     GzipMember,
-    TornMember,
-    iter_content,
+    find_member,
+    is_sealed,
+    is_whole,
     iter_members,
 )
 from rdfcrawl.stores.segment_file import list_segments
@@ -85,7 +87,7 @@ def _recover_segment(path: Path, report: RecoveryReport) -> None:
 
 def _recover_locked(path: Path, fd: int, report: RecoveryReport) -> None:
     n_bytes = os.fstat(fd).st_size
-    if os.pread(fd, len(SEAL), max(n_bytes - len(SEAL), 0)) == SEAL:
+    if is_sealed(fd, n_bytes):
         report.n_sealed += 1
         return
     if not _is_ours(fd):
@@ -118,24 +120,40 @@ def _is_ours(fd: int) -> bool:
 
 
 def count_whole_bytes(fd: int, n_file_bytes: int) -> int:
-    """Return the length of the valid part of a segment that is not sealed."""
-    doubtful: list[GzipMember] = []
+    """Return the length of the valid part of a segment that is not sealed.
+
+    What is damaged before a member that knew it on disk is no torn end: it stays, and
+    so does all that comes behind.
+    """
     n_whole = 0
-    for member in iter_members(fd, n_file_bytes):
+    while True:
+        end = _end_of_whole(fd, n_file_bytes, n_whole)
+        synced = _find_synced(fd, n_file_bytes, end)
+        if synced is None:
+            return end
+        n_whole = synced.offset
+
+
+def _end_of_whole(fd: int, n_file_bytes: int, offset: int) -> int:
+    """Return the end of the members from `offset` on that are whole."""
+    doubtful: list[GzipMember] = []
+    for member in iter_members(fd, n_file_bytes, offset):
         if member.is_synced:
             doubtful.clear()
         doubtful.append(member)
-        n_whole = member.offset + member.n_bytes
+        offset = member.offset + member.n_bytes
     for member in doubtful:
-        if not _is_whole(fd, member):
+        if not is_whole(fd, member):
             return member.offset
-    return n_whole
+    return offset
 
 
-def _is_whole(fd: int, member: GzipMember) -> bool:
-    try:
-        for _ in iter_content(fd, member):
-            pass
-    except TornMember:
-        return False
-    return True
+def _find_synced(fd: int, n_file_bytes: int, offset: int) -> GzipMember | None:
+    """Return the first member behind a torn one that knew all before it on disk."""
+    header = os.pread(fd, HEADER_BYTES, offset)
+    if header == PREFIX + bytes(8):  # of a document still written: nothing follows
+        return None
+    found = find_member(fd, n_file_bytes, offset + 1)
+    while found is not None and not found.is_synced:
+        found = find_member(fd, n_file_bytes, found.offset + found.n_bytes)
+    return found

@@ -15,19 +15,46 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SEGMENT_NAME = re.compile(
-    r"(?P<worker>[A-Za-z0-9_][A-Za-z0-9._-]*)-(?P<number>[0-9]{5,})\.nq\.gz"
+    r"(?P<worker>[A-Za-z0-9_][A-Za-z0-9._-]*)-(?P<number>[0-9]{5,})"
+    r"(?:\.(?P<revision>[0-9]+))?\.nq\.gz"  # each compaction makes the next
 )
 
 
 def list_segments(directory: Path, *, worker: str | None = None) -> list[Path]:
-    """Return the segments in `directory`, of one worker or all, in writing order."""
-    found = [
-        (match["worker"], int(match["number"]), path)
-        for path in directory.iterdir()
-        if (match := SEGMENT_NAME.fullmatch(path.name))
-        and worker in (None, match["worker"])
-    ]
-    return [path for _, _, path in sorted(found)]
+    """Return the segments in `directory`, of one worker or all, in writing order.
+
+    Those that have a later revision are not among them.
+    """
+    return [paths[-1] for paths in _revisions(directory, worker)]
+
+
+def list_superseded(directory: Path) -> list[Path]:
+    """Return the segments that have a later revision."""
+    return [path for paths in _revisions(directory, None) for path in paths[:-1]]
+
+
+def next_revision(name: str) -> str:
+    """Return the name of what is to replace a segment.
+
+    >>> next_revision("w-00000.nq.gz"), next_revision("w-00000.1.nq.gz")
+    ('w-00000.1.nq.gz', 'w-00000.2.nq.gz')
+    """
+    match = SEGMENT_NAME.fullmatch(name)
+    if match is None:
+        raise ValueError(f"no segment: {name}")
+    revision = int(match["revision"] or 0) + 1
+    return f"{match['worker']}-{match['number']}.{revision}.nq.gz"
+
+
+def _revisions(directory: Path, worker: str | None) -> list[list[Path]]:
+    """Return the revisions of each segment, both in order."""
+    found: dict[tuple[str, int], list[tuple[int, Path]]] = {}
+    for path in directory.iterdir():
+        match = SEGMENT_NAME.fullmatch(path.name)
+        if match is not None and worker in (None, match["worker"]):
+            key = match["worker"], int(match["number"])
+            found.setdefault(key, []).append((int(match["revision"] or 0), path))
+    return [[path for _, path in sorted(found[key])] for key in sorted(found)]
 
 
 class SegmentFile:
@@ -43,6 +70,7 @@ class SegmentFile:
         self.n_synced = 0
         self._fd = fd
         self._is_named = False  # its directory entry is on disk
+        self._has_changed = False  # before `n_synced`, and may not be on disk so
 
     @classmethod
     def create(cls, path: Path) -> SegmentFile | None:
@@ -62,7 +90,7 @@ class SegmentFile:
     @property
     def is_synced(self) -> bool:
         """Whether all members are known to be on disk."""
-        return self.n_synced == self.n_bytes
+        return self.n_synced == self.n_bytes and not self._has_changed
 
     def append(self, *pieces: bytes) -> None:
         """Write `pieces` after the last member, all of them or nothing.
@@ -83,10 +111,19 @@ class SegmentFile:
             raise
         self.n_bytes += written
 
-    def patch_length(self) -> None:
-        """Make the one member of this segment valid: its length is the file's."""
-        length = encode_length(self.n_bytes, is_synced=False)
-        os.pwrite(self._fd, length, LENGTH_AT)
+    def patch_length(self, offset: int = 0) -> None:
+        """Make the last member valid, which begins at an offset: set its length."""
+        length = encode_length(self.n_bytes - offset, is_synced=False)
+        os.pwrite(self._fd, length, offset + LENGTH_AT)
+        # Last: a `sync` of another thread may have begun before the length was there.
+        self._has_changed = True
+
+    def cut(self, n_bytes: int) -> None:
+        """Drop what was appended after the first `n_bytes`."""
+        self.n_bytes, self.n_synced = n_bytes, min(self.n_synced, n_bytes)
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._fd, n_bytes)
+        self._has_changed = True
 
     def check_path(self) -> None:
         """Check that the file is still found under its name.
@@ -111,7 +148,12 @@ class SegmentFile:
             OSError: the file may not be there; see also `check_path`.
         """
         n_bytes = self.n_bytes
-        os.fdatasync(self._fd)
+        self._has_changed = False  # first: what changes from now on may be missed
+        try:
+            os.fdatasync(self._fd)
+        except OSError:
+            self._has_changed = True
+            raise
         self.check_path()
         if not self._is_named:
             directory = os.open(self.path.parent, os.O_RDONLY)

@@ -79,7 +79,6 @@ class QuadSegments:
     Args:
         directory: made if missing.
         worker: letters, digits, `.`, `_` and `-`; at most 100 characters.
-        limits: sizes.
 
     Raises:
         ConfigError: `worker` cannot be part of a file name.

@@ -12,7 +12,7 @@ class ListedPage:
 
     TAG: ClassVar = "listed"
 
-    priority: float  # 0 to 1
+    rank: int  # its priority there, from 0 to 10,000
     listed_secs: int  # when the sitemap was fetched, Unix time in seconds
 
 

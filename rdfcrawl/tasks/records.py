@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.records import Kind, Record
-from rdfcrawl.tasks.text import Task  # noqa: TC001  read by the codec
+from rdfcrawl.tasks.text import Task
 
-
-@dataclass(frozen=True, slots=True)
-class _Rest:
-    """A record without its URL; it was not asked for yet."""
-
-    kind: Kind
-    depth: int
-    parent: str
-    task: Task | None = None
-    change: str = ""
-    profile: int = 0
+# Kind, depth, parent, change, profile and task of a record that was not asked for yet.
+_REST: Any = tuple[Kind, int, str, str, int, Task | None]
 
 
 def encode_record(record: Record) -> str:
     """Return the text of a record that waits; its URL is not in it."""
-    rest = _Rest(
-        kind=record.kind,
-        depth=record.depth,
-        parent=record.parent,
-        task=record.task,
-        change=record.change,
-        profile=record.profile,
-    )
-    return encode(rest)
+    place = record.kind, record.depth, record.parent
+    return encode((*place, record.change, record.profile, record.task))
 
 
 def decode_record(url: str, text: str) -> Record:
@@ -40,13 +24,5 @@ def decode_record(url: str, text: str) -> Record:
     Raises:
         SourceFault: `BAD_RECORD`: it is another text.
     """
-    rest = decode(text, _Rest)
-    return Record(
-        url,
-        rest.kind,
-        rest.depth,
-        rest.parent,
-        task=rest.task,
-        change=rest.change,
-        profile=rest.profile,
-    )
+    kind, depth, parent, change, profile, task = decode(text, _REST)
+    return Record(url, kind, depth, parent, task=task, change=change, profile=profile)

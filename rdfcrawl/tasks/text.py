@@ -36,10 +36,10 @@ def encode_task(task: Task) -> str:
     Raises:
         SourceFault: `TOO_LARGE`: it is longer than a record holds.
 
-    >>> encode_task(ListedPage(0.8, 1790000000))
-    '["listed",0.8,1790000000]'
+    >>> encode_task(ListedPage(8000, 1790000000))
+    '["listed",8000,1790000000]'
     """
-    text = encode(task, Task)
+    text = encode(task)
     if len(text) > MAX_TASK_CHARS:
         raise SourceFault(Reason.TOO_LARGE, f"a task: {text[:100]}")
     return text

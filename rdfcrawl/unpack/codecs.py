@@ -8,6 +8,7 @@ from __future__ import annotations
 import bz2
 import lzma
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -25,8 +26,6 @@ else:
     from backports import zstd
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from rdfcrawl.unpack.limits import UnpackLimits
 
 PIECE_BYTES: Final = 256 * 1024  # longest piece of output, so a bomb stays small
@@ -249,8 +248,6 @@ class _Deflate64:
 
 
 class _StoredCodec:
-    """Decoder of uncompressed bytes."""
-
     is_complete = True
     garbage = b""
 
@@ -330,11 +327,6 @@ def zstandard(window_log: int) -> StreamCodec:
     return _careful(lambda _: zstd.ZstdDecompressor(options=options))
 
 
-def lz4_frames() -> StreamCodec:
-    """Return a decoder of consecutive lz4 frames (LZ4 frame format 1.6)."""
-    return _careful(lambda _: lz4.frame.LZ4FrameDecompressor())
-
-
 def br() -> StreamCodec:
     """Return a decoder of brotli (RFC 7932)."""
     return _CarefulCodec(_Brotli)
@@ -350,7 +342,8 @@ _MAKERS: Final[dict[str, Callable[[UnpackLimits], StreamCodec]]] = {
     PackingKind.XZ: lambda limits: _xz(limits.codec_memory_bytes),
     PackingKind.ZSTD: lambda limits: zstandard(limits.window_log),
     PackingKind.BROTLI: lambda _: br(),
-    PackingKind.LZ4: lambda _: lz4_frames(),
+    # consecutive frames (LZ4 frame format 1.6)
+    PackingKind.LZ4: lambda _: _careful(lambda _: lz4.frame.LZ4FrameDecompressor()),
     "stored": lambda _: _StoredCodec(),
     "deflate": lambda _: deflate(is_bare=True),
     "deflate64": lambda _: _Deflate64(),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 from urllib.parse import quote
@@ -14,10 +15,10 @@ from urllib.parse import quote
 from rdfcrawl import formats
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.formats import PackingKind
+from rdfcrawl.formats import FormatDecision, PackingKind
 from rdfcrawl.unpack.codecs import codec_of
-from rdfcrawl.unpack.limits import PackingLayer, UnpackMeter
-from rdfcrawl.unpack.members import ARCHIVES
+from rdfcrawl.unpack.limits import PackingLayer, UnpackLimits, UnpackMeter
+from rdfcrawl.unpack.members import ARCHIVES, ArchiveEntry
 from rdfcrawl.unpack.scratch import FileBlob, MemoryBlob, MemoryScratch, ScratchTee
 from rdfcrawl.unpack.seven_zip import iter_seven_zip
 from rdfcrawl.unpack.streams import PieceStream, buffered, decoded, whole_if_short
@@ -25,12 +26,7 @@ from rdfcrawl.unpack.tar import iter_tar
 from rdfcrawl.unpack.zip import iter_zip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.formats import FormatDecision
-    from rdfcrawl.unpack.limits import UnpackLimits
-    from rdfcrawl.unpack.members import ArchiveEntry
     from rdfcrawl.unpack.scratch import ScratchSpace, SeekableBytes
 
 # Faults of documents that were not, or not completely, read.
@@ -154,7 +150,6 @@ class _Place:
         return cls(hint=url, media_type=media_type)
 
     def packed_in(self, packing: PackingKind) -> _Place:
-        """Return the place of the content of a packing."""
         packings = (*self.packings, packing.value)
         if self.names:
             return replace(self, packings=packings, own=formats.name_inside(self.own))
@@ -182,26 +177,17 @@ class _Place:
         return formats.decide(self.media_type, self.hint, head)
 
 
+@dataclass(slots=True)
 class _Unpacking:
-    """The unpacking of one source.
+    """The unpacking of one source; `n_noted` counts faults caused by others, too."""
 
-    Attributes:
-        n_found: documents.
-        n_noted: faults, including those caused by others.
-    """
-
-    def __init__(
-        self,
-        limits: UnpackLimits,
-        scratch: ScratchSpace,
-        log: FaultLog,
-        is_read: Callable[[str, ByteSource, FormatDecision], bool],
-    ) -> None:
-        self._limits, self._scratch, self._log = limits, scratch, log
-        self._is_read = is_read
-        self._n_by_name: Counter[int] = Counter()
-        self.n_found = 0
-        self.n_noted = 0
+    _limits: UnpackLimits
+    _scratch: ScratchSpace
+    _log: FaultLog
+    _is_read: Callable[[str, ByteSource, FormatDecision], bool]
+    _n_by_name: Counter[int] = field(default_factory=Counter)
+    n_found: int = 0
+    n_noted: int = 0
 
     def walk(
         self, stream: _Stream, packing: PackingKind, place: _Place
@@ -377,9 +363,6 @@ def _again(
     """Return the bytes of a layer again, with the same limits."""
     own = PackingLayer(layer.meter.again())
     return buffered(
-        PieceStream(pieces(own), note=_ignore, layer=own, upstream=upstream)
+        # Faults were noted in the first reading.
+        PieceStream(pieces(own), note=lambda *_: None, layer=own, upstream=upstream)
     )
-
-
-def _ignore(fault: SourceFault, layer: PackingLayer) -> None:
-    """Ignore a fault that was noted in the first reading."""

@@ -48,8 +48,6 @@ class UnpackMeter:
         is_over: a limit on the whole was passed: nothing more is read.
     """
 
-    __slots__ = ("_n_members", "is_over", "limits", "n_in", "n_out")
-
     def __init__(self, limits: UnpackLimits, *, n_in: int = 0) -> None:
         self.limits = limits
         self.n_in = n_in
@@ -78,15 +76,12 @@ class PackingLayer:
     """Counts of one packing, within its outer layers.
 
     Args:
-        meter: of the whole.
         outer: layer that this one reads from; None for the published bytes.
         is_container: the layer only groups members, which are decoded one by one.
 
     Attributes:
         is_cut: the layer ended early, so that inner layers must end early too.
     """
-
-    __slots__ = ("_hides", "_outer", "is_cut", "meter", "n_in", "n_out")
 
     def __init__(
         self,

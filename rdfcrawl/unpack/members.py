@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -10,8 +11,6 @@ from urllib.parse import unquote_to_bytes, urlsplit
 from rdfcrawl.formats import PackingKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from rdfcrawl.unpack.limits import PackingLayer
 
 ARCHIVES: Final = frozenset({PackingKind.ZIP, PackingKind.TAR, PackingKind.SEVEN_ZIP})

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import lzma
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.unpack import codecs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rdfcrawl.unpack.codecs import StreamCodec
 
 _LEAST_DICTIONARY: Final = 4096

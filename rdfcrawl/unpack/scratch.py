@@ -6,16 +6,15 @@ import io
 import mmap
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
 
+from rdfcrawl.bytesource import PulledStream
 from rdfcrawl.errors import PASSING, Reason, SourceFault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import BinaryIO
-
     Buffer = bytes | bytearray | memoryview
 
 BLOCK_BYTES: Final = 256 * 1024
@@ -66,7 +65,9 @@ class ScratchSpace(ABC):
         held = self.begin()
         try:
             while data := stream.read(BLOCK_BYTES):
-                _check_room(held.n_bytes + len(data), max_bytes)
+                if max_bytes is not None and held.n_bytes + len(data) > max_bytes:
+                    detail = f"{_FULL}: more than {max_bytes} bytes"
+                    raise SourceFault(Reason.TOO_LARGE, detail)  # noqa: TRY301
                 held.append(data)
         except BaseException:
             held.close()
@@ -312,25 +313,16 @@ class ScratchTee:
         return data
 
 
-class _OffsetStream(io.RawIOBase):
+class _OffsetStream(PulledStream):
     """A function that reads from an offset, as a stream."""
 
     def __init__(self, read_at: Callable[[int, int], bytes]) -> None:
         self._read_at, self._at = read_at, 0
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        data = self._read_at(self._at, len(buffer))
-        buffer[: len(data)] = data
+    def _pull(self, n_bytes: int) -> bytes:
+        data = self._read_at(self._at, n_bytes)
         self._at += len(data)
-        return len(data)
-
-
-def _check_room(n_bytes: int, max_bytes: int | None) -> None:
-    if max_bytes is not None and n_bytes > max_bytes:
-        raise SourceFault(Reason.TOO_LARGE, f"{_FULL}: more than {max_bytes} bytes")
+        return data
 
 
 def _buffered(read_at: Callable[[int, int], bytes]) -> io.BufferedReader:

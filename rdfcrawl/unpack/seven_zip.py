@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.unpack import codecs
-from rdfcrawl.unpack.limits import PackingLayer, UnpackMeter
+from rdfcrawl.unpack.limits import PackingLayer, UnpackLimits, UnpackMeter
 from rdfcrawl.unpack.members import ArchiveEntry
 from rdfcrawl.unpack.raw_codecs import branch_filter, lzma1, lzma2
-from rdfcrawl.unpack.scratch import BlobReader
+from rdfcrawl.unpack.scratch import BlobReader, SeekableBytes
 from rdfcrawl.unpack.seven_zip_header import (
     ENCODED_HEADER,
     HEADER,
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rdfcrawl.unpack.codecs import StreamCodec
-    from rdfcrawl.unpack.limits import UnpackLimits
-    from rdfcrawl.unpack.scratch import SeekableBytes
     from rdfcrawl.unpack.seven_zip_header import CoderStep, SolidFolder
 
 _SIGNATURE: Final = Struct("<6s2sIQQI")
@@ -170,7 +168,9 @@ class _OpenFolder:
         if self._is_broken:
             return None
         try:
-            self._skip()
+            if self._file is not None:  # what was not read of the one before
+                for _ in self._file.pieces():
+                    pass
             if self._stream is None:
                 self._stream = PieceReader(self.decode(self._layer))
         except SourceFault as fault:
@@ -185,11 +185,6 @@ class _OpenFolder:
             is_reopenable=self.coded.n_files == 1,
         )
 
-    def _skip(self) -> None:
-        if self._file is not None:
-            for _ in self._file.pieces():
-                pass
-
     def _pieces(self, file: _File, layer: PackingLayer) -> Iterator[bytes]:
         if layer is self._layer:
             try:
@@ -201,12 +196,7 @@ class _OpenFolder:
             yield from self.decode(layer)
 
     def decode(self, layer: PackingLayer) -> Iterator[bytes]:
-        """Return the decoded bytes of the folder, from the beginning.
-
-        Raises:
-            SourceFault: `ENCRYPTED`; `BAD_ARCHIVE` for an unsupported coding;
-                `TOO_LARGE`.
-        """
+        """Return the decoded bytes of the folder, from the beginning."""
         coders = self.coded.coders
         if any(coder.method == _AES for coder in coders):
             raise SourceFault(Reason.ENCRYPTED, "7z")
@@ -242,11 +232,7 @@ class _File:
 
 
 def _codec(coder: CoderStep, limits: UnpackLimits) -> StreamCodec:
-    """Return the decoder of one step, which ends where the header says.
-
-    Raises:
-        SourceFault: `BAD_ARCHIVE` for an unsupported coding; `TOO_LARGE`.
-    """
+    """Return the decoder of one step, which ends where the header says."""
     method = coder.method if coder.is_simple else b""
     codec: StreamCodec | None
     if method in _METHODS:

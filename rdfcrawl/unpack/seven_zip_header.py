@@ -8,14 +8,12 @@ Source: 7zFormat.txt of the LZMA SDK (public domain), which also names the prope
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.unpack.members import clean_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _END, _PACK_INFO, _UNPACK_INFO, _SUBSTREAMS_INFO = 0x00, 0x06, 0x07, 0x08
 _SIZE, _CRC, _FOLDER, _CODERS_UNPACK_SIZE, _NUM_UNPACK_STREAM = 9, 10, 11, 12, 13
@@ -81,7 +79,6 @@ class SevenZipFiles:
     """The entries of an archive.
 
     Attributes:
-        n: number of entries.
         is_empty: for each, whether it has no data.
         attributes: for each, those of Windows, with those of Unix in the upper half.
     """
@@ -285,7 +282,7 @@ class HeaderReader:
                 files.is_empty = part._bits(files.n)
             elif kind == _NAMES:
                 part._refuse_external()
-                files.names = part._rest()
+                files.names = part._bytes(len(part._data) - part._at)
             elif kind == _WIN_ATTRIBUTES:
                 is_known = part._optional_bits(files.n)
                 part._refuse_external()
@@ -338,9 +335,6 @@ class HeaderReader:
 
     def _int(self, n_bytes: int) -> int:
         return int.from_bytes(self._bytes(n_bytes), "little")
-
-    def _rest(self) -> bytes:
-        return self._bytes(len(self._data) - self._at)
 
     def _bytes(self, n: int) -> bytes:
         data = self._data[self._at : self._at + n]

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, BinaryIO, Final
 
+from rdfcrawl.bytesource import PulledStream
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.unpack.codecs import PIECE_BYTES, BrokenStream
+from rdfcrawl.unpack.codecs import PIECE_BYTES, BrokenStream, StreamCodec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from rdfcrawl.unpack.codecs import StreamCodec
     from rdfcrawl.unpack.limits import PackingLayer
 
 INPUT_BYTES: Final = 64 * 1024
 _CHECKSUM_WORDS: Final = ("checksum", "crc", "adler")
 
 
-class PieceStream(io.RawIOBase):
+class PieceStream(PulledStream):
     """Pieces of bytes as a raw stream.
 
     Half of a document can be read: a fault of the rest is noted, and ends the stream.
 
     Args:
-        pieces: the bytes.
-        note: called with a fault and the layer.
         layer: source of the pieces; is cut after a fault.
         upstream: is closed with this stream.
 
@@ -43,13 +40,9 @@ class PieceStream(io.RawIOBase):
     ) -> None:
         self._pieces = pieces
         self._note, self._layer = note, layer
-        self._upstream = upstream
+        self._file = upstream
         self._ready = memoryview(b"")
         self.is_at_end = False
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         """Fill the whole buffer unless the stream ends; return the number of bytes."""
@@ -64,12 +57,6 @@ class PieceStream(io.RawIOBase):
             n_filled += len(part)
             self._ready = self._ready[len(part) :]
         return n_filled
-
-    def close(self) -> None:
-        """Close the upstream as well."""
-        if not self.closed and self._upstream is not None:
-            self._upstream.close()
-        super().close()
 
     def _next(self) -> memoryview:
         if not self.is_at_end:
@@ -125,14 +112,9 @@ def decoded(
     what: str,
     ends_itself: bool = False,
 ) -> Iterator[bytes]:
-    """Yield decoded bytes, counted by a layer.
+    """Yield decoded bytes, counted by a layer; `what` names the coding in faults.
 
-    Args:
-        read: of the encoded stream.
-        codec: decodes.
-        layer: counts.
-        what: name of the coding in faults.
-        ends_itself: bytes after the end of the coding belong to something else.
+    If the coding `ends_itself`, bytes after its end belong to something else.
 
     Raises:
         SourceFault: `BAD_ARCHIVE`, `CHECKSUM`, `TOO_LARGE`.

@@ -10,16 +10,14 @@ manual, "Basic Tar Format".
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.unpack.members import ArchiveEntry, decode_name
 from rdfcrawl.unpack.scratch import BLOCK_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import BinaryIO
-
     from rdfcrawl.unpack.limits import PackingLayer
 
 _RECORD: Final = 512

@@ -6,6 +6,7 @@ Source: PKWARE APPNOTE.TXT 6.3.10, whose section numbers are cited below.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING, Final
@@ -14,15 +15,12 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.unpack import codecs
 from rdfcrawl.unpack.members import ArchiveEntry, decode_name
 from rdfcrawl.unpack.raw_codecs import lzma1
-from rdfcrawl.unpack.scratch import BLOCK_BYTES, BlobReader
+from rdfcrawl.unpack.scratch import BLOCK_BYTES, BlobReader, SeekableBytes
 from rdfcrawl.unpack.streams import decoded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from rdfcrawl.unpack.codecs import StreamCodec
     from rdfcrawl.unpack.limits import PackingLayer, UnpackLimits
-    from rdfcrawl.unpack.scratch import SeekableBytes
 
 _LOCAL: Final = Struct("<4s5H3I2H")  # 4.3.7
 _CENTRAL: Final = Struct("<4s6H3I5H2I")  # 4.3.12
@@ -105,11 +103,6 @@ class _Zip:
             raise self._lost
 
     def entry(self, header: _Header) -> ArchiveEntry:
-        """Return the file of a header.
-
-        Raises:
-            SourceFault: `ENCRYPTED`, `BAD_ARCHIVE`.
-        """
         name = repr(header.name[:80])
         if header.flags & _IS_ENCRYPTED or header.method == 99:  # 99: AE-x
             raise SourceFault(Reason.ENCRYPTED, f"zip: {name}")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from rdfcrawl.uri.origin import host_of, port_of
 from rdfcrawl.uri.parse import BadUri, requestable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _BELOW: Final = "*."
 # In a URL, a host may have commas; where hosts are listed, they separate them.

@@ -7,13 +7,11 @@ would be confusable in Unicode are marked.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.uri.origin import host_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Scripts that are written together: Japanese, Chinese, Korean, each with Latin.
 _TOGETHER: Final = (

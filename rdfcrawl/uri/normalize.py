@@ -10,15 +10,13 @@ dot segments.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.uri.parse import MAX_URL_CHARS, PLAIN_AUTHORITY, BadUri, parse_uri
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # The names under which PHP, Java servlets, ASP, ColdFusion, Django, osCommerce and
 # Zen Cart hand out a session to clients without cookies.
@@ -157,11 +155,7 @@ def fingerprint(normal: str) -> int:
 
 
 def _normalize_syntax(url: str) -> str:
-    """Return the normal form of a URL of any other scheme (RFC 3986 6.2.2).
-
-    Raises:
-        BadUri: it has no authority.
-    """
+    """Return the normal form of a URL of any other scheme (RFC 3986 6.2.2)."""
     parts = _GENERIC(url)
     if parts is None:
         raise BadUri(f"scheme without a normal form: {url[:100]!r}")

@@ -10,7 +10,7 @@ from typing import Final
 
 import ada_url
 
-from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.errors import Reason, SourceFault
 
 CRAWLED_SCHEMES: Final = frozenset({"http", "https", "ftp", "ftps"})
 """Schemes of the Web; `uri.schemes` adds those of the user."""
@@ -46,7 +46,7 @@ class BadUri(SourceFault, ValueError):
     """A link that is no URL, or whose URL is not crawled."""
 
     def __init__(self, detail: str) -> None:
-        super().__init__(Reason.BAD_URI, detail[: Fault.MAX_DETAIL])
+        super().__init__(Reason.BAD_URI, detail)
 
 
 def parse_uri(text: str, base: str | None = None) -> str:
@@ -66,8 +66,8 @@ def parse_uri(text: str, base: str | None = None) -> str:
     """
     if len(text) > MAX_INPUT_CHARS or (base and len(base) > MAX_INPUT_CHARS):
         raise BadUri(f"longer than {MAX_INPUT_CHARS} characters")
-    if not text.isascii():
-        text = _scalar_values(text)
+    if not text.isascii():  # lone surrogates become U+FFFD, as in a `USVString`
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     try:
         href = ada_url.join_url(base, text) if base else ada_url.normalize_url(text)
     except ValueError:
@@ -125,11 +125,7 @@ def is_of_web(url: str) -> bool:
 
 
 def _with_path(url: str, scheme: str) -> str:
-    """Return a URL of a user's scheme with a path (RFC 3986 6.2.3).
-
-    Raises:
-        BadUri: the URL has no authority, like `mailto:`.
-    """
+    """Return a URL of a user's scheme with a path (RFC 3986 6.2.3)."""
     if not url.startswith("//", len(scheme) + 1):
         raise BadUri(f"scheme {scheme[:20]!r} is not crawled")
     bare = _HAS_NO_PATH(url)
@@ -137,11 +133,7 @@ def _with_path(url: str, scheme: str) -> str:
 
 
 def _parse_ftps(href: str) -> str:
-    """Return a URL of ftps, parsed as if WHATWG knew the scheme as special.
-
-    Raises:
-        BadUri: the URL is invalid then.
-    """
+    """Return a URL of ftps, parsed as if WHATWG knew the scheme as special."""
     rest = href[5:]
     try:
         parsed = ada_url.normalize_url(f"http:{rest}")[5:]
@@ -151,8 +143,3 @@ def _parse_ftps(href: str) -> str:
         raise BadUri(f"not a URL: {href[:200]!r}") from None
     authority, slash, path = parsed[2:].partition("/")
     return f"ftps://{authority.removesuffix(':990')}{slash}{path}"
-
-
-def _scalar_values(text: str) -> str:
-    """Replace lone surrogates by U+FFFD, as Web IDL does for a `USVString`."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

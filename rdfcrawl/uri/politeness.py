@@ -9,6 +9,7 @@ is bundled with tldextract: the same on all workers, and never fetched.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, lru_cache
@@ -19,8 +20,6 @@ from rdfcrawl.uri.origin import host_of
 from rdfcrawl.uri.parse import is_of_web
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tldextract import TLDExtract
 
 MAX_CACHED_HOSTS: Final = 1 << 16

@@ -6,14 +6,16 @@ response.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.extras import needed_by_document, needed_by_operator
 from rdfcrawl.uri import BadUri, requestable
+from rdfcrawl.warc.bodies import RecordBody
 from rdfcrawl.warc.part import READ_BYTES, BadMember, FilePart, PackedRecords, PartEnds
 
 if TYPE_CHECKING:
@@ -24,11 +26,15 @@ if TYPE_CHECKING:
     from rdfcrawl.faultlog import FaultLog
 
 HEAD_BYTES: Final = 4096
+MAX_HEAD_BYTES: Final = 1024 * 1024  # of a record, with that of its message
+_ARC: Final = "filedesc://"  # begins the first line of ARC files
 _OTHERS: Final = frozenset(
     {
         *("warcinfo", "request", "metadata", "revisit", "conversion", "continuation"),
     }
 )
+GONE: Final = frozenset({404, 410})
+_SCHEMES: Final = "http://", "https://", "ftp://", "ftps://"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,32 +44,38 @@ class WarcCapture:
     Attributes:
         url: that was requested, without fragment.
         at_ms: when the response was captured, Unix time in ms.
+        status: of the response; 404 and 410 have no body here.
         content_type: of the body, as it was declared; empty if it was not.
         headers: of the response, in order; values as they are.
         body: decoded; or the file that has it.
         n_bytes: length of the body.
         is_cut: the archive has only its beginning.
+        fault: why there is no more of the body.
     """
 
     url: str
     at_ms: int
+    status: int = 200
     content_type: str
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes | Path = b""
     n_bytes: int = 0
     is_cut: bool = False
+    fault: Fault | None = None
 
 
 class CaptureLimits(NamedTuple):
-    """Limits on the bodies of captures, in bytes.
+    """Limits on the bodies of captures.
 
     Attributes:
-        body_bytes: longest body that is read.
+        body_bytes: returns the length of the longest body that is read, by its URL.
         memory_bytes: a longer one is written to a file.
+        max_ratio: decoded : as it is in the archive.
     """
 
-    body_bytes: int
+    body_bytes: Callable[[str], int]
     memory_bytes: int
+    max_ratio: float
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -78,6 +90,7 @@ class CaptureReader:
         is_wanted: says by the capture and the first bytes of its body whether the body
             is read; the capture has no body then.
         seeks: the part may begin within a record.
+        end: where the part is over; a record that begins there is of the next one.
         new_file: gives the path of a file for a long body; whoever takes the capture
             deletes it.
         next_offset: where the next record begins that was not read to its end.
@@ -93,10 +106,12 @@ class CaptureReader:
     is_wanted: Callable[[WarcCapture, bytes], bool]
     new_file: Callable[[], Path]
     seeks: bool = False
+    end: int = sys.maxsize
     next_offset: int = field(init=False)
     is_done: bool = field(init=False, default=False)
     is_lost: bool = field(init=False, default=False)
     counts: Counter[str] = field(init=False, default_factory=Counter)
+    _member: PackedRecords | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.next_offset = self.part.tell()
@@ -111,7 +126,7 @@ class CaptureReader:
         try:
             if self.seeks:
                 self._seek()
-            while not self.is_done:
+            while not self.is_done and self.next_offset < self.end:
                 yield from self._captures()
         except PartEnds:
             return
@@ -131,16 +146,25 @@ class CaptureReader:
 
     def _captures(self) -> Iterator[WarcCapture]:
         """Yield the captures of a gzip member, or of a file without compression."""
-        member = PackedRecords(self.part) if self.part.begins_gzip() else None
+        is_packed = self.part.begins_gzip()
+        member = self._member = PackedRecords(self.part) if is_packed else None
         try:
-            yield from self._records(member or self.part, is_packed=member is not None)
+            yield from self._records(member or self.part, is_packed=is_packed)
         except _bad_archives() as error:
+            if _ARC in str(error):
+                detail = "an ARC file; `warcio recompress` makes a WARC file of it"
+                self.log.note(Reason.BAD_ARCHIVE, detail)
+                self.is_done = True
+                return
             self.log.note(
                 Reason.BAD_ARCHIVE, f"at {self.next_offset}: {str(error)[:100]}"
             )
             if member is not None:
                 member.abandon()
             self._seek()
+        else:
+            if not is_packed and self.next_offset >= self.end:
+                return  # more than that has been read
         self.next_offset = self.part.tell()
         self.is_done = not self._has_more()
 
@@ -154,8 +178,13 @@ class CaptureReader:
     ) -> Iterator[WarcCapture]:
         with needed_by_document("warc"):
             from warcio.archiveiterator import WARCIterator  # noqa: PLC0415
-        records = WARCIterator(stream)
-        for record in records:
+        bounded = _BoundedHeads(stream)
+        records = WARCIterator(bounded)
+        while (record := next(records, None)) is not None:
+            bounded.ends_head()
+            if record.length is None:
+                self._pass_endless(records, is_packed=is_packed)
+                return
             capture = self._capture(record)
             # Only now it is known whether the record is whole, and sound.
             records.read_to_end()
@@ -166,6 +195,24 @@ class CaptureReader:
                 yield capture
             if not is_packed:
                 self.next_offset = records.offset
+                if self.next_offset >= self.end:
+                    return
+            bounded.begins_head()
+
+    def _pass_endless(self, records: Any, *, is_packed: bool) -> None:
+        """Pass over a record that does not say where it ends.
+
+        Raises:
+            BadMember: the next one has to be looked for.
+        """
+        self.counts["malformed"] += 1
+        detail = "a record without Content-Length"
+        if not is_packed:
+            self.part.give_back(records.reader.read(records.reader.rem_length()))
+            raise BadMember(detail)
+        self.log.note(Reason.BAD_ARCHIVE, f"at {self.next_offset}: {detail}")
+        while records.reader.read(READ_BYTES):
+            pass
 
     def _capture(self, record: Any) -> WarcCapture | None:
         """Return the capture of a record; None if it is passed over."""
@@ -178,21 +225,27 @@ class CaptureReader:
                     Reason.BAD_ARCHIVE, f"{where}: no URI, or no possible date"
                 )
             return None
-        stream = record.content_stream()
-        begin = stream.read(HEAD_BYTES)
-        if not self.is_wanted(head, begin):
-            self.counts["unwanted"] += 1
-            return None
+        if head.status in GONE:
+            is_wanted = self.is_wanted(head, b"")
+            self.counts["gone" if is_wanted else "unwanted"] += 1
+            return head if is_wanted else None
         try:
-            capture = self._with_body(head, begin, stream)
+            body = RecordBody(record, max_ratio=self.limits.max_ratio)
+            begin = body.begin(HEAD_BYTES)
+            if not self.is_wanted(head, begin):
+                self.counts["unwanted"] += 1
+                return None
+            capture = self._with_body(head, begin, body)
         except SourceFault as error:
             self.log.note(error.fault.reason, f"{head.url}: {error.fault.detail}")
             self.counts[error.fault.reason.value] += 1
             return None
         self.counts["captured"] += 1
-        return capture
+        return replace(capture, fault=body.fault)
 
-    def _with_body(self, head: WarcCapture, begin: bytes, stream: Any) -> WarcCapture:
+    def _with_body(
+        self, head: WarcCapture, begin: bytes, body: RecordBody
+    ) -> WarcCapture:
         """Return a capture with its body, in memory or in a file.
 
         Raises:
@@ -200,30 +253,75 @@ class CaptureReader:
         """
         pieces, n_bytes = [begin], len(begin)
         while n_bytes <= self.limits.memory_bytes:
-            piece = stream.read(READ_BYTES)
+            piece = body.read(READ_BYTES)
             if not piece:
                 return replace(head, body=b"".join(pieces), n_bytes=n_bytes)
             pieces.append(piece)
             n_bytes += len(piece)
-        path = self.new_file()
+        path, most = self.new_file(), self.limits.body_bytes(head.url)
+        if self._member is not None:
+            self._member.allow(most)
         try:
             with path.open("xb") as file:
-                n_bytes = self._copy(pieces, stream, file)
+                n_bytes = _copy(pieces, body, file, most)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
         return replace(head, body=path, n_bytes=n_bytes)
 
-    def _copy(self, pieces: list[bytes], stream: Any, file: BinaryIO) -> int:
-        n_bytes = sum(map(len, pieces))
-        file.writelines(pieces)
-        while piece := stream.read(READ_BYTES):
-            n_bytes += len(piece)
-            if n_bytes > self.limits.body_bytes:
-                detail = f"over {self.limits.body_bytes} bytes"
-                raise SourceFault(Reason.TOO_LARGE, detail)
-            file.write(piece)
-        return n_bytes
+
+class _BoundedHeads:
+    """A stream of records whose heads have a bound: warcio reads any line.
+
+    Args:
+        stream: of the records, at the begin of one.
+    """
+
+    def __init__(self, stream: FilePart | PackedRecords) -> None:
+        self._stream = stream
+        self._n_bytes = 0
+
+    def begins_head(self) -> None:
+        """Note that the head of a record is read next."""
+        self._n_bytes = 0
+
+    def ends_head(self) -> None:
+        """Note that a body is read next, which may be of any length."""
+        self._n_bytes = -sys.maxsize
+
+    def tell(self) -> int:
+        """Return the offset of what is read next, in a file without compression."""
+        return self._stream.tell() if isinstance(self._stream, FilePart) else 0
+
+    def read(self, n_bytes: int = READ_BYTES) -> bytes:
+        """Return the next bytes.
+
+        Raises:
+            BadMember: the head has no end.
+        """
+        content = self._stream.read(n_bytes)
+        self._n_bytes += len(content)
+        if self._n_bytes > MAX_HEAD_BYTES:
+            raise BadMember(f"a head of more than {MAX_HEAD_BYTES} bytes")
+        return content
+
+
+def _copy(
+    pieces: list[bytes], body: RecordBody, file: BinaryIO, most_bytes: int
+) -> int:
+    """Write a body to a file, and return its length.
+
+    Raises:
+        SourceFault: `TOO_LARGE`.
+    """
+    n_bytes = sum(map(len, pieces))
+    file.writelines(pieces)
+    while piece := body.read(READ_BYTES):
+        n_bytes += len(piece)
+        if n_bytes > most_bytes:
+            raise SourceFault(Reason.TOO_LARGE, f"over {most_bytes} bytes")
+        file.write(piece)
+    return n_bytes
 
 
 def check_library() -> None:
@@ -241,16 +339,22 @@ def _bad_archives() -> tuple[type[Exception], ...]:
 def _head_of(record: Any, until_ms: int) -> WarcCapture | str:
     """Return what a record is a capture of; else why it is passed over.
 
-    Only what was sent with status 200 is a document (`response`, or `resource` of other
-    schemes); a `revisit` has no body of its own.
+    What was sent with a status of success is a document (`response`, or `resource` of
+    other schemes), and one that was gone is none any more; a `revisit` has no body of
+    its own.
     """
     if record.rec_type not in ("response", "resource"):
         return record.rec_type if record.rec_type in _OTHERS else "unknown"
     warc, http = record.rec_headers, record.http_headers
-    if http is not None and http.get_statuscode() != "200":
+    code = http.get_statuscode() if http is not None else "200"
+    status = int(code) if code.isascii() and code.isdigit() else 0
+    if not 200 <= status < 300 and status not in GONE:
         return "status"
+    uri = (warc.get_header("WARC-Target-URI") or "").strip("<>")
+    if uri and not uri.lower().startswith(_SCHEMES):
+        return "unwanted"  # names of DNS, screenshots, texts of pages
     try:
-        url = requestable((warc.get_header("WARC-Target-URI") or "").strip("<>"))
+        url = requestable(uri)
         at = datetime.fromisoformat(warc.get_header("WARC-Date") or "")
         at_ms = int(at.replace(tzinfo=at.tzinfo or UTC).timestamp() * 1000)
     except (BadUri, ValueError, OverflowError):
@@ -261,6 +365,7 @@ def _head_of(record: Any, until_ms: int) -> WarcCapture | str:
     return WarcCapture(
         url=url,
         at_ms=at_ms,
+        status=status,
         content_type=declared or "",
         headers=tuple((str(n), str(v)) for n, v in http.headers) if http else (),
         is_cut=bool(warc.get_header("WARC-Truncated")),

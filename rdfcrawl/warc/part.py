@@ -76,9 +76,20 @@ class FilePart:
         return head.startswith(_GZIP)
 
     def seek_record(self) -> None:
-        """Go to the next place where a record seems to begin, or to the end."""
+        """Go to the next place where a record seems to begin, or to the end.
+
+        Raises:
+            PartEnds: none does in the part; it is read up to where one may begin.
+        """
         window = b""
-        while content := self.read(READ_BYTES):
+        while True:
+            try:
+                content = self.read()
+            except PartEnds:
+                self.give_back(window[_first_undecided(window) :])
+                raise
+            if not content:
+                return
             window += content
             for found in _places(window):
                 if _begins_record(window[found:]):
@@ -97,14 +108,24 @@ def _places(window: bytes) -> list[int]:
     return sorted(places)
 
 
-def _begins_record(content: bytes) -> bool:
+def _begins_record(content: bytes) -> bool | None:
+    """Return whether a record begins here; None if there is too little to tell."""
     if content.startswith(_WARC):
         return True
     try:
         inflate = zlib.decompressobj(_GZIP_WINDOW)
-        return inflate.decompress(content, len(_WARC)) == _WARC
+        head = inflate.decompress(content, len(_WARC))
     except zlib.error:
         return False
+    is_short = len(head) < len(_WARC) and not inflate.eof
+    return None if is_short and _WARC.startswith(head) else head == _WARC
+
+
+def _first_undecided(window: bytes) -> int:
+    """Return where a record may begin of which the rest is not there."""
+    tail = max(0, len(window) - len(_WARC))  # that may be the begin of a magic number
+    places = (at for at in _places(window) if _begins_record(window[at:]) is None)
+    return min(next(places, tail), tail)
 
 
 class PackedRecords:
@@ -115,13 +136,18 @@ class PackedRecords:
         self._inflate = zlib.decompressobj(_GZIP_WINDOW)
         self._n_bytes = 0
         self._unread = b""  # of what was read, when an error came up
+        self._most_bytes = MAX_MEMBER_BYTES
+
+    def allow(self, n_bytes: int) -> None:
+        """Let the content be so much longer: somebody wants it."""
+        self._most_bytes = MAX_MEMBER_BYTES + n_bytes
 
     def read(self, n_bytes: int = READ_BYTES) -> bytes:
         """Return the next bytes; none at the end of the member.
 
         Raises:
             PartEnds: see `FilePart.read`.
-            BadMember: the member is damaged, cut off or longer than `MAX_MEMBER_BYTES`.
+            BadMember: the member is damaged, cut off or too long.
         """
         while not self._inflate.eof:
             packed = self._inflate.unconsumed_tail or self._part.read()
@@ -136,8 +162,8 @@ class PackedRecords:
             if self._inflate.eof:
                 self._part.give_back(self._inflate.unused_data)
             self._n_bytes += len(content)
-            if self._n_bytes > MAX_MEMBER_BYTES:
-                raise BadMember(f"a record of more than {MAX_MEMBER_BYTES} bytes")
+            if self._n_bytes > self._most_bytes:
+                raise BadMember(f"a record of more than {self._most_bytes} bytes")
             if content:
                 return content
         return b""

@@ -136,7 +136,7 @@ def visits(visitor: VisitMaker, base: str) -> Callable[[int], Awaitable[None]]:
         await visitor.visit(visit)
         for document in visit.documents:
             assert document.response.n_bytes == len(BODY)
-            visitor.release(document)
+            visitor.spool.release(document.response)
 
     return visit_20
 

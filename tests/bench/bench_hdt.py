@@ -20,8 +20,8 @@ import pyoxigraph
 from pyoxigraph import RdfFormat
 
 from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.rdf.environment import DEFAULT_LIMITS
 from rdfcrawl.rdf.hdt import read_hdt, write_hdt
-from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from rdfcrawl.rdf.lines import iter_line_blocks
 from tests.bench.figures import Figure, judge
 
@@ -109,7 +109,7 @@ def run(what: str, lines: Path, file: Path) -> None:
 
 def _write(lines: Path, file: Path, memory_bytes: int) -> str:
     with lines.open("rb") as source, file.open("wb") as out:
-        blocks = iter_line_blocks(source.read, max_line_bytes=2**20, drop=lambda: None)
+        blocks = iter_line_blocks(source.read, max_line_bytes=2**20, log=FaultLog())
         base = "http://n1.example/"
         write_hdt(blocks, out, base=base, memory_bytes=memory_bytes)
     return f"{memory_bytes >> 20} MB allowed, file {file.stat().st_size / 1e6:.1f} MB"

@@ -19,8 +19,7 @@ from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.extractors import SLOW
 from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.html.reading import PageReading
-from rdfcrawl.rdf.environment import INLINE, ReaderContext
-from rdfcrawl.rdf.limits import DEFAULT_LIMITS
+from rdfcrawl.rdf.environment import DEFAULT_LIMITS, INLINE, ReaderContext
 from rdfcrawl.rdf.output import QuadOutput
 from tests.bench.figures import Figure, judge
 

@@ -6,13 +6,16 @@ import os
 import subprocess
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from rdfcrawl.dataweb.config import EXPERIMENTS, WebConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 _LOOK_SECS = 0.2
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,24 @@ def run_measured(line: list[str], look: Callable[[int], None]) -> Usage:
         usage.ru_utime + usage.ru_stime,
         usage.ru_maxrss / 1024,
     )
+
+
+def crawled_web(n_nodes: int) -> WebConfig:
+    """Return a web as that of experiment II, of any number of hosts."""
+    degree = min(20, n_nodes - 1)
+    return WebConfig(
+        **EXPERIMENTS[2] | {"n_nodes": n_nodes, "degree": degree, "port": 0}
+    )
+
+
+def cpu_secs(pid: int) -> float:
+    """Return user and system time of a process that runs, of all its threads.
+
+    Raises:
+        OSError: the process is gone.
+    """
+    stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(stat[11]) + int(stat[12])) / _TICKS
 
 
 def count_lines(folder: Path, grep: str) -> int:

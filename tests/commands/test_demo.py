@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.command_forks import scrapy
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
 
 
 def demo(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run the command."""
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", "demo", "--dir", str(folder), *words],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    return scrapy("demo", "--dir", folder, *words)
 
 
 def test_missing_redis_is_the_only_thing_told(tmp_path: Path) -> None:

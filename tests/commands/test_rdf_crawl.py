@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
-import sys
 import zipfile
 from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 import pytest
 
-from tests.support.command_forks import ROOT
+from tests.support.command_forks import shared_forks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -162,30 +160,22 @@ def test_refused_rules_are_told_when_a_file_is_written(
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/fd/0"])
-def test_standard_input_is_a_file(name: str) -> None:
+def test_standard_input_is_a_file(name: str, tmp_path: Path) -> None:
     """If a document comes through a pipe, then it is read as a file is."""
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "scrapy",
-            "rdf",
-            name,
-            "--base",
-            "http://a.example/b",
-            "--media-type",
-            "text/turtle",
-        ],
-        cwd=ROOT,
-        input="<> <p> <#q> .",
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-        env={**os.environ},
-    )
-    assert done.returncode == 0, done.stderr
-    assert canonical(done.stdout.encode()) == {
+    words = ["-m", "scrapy", "rdf", name, "--base", "http://a.example/b"]
+    words += ["--media-type", "text/turtle"]
+    reader, writer = os.pipe()
+    os.write(writer, b"<> <p> <#q> .")
+    os.close(writer)
+    told, shown = tmp_path / "told", tmp_path / "shown"
+    with (
+        os.fdopen(reader, "rb") as pipe,
+        shown.open("wb") as out,
+        told.open("wb") as err,
+    ):
+        process = shared_forks().start(words, out, err, stdin=pipe)
+    assert process.wait() == 0, told.read_text()
+    assert canonical(shown.read_bytes()) == {
         ox.Triple(
             ox.NamedNode("http://a.example/b"),
             ox.NamedNode("http://a.example/p"),

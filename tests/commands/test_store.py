@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 import pytest
 
+from tests.support.command_forks import scrapy
 from tests.support.written_logs import Written, said_in, write_log
 
-ROOT = Path(__file__).resolve().parents[2]
+if TYPE_CHECKING:
+    import subprocess
+
 A, B, C = "http://e/a", "http://e/b", "http://e/c"
 
 
 def store(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run the command."""
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", "store", f"-sCRAWL_DIR={folder}", *words],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    return scrapy("store", f"-sCRAWL_DIR={folder}", *words)
 
 
 def test_store_is_loaded_looked_at_and_compared(tmp_path: Path) -> None:
@@ -54,6 +48,18 @@ def test_store_is_loaded_looked_at_and_compared(tmp_path: Path) -> None:
     assert done.stdout == "2 graphs in the log: 0 missing, 0 stale, 0 surplus\n"
     found = said_in(ox.Store.read_only(str(tmp_path / "store")))
     assert found == {(A, "y"), (C, "x")}
+
+
+def test_log_is_compacted_by_hand(tmp_path: Path) -> None:
+    """If versions were replaced, then the command drops them and tells how many."""
+    for worker in "12":
+        versions = [Written(g, int(worker), [(g, worker)]) for g in (A, B)]
+        write_log(tmp_path / "one", versions, worker)
+    done = store(tmp_path, "compact")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("2 versions dropped: 1 of 2 finished segments had ")
+    names = {path.name for path in (tmp_path / "one" / "quads").glob("*.nq.gz")}
+    assert names == {"1-00000.1.nq.gz", "2-00000.nq.gz"}
 
 
 @pytest.mark.parametrize(
@@ -85,3 +91,13 @@ def test_damaged_database_is_told_in_one_line(tmp_path: Path) -> None:
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert str(tmp_path / "store") in line
+
+
+def test_disk_that_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
+    """If a segment cannot be read, then one line says so."""
+    write_log(tmp_path / "one", [Written(A, 1, [(A, "x")])])
+    (tmp_path / "one" / "quads" / "z-00000.nq.gz").mkdir()
+    done = store(tmp_path, "load", f"oxigraph:{tmp_path / 'store'}")
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert "Is a directory" in line

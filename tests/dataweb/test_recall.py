@@ -6,9 +6,7 @@ import gzip
 import json
 import os
 import signal
-import subprocess
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,8 +14,10 @@ from rdfcrawl.dataweb.config import WebConfig
 from rdfcrawl.dataweb.recall import judge
 from rdfcrawl.dataweb.web import build_web
 from rdfcrawl.errors import ConfigError
+from tests.support.command_forks import ROOT, scrapy, shared_forks
 
-REPOSITORY = Path(__file__).parents[2]
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def write(path: Path, *lines: str) -> Path:
@@ -164,30 +164,34 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def command(project: Path, *arguments: str) -> subprocess.Popen[str]:
-    """Start `scrapy dataweb`."""
-    path = os.pathsep.join([str(REPOSITORY), str(project)])
-    environment = {**os.environ, "PYTHONPATH": path}
-    environment.pop("SCRAPY_SETTINGS_MODULE", None)
-    return subprocess.Popen(
-        [sys.executable, "-m", "scrapy", "dataweb", *arguments],
-        cwd=project,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+def environment(project: Path) -> dict[str, str]:
+    """Return the variables of a command in the project."""
+    path = os.pathsep.join([str(ROOT), str(project)])
+    given = {**os.environ, "PYTHONPATH": path}
+    given.pop("SCRAPY_SETTINGS_MODULE", None)
+    return given
+
+
+def dataweb(project: Path, *words: str) -> tuple[int, str]:
+    """Run `scrapy dataweb`; return its exit code and what it said."""
+    env = environment(project)
+    done = scrapy("dataweb", *words, folder=project, env=env)
+    return done.returncode, done.stdout + done.stderr
 
 
 def test_serve_then_recall(project: Path) -> None:
     """If a web is served until Ctrl-C, its files are there and can be judged."""
     options = ("--port", "0", "--nodes", "8", "--degree", "3", "--profile", "2021")
-    with command(project, "serve", *options) as serving:
-        assert serving.stdout is not None
-        first = serving.stdout.readline()
-        last = next(line for line in serving.stdout if "Ctrl-C" in line)
+    words = ["-m", "scrapy", "dataweb", "serve", *options]
+    reader, writer = os.pipe()
+    with os.fdopen(reader) as told, os.fdopen(writer, "wb") as out:
+        env = environment(project)
+        serving = shared_forks().start(words, out, folder=project, env=env)
+        out.close()
+        first = told.readline()
+        last = next(line for line in told if "Ctrl-C" in line)
         serving.send_signal(signal.SIGINT)
-        rest = serving.stdout.read()
+        rest = told.read()
         code = serving.wait()
     assert first.startswith("8 hosts accept connections at port ")
     assert last == "press Ctrl-C to stop\n"
@@ -195,15 +199,13 @@ def test_serve_then_recall(project: Path) -> None:
     assert "0 requests" in rest
     assert json.loads((project / "dataweb" / "log.json").read_text())["hosts"]
     truth = project / "dataweb" / "truth.nq"
-    with command(project, "recall", str(truth), str(truth)) as perfect:
-        text = perfect.communicate(timeout=300)[0]
-    assert perfect.returncode == 0, text
+    code, text = dataweb(project, "recall", str(truth), str(truth))
+    assert code == 0, text
     assert "1.0000" in text
     half = project / "half.nq"
     half.write_text("".join(truth.read_text().splitlines(keepends=True)[:200]))
-    with command(project, "recall", "-v", str(truth), str(half)) as judging:
-        text = judging.communicate(timeout=300)[0]
-    assert judging.returncode == 1
+    code, text = dataweb(project, "recall", "-v", str(truth), str(half))
+    assert code == 1
     assert "missing: " in text
 
 
@@ -219,8 +221,7 @@ def test_wrong_arguments_are_one_line(
     project: Path, arguments: tuple[str, ...], word: str
 ) -> None:
     """If an argument is wrong, the command says which and ends with code 2."""
-    with command(project, *arguments) as process:
-        text = process.communicate(timeout=300)[0]
-    assert process.returncode == 2
+    code, text = dataweb(project, *arguments)
+    assert code == 2
     assert word in text.splitlines()[-1]
     assert "Traceback" not in text

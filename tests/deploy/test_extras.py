@@ -12,6 +12,7 @@ import pytest
 
 from rdfcrawl.errors import Reason
 from tests.conftest import LOOPBACK_NETS
+from tests.support.command_forks import LONGEST_SECS
 from tests.support.crawl_fixtures import CrawlResult
 from tests.support.hdt_files import hdt_of
 
@@ -46,6 +47,7 @@ def scrapy(
         text=True,
         check=False,
         stdin=subprocess.DEVNULL,
+        timeout=LONGEST_SECS,
     )
 
 
@@ -85,12 +87,11 @@ def test_documents_tell_what_to_install(
 @pytest.mark.parametrize(
     ("words", "extra"),
     [
-        (["demo"], "dataweb"),
         (["dataweb", "serve"], "dataweb"),
         (["rdf", "{}/good.nt", "--to", "{}/x.hdt"], "hdt"),
         (["rdf", "{}/good.nt", "-sSCRAPING_RULES={}/rules.yml"], "rules"),
     ],
-    ids=["demo", "dataweb", "hdt", "rules"],
+    ids=["dataweb", "hdt", "rules"],
 )
 def test_commands_tell_what_to_install(
     environment: dict[str, str], tmp_path: Path, words: list[str], extra: str

@@ -10,8 +10,7 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.extraction.messages import ReadingJob
 from rdfcrawl.extraction.reading import DocumentReading
 from rdfcrawl.html.extractors import Extractor
-from rdfcrawl.rdf.environment import ReaderContext
-from rdfcrawl.rdf.limits import ParseLimits
+from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
 from rdfcrawl.rdf.parse import parse
 
 JOB = ReadingJob(

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.fetch.schemes.exchange import FetcherExchange
+from rdfcrawl.fetch.schemes.exchange import FetcherExchange, SchemeExchange
 from rdfcrawl.fetch.schemes.protocol import SchemeRequest, SchemeResponse
-from rdfcrawl.fetch.schemes.routing import SchemeExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.records import Kind
 from rdfcrawl.request_turns import SoloTurn

@@ -11,7 +11,7 @@ import pytest
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.http.exchange import HttpExchange
-from rdfcrawl.fetch.schemes.routing import SchemeExchange
+from rdfcrawl.fetch.schemes.exchange import SchemeExchange
 from rdfcrawl.records import Kind
 from rdfcrawl.uri import requestable
 from rdfcrawl.uri.origin import origin_of

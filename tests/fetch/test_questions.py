@@ -72,8 +72,8 @@ async def run(
         back = [records[index] for index in visit.returned]
         assert sorted(map(id, [*done, *back])) == sorted(map(id, records))
         for document in visit.documents:
-            visitor.release(document)
-        assert visitor.memory_bytes == 0
+            visitor.spool.release(document.response)
+        assert visitor.spool.memory_bytes == 0
     return visit
 
 

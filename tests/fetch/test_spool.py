@@ -7,19 +7,17 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from scrapy.settings import Settings
 
 import rdfcrawl
 from rdfcrawl.errors import ConfigError, Reason, SourceFault
 from rdfcrawl.fetch.answer import HttpResponse, RequestOptions
+from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.fetch.spool import Spool
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rdfcrawl.fetch.options import FetchOptions
+from rdfcrawl.fetch.spool_sink import SpoolSink
+from rdfcrawl.options.merging import apply_defaults
 
 ASK = RequestOptions(accept="*/*", max_bytes=100, spool_bytes=10, timeout_secs=1.0)
 
@@ -69,7 +67,7 @@ def test_long_bodies_go_to_a_file(
 ) -> None:
     """If a body is longer than `spool_bytes`, then none of it stays in memory."""
     with Spool(tmp_path, memory_limit_bytes=1000) as spool:
-        sink = spool.sink(ASK)
+        sink = SpoolSink(spool, ASK)
         for piece in pieces:
             sink.write(piece)
         answer = HttpResponse()
@@ -87,7 +85,7 @@ def test_long_bodies_go_to_a_file(
 def test_discarded_body_is_forgotten(tmp_path: Path, n_bytes: int) -> None:
     """If a fetch is cancelled, then its body leaves neither memory nor file."""
     with Spool(tmp_path, memory_limit_bytes=1000) as spool:
-        sink = spool.sink(ASK)
+        sink = SpoolSink(spool, ASK)
         sink.write(b"x" * n_bytes)
         sink.discard()
         assert spool.memory_bytes == 0
@@ -99,24 +97,26 @@ def test_full_disk_is_not_the_hosts_fault(tmp_path: Path) -> None:
     with Spool(tmp_path, memory_limit_bytes=1000) as spool:
         spool.folder.rmdir()
         with pytest.raises(SourceFault) as caught:
-            spool.sink(ASK).write(b"x" * 50)
+            SpoolSink(spool, ASK).write(b"x" * 50)
         assert caught.value.fault.reason is Reason.INTERNAL
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("name", "value"),
     [
-        {"timeout_secs": 0},
-        {"timeout_secs": float("nan")},
-        {"redirect_limit": -1},
-        {"max_document_bytes": 0},
-        {"accept": {}},
+        ("DOWNLOAD_TIMEOUT", 0),
+        ("DOWNLOAD_TIMEOUT", float("nan")),
+        ("REDIRECT_MAX_TIMES", -1),
+        ("DOWNLOAD_MAXSIZE", 0),
     ],
-    ids=str,
 )
-def test_option_out_of_range_is_refused(
-    fetch_options: Callable[..., FetchOptions], change: dict[str, object]
+def test_setting_out_of_range_is_refused(
+    tmp_path: Path, name: str, value: float
 ) -> None:
-    """If an option makes no sense, then the operator is told which."""
-    with pytest.raises(ConfigError, match=next(iter(change))):
-        fetch_options(**change)
+    """If a setting makes no sense, then the operator is told which."""
+    settings = Settings()
+    apply_defaults(settings)
+    FetchOptions.from_settings(settings, spool_dir=tmp_path)
+    settings.set(name, value)
+    with pytest.raises(ConfigError, match=name):
+        FetchOptions.from_settings(settings, spool_dir=tmp_path)

@@ -56,7 +56,7 @@ async def test_records_become_documents(
         assert first.response.requested == (server.url("/a"),)
         assert 0 < first.response.started_ms <= first.response.ended_ms
         assert (second.status, second.response.body) == (404, None)
-        assert visitor.memory_bytes == len(TURTLE)
+        assert visitor.spool.memory_bytes == len(TURTLE)
     check_invariant(visit)
     assert not visit.host_refused
 
@@ -136,7 +136,7 @@ async def test_longest_of_broken_bodies_is_kept(
             document.response.path.stat().st_size == document.response.n_bytes == 2000
         )
         assert document.is_partial
-        assert visitor.memory_bytes == 0
+        assert visitor.spool.memory_bytes == 0
     assert reasons(visit) == [Reason.TRUNCATED_BODY]
     assert len(server.requests) == 3
 

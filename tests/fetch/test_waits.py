@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.fetch.redirects import resolve_redirect
-from rdfcrawl.fetch.retry_after import backoff_secs, parse_retry_after
+from rdfcrawl.fetch.retry_policy import backoff_secs, parse_retry_after
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
-import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tests.support.command_forks import ROOT, shared_forks
 from tests.support.pages import blocks, read_page
 from tests.support.written_logs import Written, write_log
 
-ROOT = Path(__file__).resolve().parents[2]
+if TYPE_CHECKING:
+    from pathlib import Path
+
 A, B = "http://e/a", "http://e/b"
 
 
@@ -23,17 +24,12 @@ def test_example_of_the_guide_keeps_the_latest_versions(tmp_path: Path) -> None:
 
     def load(log: str) -> str:
         classes = json.dumps({"sqlite": "lab.followers.SqliteFollower"})
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", "rdfcrawl", "store", "load"),
-                *(f"sqlite:{tmp_path}/latest.db", f"-sCRAWL_DIR={tmp_path}"),
-                *(f"-sCRAWL_ID={log}", f"-sSTORE_CLASSES={classes}"),
-            ],
-            cwd=tmp_path,
+        done = shared_forks().run(
+            *("-m", "rdfcrawl", "store", "load"),
+            *(f"sqlite:{tmp_path}/latest.db", f"-sCRAWL_DIR={tmp_path}"),
+            *(f"-sCRAWL_ID={log}", f"-sSTORE_CLASSES={classes}"),
+            folder=tmp_path,
             env={"PYTHONPATH": f"{ROOT}:{tmp_path}", "PATH": "/usr/bin:/bin"},
-            capture_output=True,
-            text=True,
-            check=False,
         )
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout

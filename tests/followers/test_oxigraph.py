@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
-import subprocess
-import sys
+import shutil
 import tempfile
 import time
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,10 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.errors import StoreFault
-from rdfcrawl.followers.following import LogFollowing
+from rdfcrawl.followers.following import LogFollowing, SetAside
 from rdfcrawl.followers.oxigraph import OxigraphFollower
 from rdfcrawl.log.crawl_log import CrawlLog
-from tests.support.written_logs import RawVersion, Written, said_in, write_log
+from rdfcrawl.stores.identity import LogIdentity
+from tests.support.command_forks import shared_forks
+from tests.support.examples import few
+from tests.support.small_disk import MIB, small_disk
+from tests.support.written_logs import RawVersion, Written, said_in, truth, write_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -79,20 +82,7 @@ def follow(root: Path, follower: OxigraphFollower) -> set[tuple[str, str]]:
         follower.close()
 
 
-def truth(written: Iterable[Written]) -> set[tuple[str, str]]:
-    """Return what the latest versions say."""
-
-    def version(each: Written) -> tuple[int, bytes]:
-        return each.version_ms, blake2b(each.quads, digest_size=16).digest()
-
-    latest: dict[str, Written] = {}
-    for each in written:
-        if each.graph not in latest or version(each) > version(latest[each.graph]):
-            latest[each.graph] = each
-    return {said for each in latest.values() for said in each.said}
-
-
-@settings(max_examples=12)
+@settings(max_examples=few(6))
 @given(
     logs=st.lists(st.lists(documents, max_size=6), min_size=1, max_size=3),
     turns=st.lists(st.integers(0, 2), max_size=6),
@@ -156,10 +146,10 @@ def test_numbers_that_the_store_writes_otherwise_are_removed(tmp_path: Path) -> 
 
 def test_blank_nodes_of_a_document_stay_together(tmp_path: Path) -> None:
     """If a blank node is in many pieces of a large document, it is one node."""
-    lines = (f'_:b <{B}> "{"x" * 40}{n}" <{A}> .\n' for n in range(40_000))
+    lines = (f'_:b <{B}> "{"x" * 700}{n}" <{A}> .\n' for n in range(4_000))
     write_log(tmp_path, [RawVersion(A, 1, "".join(lines).encode())])
     follower = OxigraphFollower(tmp_path / "store")
-    assert len(follow(tmp_path, follower)) == 40_000
+    assert len(follow(tmp_path, follower)) == 4_000
     store = ox.Store(str(tmp_path / "store"))
     assert len({quad.subject for quad in store}) == 1
 
@@ -214,7 +204,7 @@ def test_document_is_set_aside_after_its_third_failure(tmp_path: Path) -> None:
     following.open()
     following.catch_up()
     assert said_in(follower.store) == {(A, "x"), (C, "x")}
-    assert following.counts.set_aside == {B: "no"}
+    assert following.counts.set_aside == {B: SetAside(1, "no")}
     assert following.counts.n_faults == 3
     follower.close()
 
@@ -222,7 +212,7 @@ def test_document_is_set_aside_after_its_third_failure(tmp_path: Path) -> None:
 _FOLLOW = """
 import sys, time
 from pathlib import Path
-from rdfcrawl.followers.following import LogFollowing
+from rdfcrawl.followers.following import LogFollowing, SetAside
 from rdfcrawl.followers.oxigraph import OxigraphFollower
 from rdfcrawl.log import crawl_log
 crawl_log.BATCH_DOCUMENTS = 5
@@ -249,16 +239,62 @@ def test_follower_that_is_killed_again_and_again_loses_nothing(tmp_path: Path) -
     ]
     write_log(tmp_path, written)
     for n in range(7):
-        process = subprocess.Popen(
-            [sys.executable, "-c", _FOLLOW, str(tmp_path)],
-            stdout=subprocess.PIPE,
-            cwd=Path(__file__).parents[2],
-        )
-        assert process.stdout is not None
-        process.stdout.readline()
-        process.stdout.close()
+        reader, writer = os.pipe()
+        with os.fdopen(reader) as told, os.fdopen(writer, "wb") as out:
+            process = shared_forks().start(["-c", _FOLLOW, str(tmp_path)], out)
+            out.close()
+            told.readline()
         if n < 6:
             time.sleep(chance.uniform(0, 0.05))
             process.kill()
         process.wait()
     assert follow(tmp_path, OxigraphFollower(tmp_path / "store")) == truth(written)
+
+
+@pytest.mark.service
+@pytest.mark.parametrize("n_left", [0, MIB // 2])
+def test_store_goes_on_when_its_disk_has_room_again(
+    tmp_path: Path, n_left: int
+) -> None:
+    """If the disk is full before or while a store writes, it is right afterwards."""
+    place, log = tmp_path / "disk", tmp_path / "log"
+    place.mkdir()
+    write_log(log, [Written(g, 1, [(C, str(n)) for n in range(900)]) for g in (A, B)])
+    with small_disk(place) as disk:
+        follower = OxigraphFollower(disk.path / "store")
+        following = LogFollowing(CrawlLog(log), follower, patience_secs=0)
+        following.open()
+        following.catch_up()
+        said = [(C, f"new {n}") for n in range(6_000)]
+        write_log(log, [Written(A, 2, said)], "2")
+        disk.fill(n_left)
+        for _ in range(2):
+            with pytest.raises(StoreFault, match=r"full|No space left"):
+                following.catch_up()
+        disk.empty()
+        following.catch_up()
+        assert said_in(follower.store) == {*said, *((C, str(n)) for n in range(900))}
+        follower.close()
+
+
+@pytest.mark.service
+def test_full_disk_of_a_new_store_passes(tmp_path: Path) -> None:
+    """If the disk gets full while a store is made, it is opened when there is room."""
+    place, log = tmp_path / "disk", LogIdentity(log="a" * 32)
+    place.mkdir()
+    with small_disk(place) as disk:
+        faults = []
+        for n_left in range(0, MIB // 2, MIB // 64):
+            disk.fill(n_left)
+            follower = OxigraphFollower(disk.path / f"store{n_left}")
+            try:
+                follower.open(log)
+                follower.close()
+            except StoreFault as fault:
+                faults.append(fault)
+            disk.empty()
+            follower.open(log)
+            follower.close()
+            shutil.rmtree(disk.path / f"store{n_left}")
+    assert len(faults) > 5
+    assert all(fault.may_pass for fault in faults), faults

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from typing import TYPE_CHECKING
 
+import pytest
+from scrapy.settings import Settings
+
+from rdfcrawl.commands.workers import _options_of
+from rdfcrawl.errors import StoreFault
 from rdfcrawl.followers.options import FollowerPlan
+from rdfcrawl.followers.oxigraph import OxigraphFollower
 from rdfcrawl.followers.process import ReportedFollowing
-from rdfcrawl.followers.status import read_statuses, summaries
+from rdfcrawl.followers.status import read_statuses, status_path, summaries
+from rdfcrawl.followers.supervision import FollowerProcesses
 from rdfcrawl.stores.identity import is_finished, mark_finished
-from tests.support.written_logs import Written, write_log
+from tests.support.written_logs import RawVersion, Written, said_in, write_log
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-A, B = "http://e/a", "http://e/b"
+A, B, C = "http://e/a", "http://e/b", "http://e/c"
 CLASS = "rdfcrawl.followers.oxigraph.OxigraphFollower"
 
 
@@ -41,6 +50,40 @@ def test_lag_is_told_in_documents_and_seconds(tmp_path: Path) -> None:
     assert [each.state for each in read_statuses(tmp_path)] == ["ended"]
 
 
+def test_set_aside_and_damage_outlive_the_process(tmp_path: Path) -> None:
+    """If a document was refused and a segment is damaged, then a restart knows both."""
+    bad = RawVersion(B, 1, f'<{B}> <{B}> "\\x" <{B}> .\n'.encode())
+    write_log(tmp_path, [Written(A, 1, [(A, "x")]), bad, Written(C, 1, [(C, "x")])])
+    (path,) = (tmp_path / "quads").glob("*.nq.gz")
+    content = bytearray(path.read_bytes())
+    content[40] ^= 1  # within the member of A
+    path.write_bytes(content)
+    plan = FollowerPlan(
+        uri=f"oxigraph:{tmp_path / 'store'}", class_path=CLASS, options={}
+    )
+    for n_faults in (3, 0):
+        run = ReportedFollowing(tmp_path, plan, is_over=lambda: True)
+        run.open()
+        run.following.catch_up()
+        assert isinstance(run.follower, OxigraphFollower)
+        assert said_in(run.follower.store) == {(C, "x")}
+        run.close()
+        assert run.following.counts.n_faults == n_faults
+        (status,) = read_statuses(tmp_path)
+        set_aside, damage = status.details()
+        assert set_aside.startswith(f"set aside: '{B}': ")
+        assert damage.startswith("damaged segment quads/w-00000.nq.gz: ")
+        assert damage.endswith(" bytes from byte 0 on cannot be read")
+        assert status.summary().endswith("1 set aside, 1 damages of the log")
+    write_log(tmp_path, [Written(B, 2, [(B, "y")])], "later")
+    run = ReportedFollowing(tmp_path, plan, is_over=lambda: True)
+    run.open()
+    run.following.catch_up()
+    run.close()
+    (status,) = read_statuses(tmp_path)
+    assert not status.set_aside
+
+
 def test_login_in_a_uri_is_told_to_nobody() -> None:
     """If a URI has a login, then the name of its store has none."""
     uri = "sparql+http://user:secret@127.0.0.1/sparql"
@@ -54,3 +97,83 @@ def test_disk_that_takes_no_mark_ends_no_crawl(tmp_path: Path) -> None:
     mark_finished(tmp_path)
     mark_finished(tmp_path / "nowhere")
     assert not is_finished(tmp_path)
+
+
+class TellingFollower:
+    """A follower that tells what it has found."""
+
+    def __init__(self, _uri: str, _options: object) -> None:
+        """Take anything."""
+        self._n_applied = 0
+
+    def open(self, _log: object) -> None:
+        """Begin anew."""
+
+    def apply(self, documents: Sequence[object]) -> None:
+        """Count documents."""
+        self._n_applied += len(documents)
+
+    def commit(self, checkpoint: object) -> None:
+        """Keep nothing."""
+
+    def close(self) -> None:
+        """End."""
+
+    def summary(self) -> str:
+        """Return what was counted."""
+        return f"{self._n_applied} found"
+
+
+def test_what_a_follower_finds_is_told_meanwhile(tmp_path: Path) -> None:
+    """If a follower tells what it finds, then the progress shows that at once."""
+    write_log(tmp_path, [Written(A, 1)])
+    path = f"{TellingFollower.__module__}.{TellingFollower.__qualname__}"
+    plan = FollowerPlan(uri="telling:", class_path=path, options={})
+    run = ReportedFollowing(tmp_path, plan, is_over=lambda: True)
+    run.open()
+    run.following.catch_up()
+    assert summaries(tmp_path) == ["store telling:, up to date, 1 found"]
+    run.close()
+
+
+class ClosedFollower:
+    """A follower that cannot be opened, nor be closed then."""
+
+    def __init__(self, uri: str, options: object) -> None:
+        """Take anything."""
+
+    def open(self, _log: object) -> None:
+        """Refuse."""
+        raise StoreFault("is away")
+
+    def close(self) -> None:
+        """Fail, as there is nothing to close."""
+        raise AttributeError("db")
+
+
+def test_store_that_cannot_even_be_closed_is_told_why(tmp_path: Path) -> None:
+    """If `close` fails after `open` has failed, then the first reason is told."""
+    write_log(tmp_path, [Written(A, 1)])
+    path = f"{ClosedFollower.__module__}.{ClosedFollower.__qualname__}"
+    plan = FollowerPlan(uri="away:", class_path=path, options={})
+    run = ReportedFollowing(tmp_path, plan, is_over=lambda: True)
+    with pytest.raises(StoreFault, match="is away"):
+        run.open()
+    run.close("failed", "is away")
+    assert summaries(tmp_path) == ["store away:, 1 documents behind, failed: is away"]
+
+
+def test_follower_that_cannot_be_started_has_not_caught_up(tmp_path: Path) -> None:
+    """If the process of a follower does not come to be, then the crawl says so."""
+    uri = f"oxigraph:{tmp_path / 'store'}"
+    name = status_path(tmp_path, uri).stem
+    (tmp_path / "logs" / f"follower-{name}.log").mkdir(parents=True)
+    processes = FollowerProcesses.begin(tmp_path, Settings({"STORES": {uri: {}}}))
+    assert not processes.finish()
+
+
+def test_workers_are_not_told_of_logins() -> None:
+    """If `STORES` is on the command line, then it is in that of no worker."""
+    given = ["STORES={'fuseki+http://u:s3cret@h/ds': {}}", "DOWNLOAD_DELAY=0"]
+    opts = Namespace(set=given, output=["o.nq"], overwrite_output=None)
+    assert _options_of(opts) == ["-sDOWNLOAD_DELAY=0", "-oo.nq"]

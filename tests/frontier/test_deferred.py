@@ -41,7 +41,7 @@ async def test_records_come_back_as_they_were(make_frontier: MakeFrontier) -> No
     """If records are put off, then they come back whole, each once."""
     deferred = deferred_of(await make_frontier())
     changed = Record(
-        f"{PREFIX}1", Kind.DUMP, 3, "", task=ListedPage(0.5, 7), change="ab"
+        f"{PREFIX}1", Kind.DUMP, 3, "", task=ListedPage(5000, 7), change="ab"
     )
     special = DeferredRecord(changed, b"1")
     await deferred.put(PREFIX, [*ALL, special])

@@ -111,7 +111,7 @@ async def test_longest_delay_of_the_living_holds(make_frontier: MakeFrontier) ->
     quick = await make_frontier(delay_secs=0.5)
     await slow.beat("slow", {})
     await quick.beat("quick", {})
-    assert (quick.shortest_delay_secs, quick.delay_secs) == (0.5, 2.0)
+    assert (quick.delays.shortest_secs, quick.delay_secs) == (0.5, 2.0)
     await quick.add(candidates(quick, [f"https://{KEY}/1", f"https://{KEY}/2"]))
     (visit,), _ = await quick.claim([0], most_keys=1)
     assert visit.delay_secs == 2.0
@@ -120,6 +120,23 @@ async def test_longest_delay_of_the_living_holds(make_frontier: MakeFrontier) ->
     assert quick.delay_secs == 0.5
     await quick.release([visit])
     assert await quick.redis.hget(f"rc:{{c/0}}:h:{KEY}", "d") is None
+
+
+async def test_newcomer_knows_who_keeps_its_delay(make_frontier: MakeFrontier) -> None:
+    """If others do not keep a delay yet, or no longer, then its worker is told."""
+    quick = await make_frontier(delay_secs=0.5)
+    slow = [await make_frontier(delay_secs=2.0) for _ in range(2)]
+    await quick.beat("quick", {})
+    await slow[0].beat("slow", {})
+    assert not await slow[0].delays.are_kept("slow")
+    await quick.beat("quick", {})
+    assert await slow[0].delays.are_kept("slow")
+    await slow[0].leave("slow")
+    await quick.beat("quick", {})
+    await slow[1].beat("other", {})
+    assert not await slow[1].delays.are_kept("other")
+    await quick.delays.look()
+    assert quick.delay_secs == 2.0
 
 
 @pytest.mark.parametrize("limit", ["1", "100mb"])

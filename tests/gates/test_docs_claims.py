@@ -29,8 +29,8 @@ from rdfcrawl.harvest.sample_comparison import MAX_SAMPLE_BYTES, MAX_SAMPLES
 from rdfcrawl.html.page_links import MAX_LINKS
 from rdfcrawl.pipelines.items import FIELDS
 from rdfcrawl.pipelines.provenance import MAX_FAULTS
+from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES, MAX_CONTEXT_DEPTH
-from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.output import CHUNK_BYTES
 from rdfcrawl.records import MAX_RETRIES
 from rdfcrawl.robots.cache import RobotsOptions
@@ -274,7 +274,7 @@ def imports(node: ast.AST) -> Iterator[str]:
     """Yield the modules that are imported when code runs."""
     for child in ast.iter_child_nodes(node):
         match child:
-            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")) | ast.expr():
                 continue
             case ast.ImportFrom(module="rdfcrawl", names=names):
                 yield from (f"rdfcrawl.{each.name}" for each in names)

@@ -150,6 +150,22 @@ def test_web_archives(commands: Commands, loopback: Loopback, tmp_path: Path) ->
         assert result.graphs == {f"{HOST}/captured"}
 
 
+def test_own_web_archive(
+    commands: Commands, loopback: Loopback, tmp_path: Path
+) -> None:
+    """If a crawl keeps an archive, then the next command reads it."""
+    server = loopback({"/me": loopback.response(b'<> <urn:x:p> "me" .')})
+    typed = commands_in(read_page("web-archives.md"))
+    first = next(words for words in typed if "WARC=True" in words)
+    (tmp_path / "crawl").mkdir()
+    host = SITE, server.url("").rstrip("/")
+    assert type_command(commands, first, host, tmp_path).graphs == {server.url("/me")}
+    server.pages.clear()
+    here = "files=crawl", f"files={tmp_path}/crawl"
+    again = type_command(commands, typed[typed.index(first) + 1], here, tmp_path)
+    assert again.graphs == {server.url("/me")}
+
+
 def test_copy_of_a_site_with_neither(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
@@ -305,6 +321,40 @@ def test_result_is_read_by_each_tool(crawled: Path) -> None:
     lines = (crawled / "latest.nq").read_text().splitlines()
     assert len(lines) == 5
     assert set(lines) <= set(printed.splitlines())  # DuckDB's terms, joined again
+
+
+@pytest.mark.service
+@pytest.mark.skipif(not find_spec("duckdb"), reason="duckdb is not installed")
+def test_dataset_of_parquet_is_queried(crawled: Path, commands: Commands) -> None:
+    """If a crawl is loaded into Parquet, then DuckDB finds what the page asks for."""
+    page = read_page("parquet.md")
+    (words,) = [each for each in commands_in(page) if each[1] == "store"]
+    typed = [each.replace("people", f"{crawled}/people") for each in words[1:]]
+    loaded = commands.start(*typed, folder=crawled / "crawl").wait()
+    assert loaded.code == 0, loaded.stderr
+    printed = run_python("\n".join(blocks(page, "python")), crawled)
+    assert numbers_after("/a", printed)[0] == 4, printed
+    assert numbers_after("/b", printed)[0] == 1, printed
+    assert re.search(r"/b +│ +1 ", printed)  # the number that it states
+    assert re.search(r"127\.0\.0\.1 +│ 20..-..-.. .+│ +2 ", printed)
+    assert re.search(r"/a +│ +http://[^ ]+/b ", printed)
+
+
+def test_crawl_is_described_and_published(crawled: Path, commands: Commands) -> None:
+    """If the commands of the page are typed, what it queries and publishes is there."""
+    page = read_page("describe-the-crawl.md")
+    for words in commands_in(page):
+        typed = [each.replace("public/", f"{crawled}/public/") for each in words[1:]]
+        done = commands.start(*typed, folder=crawled / "crawl").wait()
+        assert done.code == 0, done.stderr
+    printed = run_python("\n".join(blocks(page, "python")), crawled)
+    host, *properties = printed.splitlines()
+    assert re.fullmatch(r"127\.0\.0\.1:\d+ 2 5 2", host)
+    assert properties == ["urn:x:p 3", "urn:x:knows 1", "urn:x:n 1"]
+    about = (crawled / "public" / "about.ttl").read_text()
+    (name,) = re.findall("dcat:downloadURL <(.+?)>", about)
+    assert (crawled / "public" / name).is_file()
+    assert 'foaf:name "The Library"' in about
 
 
 # -- leave a host alone --------------------------------------------------------------

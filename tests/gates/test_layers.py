@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.support.pages import read_page
+from tests.support.source_trees import statements
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -19,13 +20,13 @@ ROOT = Path(__file__).parents[2] / "rdfcrawl"
 # or a file; what has a dot is taken out of its folder.
 ROWS = """
 console errors options.defaults rdf.namespaces signals
-codec extras faultlog formats options.values reservations uri
-bytesource guard links.relations stores tasks warc
+codec columns extras faultlog formats options.values reservations uri
+bytesource guard links.relations stores tasks
 log options.conflicts options.merging records unpack
-rdf request_turns tasks.records
-followers html links robots
-extraction sitemaps
-catalogs
+rdf request_turns tasks.records warc
+description followers html links robots
+export extraction sitemaps
+catalogs changes shapes
 arguments
 frontier
 fetch
@@ -41,10 +42,10 @@ __main__
 """
 # They talk to nobody: bytes go in, values come out.
 PURE = """
-arguments bytesource catalogs codec errors faultlog formats frontier.blocked_hosts
-frontier.url_kind guard.policy html links pipelines.provenance rdf records request_turns
-reservations robots.parser robots.paths robots.policy sitemaps stores.deflate tasks
-unpack uri warc
+arguments bytesource catalogs codec columns description errors faultlog formats
+frontier.blocked_hosts frontier.url_kind guard.policy html links pipelines.provenance
+rdf records request_turns reservations robots.parser robots.paths robots.policy sitemaps
+stores.deflate tasks unpack uri warc
 """
 IMPURE_LIBRARIES = {"aiohttp", "redis", "scrapy", "twisted"}
 
@@ -63,7 +64,7 @@ def modules() -> dict[str, ast.Module]:
 def imports(tree: ast.Module) -> set[str]:
     """Return the dotted names of all that is imported anywhere in a module."""
     found = set()
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

@@ -115,7 +115,15 @@ def test_a_child_that_reads_begins_with_what_every_document_needs() -> None:
     """If a child process starts, it imports the readers of no special format."""
     imported = _modules("import rdfcrawl.extraction.child")
     heavy = _HEAVY | _OF_THE_NETWORK | {"scrapy", "twisted", "lxml"}
+    heavy |= {"asyncio", "importlib.resources", "logging"}  # a third of its start
     assert not imported & heavy
+
+
+@pytest.mark.parametrize("module", ["followers.process", "log.background"])
+def test_a_process_beside_a_crawl_begins_without_scrapy(module: str) -> None:
+    """If a log is followed or compacted, then nothing of a crawl is imported."""
+    imported = _modules(f"import rdfcrawl.{module}")
+    assert not imported & (_HEAVY | _OF_THE_NETWORK | {"scrapy", "twisted", "lxml"})
 
 
 def test_the_stand_in_for_an_error_of_scrapys_is_taken_for_it() -> None:

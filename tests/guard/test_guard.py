@@ -425,14 +425,15 @@ _connects = re.compile(
     r"|HTTPS?Connection\(|connectTCP\("
 )
 # The gate itself; those who ask it; who looks for a route, and sends nothing; the
-# synthetic web; the socket of our own Redis.
+# synthetic web; the socket of our own Redis; the SPARQL store that the operator names.
 _MAY_CONNECT = {
     "guard/gate.py",
     "fetch/http/exchange.py",
     "fetch/ftp/protocol.py",
     "fetch/own_trouble.py",
     "dataweb/server.py",
-    "frontier/unix_socket.py",
+    "followers/sparql/client.py",
+    "frontier/embedded.py",
 }
 
 

@@ -7,9 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from rdfcrawl.html.head import end_of_head
 from rdfcrawl.html.jsonld import iter_blocks
-from rdfcrawl.html.page import ParsedPage
+from rdfcrawl.html.page import ParsedPage, end_of_head
 from tests.support.examples import examples
 
 URL = "http://a.example/dir/page"

@@ -13,7 +13,7 @@ from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.microformats import extract_microformats
 from rdfcrawl.html.microformats.gathering import MAX_DEPTH
 from rdfcrawl.html.microformats.mapping import item_types
-from rdfcrawl.html.microformats.values import time_term
+from rdfcrawl.html.microformats.writing import time_term
 from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.rdf.checking import iter_checked
 from tests.support.examples import examples

@@ -16,8 +16,7 @@ from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.html.reading import PageReading
 from rdfcrawl.html.timebox import OutOfTime, TimeShares
 from rdfcrawl.links.relations import Link, Relation
-from rdfcrawl.rdf.environment import INLINE, ReaderContext
-from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
+from rdfcrawl.rdf.environment import DEFAULT_LIMITS, INLINE, ParseLimits, ReaderContext
 from rdfcrawl.rdf.output import QuadOutput
 
 if TYPE_CHECKING:

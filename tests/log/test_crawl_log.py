@@ -12,6 +12,7 @@ import pytest
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.log import crawl_log
 from rdfcrawl.log.crawl_log import CrawlLog
+from rdfcrawl.stores.members import SEAL, iter_members
 from rdfcrawl.stores.nquads import NQuadsStore
 from rdfcrawl.stores.recovery import recover
 from rdfcrawl.stores.segments import SegmentLimits
@@ -103,6 +104,40 @@ def test_zeros_that_a_power_loss_left_are_no_documents(tmp_path: Path) -> None:
     assert [graph for graph, _, _ in found] == [A]
     recover(tmp_path / "quads")
     assert read(tmp_path, checkpoint)[0] == []
+
+
+@pytest.mark.parametrize("width", [1, 60])
+def test_damage_in_a_finished_segment_costs_its_documents_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, width: int
+) -> None:
+    """If bytes of a segment change anywhere, the members they are in are named once."""
+    graphs = [f"http://e/{n}" for n in range(6)]
+    write_log(tmp_path, [Written(g, 1, [(g, "x" * 30)]) for g in graphs])
+    (path,) = (tmp_path / "quads").glob("*.nq.gz")
+    whole = path.read_bytes()
+    with path.open("rb") as file:
+        members = list(iter_members(file.fileno(), len(whole)))
+    for at in range(0, len(whole) - len(SEAL) - width, 11):
+        content = bytearray(whole)
+        content[at : at + width] = bytes(255 - byte for byte in whole[at : at + width])
+        path.write_bytes(content)
+        hit = [
+            n
+            for n, member in enumerate(members)
+            if member.offset < at + width and at < member.offset + member.n_bytes
+        ]
+        caplog.clear()
+        log = CrawlLog(tmp_path)
+        for _ in range(2):
+            (batch,) = log.read(log.begin())
+            found = [document.graph for document in batch.documents]
+            assert found == [g for n, g in enumerate(graphs) if n not in hit], at
+        (damage,) = log.damages
+        n_lost = sum(members[n].n_bytes for n in hit)
+        assert (damage.offset, damage.n_bytes) == (members[hit[0]].offset, n_lost)
+        assert len(caplog.records) == 1
+        assert str(damage) in caplog.text
+        assert list(log.read(batch.checkpoint)) == []
 
 
 def test_document_that_is_still_written_is_not_read(tmp_path: Path) -> None:

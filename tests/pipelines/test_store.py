@@ -10,12 +10,11 @@ import pytest
 from rdfcrawl.errors import StoreFault
 from rdfcrawl.frontier.redis_retry import RedisRetry
 from rdfcrawl.frontier.state_store import StateStore
-from rdfcrawl.pipelines.changes import StoredDigests
-from rdfcrawl.pipelines.kept_store import KeptStore
+from rdfcrawl.log.latest import iter_latest
+from rdfcrawl.pipelines.changes import KeptStore, StoredDigests
 from rdfcrawl.pipelines.store import StorePipeline
 from rdfcrawl.records import Document, FetchedResponse, Kind, Record
 from rdfcrawl.stores.nquads import NQuadsStore
-from rdfcrawl.stores.reading import iter_latest
 from rdfcrawl.stores.segments import SegmentLimits
 
 if TYPE_CHECKING:
@@ -50,7 +49,8 @@ async def test_what_the_store_refused_is_not_called_unchanged(
     """If the store does not take a document, then it is written the next time."""
     frontier = await make_frontier()
     state = StateStore(frontier.redis, frontier.key, RedisRetry())
-    spider = SimpleNamespace(session=SimpleNamespace(run=1, state_store=state))
+    session = SimpleNamespace(run=1, state_store=state)
+    spider = SimpleNamespace(session=session, joined=lambda: session)
     folder = tmp_path / "quads"
     store = NQuadsStore(folder, "w", SegmentLimits(member_bytes=1))
     kept_store = KeptStore(spider, "segments")

@@ -14,7 +14,7 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.rdf import parse as parsing
 from rdfcrawl.rdf import statements
 from rdfcrawl.rdf.canonical import CanonicalRun, iter_runs
-from rdfcrawl.rdf.limits import ParseLimits
+from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.parse import parse
 from tests.support.examples import examples
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.json_formats import read_rdf_json
-from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.parse import parse
 from tests.support.examples import examples
 

@@ -13,9 +13,8 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple
 
 from rdfcrawl import formats
 from rdfcrawl.rdf import labels
-from rdfcrawl.rdf.environment import ReaderContext
+from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
 from rdfcrawl.rdf.labels import BlankNodes
-from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.terms import literal, statement
 from rdfcrawl.uri.origin import is_same_origin

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.limits import ParseLimits
+from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.rdf.trix import read_trix
 from tests.support.examples import examples

@@ -6,9 +6,7 @@ import asyncio
 import os
 import random
 import re
-import signal
 import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -21,6 +19,7 @@ from rdfcrawl.stores.reading import iter_quads
 from rdfcrawl.stores.recovery import recover
 from rdfcrawl.stores.segment_file import list_segments
 from rdfcrawl.stores.segments import QuadSegments, SegmentLimits
+from tests.support.command_forks import shared_forks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,6 +106,20 @@ def test_members_before_a_synced_one_are_not_read_again(tmp_path: Path) -> None:
     path.write_bytes(members[0] + damaged + members[2])
     assert recover(tmp_path).n_cut == 0
     with pytest.raises(TornMember):
+        list(iter_quads(tmp_path))
+
+
+def test_damage_before_a_synced_member_cuts_nothing(tmp_path: Path) -> None:
+    """If a header rots that was on disk, then the members behind it are not lost."""
+    first, second = members_of(b"a\n", b"b" * 300 + b"\n")
+    third, last = members_of(b"c\n", b"d\n", synced=True)
+    path = tmp_path / "w-00000.nq.gz"
+    content = first + b"x" + second[1:] + third + last
+    path.write_bytes(content + b"torn")
+    report = recover(tmp_path)
+    assert (report.n_cut, report.n_bytes_cut) == (1, 4)
+    assert path.read_bytes() == content + SEAL
+    with pytest.raises(TornMember, match=f"damaged at byte {len(first)}"):
         list(iter_quads(tmp_path))
 
 
@@ -223,17 +236,18 @@ def run_and_kill(directory: Path, first: int, n_bytes: int) -> int:
     Returns:
         The last number that it reported flushed.
     """
-    process = subprocess.Popen(
-        [sys.executable, "-c", WRITER, directory, str(first)], stdout=subprocess.PIPE
-    )
-    assert process.stdout is not None
-    with process:
-        reported = process.stdout.readline()
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as told, os.fdopen(writer, "wb") as out:
+        words = ["-c", WRITER, str(directory), str(first)]
+        process = shared_forks().start(words, out)
+        out.close()
+        reported = told.readline()
         begun = n_stored(directory)
         while n_stored(directory) < begun + n_bytes:
             time.sleep(0.001)
-        process.send_signal(signal.SIGKILL)
-        reported += process.stdout.read()
+        process.kill()
+        process.wait()
+        reported += told.read()
     return int(reported.split()[-1])
 
 

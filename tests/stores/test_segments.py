@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.errors import ConfigError, StoreFault
+from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.rdf.lines import iter_line_blocks
 from rdfcrawl.stores.members import SEAL, iter_members
-from rdfcrawl.stores.reading import iter_quads
+from rdfcrawl.stores.reading import iter_lines, iter_quads
 from rdfcrawl.stores.segment_file import SegmentFile, list_segments
 from rdfcrawl.stores.segments import QuadSegments, SegmentLimits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 SMALL = SegmentLimits(rotate_bytes=20_000, member_bytes=2_000, spill_bytes=4_000)
@@ -243,6 +245,39 @@ async def test_line_longer_than_a_block_comes_back_whole(tmp_path: Path) -> None
     blocks = list(iter_quads(tmp_path))
     assert blocks[0] == line
     assert b"".join(blocks[1:]) == b"# the end, without a line feed"
+
+
+class Piece(bytes):
+    """Bytes that count how many are copied as they are added to others."""
+
+    n_copied = 0
+
+    def __radd__(self, other: bytes) -> bytes:
+        """Return both, counted."""
+        Piece.n_copied += len(other) + len(self)
+        return bytes(other) + bytes(self)
+
+
+@pytest.mark.parametrize(
+    "lines_of",
+    [
+        iter_lines,
+        lambda pieces: iter_line_blocks(
+            lambda _: next(pieces, b""), max_line_bytes=10**9, log=FaultLog()
+        ),
+    ],
+    ids=["segments", "documents"],
+)
+def test_line_of_many_pieces_costs_no_more_than_its_length(
+    lines_of: Callable[[Iterator[bytes]], Iterator[bytes]],
+) -> None:
+    """If a line comes in many pieces, then what is there is not copied with each."""
+    pieces = [b"x\ny", *[b"y" * 100] * 1000, b"y\nz", b"\n", b"end"]
+    Piece.n_copied = 0
+    found = list(lines_of(Piece(piece) for piece in pieces))
+    assert b"".join(found) == b"".join(pieces)
+    assert all(lines.endswith(b"\n") for lines in found[:-1])
+    assert Piece.n_copied <= 2 * len(b"".join(pieces))
 
 
 def test_segment_never_takes_a_file_that_is_there(tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ To import it is three quarters of the CPU of a small crawl. A command here is wh
 
 from __future__ import annotations
 
+import atexit
 import gc
+import importlib.metadata
 import json
 import os
 import runpy
@@ -18,17 +20,24 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
+import traceback
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
+from io import TextIOWrapper
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING
+from tempfile import TemporaryFile
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.frontier.redis_program import find_server
 from rdfcrawl.progress.forks import LOADED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from io import BufferedWriter
+    from collections.abc import Mapping, Sequence
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTED_NAMES = Path(__file__).resolve().parent / "scripted_names"
@@ -40,6 +49,7 @@ _MORE = (
     *("isal.isal_zlib", "inflate64", "lz4.frame"),
 )
 _COMMANDS_AND_SPIDERS = "scrapy.commands", "rdfcrawl.commands", "rdfcrawl.spiders"
+LONGEST_SECS = 600.0
 _MOST_BYTES = 1 << 17
 _NUMBER = struct.Struct("i")
 
@@ -91,37 +101,81 @@ class ForkedCommand:
 
 
 class CommandForks:
-    """The process that commands are forked from; it begins with the first of them."""
+    """The process that commands are forked from; it begins with the first of them.
 
-    def __init__(self) -> None:
+    Args:
+        python: of another environment, in which nothing of the checkout is seen.
+        env: variables of the process; None for those of this one.
+    """
+
+    def __init__(
+        self,
+        python: str | Path = sys.executable,
+        *,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self._python = python
+        self._env = env
         self._process: subprocess.Popen[bytes] | None = None
         self._requests: socket.socket | None = None
-        self._environment: dict[str, str] = {}
+        self._began_with: dict[str, str] = {}
 
     def start(
         self,
         words: Sequence[str],
-        out: BufferedWriter,
-        err: BufferedWriter | None = None,
+        out: Any,
+        err: Any = None,
+        *,
+        folder: Path = ROOT,
+        stdin: Any = None,
+        env: Mapping[str, str] | None = None,
     ) -> ForkedCommand:
-        """Start `scrapy <words>` in the checkout; without `err`, all goes to `out`."""
+        """Start a command in a folder, as `python <words>` would.
+
+        Args:
+            words: `-m` and a module, `-c` and code, or a file; and its arguments.
+            out: file for its standard output.
+            err: file for its standard error; None for that of its output.
+            folder: in which it runs.
+            stdin: file for its standard input; None for an empty one.
+            env: its variables; None for those of this process, or those of `__init__`.
+        """
         if self._requests is None:
             self._requests = self._begin()
-        now, then = dict(os.environ), self._environment
+        now, then = self._variables(env), self._began_with
         changes = {
             name: now.get(name)
             for name in now.keys() | then.keys()
             if now.get(name) != then.get(name)
         }
-        request = json.dumps([words, changes]).encode() + b"\n"
+        request = json.dumps([[*words], str(folder), changes]).encode() + b"\n"
         reader, writer = os.pipe()
+        nothing = os.open(os.devnull, os.O_RDONLY)
         try:
-            fds = [out.fileno(), (err or out).fileno(), writer]
+            given = nothing if stdin is None else stdin.fileno()
+            fds = [given, out.fileno(), (err or out).fileno(), writer]
             n_sent = socket.send_fds(self._requests, [request], fds)
             self._requests.sendall(request[n_sent:])
         finally:
             os.close(writer)
+            os.close(nothing)
         return ForkedCommand(reader)
+
+    def run(
+        self,
+        *words: str | Path,
+        folder: Path = ROOT,
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end."""
+        command = [str(word) for word in words]
+        with TemporaryFile() as out, TemporaryFile() as err:
+            running = self.start(command, out, err, folder=folder, env=env)
+            running.wait_for(LONGEST_SECS)
+            running.kill()
+            code = running.wait()
+            told = [_text_of(file) for file in (out, err)]
+        return subprocess.CompletedProcess(command, code, *told)
 
     def stop(self) -> None:
         """End the process; commands that run go on."""
@@ -131,19 +185,49 @@ class CommandForks:
 
     def _begin(self) -> socket.socket:
         ours, theirs = socket.socketpair()
-        self._environment = dict(os.environ)
+        self._began_with = self._variables(None)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.support.command_forks"],
+                [self._python, __file__],
                 cwd=ROOT,
+                env=self._began_with,
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
             )
         return ours
 
+    def _variables(self, env: Mapping[str, str] | None) -> dict[str, str]:
+        if env is None:
+            env = os.environ if self._env is None else self._env
+        return dict(env)
+
+
+@cache
+def shared_forks() -> CommandForks:
+    """Return what all tests of this process have their commands forked from."""
+    forks = CommandForks()
+    atexit.register(forks.stop)
+    return forks
+
+
+def scrapy(
+    *words: str | Path, folder: Path = ROOT, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run `scrapy <words>` in a folder to its end."""
+    return shared_forks().run("-m", "scrapy", *words, folder=folder, env=env)
+
+
+def _text_of(file: Any) -> str:
+    file.seek(0)
+    text: str = file.read().decode(errors="replace")
+    return text
+
 
 def main() -> None:
     """Fork a command for each request that comes over standard input."""
+    del sys.path[0]  # the folder of this file
+    for name in ("entry_points", "version"):
+        setattr(importlib.metadata, name, cache(getattr(importlib.metadata, name)))
     for name in (*LOADED, *_MORE):
         import_module(name)
     for name in _COMMANDS_AND_SPIDERS:
@@ -152,57 +236,144 @@ def main() -> None:
             import_module(module.name)
     if "twisted.internet.reactor" in sys.modules:
         raise RuntimeError("an import has begun what commands begin")
+    _look_for_what_is_installed()
+    # A shell has what runs in the background ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.freeze()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # those who watch tell the test
     with socket.socket(fileno=os.dup(0)) as requests:
+        command = _Commands(requests).fork()
+    if command is not None:
+        _run(*command)
+
+
+def _look_for_what_is_installed() -> None:
+    """Look once for what each command looks for; it stays as it is."""
+    importlib.metadata.entry_points(group="scrapy.commands")
+    import_module("scrapy.utils.versions").get_versions()
+    import_module("redis.utils").get_lib_version()
+    with suppress(ConfigError):
+        find_server()
+
+
+class _Commands:
+    """The commands that run, and those who wait for their ends."""
+
+    def __init__(self, requests: socket.socket) -> None:
+        self._requests = requests
+        self._status_fds: dict[int, int] = {}  # of each process that runs
+        self._woken, self._waker = socket.socketpair()
+        for each in (self._woken, self._waker):
+            each.setblocking(False)
+
+    def fork(self) -> tuple[bytes, list[int]] | None:
+        """Fork a command for each request; return there with it, else at the end."""
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
         while True:
-            request, fds, *_ = socket.recv_fds(requests, _MOST_BYTES, 3)
-            while not request.endswith(b"\n"):
-                more = requests.recv(_MOST_BYTES)
-                if not more:
-                    return
-                request += more
-            if os.fork() == 0:
-                break
-            for fd in fds:
-                os.close(fd)
-    _watch(request, *fds)
+            ready = select.select([self._requests, self._woken], [], [])[0]
+            if self._woken in ready:
+                self._woken.recv(_MOST_BYTES)
+                self._tell_ends()
+            if self._requests in ready:
+                request, fds = self._receive()
+                if not request:
+                    return None
+                if pid := os.fork():
+                    self._note_start(pid, fds)
+                else:
+                    return request, self._leave_alone(fds)
+
+    def _receive(self) -> tuple[bytes, list[int]]:
+        request, fds, *_ = socket.recv_fds(self._requests, _MOST_BYTES, 4)
+        while not request.endswith(b"\n"):
+            more = self._requests.recv(_MOST_BYTES)
+            if not more:
+                return b"", []
+            request += more
+        return request, fds
+
+    def _note_start(self, pid: int, fds: list[int]) -> None:
+        *streams, status_fd = fds
+        for fd in streams:
+            os.close(fd)
+        self._status_fds[pid] = status_fd
+        os.write(status_fd, _NUMBER.pack(pid))
+
+    def _tell_ends(self) -> None:
+        with suppress(ChildProcessError):
+            while (found := os.waitpid(-1, os.WNOHANG))[0]:
+                status_fd = self._status_fds.pop(found[0])
+                with suppress(BrokenPipeError):
+                    code = os.waitstatus_to_exitcode(found[1])
+                    os.write(status_fd, _NUMBER.pack(code))
+                os.close(status_fd)
+
+    def _leave_alone(self, fds: list[int]) -> list[int]:
+        """Close what is no business of a command, and return its streams."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        self._woken.close()
+        self._waker.close()
+        *streams, status_fd = fds
+        for fd in (status_fd, *self._status_fds.values()):
+            os.close(fd)
+        return streams
 
 
-def _watch(request: bytes, out_fd: int, err_fd: int, status_fd: int) -> None:
-    """Go on as the command, while this process tells what becomes of it."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    pid = os.fork()
-    if pid == 0:
-        os.close(status_fd)
-        _run(request, out_fd, err_fd)
-        return
-    os.closerange(0, 3)  # a test run that is gone is to leave no pipe open
-    os.close(out_fd)
-    os.close(err_fd)
-    os.write(status_fd, _NUMBER.pack(pid))
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    with suppress(BrokenPipeError):
-        os.write(status_fd, _NUMBER.pack(code))
-    os._exit(0)
-
-
-def _run(request: bytes, out_fd: int, err_fd: int) -> None:
-    words, changes = json.loads(request)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    for fd, stream in ((nothing, 0), (out_fd, 1), (err_fd, 2)):
+def _run(request: bytes, streams: Sequence[int]) -> None:
+    words, folder, changes = json.loads(request)
+    for stream, fd in enumerate(streams):
         os.dup2(fd, stream)
-    for fd in (nothing, out_fd, err_fd):
+    for fd in streams:
         os.close(fd)
+    os.chdir(folder)
     for name, value in changes.items():
         if value is None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
+    if "PYTHONUNBUFFERED" in os.environ and isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
+    entries = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:0] = [folder, *filter(None, entries)]
     if "SCRIPTED_NAMES" in os.environ:  # as each new process of Python does
         runpy.run_path(str(SCRIPTED_NAMES / "sitecustomize.py"))
-    sys.argv[1:] = words
-    runpy.run_module("scrapy", run_name="__main__", alter_sys=True)
+    try:
+        _go_on_as_python(*words)
+        code = 0
+    except SystemExit as end:
+        code = _code_of(end)
+    except Exception:
+        traceback.print_exc()
+        code = 1
+    # As Python ends, but without taking apart what was imported: this is most of the
+    # CPU of a short command.
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for file in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            file.flush()
+    os._exit(code)
+
+
+def _code_of(end: SystemExit) -> int:
+    if end.code is None or isinstance(end.code, int):
+        return end.code or 0
+    print(end.code, file=sys.stderr)
+    return 1
+
+
+def _go_on_as_python(first: str, *others: str) -> None:
+    if first == "-m":
+        sys.argv[1:] = others[1:]
+        runpy.run_module(others[0], run_name="__main__", alter_sys=True)
+    elif first == "-c":
+        sys.argv[:] = ["-c", *others[1:]]
+        module = sys.modules["__main__"] = ModuleType("__main__")
+        exec(compile(others[0], "<string>", "exec"), module.__dict__)
+    else:
+        sys.argv[:] = [first, *others]
+        runpy.run_path(first, run_name="__main__")
 
 
 if __name__ == "__main__":

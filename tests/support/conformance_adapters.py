@@ -21,11 +21,10 @@ from rdfcrawl.html.extractors import Extractor
 from rdfcrawl.html.jsonld import iter_blocks
 from rdfcrawl.html.page import ParsedPage
 from rdfcrawl.html.vocabularies import VocabularyRegistry, default_registry
-from rdfcrawl.rdf.environment import ReaderContext
+from rdfcrawl.rdf.environment import DEFAULT_LIMITS, ReaderContext
 from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions as JsonLdOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld_value
 from rdfcrawl.rdf.jsonld.sources import ContextDocument
-from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from rdfcrawl.rdf.namespaces import RDF
 from rdfcrawl.rdf.output import QuadOutput
 from rdfcrawl.rdf.parse import parse

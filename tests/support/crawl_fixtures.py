@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +24,13 @@ from rdfcrawl.frontier.options import FrontierOptions
 from rdfcrawl.frontier.redis_client import server_facts
 from rdfcrawl.frontier.scripts import LuaScripts
 from rdfcrawl.guard.policy import MAX_PORT
+from rdfcrawl.log.latest import iter_latest
 from rdfcrawl.rdf.namespaces import RC
-from rdfcrawl.stores.reading import iter_latest, iter_pieces, iter_quads
-from rdfcrawl.stores.segment_file import list_segments
+from rdfcrawl.stores.reading import iter_quads
 from tests.conftest import LOOPBACK_NETS
-from tests.support.command_forks import CommandForks
+from tests.support.command_forks import LONGEST_SECS, scrapy, shared_forks
 from tests.support.processes import children, peak_bytes
+from tests.support.written_logs import versions_in
 
 if TYPE_CHECKING:
     import signal
@@ -39,8 +40,7 @@ if TYPE_CHECKING:
     from tests.support.command_forks import ForkedCommand
     from tests.support.crawl_webs import Loopback
 
-LONGEST_SECS = 600.0
-_LOOK_SECS = 0.05  # at the memory of what runs
+_LOOK_SECS = 0.1  # at the memory of what runs
 
 Quad = tuple[str, str, str, str]
 RunRdf = Callable[..., subprocess.CompletedProcess[str]]
@@ -98,11 +98,7 @@ class CrawlResult:
 
     def writes(self) -> Counter[str]:
         """Return how many times each document was written."""
-        return Counter(
-            graph
-            for path in list_segments(self.folder / "quads")
-            for graph, _ in {(p.graph, p.ordinal) for p in iter_pieces(path)}
-        )
+        return Counter(each.graph for each in versions_in(self.folder))
 
     def _latest(self) -> list[Any]:
         return list(iter_latest(self.folder / "quads"))
@@ -221,9 +217,8 @@ class RunningCrawl:
 class Commands:
     """Runs `scrapy` in the checkout; what still runs at the end is killed."""
 
-    def __init__(self, factory: pytest.TempPathFactory, forks: CommandForks) -> None:
+    def __init__(self, factory: pytest.TempPathFactory) -> None:
         self._factory = factory
-        self._forks = forks
         self._numbers = count()
         self._running: list[RunningCrawl] = []
 
@@ -244,6 +239,7 @@ class Commands:
             "DOWNLOAD_DELAY": 0,
             "HOST_BACKOFF_SECS": 0.05,
             "HOST_PATIENCE_SECS": 0,
+            "DESCRIBE": "off",
             "STATS_DUMP": True,
             "MEMUSAGE_ENABLED": False,
             "GUARD_ALLOW_NETS": LOOPBACK_NETS,
@@ -255,7 +251,7 @@ class Commands:
         given = [f"-s{name}={value}" for name, value in (quick | settings).items()]
         stderr_path = folder / f"stderr-{next(self._numbers)}.txt"
         with stderr_path.open("wb") as stderr:
-            process = self._forks.start([*words, *given], stderr)
+            process = shared_forks().start(["-m", "scrapy", *words, *given], stderr)
         crawl_id = str(settings.get("CRAWL_ID", "linkeddata"))
         running = RunningCrawl(process, folder / crawl_id, stderr_path)
         self._running.append(running)
@@ -322,39 +318,15 @@ def loopback() -> Iterator[Loopback]:
 
 
 @pytest.fixture(scope="session")
-def command_forks() -> Iterator[CommandForks]:
-    """Yield what commands are forked from."""
-    forks = CommandForks()
-    yield forks
-    forks.stop()
-
-
-@pytest.fixture(scope="session")
-def rdf(
-    tmp_path_factory: pytest.TempPathFactory, command_forks: CommandForks
-) -> RunRdf:
+def rdf() -> RunRdf:
     """Return what runs `scrapy rdf` with some words, on loopback."""
-    folder = tmp_path_factory.mktemp("rdf")
-    lab = f"-sGUARD_ALLOW_NETS={LOOPBACK_NETS}"
-
-    def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
-        command = ["rdf", lab, *map(str, words)]
-        out, err = folder / "out", folder / "err"
-        with out.open("wb") as stdout, err.open("wb") as stderr:
-            code = command_forks.start(command, stdout, stderr).wait()
-        return subprocess.CompletedProcess(
-            command, code, out.read_text(), err.read_text()
-        )
-
-    return run
+    return partial(scrapy, "rdf", f"-sGUARD_ALLOW_NETS={LOOPBACK_NETS}")
 
 
 @pytest.fixture(scope="module")
-def commands(
-    tmp_path_factory: pytest.TempPathFactory, command_forks: CommandForks
-) -> Iterator[Commands]:
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
     """Yield what runs the `scrapy` commands."""
-    commands = Commands(tmp_path_factory, command_forks)
+    commands = Commands(tmp_path_factory)
     yield commands
     commands.stop()
 

@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, settings
 # The same examples in each run, however slow the machine is; `make soak` looks for new
 # ones.
 _EASY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("steady", _EASY, derandomize=True, database=None)
+settings.register_profile(
+    "steady", _EASY, derandomize=True, database=None, max_examples=30
+)
 settings.register_profile("soak", _EASY)
 settings.load_profile("steady")

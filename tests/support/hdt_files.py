@@ -10,9 +10,9 @@ import google_crc32c
 
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.rdf.environment import DEFAULT_LIMITS, ParseLimits
 from rdfcrawl.rdf.hdt import read_hdt, write_hdt
 from rdfcrawl.rdf.hdt.crc import crc8, crc16
-from rdfcrawl.rdf.limits import DEFAULT_LIMITS, ParseLimits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

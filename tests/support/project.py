@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import shutil
@@ -9,13 +10,14 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from functools import cache
 from sysconfig import get_path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 from tests.conftest import LOOPBACK_NETS
-from tests.support.command_forks import ROOT
-from tests.support.crawl_fixtures import LONGEST_SECS, CrawlResult
+from tests.support.command_forks import ROOT, CommandForks
+from tests.support.crawl_fixtures import CrawlResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,21 +70,11 @@ class InstalledPackage:
 
     def run(self, *words: str | Path, folder: Path) -> CrawlResult:
         """Run a Python module, or a program of the environment, to its end."""
-        first, *others = map(str, words)
+        first, *others = words
         program = self.python.parent / first
-        command = [program] if program.exists() else [self.python, "-m", first]
+        command = (program,) if program.exists() else ("-m", first)
         began = time.monotonic()
-        done = subprocess.run(
-            [*command, *others],
-            cwd=folder,
-            env=_environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=LONGEST_SECS,
-            check=False,
-        )
+        done = forks_of(self.python).run(*command, *others, folder=folder)
         secs = time.monotonic() - began
         told = done.stderr + done.stdout
         return CrawlResult(done.returncode, told, folder, secs, 0)
@@ -133,6 +125,14 @@ class Project:
         """Return the items of a feed of JSON lines."""
         lines = (self.folder / name).read_text().splitlines()
         return [json.loads(line) for line in lines]
+
+
+@cache
+def forks_of(python: Path) -> CommandForks:
+    """Return what commands of an environment are forked from."""
+    forks = CommandForks(python, env=_environment())
+    atexit.register(forks.stop)
+    return forks
 
 
 def _environment() -> Mapping[str, str]:

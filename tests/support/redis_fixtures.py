@@ -171,9 +171,17 @@ def _program_id(program: object) -> str:
     return f"{Path(program).stem}-{version}"
 
 
-@pytest.fixture(scope="session", params=server_programs() or [""], ids=_program_id)
+def _extremes(programs: list[str]) -> list[str]:
+    """Return the oldest and the newest; crawls have the one that is found first."""
+    in_order = sorted(programs, key=lambda program: program_version(program) or ())
+    return [*dict.fromkeys([*in_order[:1], *in_order[-1:]])]
+
+
+@pytest.fixture(
+    scope="session", params=_extremes(server_programs()) or [""], ids=_program_id
+)
 def redis_program(request: pytest.FixtureRequest) -> str:
-    """Return each server program of this machine in turn."""
+    """Return the oldest and the newest server program of this machine in turn."""
     if not request.param:
         pytest.skip("no redis-server or valkey-server here")
     return str(request.param)

@@ -1,18 +1,20 @@
-"""SPARQL servers for tests: Virtuoso and Fuseki, each with a folder of its own.
+"""SPARQL servers for tests, each with a folder of its own; Virtuoso and Fuseki to read.
 
 The tests that use them are marked `service`: skipped where a program is missing,
-and a failure there in CI.
+and a failure there in CI. Those to write to are in `store_services`.
 """
 
 from __future__ import annotations
 
+import fcntl
 import http.client
-import os
 import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,23 +23,32 @@ from urllib.parse import urlsplit
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _START_SECS = 300.0
-FUSEKI_CLASS = "org.apache.jena.fuseki.main.cmds.FusekiMainCmd"
-FUSEKI_FOLDER = "~/.cache/rdfcrawl-services"
+_FUSEKI_CLASS = "org.apache.jena.fuseki.main.cmds.FusekiMainCmd"
+# `.ci/run` puts them there.
+_JARS = "~/.cache/rdfcrawl-services"
+FUSEKI = "jena-fuseki-server-*.jar"
+# What lives for seconds is not worth the second compiler.
+_SHORT_LIVED = ("-Xmx1g", "-XX:TieredStopAtLevel=1")
 
 
-def fuseki_jar() -> Path | None:
-    """Return the jar of Fuseki: `RDFCRAWL_FUSEKI_JAR`, or the newest in the cache."""
-    named = os.environ.get("RDFCRAWL_FUSEKI_JAR")
-    if named:
-        return Path(named) if Path(named).is_file() else None
-    found = Path(FUSEKI_FOLDER).expanduser().glob("jena-fuseki-server-*.jar")
-    return max(found, default=None)
+def find_jar(pattern: str) -> Path | None:
+    """Return the newest archive of a server in the cache."""
+    return max(Path(_JARS).expanduser().glob(pattern), default=None)
 
 
-def _free_port() -> int:
+def require(programs: Iterable[str], jars: Iterable[str] = ()) -> None:
+    """Skip the test if a program or an archive is missing."""
+    missing = [name for name in programs if not shutil.which(name)]
+    missing += [f"{_JARS}/{name}" for name in jars if find_jar(name) is None]
+    if missing:
+        pytest.skip(f"without {', '.join(missing)}")
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on now."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
@@ -52,15 +63,17 @@ class SparqlServer:
         command: that starts it, in the foreground.
         folder: its working directory.
         endpoint: URL of its SPARQL endpoint.
+        probe: what is asked of it until it answers; `/path` or `?query`.
     """
 
     command: list[str]
     folder: Path
     endpoint: str
+    probe: str = "?query=ASK%20%7B%7D"
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     def start(self) -> None:
-        """Start it and wait until its endpoint answers a query."""
+        """Start it and wait until it answers."""
         with (self.folder / "out.log").open("wb") as log:
             self._process = subprocess.Popen(
                 self.command, cwd=self.folder, stdout=log, stderr=subprocess.STDOUT
@@ -72,6 +85,12 @@ class SparqlServer:
                 text = (self.folder / "out.log").read_text("utf-8", "replace")
                 raise RuntimeError(f"{self.command} did not start: {text[-2_000:]}")
             time.sleep(0.05)
+
+    @property
+    def pid(self) -> int:
+        """Process id of a server that runs."""
+        assert self._process is not None
+        return self._process.pid
 
     def end(self) -> None:
         """End it, by its process id, and wait until it has ended."""
@@ -87,7 +106,8 @@ class SparqlServer:
             str(parts.hostname), parts.port, timeout=5
         )
         try:
-            connection.request("GET", f"{parts.path}?query=ASK%20%7B%7D")
+            path = "" if self.probe.startswith("/") else parts.path
+            connection.request("GET", f"{path}{self.probe}")
             return connection.getresponse().status == 200
         except (OSError, http.client.HTTPException):
             return False
@@ -97,6 +117,7 @@ class SparqlServer:
 
 # -- Virtuoso ----------------------------------------------------------------------
 
+_DATABASE = "virtuoso.db"
 _INI = """\
 [Database]
 DatabaseFile = {folder}/virtuoso.db
@@ -119,8 +140,8 @@ ServerPort = 127.0.0.1:{sql_port}
 DisableUnixSocket = 1
 ServerThreads = 8
 CheckpointInterval = 0
-NumberOfBuffers = 10000
-MaxDirtyBuffers = 6000
+NumberOfBuffers = {n_buffers}
+MaxDirtyBuffers = {n_dirty_buffers}
 CaseMode = 2
 DirsAllowed = {folder}
 SchedulerInterval = 10
@@ -136,6 +157,90 @@ MaxQueryExecutionTime = 60
 """
 
 
+@dataclass(slots=True)
+class VirtuosoServer(SparqlServer):
+    """A Virtuoso, which has a port for SQL, too."""
+
+    sql_address: str = ""
+
+    def start(self) -> None:
+        """Start it and wait until it answers; a new one begins with an empty copy."""
+        database = self.folder / _DATABASE
+        if not database.exists():
+            shutil.copyfile(_empty_database(), database)
+        SparqlServer.start(self)
+
+    def stop(self) -> None:
+        """End it as an operator does: all is in its database then."""
+        with suppress(RuntimeError):  # it is told that the server is gone
+            self.execute("SHUTDOWN;")
+        assert self._process is not None
+        self._process.wait(_START_SECS)
+        self._process = None
+
+    def execute(self, statements: str) -> None:
+        """Run statements of SQL.
+
+        Raises:
+            RuntimeError: one fails.
+        """
+        command = ["isql-vt", self.sql_address, "dba", "dba", f"exec={statements}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode or "Error" in done.stdout + done.stderr:
+            raise RuntimeError(done.stdout + done.stderr)
+
+
+def _empty_database() -> Path:
+    """Return a database with what Virtuoso itself writes into a new one.
+
+    That is half of the CPU of its first start. The file is for all test runs with this
+    version of the program.
+    """
+    program = Path(shutil.which("virtuoso-t") or "").stat()
+    name = f"virtuoso-{program.st_size}-{program.st_mtime_ns}.db"
+    cache = Path(_JARS).expanduser()
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "virtuoso.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (cache / name).exists():
+            with tempfile.TemporaryDirectory(dir=cache) as folder:
+                server = virtuoso_server(Path(folder))
+                SparqlServer.start(server)
+                server.stop()
+                (Path(folder) / _DATABASE).rename(cache / name)
+    return cache / name
+
+
+def virtuoso_server(
+    folder: Path, *, max_rows: int = 1_000_000, n_buffers: int = 10_000
+) -> VirtuosoServer:
+    """Return a Virtuoso that is not started.
+
+    Args:
+        folder: empty; everything of it is there.
+        max_rows: no answer has more rows, and none tells so.
+        n_buffers: of 8 KiB, in memory.
+    """
+    port, sql_port = free_port(), free_port()
+    ini = folder / "virtuoso.ini"
+    ini.write_text(
+        _INI.format(
+            folder=folder,
+            port=port,
+            sql_port=sql_port,
+            max_rows=max_rows,
+            n_buffers=n_buffers,
+            n_dirty_buffers=n_buffers * 3 // 5,
+        )
+    )
+    return VirtuosoServer(
+        ["virtuoso-t", "-f", "-c", str(ini)],
+        folder,
+        f"http://127.0.0.1:{port}/sparql",
+        sql_address=f"127.0.0.1:{sql_port}",
+    )
+
+
 def start_virtuoso(folder: Path, statements: Path, *, max_rows: int) -> SparqlServer:
     """Return a running Virtuoso with the statements of an N-Quads file.
 
@@ -144,26 +249,37 @@ def start_virtuoso(folder: Path, statements: Path, *, max_rows: int) -> SparqlSe
         statements: each line has a graph.
         max_rows: no answer has more rows, and none tells so.
     """
-    port, sql_port = _free_port(), _free_port()
-    ini = folder / "virtuoso.ini"
-    ini.write_text(
-        _INI.format(folder=folder, port=port, sql_port=sql_port, max_rows=max_rows)
-    )
-    program = shutil.which("virtuoso-t")
-    assert program is not None
-    server = SparqlServer(
-        [program, "-f", "-c", str(ini)], folder, f"http://127.0.0.1:{port}/sparql"
-    )
+    server = virtuoso_server(folder, max_rows=max_rows)
     server.start()
     shutil.copy(statements, folder / "data.nq")
     # Flag 512: N-Quads.
     load = f"DB.DBA.TTLP(file_to_string_output('{folder}/data.nq'),'','http://x/',512);"
-    command = ["isql-vt", f"127.0.0.1:{sql_port}", "dba", "dba", f"exec={load}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode or "Error" in done.stdout + done.stderr:
+    try:
+        server.execute(load)
+    except RuntimeError:
         server.end()
-        raise RuntimeError(done.stdout + done.stderr)
+        raise
     return server
+
+
+# -- Fuseki ------------------------------------------------------------------------
+
+
+def fuseki_server(
+    folder: Path, *words: str, dataset: str, java: Iterable[str] = _SHORT_LIVED
+) -> SparqlServer:
+    """Return a Fuseki that is not started.
+
+    Args:
+        folder: its working directory.
+        words: of its command line, after those that all have.
+        dataset: whose endpoint it is asked for.
+        java: options of the virtual machine.
+    """
+    port = free_port()
+    command = ["java", *java, "-cp", str(find_jar(FUSEKI)), _FUSEKI_CLASS]
+    command += ["--localhost", "-q", "--port", str(port), *words]
+    return SparqlServer(command, folder, f"http://127.0.0.1:{port}/{dataset}/sparql")
 
 
 def start_fuseki(folder: Path, statements: Path, *, secs: int = 60) -> SparqlServer:
@@ -174,14 +290,8 @@ def start_fuseki(folder: Path, statements: Path, *, secs: int = 60) -> SparqlSer
         statements: lines without a graph are of the default graph.
         secs: a query that takes longer is ended.
     """
-    port, jar = _free_port(), fuseki_jar()
-    java = shutil.which("java")
-    assert jar is not None
-    assert java is not None
-    command = [java, "-Xmx1g", "-cp", str(jar), FUSEKI_CLASS, "--localhost", "-q"]
-    command += ["--port", str(port), f"--timeout={secs * 1_000}"]
-    command += [f"--file={statements}", "/ds"]
-    server = SparqlServer(command, folder, f"http://127.0.0.1:{port}/ds/sparql")
+    words = [f"--timeout={secs * 1_000}", f"--file={statements}", "/ds"]
+    server = fuseki_server(folder, *words, dataset="ds")
     server.start()
     return server
 
@@ -214,15 +324,7 @@ class Servers:
 @pytest.fixture(scope="module")
 def sparql_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     """Yield what starts Virtuoso and Fuseki; skip where one is missing."""
-    missing = [
-        name for name in ("virtuoso-t", "isql-vt", "java") if not shutil.which(name)
-    ]
-    if not missing and fuseki_jar() is None:
-        missing = [f"jena-fuseki-server-*.jar in {FUSEKI_FOLDER}"]
-    if missing:
-        if os.environ.get("CI"):
-            pytest.fail(f"needed in CI: {', '.join(missing)}")
-        pytest.skip(f"without {', '.join(missing)}")
+    require(("virtuoso-t", "isql-vt", "java"), (FUSEKI,))
     folders = (tmp_path_factory.mktemp("sparql") for _ in range(1_000))
     servers = Servers(folders)
     yield servers

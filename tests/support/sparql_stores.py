@@ -25,12 +25,15 @@ _VALUES = (
 )
 
 
-def iter_store(n_items: int, *, with_default: bool) -> Iterator[str]:
+def iter_store(
+    n_items: int, *, with_default: bool, n_graphs: int = 60
+) -> Iterator[str]:
     """Yield N-Quads lines, about eleven for each item.
 
     Args:
         n_items: resources of the largest graph.
         with_default: some are in the default graph, else all in named ones.
+        n_graphs: with one statement each.
     """
     large, small = "http://example.org/graph/large", "http://example.org/graph/small"
     rest = "" if with_default else "http://example.org/graph/rest"
@@ -40,7 +43,7 @@ def iter_store(n_items: int, *, with_default: bool) -> Iterator[str]:
     yield from _hub(small, 450)
     yield from _items(rest, n_items // 20)
     yield from _knots(rest, 2)
-    for n in range(60):  # a graph for each document, as crawlers leave them
+    for n in range(n_graphs):  # a graph for each document, as crawlers leave them
         yield _line(f"<http://example.org/d/{n}>", "p/0", f'"{n}"', f"http://d.org/{n}")
     # A character that XML has not.
     yield _line("<http://example.org/x>", "p/name", '"vertical\\u000Btab"', small)

@@ -78,7 +78,7 @@ async def run(visit: Visit, options: FetchOptions, seen: Seen | None = None) -> 
         await visitor.visit(visit)
         check_invariant(visit)
         for document in visit.documents:
-            visitor.release(document)
-        assert visitor.memory_bytes == 0
+            visitor.spool.release(document.response)
+        assert visitor.spool.memory_bytes == 0
         assert not list(visitor.spool.folder.iterdir())
     return visit

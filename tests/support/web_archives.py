@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from io import BytesIO
+from typing import TYPE_CHECKING
 
+from warcio.archiveiterator import ArchiveIterator
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DATE = "2025-03-01T12:00:00Z"
 HOST = "http://archived.example"
@@ -66,3 +73,68 @@ class Archive:
     def content(self) -> bytes:
         """Return what was written."""
         return self.out.getvalue()
+
+
+def raw_record(
+    content: bytes,
+    *,
+    kind: str = "response",
+    url: str = f"{HOST}/raw",
+    version: str = "1.0",
+    media_type: str = "application/http; msgtype=response",
+    length: str | None = "",
+) -> bytes:
+    """Return a record as it is, of a length that may be wrong or missing."""
+    lines = [
+        f"WARC/{version}",
+        f"WARC-Type: {kind}",
+        f"WARC-Target-URI: {url}",
+        f"WARC-Date: {DATE}",
+        "WARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-000000000000>",
+        f"Content-Type: {media_type}",
+    ]
+    if length is not None:
+        lines.append(f"Content-Length: {length or len(content)}")
+    return "\r\n".join([*lines, "", ""]).encode() + content + b"\r\n\r\n"
+
+
+@dataclass(frozen=True)
+class ReadRecord:
+    """A record of an archive, as another implementation reads it.
+
+    Attributes:
+        type: of the record.
+        url: that it is of.
+        fields: of WARC, by name.
+        head: status line and headers of HTTP.
+        body: as it is in the record.
+    """
+
+    type: str
+    url: str
+    fields: dict[str, str]
+    head: str
+    body: bytes
+
+
+def read_archive(path: Path) -> list[ReadRecord]:
+    """Return the records of a WARC file, all of them sound."""
+    with path.open("rb") as file:
+        return [
+            ReadRecord(
+                type=record.rec_type,
+                url=record.rec_headers.get_header("WARC-Target-URI") or "",
+                fields=dict(record.rec_headers.headers),
+                head=str(record.http_headers or ""),
+                body=record.raw_stream.read(),
+            )
+            for record in ArchiveIterator(file, check_digests="raise")
+        ]
+
+
+def warcio(command: str, *files: Path) -> str:
+    """Return what a command of warcio says of files, in which nothing is wrong."""
+    words = [sys.executable, "-m", "warcio.cli", command, *map(str, files)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyoxigraph as ox
 
+from rdfcrawl.log.crawl_log import CrawlLog
 from rdfcrawl.stores.nquads import NQuadsStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
+
+    from rdfcrawl.log.documents import LogDocument
 
 
 _LINES = 2000  # of a chunk
@@ -68,7 +72,30 @@ async def _write(root: Path, documents: Iterable[Version], worker: str) -> None:
     await store.close()
 
 
-def said_in(store: ox.Store) -> set[tuple[str, str]]:
+def versions_in(root: Path) -> list[LogDocument]:
+    """Return all versions that are in the log in a folder."""
+    log = CrawlLog(root)
+    return [
+        document
+        for batch in log.read(log.begin(), has_provenance=False)
+        for document in batch.documents
+    ]
+
+
+def truth(written: Iterable[Written]) -> set[tuple[str, str]]:
+    """Return graph and value of what the latest versions say."""
+
+    def version(each: Written) -> tuple[int, bytes]:
+        return each.version_ms, blake2b(each.quads, digest_size=16).digest()
+
+    latest: dict[str, Written] = {}
+    for each in written:
+        if each.graph not in latest or version(each) > version(latest[each.graph]):
+            latest[each.graph] = each
+    return {said for each in latest.values() for said in each.said}
+
+
+def said_in(store: Iterable[ox.Quad]) -> set[tuple[str, str]]:
     """Return graph and value of each statement of a store."""
     return {
         (quad.graph_name.value, quad.object.value)

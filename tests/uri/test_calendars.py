@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.uri.calendars import YEARS_AHEAD, date_of
-from rdfcrawl.uri.traps import TrapLimits, UrlForms
+from rdfcrawl.uri.traps import YEARS_AHEAD, TrapLimits, UrlForms, date_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.catalogs.ckan.fields import AGENT_FIELDS, AGENTS, CONTACT_FIELDS
@@ -9,18 +10,14 @@ from rdfcrawl.catalogs.ckan.values import (
     PackageFields,
     is_empty,
     iter_objects,
-    iter_texts,
     text_of,
 )
-from rdfcrawl.catalogs.ckan.writing import TYPE, iter_fields
+from rdfcrawl.catalogs.ckan.writing import TYPE, DatasetWriter, iter_fields
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, FOAF, PROV, VCARD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from rdfcrawl.catalogs.ckan.api import PortalAddress
-    from rdfcrawl.catalogs.ckan.writing import DatasetWriter
 
 _FLAT: Final = ("uri", "name", "email", "url", "type", "identifier", "phone")
 
@@ -112,6 +109,5 @@ def _organization(
     }
     said |= {key: fields.get(key) for key in ("email", "url", "identifier")}
     yield from iter_fields(PackageFields(said), AGENT_FIELDS, node, writer)
-    for text, language in iter_texts(fields.get("description")):
-        if label := writer.literal(text, language=language):
-            yield terms.statement(node, f"<{DCTERMS}description>", label)
+    description = fields.get("description")
+    yield from writer.texts(node, f"<{DCTERMS}description>", description)

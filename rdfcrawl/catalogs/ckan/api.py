@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote, urlencode
 
 from rdfcrawl.uri import MAX_URL_CHARS, BadUri, requestable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 SCHEMES: Final = frozenset({"http", "https"})
 MAX_ROWS: Final = 1000  # CKAN's own default of ckan.search.rows_max
@@ -157,15 +155,6 @@ class PortalAddress:
     def show(self, name: str) -> CkanRequest:
         """Return the request of one dataset by name or id."""
         return self.action("package_show", {"id": name})
-
-    def names(self, *, limit: int, offset: int) -> CkanRequest:
-        """Return the request of a page of the names of all datasets."""
-        return self.action("package_list", {"limit": limit, "offset": offset})
-
-    def current(self, *, limit: int, offset: int) -> CkanRequest:
-        """Return the request of a page of datasets without the search index."""
-        parameters = {"limit": limit, "offset": offset}
-        return self.action("current_package_list_with_resources", parameters)
 
     def status(self) -> CkanRequest:
         """Return the request of the portal's description of itself."""

@@ -6,13 +6,11 @@ requested once more before it becomes a tombstone (`CkanStep.CONFIRM`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.tasks.ckan import CkanStep, CkanTask
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 CONFIRMED_AT_ONCE: Final = 20  # ids in one request
 MAX_IDS_CHARS: Final = 1400  # of one task

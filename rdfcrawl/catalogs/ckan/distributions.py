@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from rdfcrawl.catalogs.ckan import vocabularies
 from rdfcrawl.catalogs.ckan.api import path_segment
 from rdfcrawl.catalogs.ckan.fields import RESOURCE_FIELDS, SERVICE_FIELDS, ValueShape
 from rdfcrawl.catalogs.ckan.places import iter_retention
 from rdfcrawl.catalogs.ckan.values import PackageFields, iter_objects
-from rdfcrawl.catalogs.ckan.writing import TYPE, iter_fields
+from rdfcrawl.catalogs.ckan.writing import TYPE, DatasetWriter, iter_fields
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, SPDX
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rdfcrawl.catalogs.ckan.writing import DatasetWriter
 
 _ALGORITHM: Final = f"{SPDX}checksumAlgorithm_"
 _ALGORITHMS: Final = vocabularies.parse_pairs(

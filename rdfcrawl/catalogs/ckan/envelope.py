@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
-from rdfcrawl.errors import Fault, Reason, SourceFault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from rdfcrawl.errors import Reason, SourceFault
 
 MAX_ANSWER_BYTES: Final = 64 * 2**20
 
@@ -49,7 +47,7 @@ class RequestRefused(SourceFault):
 
     def __init__(self, status: int, kind: str, message: str) -> None:
         told = ": ".join(filter(None, (f"HTTP {status}", kind, message)))
-        super().__init__(Reason.BAD_ANSWER, told[: Fault.MAX_DETAIL])
+        super().__init__(Reason.BAD_ANSWER, told)
         self.status, self.kind = status, kind
 
 
@@ -57,7 +55,7 @@ class DamagedAnswer(SourceFault):
     """The body is none of the API: a page, cut off (`is_cut`), or of another shape."""
 
     def __init__(self, detail: str, *, is_cut: bool = False) -> None:
-        super().__init__(Reason.BAD_ANSWER, detail[: Fault.MAX_DETAIL])
+        super().__init__(Reason.BAD_ANSWER, detail)
         self.is_cut = is_cut
 
 
@@ -229,39 +227,31 @@ class _Walk:
 
     def _rows(self, at: int) -> None:
         self.has_rows = True
-        at = self._skip(at + 1)
-        if self.text.startswith("]", at):
-            self._end = at + 1
-            return
-        while True:
-            value, end = _DECODER.raw_decode(self.text, at)
+        for begin in self._items(at, "]"):
+            value, self._end = _DECODER.raw_decode(self.text, begin)
             self.n_rows += 1
-            package = _package(value, self.text, at)
+            package = _package(value, self.text, begin)
             if package is not None:
                 self.packages.append(package)
-            at = self._skip(end)
-            if self.text.startswith("]", at):
-                self._end = at + 1
-                return
-            at = self._expect(",", at)
 
     def _members(self, at: int) -> Iterator[tuple[str, int]]:
         """Yield key and begin of each value; whoever takes it sets `_end`."""
-        at = self._skip(at + 1)
-        if self.text.startswith("}", at):
-            self._end = at + 1
-            return
-        while True:
-            key, end = _DECODER.raw_decode(self.text, at)
+        for begin in self._items(at, "}"):
+            key, end = _DECODER.raw_decode(self.text, begin)
             if not isinstance(key, str):
-                raise json.JSONDecodeError("Expecting a name", self.text, at)
+                raise json.JSONDecodeError("Expecting a name", self.text, begin)
             self._end = self._expect(":", self._skip(end))
             yield key, self._end
+
+    def _items(self, at: int, closing: str) -> Iterator[int]:
+        """Yield where each item begins; whoever takes it sets `_end`."""
+        at = self._skip(at + 1)
+        is_first = True
+        while not self.text.startswith(closing, at):
+            yield at if is_first else self._expect(",", at)
+            is_first = False
             at = self._skip(self._end)
-            if self.text.startswith("}", at):
-                self._end = at + 1
-                return
-            at = self._expect(",", at)
+        self._end = at + 1
 
     def _skip(self, at: int) -> int:
         found = _SPACE.match(self.text, at)

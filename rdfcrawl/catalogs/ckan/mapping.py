@@ -12,6 +12,7 @@ description and publisher are mandatory.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.catalogs.ckan import vocabularies
@@ -45,8 +46,6 @@ from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, FOAF, RDFS, SKOS
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from rdfcrawl.catalogs.ckan.api import PortalAddress
     from rdfcrawl.faultlog import FaultLog
 
@@ -180,9 +179,7 @@ def _groups(
         yield terms.statement(dataset, f"<{DCAT}theme>", node)
         yield terms.statement(node, TYPE, f"<{SKOS}Concept>")
         title = said.get("title_translated", "title", "display_name", "name")
-        for text, language in iter_texts(title):
-            label = writer.literal(text, language=language)
-            yield terms.statement(node, f"<{SKOS}prefLabel>", label)
+        yield from writer.texts(node, f"<{SKOS}prefLabel>", title)
 
 
 def _relations(
@@ -239,11 +236,7 @@ def iter_catalogue(
     yield terms.statement(catalogue, TYPE, f"<{DCAT}Catalog>")
     said = {"title": title, "description": fields.get("site_description") or title}
     for name, value in said.items():
-        for text, language in iter_texts(value):
-            literal = writer.literal(text, language=language)
-            yield from only_terms(
-                (terms.statement(catalogue, f"<{DCTERMS}{name}>", literal),)
-            )
+        yield from writer.texts(catalogue, f"<{DCTERMS}{name}>", value)
     language = fields.text("locale_default")
     for term, lines in writer.iter_objects(language, ValueShape.LANGUAGE):
         yield terms.statement(catalogue, f"<{DCTERMS}language>", term)

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from rdfcrawl.catalogs.ckan.values import (
     PackageFields,
     decoded,
     is_empty,
     iter_objects,
-    iter_texts,
     iter_values,
     text_of,
 )
-from rdfcrawl.catalogs.ckan.writing import TYPE
+from rdfcrawl.catalogs.ckan.writing import TYPE, DatasetWriter
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, GEOSPARQL, HEALTH, LOCN, SKOS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rdfcrawl.catalogs.ckan.writing import DatasetWriter
 
 MAX_POSITIONS: Final = 100_000  # of one geometry
 
@@ -168,11 +163,9 @@ def _place(
     place: Mapping[str, Any], dataset: str, writer: DatasetWriter
 ) -> Iterator[str]:
     fields = PackageFields(place)
-    lines: list[str] = []
     node = writer.node(fields.get("uri"))
-    for text, language in iter_texts(fields.get("text", "label", "name")):
-        label = writer.literal(text, language=language)
-        lines.append(terms.statement(node, f"<{SKOS}prefLabel>", label))
+    label = fields.get("text", "label", "name")
+    lines = writer.texts(node, f"<{SKOS}prefLabel>", label)
     said = [(fields.get(*keys), predicate) for keys, predicate in _GEOMETRIES]
     if _is_geometry(place):
         said.append((place, f"{LOCN}geometry"))

@@ -71,6 +71,7 @@ def first_task(
 
 def request_of(task: CkanTask, portal: PortalAddress) -> CkanRequest:
     """Return the request of a task."""
+    page = {"limit": task.rows, "offset": task.start}
     match task.step:
         case CkanStep.SEARCH:
             return portal.search(
@@ -80,9 +81,9 @@ def request_of(task: CkanTask, portal: PortalAddress) -> CkanRequest:
                 modified_from=task.cursor if task.order is CkanOrder.KEYSET else "",
             )
         case CkanStep.CURRENT:
-            return portal.current(limit=task.rows, offset=task.start)
+            return portal.action("current_package_list_with_resources", page)
         case CkanStep.NAMES | CkanStep.LISTING:
-            return portal.names(limit=task.rows, offset=task.start)
+            return portal.action("package_list", page)
         case CkanStep.ABOUT:
             return portal.status()
         case CkanStep.CONFIRM if not task.is_alone:

@@ -8,6 +8,7 @@ portal are not downloaded by mistake.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,8 +26,6 @@ from rdfcrawl.formats import FORMATS, HTML
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from rdfcrawl.catalogs.ckan.api import PortalAddress
 
 

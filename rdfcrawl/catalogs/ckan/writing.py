@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pyoxigraph import NamedNode
 
 from rdfcrawl.catalogs.ckan import vocabularies
-from rdfcrawl.catalogs.ckan.fields import ValueShape
+from rdfcrawl.catalogs.ckan.fields import MappedField, ValueShape
 from rdfcrawl.catalogs.ckan.times import date_time
 from rdfcrawl.catalogs.ckan.values import (
     is_empty,
@@ -26,10 +27,6 @@ from rdfcrawl.rdf.namespaces import ADMS, DCTERMS, RDF, RDFS, SKOS, XSD
 from rdfcrawl.uri import BadUri, parse_uri
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
-    from rdfcrawl.catalogs.ckan.fields import MappedField
     from rdfcrawl.catalogs.ckan.values import PackageFields
     from rdfcrawl.faultlog import FaultLog
 
@@ -169,7 +166,7 @@ class DatasetWriter:
         if iri := self.iri(text) or (f"<{known}>" if known else ""):
             return iri, []
         node = self.new_blank()
-        label = self._labels(node, f"<{RDFS}label>", text)
+        label = self.texts(node, f"<{RDFS}label>", text)
         return node, [terms.statement(node, TYPE, f"<{DCTERMS}{kind}>"), *label]
 
     def date(self, text: str) -> str:
@@ -215,11 +212,12 @@ class DatasetWriter:
             return
         node, is_concept = self.new_blank(), label == "prefLabel"
         predicate = f"<{SKOS if is_concept else RDFS}{label}>"
-        if lines := self._labels(node, predicate, value):
+        if lines := self.texts(node, predicate, value):
             kind = terms.statement(node, TYPE, f"<{SKOS}Concept>")
             yield node, [kind, *lines] if is_concept else lines
 
-    def _labels(self, node: str, predicate: str, value: Any) -> list[str]:
+    def texts(self, node: str, predicate: str, value: Any) -> list[str]:
+        """Return statements for the texts of a field, with their languages."""
         return [
             terms.statement(node, predicate, label)
             for text, language in iter_texts(value)

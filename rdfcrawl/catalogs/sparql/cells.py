@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Callable
+from typing import Literal, NamedTuple
 
 from rdfcrawl.rdf import terms
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 CellKind = Literal["iri", "blank", "literal"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.catalogs.sparql.queries import (
@@ -15,8 +16,6 @@ from rdfcrawl.catalogs.sparql.queries import (
 from rdfcrawl.rdf.namespaces import DCAT, DCTERMS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rdfcrawl.tasks.sparql import SparqlPart, SparqlTask
 
 DATASET: Final = f"<{DCAT}Dataset>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -14,8 +15,6 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.tasks.sparql import UNKNOWN, SparqlTask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rdfcrawl.catalogs.sparql.cells import Row
     from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder
     from rdfcrawl.catalogs.sparql.pages import PageEnd

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -12,8 +13,6 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.namespaces import RDF_TYPE, SD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rdfcrawl.faultlog import FaultLog
 
 MAX_STATEMENTS: Final = 200_000

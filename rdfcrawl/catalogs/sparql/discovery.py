@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -19,8 +20,6 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.tasks.sparql import UNKNOWN, SparqlPart, SparqlTask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from rdfcrawl.catalogs.sparql.cells import Row
     from rdfcrawl.catalogs.sparql.description import ServiceDescription
     from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from rdfcrawl.bytesource import ByteSource
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MAX_GET_CHARS: Final = 2_000  # of a URL; longer ones are cut or refused here and there
 

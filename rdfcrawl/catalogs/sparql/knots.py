@@ -8,6 +8,7 @@ known of its node, so that the union of the responses has each node once.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -16,14 +17,11 @@ from rdfcrawl.catalogs.sparql.parts import looks_cut, read_count
 from rdfcrawl.catalogs.sparql.writing import GraphTerms
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.blank_nodes import Triple, iter_components, signature, unique_names
-from rdfcrawl.tasks.sparql import UNKNOWN
+from rdfcrawl.tasks.sparql import UNKNOWN, SparqlTask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder
     from rdfcrawl.catalogs.sparql.settings import HarvestSettings
-    from rdfcrawl.tasks.sparql import SparqlTask
 
 
 class KnotReader:

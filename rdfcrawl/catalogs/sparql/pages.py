@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -19,8 +20,6 @@ from rdfcrawl.rdf.labels import without_labels
 from rdfcrawl.tasks.sparql import UNKNOWN, SparqlPart, SparqlTask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rdfcrawl.catalogs.sparql.cells import Row
     from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder
     from rdfcrawl.catalogs.sparql.settings import HarvestSettings
@@ -97,11 +96,6 @@ class PageEnd:
         seen = without_labels((self._first_line + self._last_line).encode())
         return blake2b(b"%d %s" % (self.n_rows, seen), digest_size=6).hexdigest()
 
-    @property
-    def is_one_group(self) -> bool:
-        """Whether all rows have the same key."""
-        return self.n_last == self.n_rows
-
 
 def _comes_before(first: str, second: str) -> bool:
     if first < second:
@@ -154,7 +148,7 @@ def _go_on(
 ) -> None:
     # An answer with fewer rows than another had was not cut off by number.
     is_whole = end.n_rows < min(task.most, task.asked) and not is_broken
-    if not is_whole and end.is_one_group:
+    if not is_whole and end.n_last == end.n_rows:  # all have the same key
         # Its count shows whether the group is complete.
         group = replace(following, step="group", after=end.key, got=task.got)
         following = replace(group, seen=(task.after,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -12,8 +13,6 @@ from rdfcrawl.rdf.namespaces import RDF_TYPE
 from rdfcrawl.tasks.sparql import UNKNOWN, SparqlPart, SparqlTask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from rdfcrawl.catalogs.sparql.cells import Row
     from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder
     from rdfcrawl.catalogs.sparql.settings import HarvestSettings

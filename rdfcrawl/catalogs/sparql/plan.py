@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.catalogs.sparql import closures, queries
 from rdfcrawl.catalogs.sparql import exchange as ex
@@ -18,16 +19,10 @@ from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder, SparqlOutcome
 from rdfcrawl.catalogs.sparql.pages import group_part
 from rdfcrawl.catalogs.sparql.parts import LISTED_ROWS
 from rdfcrawl.catalogs.sparql.reading import AnswerReader
-from rdfcrawl.catalogs.sparql.settings import HarvestTarget
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.catalogs.sparql.settings import HarvestSettings, HarvestTarget
+from rdfcrawl.errors import ConfigError, Fault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.tasks.sparql import SparqlStep, SparqlTask
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rdfcrawl.catalogs.sparql.settings import HarvestSettings
-    from rdfcrawl.errors import Fault
 
 
 class EndpointPlan(HarvestTarget):

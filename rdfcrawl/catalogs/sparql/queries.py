@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf import terms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rdfcrawl.tasks.sparql import BlankNaming, RowOrder, SparqlPart, SparqlTask
 
 MAX_KEY_CHARS: Final = 400

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import chain
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.catalogs.sparql import datasets, discovery, pages, parts, queries
 from rdfcrawl.catalogs.sparql.description import read_description
-from rdfcrawl.catalogs.sparql.exchange import SparqlFailure, judge
+from rdfcrawl.catalogs.sparql.exchange import SparqlAnswer, SparqlFailure, judge
 from rdfcrawl.catalogs.sparql.failures import after_failure
 from rdfcrawl.catalogs.sparql.knots import KnotReader
 from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder, SparqlOutcome
@@ -19,15 +20,12 @@ from rdfcrawl.codec import encode
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.labels import without_labels
-from rdfcrawl.rdf.limits import ParseLimits
 from rdfcrawl.rdf.parse import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from rdfcrawl.catalogs.sparql.cells import Row
-    from rdfcrawl.catalogs.sparql.exchange import SparqlAnswer
     from rdfcrawl.catalogs.sparql.settings import HarvestTarget
     from rdfcrawl.tasks.sparql import SparqlTask
 

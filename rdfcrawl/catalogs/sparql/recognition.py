@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import html
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 from urllib.parse import parse_qsl, unquote, urljoin, urlsplit
 
 from rdfcrawl.uri.origin import is_same_origin
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 HEAD_BYTES: Final = 64 * 1024
 
@@ -105,7 +103,6 @@ def _without_query(url: str) -> str:
 
 
 def _is_sparql(url: str) -> bool:
-    """Return whether the path of a URL names SPARQL."""
     return _SPARQL_PATH.search(urlsplit(url).path) is not None
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from rdfcrawl.bytesource import ByteSource
+from rdfcrawl.bytesource import ByteSource, PulledStream
 from rdfcrawl.catalogs.sparql.results_json import iter_json
 from rdfcrawl.catalogs.sparql.results_text import iter_csv, iter_tsv
 from rdfcrawl.catalogs.sparql.results_xml import iter_xml
@@ -13,8 +14,6 @@ from rdfcrawl.catalogs.sparql.settings import ResultLimits
 from rdfcrawl.errors import Reason, SourceFault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from rdfcrawl.catalogs.sparql.cells import Row
     from rdfcrawl.faultlog import FaultLog
 
@@ -86,19 +85,15 @@ def _table_kind(head: bytes, media_type: str) -> str:
     return declared if declared in ("csv", "tsv") else ""
 
 
-class _Bounded(io.RawIOBase):
+class _Bounded(PulledStream):
     """The first bytes of a file; reading beyond raises a fault."""
 
     def __init__(self, file: BinaryIO, max_bytes: int) -> None:
-        self._file, self._left = file, max_bytes
+        self._read, self._left = file.read, max_bytes
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        data = self._file.read(min(len(buffer), self._left + 1))
+    def _pull(self, n_bytes: int) -> bytes:
+        data = self._read(min(n_bytes, self._left + 1))
         if len(data) > self._left:
             raise SourceFault(Reason.TOO_LARGE, "the answer")
         self._left -= len(data)
-        buffer[: len(data)] = data
-        return len(data)
+        return data

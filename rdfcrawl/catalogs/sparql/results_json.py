@@ -9,14 +9,13 @@ from __future__ import annotations
 import codecs
 import json
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from rdfcrawl.catalogs.sparql.cells import ResultTerm, Row
 from rdfcrawl.errors import Reason, SourceFault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rdfcrawl.catalogs.sparql.settings import ResultLimits
     from rdfcrawl.faultlog import FaultLog
 
@@ -116,31 +115,19 @@ class _Window:
 
 def _iter_members(text: _Window) -> Iterator[str]:
     """Yield the names of an object; the caller reads each value."""
-    text.take("{")
-    if text.peek() == "}":
-        text.take("}")
-        return
-    while True:
-        name = text.value()
+    for name in _iter_items(text, "{}"):
         text.take(":")
         yield name if isinstance(name, str) else ""
-        if text.peek() != ",":
-            break
-        text.take(",")
-    text.take("}")
 
 
-def _iter_items(text: _Window) -> Iterator[Any]:
-    text.take("[")
-    if text.peek() == "]":
-        text.take("]")
-        return
-    while True:
+def _iter_items(text: _Window, brackets: str = "[]") -> Iterator[Any]:
+    text.take(brackets[0])
+    if text.peek() != brackets[1]:
         yield text.value()
-        if text.peek() != ",":
-            break
-        text.take(",")
-    text.take("]")
+        while text.peek() == ",":
+            text.take(",")
+            yield text.value()
+    text.take(brackets[1])
 
 
 def _to_row(binding: Any, log: FaultLog) -> Row | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
 from rdfcrawl.catalogs.sparql.cells import ResultTerm, Row
@@ -12,8 +13,6 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.namespaces import XSD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rdfcrawl.catalogs.sparql.settings import ResultLimits
     from rdfcrawl.faultlog import FaultLog
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 from xml.parsers import expat
 
@@ -10,8 +11,6 @@ from rdfcrawl.catalogs.sparql.cells import ResultTerm, Row
 from rdfcrawl.errors import Reason, SourceFault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rdfcrawl.catalogs.sparql.settings import ResultLimits
     from rdfcrawl.faultlog import FaultLog
 

@@ -10,15 +10,13 @@ Source: SPARQL 1.1 Service Description, 2 and 3.2.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from rdfcrawl.catalogs.sparql.recognition import is_file, is_query
 from rdfcrawl.rdf.namespaces import SD
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_SERVICES: Final = 1_000  # of one document
 _MAX_OBJECTS: Final = 100  # of one service
@@ -101,7 +99,8 @@ class ServiceScan:
         and the URL must not be that of a file, or of an answer to a query. A host name
         without a dot, or another scheme or port, counts as the document's URL.
         """
-        if not _may_be_endpoint(document_url):
+        url = document_url
+        if is_file(url) or is_query(url) or "/.well-known/" in url:
             return ""
         services = {s: x for s, x in self._services.items() if x.takes_queries}
         own = [s for s in services if self._is_own(s, document_url)]
@@ -131,10 +130,6 @@ class ServiceScan:
         if subject.startswith("_:"):
             return service.is_described
         return _document_of(subject) == document_url.rstrip("/")
-
-
-def _may_be_endpoint(url: str) -> bool:
-    return not (is_file(url) or is_query(url) or "/.well-known/" in url)
 
 
 def _document_of(term: str) -> str:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from rdfcrawl.dataweb.messages import (
+    GONE,
     NOT_ACCEPTABLE,
     NOT_FOUND,
     ROBOTS_PATH,
@@ -15,7 +16,7 @@ from rdfcrawl.dataweb.negotiation import RDF_NEGOTIATOR
 from rdfcrawl.dataweb.nodes.base import NodePlan, WebNode, serialize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from pyoxigraph import RdfFormat
 
@@ -38,6 +39,7 @@ class DereferencingNode(WebNode):
         objects: by resource, the resources and IRIs it links to; the last
             `n_disallowed` resources are disallowed and empty.
         n_disallowed: how many.
+        gone: resources that were there once.
         delay_secs: `Crawl-delay` of robots.txt; 0 for none.
     """
 
@@ -47,11 +49,13 @@ class DereferencingNode(WebNode):
         objects: Sequence[Sequence[int | str]],
         *,
         n_disallowed: int = 0,
+        gone: Collection[int] = (),
         delay_secs: float = 0.0,
     ) -> None:
         super().__init__(plan)
         self._objects = objects
         self._n_allowed = len(objects) - n_disallowed
+        self._gone = gone
         self._delay_secs = delay_secs
         self._base = plan.origin
         self._cache: dict[tuple[str, RdfFormat], NodeResponse] = {}
@@ -71,7 +75,7 @@ class DereferencingNode(WebNode):
         return self._delay_secs
 
     def answer(self, request: NodeRequest) -> NodeResponse:
-        """Answer 200 for a resource, 406 if no format suits, else 404."""
+        """Answer 200 for a resource, 410 if it is gone, 406 if no format suits."""
         target = request.target
         if target == ROBOTS_PATH:
             return self._robots
@@ -82,6 +86,8 @@ class DereferencingNode(WebNode):
         match = _RESOURCE.match(target)
         if not match or int(match[1]) >= len(self._objects):
             return NOT_FOUND
+        if int(match[1]) in self._gone:
+            return GONE
         if rdf_format is None:
             return NOT_ACCEPTABLE
         body = serialize(self._statements(int(match[1])), rdf_format)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import brotli  # type: ignore[import-untyped]
 import lz4.frame
-import py7zr
 
 from rdfcrawl.dataweb.config import DumpProfile
 
@@ -56,6 +55,8 @@ def _tar(content: bytes) -> bytes:
 
 
 def _seven_zip(content: bytes) -> bytes:
+    import py7zr  # noqa: PLC0415 (slow, and most webs have none)
+
     out = io.BytesIO()
     with py7zr.SevenZipFile(out, "w") as archive:
         archive.writestr(content, _ENTRY_NAME)

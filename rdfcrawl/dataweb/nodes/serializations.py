@@ -13,7 +13,6 @@ import pyoxigraph as ox
 
 from rdfcrawl.dataweb.config import DumpProfile
 from rdfcrawl.dataweb.nodes.base import serialize
-from rdfcrawl.rdf.hdt import write_hdt
 from rdfcrawl.rdf.namespaces import TRIX
 
 if TYPE_CHECKING:
@@ -67,6 +66,8 @@ def _hextuples(statements: Iterable[Statement]) -> bytes:
 
 
 def _hdt(statements: Iterable[Statement]) -> bytes:
+    from rdfcrawl.rdf.hdt import write_hdt  # noqa: PLC0415 (with numpy)
+
     out = io.BytesIO()
     lines = (f"{s} {p} {o} .\n".encode() for s, p, o in statements)
     write_hdt(lines, out, base="http://dataweb.example/")

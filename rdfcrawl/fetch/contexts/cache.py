@@ -12,22 +12,21 @@ import json
 import time
 import zlib
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES, ContextDocument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from redis.asyncio import Redis
 
 MAX_SHARED_BYTES: Final = 64 * 1024  # of one context, compressed
 MAX_SHARED: Final = 1024  # contexts in Redis: at most 64 MiB
-CLAIM_SECS: Final = 60.0  # a worker that fetches keeps the others waiting so long
+CLAIM_MS: Final = 60_000  # a worker that fetches keeps the others waiting so long
 _POLL_SECS: Final = 0.1
 _HEAD_BYTES: Final = 16 * 1024  # all of an entry but its content
 
@@ -76,7 +75,7 @@ class ContextEntry:
             SourceFault: `REMOTE_CONTEXT`: it cannot be had.
         """
         if self.fault:
-            raise SourceFault(Reason.REMOTE_CONTEXT, self.fault[: Fault.MAX_DETAIL])
+            raise SourceFault(Reason.REMOTE_CONTEXT, self.fault)
         return ContextDocument(url=self.url, content=self.content)
 
     def to_bytes(self) -> bytes:
@@ -161,13 +160,10 @@ class SharedContexts:
                 pipe.zcard(index)
                 *_, n_kept = await pipe.execute()
             if n_kept > MAX_SHARED:
-                await self._drop(index, n_kept - MAX_SHARED)
+                oldest: Any = await self._redis.zpopmin(index, n_kept - MAX_SHARED)
+                await self._redis.unlink(*(key for key, _ in oldest))
         except RedisError:
             self._count("unshared")
-
-    async def _drop(self, index: str, n: int) -> None:
-        oldest: Any = await self._redis.zpopmin(index, n)
-        await self._redis.unlink(*(key for key, _ in oldest))
 
     async def claim(self, name: str) -> ContextEntry | None:
         """Wait for the entry that another worker fetches, unless none does.
@@ -178,7 +174,7 @@ class SharedContexts:
         """
         lock = self._of(name) + ":claim"
         try:
-            while not await self._redis.set(lock, b"", nx=True, px=_ms(CLAIM_SECS)):
+            while not await self._redis.set(lock, b"", nx=True, px=CLAIM_MS):
                 await asyncio.sleep(_POLL_SECS)
                 entry = await self.get(name)
                 if entry is not None and entry.is_fresh:
@@ -201,7 +197,3 @@ class SharedContexts:
 
 def _size(name: str, entry: ContextEntry) -> int:
     return len(name) + len(entry.url) + len(entry.content) + 500
-
-
-def _ms(secs: float) -> int:
-    return max(1, int(secs * 1000))

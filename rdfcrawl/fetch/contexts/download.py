@@ -9,13 +9,13 @@ import asyncio
 import logging
 import re
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from rdfcrawl.bytesource import head_of
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.fetch.answer import RequestOptions, answer_in_turn
+from rdfcrawl.fetch.answer import RequestOptions, answer_in_turn, conditional_headers
 from rdfcrawl.fetch.contexts.cache import ContextEntry
 from rdfcrawl.fetch.redirects import REDIRECTS, resolve_redirect
 from rdfcrawl.fetch.retry_policy import RetryDecision, judge_answer
@@ -63,39 +63,28 @@ class ContextResult(NamedTuple):
     how: How
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class ContextDownloader:
     """Fetch contexts through the client of all documents.
 
-    Args:
+    Attributes:
         robots: rules that are obeyed; None obeys none.
         fetch: limits on every GET.
         options: limits on contexts.
         hosts: how they are waited for, and which are not asked.
     """
 
-    def __init__(
-        self,
-        *,
-        exchange: HttpClient,
-        robots: RobotsCache | None,
-        spool: Spool,
-        fetch: FetchOptions,
-        options: ContextOptions,
-        hosts: ContextHosts,
-    ) -> None:
-        self.exchange = exchange
-        self.robots = robots
-        self.spool = spool
-        self.fetch = fetch
-        self.options = options
-        self.hosts = hosts
+    exchange: HttpClient
+    robots: RobotsCache | None
+    spool: Spool
+    fetch: FetchOptions
+    options: ContextOptions
+    hosts: ContextHosts
 
     async def __call__(self, url: str, *, known: ContextEntry | None) -> ContextResult:
         """Fetch what is at a URL; raises nothing that the web can cause.
 
-        Args:
-            url: requestable.
-            known: what was there before; its validators are sent.
+        The validators of what was there before, `known`, are sent.
         """
         known = known if known and known.is_usable else None
         fetch = _ContextFetch(self, url, known)
@@ -126,30 +115,23 @@ class ContextDownloader:
         what = f"{fault.reason}: {fault.detail}" if fault.detail else str(fault.reason)
         until = time.time() + (options.passing_secs if passes else options.fault_secs)
         entry = ContextEntry(
-            fault=f"{what[:200]} <{url}>"[: Fault.MAX_DETAIL],
+            fault=f"{what[:200]} <{url}>",
             fresh_until=until,
             stale_until=until,
         )
         return ContextResult(entry, "failed")
 
 
+@dataclass(slots=True, eq=False)
 class _ContextFetch:
     """Follow one context through its redirects."""
 
-    def __init__(
-        self, getter: ContextDownloader, url: str, known: ContextEntry | None
-    ) -> None:
-        self._get = getter
-        self._url = url
-        self.known = known
-        self.how: How = "fetched"
+    _get: ContextDownloader
+    _url: str
+    known: ContextEntry | None
+    how: How = "fetched"
 
     async def run(self) -> ContextEntry:
-        """Return the context at the end of the redirects.
-
-        Raises:
-            SourceFault: there is no context.
-        """
         url, asked = self._url, set[str]()
         while True:
             asked.add(url)
@@ -167,11 +149,7 @@ class _ContextFetch:
             url = target
 
     async def _ask(self, url: str) -> HttpResponse:
-        """Fetch one hop, with one retry if that may help.
-
-        Raises:
-            SourceFault: there is no answer that counts.
-        """
+        """Fetch one hop, with one retry if that may help."""
         getter, hosts = self._get, self._get.hosts
         if not url.startswith(("http:", "https:")):
             raise SourceFault(Reason.BAD_URI, "a context beyond HTTP")
@@ -180,24 +158,23 @@ class _ContextFetch:
         if hosts.is_denied(url):
             raise SourceFault(Reason.NOT_WANTED)
         delay_secs = await self._obey(url)
-        answer = await self._try(url, delay_secs)
-        if judge_answer(answer, getter.fetch) is RetryDecision.RETRY:
+        ask = self._ask_of(url)
+        answer = await self._try(url, ask, delay_secs)
+        if judge_answer(answer, getter.fetch, ask) is RetryDecision.RETRY:
             getter.spool.release(answer)
-            answer = await self._try(url, delay_secs)
-            judge_answer(answer, getter.fetch)
-        if answer.fault is not None and not self._is_unchanged(url, answer):
+            answer = await self._try(url, ask, delay_secs)
+            judge_answer(answer, getter.fetch, ask)
+        if answer.fault is not None:
             getter.spool.release(answer)
             raise SourceFault(answer.fault.reason, answer.fault.detail)
         return answer
 
-    def _is_unchanged(self, url: str, answer: HttpResponse) -> bool:
-        known = self.known
-        return answer.status == 304 and known is not None and known.url == url
-
-    async def _try(self, url: str, delay_secs: float) -> HttpResponse:
+    async def _try(
+        self, url: str, ask: RequestOptions, delay_secs: float
+    ) -> HttpResponse:
         getter = self._get
         answer = await answer_in_turn(
-            partial(getter.exchange.get, url, self._ask_of(url)),
+            partial(getter.exchange.get, url, ask),
             partial(getter.hosts.turns.of_url, url, delay_secs),
         )
         if answer.is_own_fault:
@@ -207,11 +184,7 @@ class _ContextFetch:
         return answer
 
     async def _obey(self, url: str) -> float:
-        """Check robots.txt; return the delay between requests to the host.
-
-        Raises:
-            SourceFault: robots.txt does not allow it.
-        """
+        """Check robots.txt; return the delay between requests to the host."""
         robots, least_secs = self._get.robots, self._get.options.delay_secs
         if robots is None:
             return least_secs
@@ -226,28 +199,20 @@ class _ContextFetch:
         return max(least_secs, rules.delay_secs)
 
     def _ask_of(self, url: str) -> RequestOptions:
-        headers = []
+        headers: tuple[tuple[str, str], ...] = ()
         known = self.known
         if known is not None and known.url == url:
-            if known.etag:
-                headers.append(("If-None-Match", known.etag))
-            if known.last_modified:
-                headers.append(("If-Modified-Since", known.last_modified))
+            headers = conditional_headers(known.etag, known.last_modified)
         return RequestOptions(
             accept=ACCEPT,
             max_bytes=MAX_CONTEXT_BYTES,
             spool_bytes=MAX_CONTEXT_BYTES,
             timeout_secs=self._get.options.timeout_secs,
             first_byte_secs=self._get.fetch.first_byte_secs,
-            headers=tuple(headers),
+            headers=headers,
         )
 
     def _entry(self, url: str, answer: HttpResponse) -> ContextEntry:
-        """Return the cache entry for a response.
-
-        Raises:
-            SourceFault: it is not JSON.
-        """
         options = self._get.options
         fresh_until = time.time() + lifetime_secs(answer.cache_control, options)
         is_private = bool(_PRIVATE(answer.cache_control))
@@ -289,11 +254,7 @@ def lifetime_secs(cache_control: str, options: ContextOptions) -> float:
 
 
 def _target(url: str, answer: HttpResponse) -> str:
-    """Return where a response leads; empty if it is the context.
-
-    Raises:
-        SourceFault: `REDIRECT_BAD_TARGET`.
-    """
+    """Return where a response leads; empty if it is the context."""
     if answer.status in REDIRECTS:
         return resolve_redirect(url, answer.location)
     # 9.4, step 4: JSON is what was asked for, whatever else there may be.
@@ -308,9 +269,6 @@ def _content(answer: HttpResponse) -> bytes:
 
     Text of another media type is taken if it is JSON: many hosts of files know no
     better.
-
-    Raises:
-        SourceFault: `UNSUPPORTED_FORMAT`: it is not JSON object; `BAD_CHARSET`.
     """
     body = head_of(answer, MAX_CONTEXT_BYTES).removeprefix(_BOM)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -12,8 +13,6 @@ from rdfcrawl.request_turns import FREE, SoloTurn, SoloTurns
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rdfcrawl.fetch.own_trouble import OwnTrouble
     from rdfcrawl.records import Visit
 
@@ -79,7 +78,6 @@ class ContextHosts:
     """What decides when a host is asked for a context, and whether.
 
     Attributes:
-        turns: gives requests their turns.
         is_denied: tells which URLs the operator wants never to be asked for.
         trouble: failures of our own, which are waited out; None: they are not known.
         leaving: hosts that nothing is asked of, not even robots.txt.

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.fetch.contexts.cache import MemoryContexts
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.fetch.contexts.cache import ContextEntry, MemoryContexts, SharedContexts
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rdfcrawl.fetch.contexts.cache import ContextEntry, SharedContexts
     from rdfcrawl.fetch.contexts.download import ContextDownloader
     from rdfcrawl.fetch.contexts.options import ContextOptions
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
@@ -25,27 +24,23 @@ if TYPE_CHECKING:
 MAX_DOCUMENTS: Final = 10_000  # whose loads are counted
 
 
+@dataclass(eq=False)
 class ContextStore:
     """Load contexts; close the store at the end.
 
-    Args:
+    Attributes:
         shared: what the workers of a crawl share; None if there is one only.
         count: called with what happened, a variant of the statistic `context/*`.
     """
 
-    def __init__(
-        self,
-        download: ContextDownloader,
-        options: ContextOptions,
-        *,
-        shared: SharedContexts | None = None,
-        count: Callable[[str], None] = lambda _: None,
-    ) -> None:
-        self._download = download
-        self._shared = shared
-        self._options = options
-        self._count = count
-        self._memory = MemoryContexts(options.memory_bytes)
+    download: ContextDownloader
+    options: ContextOptions
+    _: KW_ONLY
+    shared: SharedContexts | None = None
+    count: Callable[[str], None] = lambda _: None
+
+    def __post_init__(self) -> None:
+        self._memory = MemoryContexts(self.options.memory_bytes)
         self._loading: dict[str, asyncio.Task[ContextEntry]] = {}
         self._n_loaded: OrderedDict[str, int] = OrderedDict()
 
@@ -58,7 +53,7 @@ class ContextStore:
         entry = self._at_hand(_checked(url))
         if entry is None:
             return None
-        self._count("memory")
+        self.count("memory")
         return entry.document()
 
     async def load(self, url: str, *, document_url: str) -> ContextDocument:
@@ -70,7 +65,7 @@ class ContextStore:
         url = _checked(url)
         entry = self._at_hand(url)
         if entry is not None:
-            self._count("memory")
+            self.count("memory")
             return entry.document()
         task = self._loading.get(url)
         if task is None:
@@ -89,29 +84,24 @@ class ContextStore:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _at_hand(self, url: str) -> ContextEntry | None:
-        """Return a fresh entry in memory."""
         entry = self._memory.get(url)
         return entry if entry is not None and entry.is_fresh else None
 
     def _spend(self, url: str, document_url: str) -> None:
-        """Count a load for a document, which cannot make the crawl request without end.
-
-        Raises:
-            SourceFault: `REMOTE_CONTEXT`: it had as many as it may have.
-        """
-        most = self._options.most_per_document
+        """Count a load for a document, which cannot cause requests without end."""
+        most = self.options.most_per_document
         n = self._n_loaded.pop(document_url, 0)
         self._n_loaded[document_url] = n + 1
         if len(self._n_loaded) > MAX_DOCUMENTS:
             self._n_loaded.popitem(last=False)
         if n >= most:
-            self._count("failed")
+            self.count("failed")
             detail = f"over {most} contexts of one document <{url}>"
-            raise SourceFault(Reason.REMOTE_CONTEXT, detail[: Fault.MAX_DETAIL])
+            raise SourceFault(Reason.REMOTE_CONTEXT, detail)
 
     async def _load(self, url: str) -> ContextEntry:
         known = self._memory.get(url)
-        shared = self._shared
+        shared = self.shared
         if shared is None:
             return await self._fetched(url, known)
         entry = await shared.get(url)
@@ -127,27 +117,22 @@ class ContextStore:
             await shared.release(url)
 
     def _keep(self, url: str, entry: ContextEntry) -> ContextEntry:
-        self._count("shared")
+        self.count("shared")
         self._memory.put(url, entry)
         return entry
 
     async def _fetched(self, url: str, known: ContextEntry | None) -> ContextEntry:
-        found = await self._download(url, known=known)
-        self._count(found.how)
+        found = await self.download(url, known=known)
+        self.count(found.how)
         self._memory.put(url, found.entry)
-        if self._shared is not None:
-            await self._shared.put(url, found.entry)
+        if self.shared is not None:
+            await self.shared.put(url, found.entry)
         return found.entry
 
 
 def _checked(url: str) -> str:
-    """Return the URL that is requested for a context.
-
-    Raises:
-        SourceFault: `REMOTE_CONTEXT`: it is none, or not of the web.
-    """
     try:
         return requestable(url)
     except BadUri as exc:
-        detail = f"{exc.fault.detail} <{url}>"[: Fault.MAX_DETAIL]
+        detail = f"{exc.fault.detail} <{url}>"
         raise SourceFault(Reason.REMOTE_CONTEXT, detail) from exc

@@ -14,53 +14,28 @@ import select
 import socket
 import ssl
 import time
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.errors import Reason, SourceFault, one_line
 from rdfcrawl.fetch.ftp.greeting import FtpFeatures, greet
-from rdfcrawl.fetch.ftp.listing import Format, parse_facts, parse_time
-from rdfcrawl.fetch.ftp.protocol import FtpProtocol, FtpProtocolError
+from rdfcrawl.fetch.ftp.listing import Format, FtpEntry, parse_facts, parse_time
+from rdfcrawl.fetch.ftp.protocol import FtpProtocol, FtpProtocolError, FtpSettings
 from rdfcrawl.fetch.ftp.replies import FtpRefused
 from rdfcrawl.guard.gate import GuardBlocked
 from rdfcrawl.guard.policy import ConnectionUse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rdfcrawl.fetch.ftp.address import FtpAddress
     from rdfcrawl.fetch.ftp.logins import FtpLogin
-    from rdfcrawl.fetch.ftp.protocol import FtpSettings
 
 T = TypeVar("T")
 
 BLOCK_BYTES: Final = 256 * 1024
 BLOCK_SECS: Final = 0.1  # a block is handed on after this, however small
 MAX_UNIQUES: Final = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class FileFacts:
-    """Size, time and kind of a path, before it is fetched.
-
-    Attributes:
-        is_directory: None if it is not known.
-        size: -1 if it is not known.
-        modified: `xsd:dateTime` in UTC, or empty.
-        unique: the server's name for the thing itself, or empty.
-    """
-
-    is_directory: bool | None = None
-    size: int = -1
-    modified: str = ""
-    unique: str = ""
-
-    @property
-    def can_be_compared(self) -> bool:
-        """Whether a change of the file can be noticed."""
-        return self.size >= 0
 
 
 class FtpConnection:
@@ -103,7 +78,7 @@ class FtpConnection:
             except (ftplib.error_temp, ftplib.error_perm, ftplib.error_reply) as exc:
                 raise FtpRefused(str(exc)) from exc
             except (ftplib.Error, EOFError, OSError, ValueError) as exc:
-                raise FtpProtocolError(_detail(exc)) from exc
+                raise FtpProtocolError(one_line(exc)) from exc
             finally:
                 if self._is_aborted:
                     self._close()
@@ -148,7 +123,7 @@ class FtpConnection:
         """The directory that the user begins in, absolute."""
         return self._features.home
 
-    def facts(self, path: str) -> FileFacts:
+    def facts(self, path: str) -> FtpEntry:
         """Return the facts of a path, as far as the server tells them."""
         if "MLST" in self._features.parameters and "MLST" not in self._lacks:
             return self._mlst(path)
@@ -158,16 +133,13 @@ class FtpConnection:
                 size = int(reply[3:].split()[-1])
         if (reply := self._try("MDTM", path)).startswith("213"):
             modified = parse_time(reply[3:].strip())
-        return FileFacts(None, size, modified)
+        return FtpEntry(path, size=size, modified=modified)
 
-    def _mlst(self, path: str) -> FileFacts:
+    def _mlst(self, path: str) -> FtpEntry:
         for line in self._try("MLST", path).split("\n")[1:2]:
-            entry = parse_facts(line.removeprefix(" "))
-            if entry is not None:
-                return FileFacts(
-                    entry.is_directory, entry.size, entry.modified, entry.unique
-                )
-        return FileFacts()
+            if (entry := parse_facts(line.removeprefix(" "))) is not None:
+                return entry
+        return FtpEntry(path)
 
     def _try(self, command: str, path: str) -> str:
         """Return the reply to a command that nothing depends on; empty if refused."""
@@ -277,7 +249,7 @@ class FtpConnection:
             raise SourceFault(Reason.GUARD_BLOCKED, exc.detail) from exc
         except (ConnectionRefusedError, TimeoutError) as exc:
             # As the server would say itself of a connection that it cannot make.
-            raise FtpRefused(f"425 port {address[1]}: {_detail(exc)}") from exc
+            raise FtpRefused(f"425 port {address[1]}: {one_line(exc)}") from exc
 
     def _passive_port(self, peer: Any) -> int:
         """Return the port for data, by `PASV` where the server knows it."""
@@ -345,8 +317,3 @@ class FtpConnection:
     def _close(self) -> None:
         self._close_data()
         self._protocol.close()
-
-
-def _detail(exc: Exception) -> str:
-    text = str(exc) or type(exc).__name__
-    return " ".join(text.split())[: Fault.MAX_DETAIL]

@@ -6,8 +6,9 @@ of Linked Data describe files with.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable
 from posixpath import normpath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.fetch.ftp.address import has_control, quote_name
 from rdfcrawl.fetch.ftp.listing import (
@@ -21,9 +22,6 @@ from rdfcrawl.fetch.ftp.listing import (
 )
 from rdfcrawl.rdf.namespaces import DCTERMS, LDP, POSIX_STAT, RDF_TYPE, XSD
 from rdfcrawl.rdf.terms import iri, literal, statement
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
 
 MEDIA_TYPE: Final = "application/n-triples"
 
@@ -53,7 +51,6 @@ class ContainerWriter:
         most_entries: that are taken.
 
     Attributes:
-        n_entries: written so far.
         n_bad: names that have control characters or slashes, or are too long; they
             are left out.
         n_unread: lines that say nothing that is understood.

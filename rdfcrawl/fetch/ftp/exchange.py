@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.fetch.answer import HttpResponse
+from rdfcrawl.fetch.answer import HttpResponse, RequestOptions
 from rdfcrawl.fetch.ftp.address import parse_address
-from rdfcrawl.fetch.ftp.logins import NO_LOGINS
+from rdfcrawl.fetch.ftp.logins import NO_LOGINS, FtpLogins
 from rdfcrawl.fetch.ftp.pool import FtpLimits, FtpPool
 from rdfcrawl.fetch.ftp.protocol import FtpProtocolError, NoConnection
 from rdfcrawl.fetch.ftp.request import FtpRequest
@@ -16,17 +17,11 @@ from rdfcrawl.fetch.network_faults import note_fault
 from rdfcrawl.fetch.system_errors import errno_of, is_untimely
 from rdfcrawl.fetch.watch import TimeoutWatchdog
 from rdfcrawl.guard.gate import ConnectionGate
-from rdfcrawl.request_turns import FREE
+from rdfcrawl.request_turns import FREE, SoloTurn
 
 if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
-    from rdfcrawl.fetch.answer import RequestOptions
-    from rdfcrawl.fetch.ftp.logins import FtpLogins
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
-    from rdfcrawl.fetch.watch import WatchedTransfer
-    from rdfcrawl.request_turns import SoloTurn
 
 
 class FtpExchange:
@@ -76,34 +71,20 @@ class FtpExchange:
         self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
         """See `HttpClient.get`; `ftp.replies` maps replies to statuses."""
-        answer = HttpResponse()
-        async with self._room:
-            with self._watch.watching(url, ask, answer, _note_failure) as transfer:
-                await self._get(url, ask, answer, transfer, turn)
-        return answer
-
-    async def _get(
-        self,
-        url: str,
-        ask: RequestOptions,
-        answer: HttpResponse,
-        transfer: WatchedTransfer,
-        turn: SoloTurn,
-    ) -> None:
         if ask.data:
-            answer.status = 405  # there is nothing that it could be sent to
-            return
-        address = parse_address(url)
-        if address.is_endless:
-            detail = "the same directories three times in a row"
-            raise SourceFault(Reason.PAGING_LOOP, detail)
-        request = FtpRequest(
-            self.pool, self.spool, address, ask, answer, transfer, turn
-        )
-        try:
-            await request.run()
-        finally:
-            request.end()
+            return HttpResponse(status=405)  # there is nothing that it could be sent to
+        answer = HttpResponse()
+        watching = self._watch.watching(url, ask, answer, _note_failure)
+        async with self._room:
+            with watching as transfer:
+                address = parse_address(url)
+                if address.is_endless:
+                    detail = "the same directories three times in a row"
+                    raise SourceFault(Reason.PAGING_LOOP, detail)
+                await FtpRequest(
+                    self.pool, self.spool, address, ask, answer, transfer, turn
+                ).run()
+        return answer
 
 
 def _note_failure(answer: HttpResponse, exc: Exception) -> bool:

@@ -12,20 +12,18 @@ Sources: RFC 959; RFC 2228 and 4217 (TLS); RFC 2389 (FEAT).
 from __future__ import annotations
 
 import ftplib
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason
-from rdfcrawl.fetch.ftp.protocol import FtpProtocolError, NoConnection
+from rdfcrawl.fetch.ftp.protocol import FtpProtocol, FtpProtocolError, NoConnection
 from rdfcrawl.fetch.ftp.replies import FtpRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rdfcrawl.fetch.ftp.address import FtpAddress
     from rdfcrawl.fetch.ftp.logins import FtpLogin
-    from rdfcrawl.fetch.ftp.protocol import FtpProtocol
 
 EXPLICIT_PORT: Final = 21  # where ftps can only mean that TLS is asked for
 _REFUSALS: Final = (ftplib.error_perm, ftplib.error_temp)
@@ -140,11 +138,7 @@ def _turns_to_tls(protocol: FtpProtocol) -> bool:
 
 
 def _protect(protocol: FtpProtocol, *, must: bool) -> bool:
-    """Protect data by TLS (RFC 2228 3, RFC 4217 9); return whether it is.
-
-    Raises:
-        NoConnection: they must be, and will not.
-    """
+    """Protect data by TLS (RFC 2228 3, RFC 4217 9); return whether it is."""
     try:
         protocol.voidcmd("PBSZ 0")
         protocol.voidcmd("PROT P")

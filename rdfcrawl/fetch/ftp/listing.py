@@ -7,12 +7,10 @@ write what `ls -l` or the `dir` of Windows writes.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, Literal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Final, Literal
 
 Format = Literal["MLSD", "LIST", "NLST"]
 MAX_LINE_BYTES: Final = 8192  # a name of 4 KiB in escapes of facts is longer than any

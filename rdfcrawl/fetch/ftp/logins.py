@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.fetch.ftp.address import FTP_PORTS, has_control
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _ENTRY = re.compile(
     r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s=:/@\[\]]+)(?::(?P<port>[0-9]{1,5}))?"

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rdfcrawl.fetch.ftp.connection import FtpConnection
-from rdfcrawl.fetch.ftp.logins import anonymous
+from rdfcrawl.fetch.ftp.logins import FtpLogins, anonymous
 from rdfcrawl.fetch.ftp.protocol import FtpSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rdfcrawl.fetch.ftp.address import FtpAddress
-    from rdfcrawl.fetch.ftp.logins import FtpLogin, FtpLogins
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.guard.gate import ConnectionGate
 
@@ -45,11 +43,7 @@ class FtpLimits:
 
 
 class FtpPool:
-    """Make connections on demand, and keep idle connections for a while.
-
-    Args:
-        logins: users and passwords; others are anonymous.
-    """
+    """Make connections on demand, and keep idle connections for a while."""
 
     def __init__(
         self,
@@ -66,7 +60,7 @@ class FtpPool:
         self._settings: FtpSettings | None = None
         self._threads = ThreadPoolExecutor(limits.n_transfers, thread_name_prefix="ftp")
         self._idle: dict[_Key, tuple[FtpConnection, asyncio.TimerHandle]] = {}
-        self._used: set[FtpConnection] = set()
+        self._used: dict[FtpConnection, _Key] = {}
 
     def close(self) -> None:
         """Close all connections."""
@@ -76,18 +70,18 @@ class FtpPool:
             connection.abort()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def connect(
-        self, address: FtpAddress, login: FtpLogin, at: str = ""
-    ) -> FtpConnection:
+    async def connect(self, address: FtpAddress, at: str = "") -> FtpConnection:
         """Return a connection that is logged in: a kept one, or a new one.
 
         Another address than `at`, if that is given, is not dialled.
         """
-        while (kept := self._idle.pop(_key(address, login, at), None)) is not None:
+        login = self._logins.of(address.host, address.port) or self._anonymous
+        key = address.scheme, address.host, address.port, login.user, at
+        while (kept := self._idle.pop(key, None)) is not None:
             connection, timer = kept
             timer.cancel()
             if connection.is_quiet():
-                self._used.add(connection)
+                self._used[connection] = key
                 return connection
             connection.abort()
         if self._settings is None:
@@ -98,7 +92,7 @@ class FtpPool:
                 tls=_tls_context(verifies=self.options.verify_certificates),
             )
         connection = FtpConnection(address, login, self._settings, at)
-        self._used.add(connection)
+        self._used[connection] = key
         try:
             await self.call(connection, connection.open)
         except BaseException:
@@ -119,16 +113,9 @@ class FtpPool:
             connection.abort()
             raise
 
-    def keep(
-        self,
-        address: FtpAddress,
-        login: FtpLogin,
-        connection: FtpConnection,
-        at: str = "",
-    ) -> None:
+    def keep(self, connection: FtpConnection) -> None:
         """Keep a connection for the next request to the same server."""
-        self._used.discard(connection)
-        key = _key(address, login, at)
+        key = self._used.pop(connection)
         self._forget(key)
         loop = asyncio.get_running_loop()
         timer = loop.call_later(self.options.keep_alive_secs, self._forget, key)
@@ -136,22 +123,14 @@ class FtpPool:
 
     def drop(self, connection: FtpConnection) -> None:
         """Close a connection in any state."""
-        self._used.discard(connection)
+        self._used.pop(connection, None)
         connection.abort()
-
-    def login_for(self, address: FtpAddress) -> FtpLogin:
-        """Return the login at a server."""
-        return self._logins.of(address.host, address.port) or self._anonymous
 
     def _forget(self, key: _Key) -> None:
         kept = self._idle.pop(key, None)
         if kept is not None:
             kept[1].cancel()
             kept[0].leave()
-
-
-def _key(address: FtpAddress, login: FtpLogin, at: str) -> _Key:
-    return address.scheme, address.host, address.port, login.user, at
 
 
 def _tls_context(*, verifies: bool) -> ssl.SSLContext:

@@ -6,15 +6,12 @@ import ftplib
 import socket
 import ssl
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.errors import Fault, Reason, one_line
 from rdfcrawl.fetch.system_errors import dns_reason
-from rdfcrawl.guard.gate import GuardBlocked
+from rdfcrawl.guard.gate import ConnectionGate, GuardBlocked
 from rdfcrawl.guard.policy import ConnectionUse
-
-if TYPE_CHECKING:
-    from rdfcrawl.guard.gate import ConnectionGate
 
 MAX_REPLY_CHARS: Final = 64 * 1024
 
@@ -24,8 +21,7 @@ class NoConnection(Exception):
 
     def __init__(self, reason: Reason, detail: object) -> None:
         super().__init__(f"{reason}: {detail}")
-        text = " ".join(str(detail).split())
-        self.fault = Fault(reason, text[: Fault.MAX_DETAIL])
+        self.fault = Fault(reason, one_line(detail))
 
 
 class FtpProtocolError(Exception):

@@ -55,12 +55,7 @@ MAX_MINUTES: Final = 24 * 60
 
 
 class FtpRefused(Exception):
-    """The server refuses, in a reply of three digits and a text.
-
-    Attributes:
-        code: of the reply.
-        text: the whole reply, any number of lines.
-    """
+    """The server refuses, in a reply of three digits and a text of any lines."""
 
     def __init__(self, reply: str) -> None:
         super().__init__(reply)

@@ -3,62 +3,51 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES
+from rdfcrawl.errors import Fault, Reason, SourceFault, one_line
+from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, HttpResponse, RequestOptions
 from rdfcrawl.fetch.ftp.container import MEDIA_TYPE, ContainerWriter
 from rdfcrawl.fetch.ftp.protocol import FtpProtocolError, NoConnection
 from rdfcrawl.fetch.ftp.replies import FtpRefused
 from rdfcrawl.fetch.parts import OVERLAP_BYTES, UnfitPart, facts_of_file
-from rdfcrawl.fetch.retry_after import backoff_secs
-from rdfcrawl.request_turns import NotSentError
+from rdfcrawl.fetch.retry_policy import backoff_secs
+from rdfcrawl.fetch.spool_sink import SpoolSink
+from rdfcrawl.request_turns import NotSentError, SoloTurn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rdfcrawl.fetch.answer import HttpResponse, RequestOptions
     from rdfcrawl.fetch.ftp.address import FtpAddress
-    from rdfcrawl.fetch.ftp.connection import FileFacts, FtpConnection
-    from rdfcrawl.fetch.ftp.listing import Format
+    from rdfcrawl.fetch.ftp.connection import FtpConnection
+    from rdfcrawl.fetch.ftp.listing import Format, FtpEntry
     from rdfcrawl.fetch.ftp.pool import FtpPool
     from rdfcrawl.fetch.parts import PartFacts, PartialBody
-    from rdfcrawl.fetch.spool import Spool, SpoolSink
+    from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.fetch.watch import WatchedTransfer
-    from rdfcrawl.request_turns import SoloTurn
 
 T = TypeVar("T")
 
 
+@dataclass(slots=True, eq=False)
 class FtpRequest:
     """Fetch one file or directory, over several connections if needed."""
 
-    def __init__(
-        self,
-        pool: FtpPool,
-        spool: Spool,
-        address: FtpAddress,
-        ask: RequestOptions,
-        answer: HttpResponse,
-        transfer: WatchedTransfer,
-        turn: SoloTurn,
-    ) -> None:
-        self._turn = turn
-        self._pool = pool
-        self._spool = spool
-        self._address = address
-        self._ask = ask
-        self._answer = answer
-        self._transfer = transfer
-        self._login = pool.login_for(address)
-        self._connection: FtpConnection | None = None
-        self._is_between = False  # the connection waits for a command
-        self._tail = b""  # of what was read: it is read again, and compared
-        self._part: PartialBody | None = None  # what an earlier request has left
-        self._is_anew = False  # that was of another version
+    _pool: FtpPool
+    _spool: Spool
+    _address: FtpAddress
+    _ask: RequestOptions
+    _answer: HttpResponse
+    _transfer: WatchedTransfer
+    _turn: SoloTurn
+    _connection: FtpConnection | None = None
+    _is_between: bool = False  # the connection waits for a command
+    _tail: bytes = b""  # of what was read: it is read again, and compared
+    _part: PartialBody | None = None  # what an earlier request has left
+    _is_anew: bool = False  # that was of another version
 
     async def run(self) -> None:
         """Fetch, and set the response."""
@@ -70,8 +59,10 @@ class FtpRequest:
                 await self._file(connection)
         except FtpRefused as refused:
             self._refuse(refused)
+        finally:
+            self._end()
 
-    def end(self) -> None:
+    def _end(self) -> None:
         """Keep the connection, and a part that was not gone on with, for others."""
         if self._part is not None:
             self._spool.return_part(self._part)
@@ -79,7 +70,7 @@ class FtpRequest:
         if connection is None:
             return
         if self._is_between:
-            self._pool.keep(self._address, self._login, connection, self._turn.address)
+            self._pool.keep(connection)
         else:
             self._pool.drop(connection)
 
@@ -96,17 +87,12 @@ class FtpRequest:
     async def _connect(self) -> FtpConnection:
         self._check_turn()
         self._connection = None
-        self._connection = await self._pool.connect(
-            self._address, self._login, self._turn.address
-        )
-        return self._connection
+        connection = await self._pool.connect(self._address, self._turn.address)
+        self._connection = connection
+        return connection
 
     def _check_turn(self) -> None:
-        """Check that the turn is still good before the server has to work.
-
-        Raises:
-            NotSentError: its turn is over.
-        """
+        """Check that the turn is still good before the server has to work."""
         if not self._turn.is_good():
             raise NotSentError
 
@@ -177,11 +163,7 @@ class FtpRequest:
             spool.drop_part(part)
 
     async def _open(self, connection: FtpConnection, path: str) -> None:
-        """Begin to read a file, where a part of it ends if there is one.
-
-        Raises:
-            UnfitPart: the server cannot begin there.
-        """
+        """Begin to read a file, where a part of it ends if there is one."""
         part = self._part
         offset = part.offset if part is not None else 0
         if await self._begin(connection, connection.open_file, path, offset):
@@ -207,8 +189,13 @@ class FtpRequest:
         """Fill a body; what there is of it is kept, whatever ends it."""
         answer = self._answer
         part, self._part = self._part, None
-        sink = self._spool.sink(
-            self._ask, self._address.url, n_expected, facts=facts, part=part
+        sink = SpoolSink(
+            self._spool,
+            self._ask,
+            self._address.url,
+            n_expected,
+            facts=facts,
+            part=part,
         )
         try:
             await copy(sink)
@@ -232,14 +219,9 @@ class FtpRequest:
             self._answer.has_gone_on = has_much
 
     async def _copy(
-        self, connection: FtpConnection, sink: SpoolSink, path: str, facts: FileFacts
+        self, connection: FtpConnection, sink: SpoolSink, path: str, facts: FtpEntry
     ) -> None:
-        """Read a file to its end, over as many connections as it takes.
-
-        Raises:
-            SourceFault: `TRUNCATED_BODY`, or what `SpoolSink.write` raises.
-            UnfitPart: it is not the file that there is a part of.
-        """
+        """Read a file to its end, over as many connections as it takes."""
         options = self._pool.options
         for n_breaks in range(options.retry_times + 1):
             why = "the transfer ended too early"
@@ -257,8 +239,8 @@ class FtpRequest:
             except (FtpProtocolError, FtpRefused, NoConnection) as exc:
                 why = str(exc)
             self._hang_up()
-            if not facts.can_be_compared or n_breaks == options.retry_times:
-                break
+            if facts.size < 0 or n_breaks == options.retry_times:
+                break  # or no change of the file would be noticed
             await asyncio.sleep(
                 backoff_secs(
                     n_breaks,
@@ -275,13 +257,9 @@ class FtpRequest:
             self._connection = None
 
     async def _go_on(
-        self, connection: FtpConnection, sink: SpoolSink, path: str, facts: FileFacts
+        self, connection: FtpConnection, sink: SpoolSink, path: str, facts: FtpEntry
     ) -> None:
-        """Begin where the last connection broke, and see that nothing has changed.
-
-        Raises:
-            SourceFault: `TRUNCATED_BODY`: it cannot go on.
-        """
+        """Begin where the last connection broke, and see that nothing has changed."""
         if await self._call(connection, connection.facts, path) != facts:
             sink.forget_part()
             raise _truncated("the file has changed while it was read")
@@ -294,11 +272,7 @@ class FtpRequest:
             raise _truncated("what was read before is not there any more")
 
     async def _is_same(self, connection: FtpConnection, sink: SpoolSink) -> bool:
-        """Read the last bytes once more, and tell whether they are the same.
-
-        Raises:
-            FtpProtocolError: it broke again; too short is not another file.
-        """
+        """Read the last bytes once more, and tell whether they are the same."""
         tail, seen = self._tail, b""
         while len(seen) < len(tail):
             block = await self._call(connection, connection.read)
@@ -322,7 +296,7 @@ class FtpRequest:
         sink.write(block)
 
     async def _is_whole(
-        self, connection: FtpConnection, sink: SpoolSink, facts: FileFacts
+        self, connection: FtpConnection, sink: SpoolSink, facts: FtpEntry
     ) -> bool:
         """Return whether all has come; the size counts more than a lost reply."""
         try:
@@ -373,11 +347,7 @@ class FtpRequest:
     async def _copy_listing(
         self, connection: FtpConnection, sink: SpoolSink, writer: ContainerWriter
     ) -> None:
-        """Read a listing to its end; a last line that may be cut is not taken.
-
-        Raises:
-            SourceFault: `TOO_MANY_ENTRIES`, `TRUNCATED_BODY`.
-        """
+        """Read a listing to its end; a last line that may be cut is not taken."""
 
         def read() -> tuple[int, bytes]:
             block = connection.read()
@@ -414,10 +384,10 @@ class FtpRequest:
 
 
 def _truncated(why: str) -> SourceFault:
-    return SourceFault(Reason.TRUNCATED_BODY, " ".join(why.split())[: Fault.MAX_DETAIL])
+    return SourceFault(Reason.TRUNCATED_BODY, one_line(why))
 
 
-def _note_facts(answer: HttpResponse, facts: FileFacts) -> None:
+def _note_facts(answer: HttpResponse, facts: FtpEntry) -> None:
     """Set the validators of a response as HTTP spells them."""
     if not facts.modified:
         return

@@ -16,7 +16,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_exceptions import HttpProcessingError
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.fetch.answer import HttpResponse
+from rdfcrawl.fetch.answer import HttpClient, HttpResponse, RequestOptions
 from rdfcrawl.guard.resolver import GuardedResolver, resolved
 from rdfcrawl.request_turns import FREE, NotSentError, SoloTurn
 from rdfcrawl.uri import host_of
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from aiohttp.connector import Connection
     from aiohttp.tracing import Trace
 
-    from rdfcrawl.fetch.answer import HttpClient, RequestOptions
     from rdfcrawl.fetch.spool import Spool
 
 SILENT_SECS: Final = 300.0  # for so long, an address that does not answer is not asked

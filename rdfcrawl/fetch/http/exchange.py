@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Set as AbstractSet
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -10,37 +12,32 @@ import aiohttp
 from aiohttp import hdrs
 from yarl import URL
 
-from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.fetch.accept import ACCEPT_ENCODING
-from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, HttpResponse
+from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, HttpResponse, RequestOptions
 from rdfcrawl.fetch.http.connector import (
     BoundedHandler,
     TurnConnector,
     TurnNames,
     connecting_for,
 )
-from rdfcrawl.fetch.http.content_encoding import BodyDecoder
 from rdfcrawl.fetch.http.plain_get import PlainGets, PlainResponse
 from rdfcrawl.fetch.http.receiving import ResponseReceiver
 from rdfcrawl.fetch.network_faults import note_failure
-from rdfcrawl.fetch.retry_after import by_its_own_clock
+from rdfcrawl.fetch.options import ACCEPT_ENCODING, FetchOptions
+from rdfcrawl.fetch.retry_policy import by_its_own_clock
 from rdfcrawl.fetch.watch import TimeoutWatchdog, WatchedTransfer
 from rdfcrawl.guard.gate import ConnectionGate
 from rdfcrawl.guard.resolver import NameResolver
-from rdfcrawl.request_turns import FREE
+from rdfcrawl.request_turns import FREE, SoloTurn
 from rdfcrawl.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
+from rdfcrawl.unpack.content_encoding import BodyDecoder
 
 if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
     from multidict import MultiMapping
 
-    from rdfcrawl.fetch.answer import RequestOptions
     from rdfcrawl.fetch.clock import ClockCheck
-    from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.own_trouble import KnownNames
     from rdfcrawl.fetch.spool import Spool
-    from rdfcrawl.request_turns import SoloTurn
 
 # A body that nobody wants is read up to here, to keep the connection; a longer one
 # is cheaper to cut off.
@@ -51,34 +48,28 @@ MAX_RESERVATION_HEADERS: Final = 100  # lines of one name
 MAX_VALUE_CHARS: Final = 1024  # of a validator that is kept for provenance
 
 
+@dataclass(eq=False)
 class HttpExchange:
     """GETs over one pool of connections for the whole process.
 
     An asynchronous context manager; open it in the loop that uses it.
 
-    Args:
+    Attributes:
         gate: judges each connection; one of its own by `options.guard`, if not given.
         known: is told of the names that have addresses.
         clock: is told of the time that answers name.
         goes_by_address: turns say which address of a host is connected to.
+        is_recorded: connections tell what is sent and received (`recording`).
     """
 
-    def __init__(
-        self,
-        options: FetchOptions,
-        spool: Spool,
-        *,
-        gate: ConnectionGate | None = None,
-        known: KnownNames | None = None,
-        clock: ClockCheck | None = None,
-        goes_by_address: bool = False,
-    ) -> None:
-        self._options = options
-        self._spool = spool
-        self._gate = gate or ConnectionGate(options.guard)
-        self._known = known
-        self._clock = clock
-        self._goes_by_address = goes_by_address
+    options: FetchOptions
+    spool: Spool
+    _: KW_ONLY
+    gate: ConnectionGate | None = None
+    known: KnownNames | None = None
+    clock: ClockCheck | None = None
+    goes_by_address: bool = False
+    is_recorded: bool = False
 
     async def __aenter__(self) -> Self:
         self.open()
@@ -89,18 +80,20 @@ class HttpExchange:
 
     def open(self) -> None:
         """Make the pool; needs a running loop."""
-        options = self._options
+        options = self.options
+        gate = self.gate or ConnectionGate(options.guard)
         self._watch = TimeoutWatchdog(options)
-        names = NameResolver(self._known.found if self._known else None)
-        self._names = TurnNames(names, self._gate)
+        names = NameResolver(self.known.found if self.known else None)
+        self._names = TurnNames(names, gate)
         headers = {"User-Agent": options.user_agent, "Accept-Encoding": ACCEPT_ENCODING}
         timeout = aiohttp.ClientTimeout(total=None, connect=options.connect_secs)
+        connector_class, handler_class = self._connection_classes()
         self._session = aiohttp.ClientSession(
-            connector=TurnConnector(
+            connector=connector_class(
                 resolver=self._names,
                 # What a turn says is not for the next one.
-                use_dns_cache=not self._goes_by_address,
-                socket_factory=self._gate.open_socket,
+                use_dns_cache=not self.goes_by_address,
+                socket_factory=gate.open_socket,
                 limit=0,  # the number of open visits is the limit
                 keepalive_timeout=options.keep_alive_secs,
                 ssl=options.verify_certificates,
@@ -116,12 +109,22 @@ class HttpExchange:
         # be asked twice without its delay. The visit repeats it in its own time.
         self._session._retry_connection = False  # noqa: SLF001
         # There is no public way to bound what comes before and between bodies.
-        handlers: Any = partial(BoundedHandler, loop=asyncio.get_running_loop())
+        handlers: Any = partial(handler_class, loop=asyncio.get_running_loop())
         if self._session.connector is not None:
             self._session.connector._factory = handlers  # noqa: SLF001
         self._gets = PlainGets(
             self._session, headers, timeout=timeout, max_header_bytes=MAX_HEADER_BYTES
         )
+
+    def _connection_classes(self) -> tuple[type[TurnConnector], type[BoundedHandler]]:
+        if not self.is_recorded:
+            return TurnConnector, BoundedHandler
+        from rdfcrawl.fetch.http.recording import (  # noqa: PLC0415  (of few crawls)
+            RecordingConnector,
+            RecordingHandler,
+        )
+
+        return RecordingConnector, RecordingHandler
 
     async def close(self) -> None:
         """Close all connections."""
@@ -141,26 +144,21 @@ class HttpExchange:
         token = connecting_for.set(turn)
         try:
             with self._watch.watching(url, ask, answer, note_failure) as transfer:
-                await self._get(url, ask, answer, transfer)
+                receiving = ResponseReceiver(
+                    self.spool,
+                    url,
+                    ask,
+                    answer,
+                    transfer,
+                    max_ratio=self.options.max_ratio,
+                )
+                try:
+                    await self._receive(url, receiving, answer, transfer)
+                finally:
+                    receiving.end()
         finally:
             connecting_for.reset(token)
         return answer
-
-    async def _get(
-        self,
-        url: str,
-        ask: RequestOptions,
-        answer: HttpResponse,
-        transfer: WatchedTransfer,
-    ) -> None:
-        max_ratio = self._options.max_ratio
-        receiving = ResponseReceiver(
-            self._spool, url, ask, answer, transfer, max_ratio=max_ratio
-        )
-        try:
-            await self._receive(url, receiving, answer, transfer)
-        finally:
-            receiving.end()
 
     async def _receive(
         self,
@@ -171,8 +169,8 @@ class HttpExchange:
     ) -> None:
         response = await self._answer(url, receiving.ask)
         transfer.response = response
-        if self._clock is not None:
-            self._clock.note(url, response.headers)
+        if self.clock is not None:
+            self.clock.note(url, response.headers)
         try:
             status, headers = receiving.begin(response)
             note_headers(answer, status, headers, receiving.ask.kept_headers)
@@ -207,16 +205,12 @@ class HttpExchange:
 
 
 def _target(url: str) -> URL:
-    """Return `url` as it is, byte for byte.
-
-    Raises:
-        SourceFault: `BAD_URI`.
-    """
+    """Return `url` as it is, byte for byte."""
     try:
         target = URL(url, encoded=True)
         user = target.raw_user
     except ValueError as exc:
-        raise SourceFault(Reason.BAD_URI, str(exc)[: Fault.MAX_DETAIL]) from exc
+        raise SourceFault(Reason.BAD_URI, str(exc)) from exc
     if user is not None:  # aiohttp would send it as a password
         raise SourceFault(Reason.BAD_URI, "user information in the URI")
     if url.endswith("?"):  # yarl drops an empty query, which is another URI

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -19,8 +21,6 @@ from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from aiohttp.client_reqrep import ConnectionKey
     from aiohttp.connector import Connection
     from multidict import MultiMapping
@@ -36,8 +36,6 @@ _SWITCHING: Final = 101
 
 class PlainResponse:
     """An answer whose headers are there; end it with `close`."""
-
-    __slots__ = ("connection", "content", "headers", "status")
 
     def __init__(
         self,
@@ -73,26 +71,21 @@ class _Prepared(aiohttp.ClientRequest):
         return super().connection_key
 
 
+@dataclass(eq=False)
 class PlainGets:
     """GETs without a body, over the pool of a session.
 
-    Args:
+    Attributes:
         headers: of all requests, but for `Accept`.
         max_header_bytes: of a line of the answer.
     """
 
-    def __init__(
-        self,
-        session: aiohttp.ClientSession,
-        headers: Mapping[str, str],
-        *,
-        timeout: aiohttp.ClientTimeout,
-        max_header_bytes: int,
-    ) -> None:
-        self._session = session
-        self._headers = headers
-        self._timeout = timeout
-        self._max_header_bytes = max_header_bytes
+    session: aiohttp.ClientSession
+    headers: Mapping[str, str]
+    timeout: aiohttp.ClientTimeout
+    max_header_bytes: int
+
+    def __post_init__(self) -> None:
         self._timer = TimerNoop()
         self._prepared = lru_cache(maxsize=_MAX_PREPARED)(self._prepare)
 
@@ -117,7 +110,7 @@ class PlainGets:
             raise
 
     def _prepare(self, origin: str, accept: str) -> _Prepared | None:
-        headers = {**self._headers, "Accept": accept}
+        headers = {**self.headers, "Accept": accept}
         if any(map(_NOT_IN_HEADER.search, headers.values())):
             return None
         try:
@@ -130,18 +123,18 @@ class PlainGets:
             url,
             headers=headers,
             loop=asyncio.get_running_loop(),
-            session=self._session,
+            session=self.session,
         )
         lines = (f"{name}: {value}\r\n" for name, value in prepared.headers.items())
         prepared.head = f" HTTP/1.1\r\n{''.join(lines)}\r\n".encode()
         return prepared
 
     async def _connect(self, prepared: _Prepared) -> Connection:
-        connector = self._session.connector
+        connector = self.session.connector
         if connector is None:
             raise aiohttp.ClientConnectionError("the pool is closed")
         try:
-            return await connector.connect(prepared, traces=[], timeout=self._timeout)
+            return await connector.connect(prepared, traces=[], timeout=self.timeout)
         except TimeoutError as exc:
             text = f"Connection timeout to host {prepared.url}"
             raise aiohttp.ConnectionTimeoutError(text) from exc
@@ -156,8 +149,8 @@ class PlainGets:
             timer=self._timer,
             read_until_eof=True,
             auto_decompress=False,
-            max_line_size=self._max_header_bytes,
-            max_field_size=self._max_header_bytes,
+            max_line_size=self.max_header_bytes,
+            max_field_size=self.max_header_bytes,
         )
         transport.write(b"GET " + path.encode() + prepared.head)
         try:

@@ -7,26 +7,23 @@ us ask for the rest; the next request for it does so.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import aiohttp
 from aiohttp import hdrs
-from multidict import CIMultiDict
+from multidict import CIMultiDict, MultiMapping
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.fetch.http.content_encoding import BodyDecoder
-from rdfcrawl.fetch.parts import UnfitPart, check_rest, facts_of
+from rdfcrawl.fetch.parts import PartialBody, UnfitPart, check_rest, facts_of
+from rdfcrawl.fetch.spool_sink import SpoolSink
+from rdfcrawl.unpack.content_encoding import BodyDecoder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from multidict import MultiMapping
-
     from rdfcrawl.fetch.answer import HttpResponse, RequestOptions
     from rdfcrawl.fetch.http.plain_get import PlainResponse
-    from rdfcrawl.fetch.parts import PartialBody
-    from rdfcrawl.fetch.spool import Spool, SpoolSink
+    from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.fetch.watch import WatchedTransfer
 
     Response = aiohttp.ClientResponse | PlainResponse
@@ -39,11 +36,7 @@ _PASSING_STATUSES: Final = frozenset({408, 425, 429, *range(500, 600)})
 
 
 class ResponseReceiver:
-    """One answer being received. `end` it.
-
-    Args:
-        max_ratio: decoded : received.
-    """
+    """One answer being received. `end` it."""
 
     def __init__(
         self,
@@ -113,7 +106,9 @@ class ResponseReceiver:
             await self._copy(response.content)
             self._check_end()
         except UnfitPart:
-            self._discard()
+            self._sink.discard()
+            if self._wire is not None:
+                self._wire.discard()
             raise
         except BaseException as exc:
             self._end_early(exc)
@@ -158,15 +153,16 @@ class ResponseReceiver:
         elif self.ask.goes_on:
             facts = facts_of(url, headers, n_bytes)
         if not coding:
-            self._sink = spool.sink(self.ask, url, n_bytes, facts=facts, part=rest)
+            self._sink = SpoolSink(
+                spool, self.ask, url, n_bytes, facts=facts, part=rest
+            )
             return
-        self._sink = spool.sink(self.ask, url)
+        self._sink = SpoolSink(spool, self.ask, url)
         if facts is not None:
             raw = replace(self.ask, max_bytes=_ENDLESS)
-            self._wire = spool.sink(raw, url, n_bytes, facts=facts, part=rest)
+            self._wire = SpoolSink(spool, raw, url, n_bytes, facts=facts, part=rest)
 
     async def _begin_decoding(self, coding: str) -> None:
-        """Make the decoder, and decode what there is of the body."""
         self._decoder = BodyDecoder(coding, max_ratio=self._max_ratio)
         wire = self._wire
         if wire is None or wire.path is None:
@@ -203,11 +199,6 @@ class ResponseReceiver:
             self._sink.write(piece)
 
     def _without_overlap(self, chunk: bytes) -> bytes:
-        """Return what is new in the first chunks.
-
-        Raises:
-            UnfitPart: it is not what came before.
-        """
         n_bytes = min(len(chunk), len(self._overlap))
         if chunk[:n_bytes] != self._overlap[:n_bytes]:
             raise UnfitPart("what was read before is not there any more")
@@ -215,11 +206,6 @@ class ResponseReceiver:
         return chunk[n_bytes:]
 
     def _check_end(self) -> None:
-        """Check that all has come.
-
-        Raises:
-            SourceFault: `TRUNCATED_BODY`.
-        """
         raw = self._wire or self._sink
         facts = raw.facts
         if facts is not None and raw.n_bytes < facts.total:
@@ -237,11 +223,6 @@ class ResponseReceiver:
             n_new = self._transfer.n_bytes
             self._answer.has_gone_on = n_new >= self.ask.spool_bytes
         self._sink.end_early(self._answer, self._transfer, exc)
-        if self._wire is not None:
-            self._wire.discard()
-
-    def _discard(self) -> None:
-        self._sink.discard()
         if self._wire is not None:
             self._wire.discard()
 

@@ -6,7 +6,7 @@ All of them if `FETCH_WITH_SCRAPY` is on; else those that users' spiders yield.
 from __future__ import annotations
 
 import asyncio
-import socket
+from collections.abc import Set as AbstractSet
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,28 +23,26 @@ from scrapy.exceptions import (
 from scrapy.http.request import NO_CALLBACK
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, HttpResponse
+from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, HttpResponse, RequestOptions
 from rdfcrawl.fetch.http.exchange import note_headers
+from rdfcrawl.fetch.http.recording import listening
 from rdfcrawl.fetch.http.scrapy_handler import TURN, GuardRefused, TurnIsOver
+from rdfcrawl.fetch.http.scrapy_recording import tell
 from rdfcrawl.fetch.network_faults import guard_fault, note_fault
-from rdfcrawl.fetch.system_errors import dns_reason, errno_of
-from rdfcrawl.fetch.watch import TimeoutWatchdog
+from rdfcrawl.fetch.spool_sink import SpoolSink
+from rdfcrawl.fetch.system_errors import errno_of, look_up
+from rdfcrawl.fetch.watch import TimeoutWatchdog, WatchedTransfer
 from rdfcrawl.frontier.queued_requests import meta_of, request_of
-from rdfcrawl.request_turns import FREE
+from rdfcrawl.request_turns import FREE, SoloTurn
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from rdfcrawl.fetch.answer import RequestOptions
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.own_trouble import KnownNames
     from rdfcrawl.fetch.spool import Spool
-    from rdfcrawl.fetch.watch import WatchedTransfer
-    from rdfcrawl.request_turns import SoloTurn
 
 # What the visit does itself: it keeps the chain of redirects, and retries in its time.
 _LEFT_TO_THE_VISIT: Final = {
@@ -54,12 +52,14 @@ _LEFT_TO_THE_VISIT: Final = {
     "handle_httpstatus_all": True,
 }
 _TRANSFER: Final = "rdfcrawl_transfer"
+_EXCHANGE: Final = "rdfcrawl_exchange"  # that a request is of: all hear the signals
+_LISTENER: Final = "rdfcrawl_listener"
 # Names in `meta` that concern the visit, not the request.
 _OF_VISIT: Final = frozenset(
     {
         *_LEFT_TO_THE_VISIT,
         *("download_slot", "download_timeout", "download_maxsize"),
-        *(TURN, _TRANSFER),
+        *(TURN, _EXCHANGE, _TRANSFER, _LISTENER),
     }
 )
 _OF_VISITS: Final = {"download_slot": "visits"}  # their delay is that of the host
@@ -74,17 +74,30 @@ _MEANINGS: Final[tuple[tuple[type[Exception], Reason, bool], ...]] = (
 
 
 class ScrapyExchange:
-    """Send each record as an ordinary request; see `HttpClient`."""
+    """Send each record as an ordinary request; see `HttpClient`.
+
+    Args:
+        is_recorded: who listens to a request is told what is sent and received.
+    """
 
     def __init__(
-        self, crawler: Crawler, spool: Spool, options: FetchOptions, known: KnownNames
+        self,
+        crawler: Crawler,
+        spool: Spool,
+        options: FetchOptions,
+        known: KnownNames,
+        *,
+        is_recorded: bool = False,
     ) -> None:
         self._crawler = crawler
         self._spool = spool
         self._known = known
         self._watch = TimeoutWatchdog(options)
-        crawler.signals.connect(self._begun, signals.headers_received)
+        crawler.signals.connect(self._received, signals.headers_received)
         crawler.signals.connect(self._received, signals.bytes_received)
+        self._is_recorded = is_recorded
+        if is_recorded:
+            crawler.signals.connect(self._downloaded, signals.response_downloaded)
 
     def flowing(self) -> AbstractSet[object]:
         """Return the tasks whose transfers come forward."""
@@ -103,16 +116,17 @@ class ScrapyExchange:
             await self._get(url, ask, turn, answer, transfer)
         return answer
 
-    def _begun(self, request: Request) -> None:
-        transfer = request.meta.get(_TRANSFER)
-        if transfer is not None:
-            transfer.response = _BEGUN
-
-    def _received(self, data: bytes, request: Request) -> None:
-        transfer = request.meta.get(_TRANSFER)
-        if transfer is not None:
+    def _received(self, request: Request, data: bytes = b"") -> None:
+        if request.meta.get(_EXCHANGE) is self:
+            transfer = request.meta[_TRANSFER]
             transfer.response = _BEGUN
             transfer.n_bytes += len(data)
+
+    def _downloaded(self, response: Response, request: Request) -> None:
+        """Tell of a download, before middlewares change what was received."""
+        listener = request.meta.get(_LISTENER)
+        if listener is not None and request.meta.get(_EXCHANGE) is self:
+            tell(listener, request, response)
 
     async def _get(
         self,
@@ -126,7 +140,9 @@ class ScrapyExchange:
         request.meta.setdefault("download_timeout", ask.timeout_secs)
         request.meta.setdefault("download_maxsize", ask.max_bytes)
         request.meta.update(_LEFT_TO_THE_VISIT)
-        request.meta.update({TURN: turn, _TRANSFER: transfer})
+        request.meta.update({TURN: turn, _EXCHANGE: self, _TRANSFER: transfer})
+        if self._is_recorded:
+            request.meta[_LISTENER] = listening.get()
         try:
             response = await self._crawler.engine.download_async(request)
         except TurnIsOver:
@@ -137,9 +153,12 @@ class ScrapyExchange:
         except IgnoreRequest as exc:
             answer.fault = Fault(Reason.CLIENT_ERROR, f"a middleware refused: {exc}")
         except Exception as exc:  # the edge: handlers raise what they like
-            reason, answer.is_host_fault = _judge(exc)
+            meanings = (x[1:] for x in _MEANINGS if isinstance(exc, x[0]))
+            reason, answer.is_host_fault = next(meanings, (Reason.BAD_HTTP, False))
             if reason is Reason.DNS:
-                reason = await asyncio.to_thread(_reason_of_name, host_of(url))
+                # Twisted does not tell. What is found now, nobody could tell then.
+                found = await asyncio.to_thread(look_up, host_of(url))
+                reason = found or Reason.DNS_UNANSWERED
             answer.errno = errno_of(exc)
             answer.fault = Fault(reason, str(exc)[: Fault.MAX_DETAIL])
         else:
@@ -176,7 +195,7 @@ class ScrapyExchange:
         self, response: Response, ask: RequestOptions, answer: HttpResponse
     ) -> bool:
         """Spool a body as far as there is room; return whether all of it is kept."""
-        sink = self._spool.sink(ask, response.url, len(response.body))
+        sink = SpoolSink(self._spool, ask, response.url, len(response.body))
         try:
             sink.write(response.body)
         except SourceFault as exc:
@@ -223,20 +242,3 @@ def _text_headers(response: Response) -> CIMultiDict[str]:
         for name, values in response.headers.items()
         for value in values
     )
-
-
-def _reason_of_name(name: str) -> Reason:
-    """Return whether a name has no address, or nobody could tell; Twisted does not."""
-    try:
-        socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-    except OSError as exc:
-        return dns_reason(exc)
-    return Reason.DNS_UNANSWERED  # somebody has answered since
-
-
-def _judge(exc: Exception) -> tuple[Reason, bool]:
-    """Return what an exception of a download handler means for the document."""
-    for class_, reason, is_host_fault in _MEANINGS:
-        if isinstance(exc, class_):
-            return reason, is_host_fault
-    return Reason.BAD_HTTP, False

@@ -6,9 +6,10 @@ A crawl makes visits and needs none, and the import takes as long as all of aioh
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlsplit
 
 from scrapy.exceptions import CannotResolveHostError, IgnoreRequest, NotConfigured
@@ -18,7 +19,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.guard.gate import ConnectionGate, GuardBlocked
 from rdfcrawl.guard.options import guard_of
-from rdfcrawl.guard.policy import RefusalCause, literal_address
+from rdfcrawl.guard.policy import Guard, RefusalCause, literal_address
 from rdfcrawl.request_turns import (
     FREE,
     HostRestsError,
@@ -28,16 +29,12 @@ from rdfcrawl.request_turns import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Self
-
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.statscollectors import StatsCollector
     from twisted.internet.defer import Deferred
 
-    from rdfcrawl.guard.policy import Guard
 
 logger = logging.getLogger(__name__)
 
@@ -171,11 +168,7 @@ class ScrapyHttpHandler:
         return response
 
     def _check_confined(self, url: str) -> None:
-        """Refuse names that nobody here looks up, if they could be anywhere.
-
-        Raises:
-            GuardBlocked: the crawl is to stay within its own networks.
-        """
+        """Refuse names that nobody here looks up, if they could be anywhere."""
         host = urlsplit(url).hostname or ""
         if self._gate.guard.is_confined and not literal_address(host):
             raise self._gate.blocked(host, "", 0, RefusalCause.NO_CONTACT)

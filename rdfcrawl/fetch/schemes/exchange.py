@@ -1,35 +1,31 @@
-"""Requests to fetchers of the user's, within the limits that hold for all others."""
+"""Requests by scheme; those of the user's keep the limits that hold for all others."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import math
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.fetch.answer import HttpResponse
+from rdfcrawl.errors import Fault, Reason, SourceFault, one_line
+from rdfcrawl.fetch.answer import HttpClient, HttpResponse, RequestOptions
 from rdfcrawl.fetch.http.exchange import MAX_VALUE_CHARS, parse_content_type
 from rdfcrawl.fetch.network_faults import note_fault
-from rdfcrawl.fetch.schemes.protocol import SchemeRequest, SchemeResponse
+from rdfcrawl.fetch.schemes.protocol import SchemeFetcher, SchemeRequest, SchemeResponse
+from rdfcrawl.fetch.spool_sink import SpoolSink
 from rdfcrawl.fetch.system_errors import errno_of
-from rdfcrawl.fetch.watch import TimeoutWatchdog
-from rdfcrawl.request_turns import FREE
+from rdfcrawl.fetch.watch import TimeoutWatchdog, WatchedTransfer
+from rdfcrawl.request_turns import FREE, SoloTurn
 from rdfcrawl.uri.parse import MAX_INPUT_CHARS
 from rdfcrawl.uri.schemes import scheme_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
-    from collections.abc import Set as AbstractSet
-
-    from rdfcrawl.fetch.answer import RequestOptions
     from rdfcrawl.fetch.options import FetchOptions
-    from rdfcrawl.fetch.schemes.protocol import SchemeFetcher
     from rdfcrawl.fetch.spool import Spool
-    from rdfcrawl.fetch.watch import WatchedTransfer
-    from rdfcrawl.request_turns import SoloTurn
 
 logger = logging.getLogger(__name__)
 
@@ -117,12 +113,8 @@ class FetcherExchange:
         answer: HttpResponse,
         transfer: WatchedTransfer,
     ) -> None:
-        """Keep the body; what there is of it is kept, whatever ends it.
-
-        Raises:
-            Exception: what ended it.
-        """
-        sink = self._spool.sink(ask, request.url, max(0, response.length))
+        """Keep the body; what there is of it is kept, whatever ends it."""
+        sink = SpoolSink(self._spool, ask, request.url, max(0, response.length))
         try:
             async with aclosing(_chunks(response)) as chunks:
                 async for chunk in chunks:
@@ -147,7 +139,7 @@ class FetcherExchange:
         answer.is_host_fault = reason is Reason.UNREACHABLE
         scheme = scheme_of(url)
         detail = f"{type(self._fetchers[scheme]).__name__}: {exc!r}"
-        answer.fault = Fault(reason, " ".join(detail.split())[: Fault.MAX_DETAIL])
+        answer.fault = Fault(reason, one_line(detail))
         if reason is Reason.INTERNAL and scheme not in self._has_failed:
             self._has_failed.add(scheme)
             logger.error(
@@ -176,12 +168,6 @@ def _request(url: str, ask: RequestOptions) -> SchemeRequest:
 
 
 def _note_response(answer: HttpResponse, response: object) -> None:
-    """Set an answer from a response without its body.
-
-    Raises:
-        TypeError: it is no response.
-        ValueError: its status is none.
-    """
     if not isinstance(response, SchemeResponse):
         raise TypeError(f"not a SchemeResponse: {response!r:.100}")
     if response.status not in _STATUSES:
@@ -197,23 +183,14 @@ def _note_response(answer: HttpResponse, response: object) -> None:
 
 
 def _text(value: object, max_chars: int = MAX_VALUE_CHARS) -> str:
-    """Return what stands in for a header, without lone surrogates.
-
-    Raises:
-        TypeError: it is no text.
-    """
+    """Return what stands in for a header, without lone surrogates."""
     if not isinstance(value, str):
         raise TypeError(f"must be a str, not {value!r:.100}")
     return value[:max_chars].encode("utf-8", "replace").decode()
 
 
 async def _chunks(response: SchemeResponse) -> AsyncGenerator[bytes]:
-    """Yield a body in chunks, and close what gives them at the end.
-
-    Raises:
-        SourceFault: `TRUNCATED_BODY`: there was less than its length.
-        TypeError: it is no body.
-    """
+    """Yield a body in chunks, and close what gives them at the end."""
     body, n_bytes = response.body, 0
     if isinstance(body, bytes):
         body = _chunk(body)
@@ -243,3 +220,41 @@ def _reason_of(exc: Exception, *, has_begun: bool) -> Reason:
     if isinstance(exc, OSError):
         return Reason.TRUNCATED_BODY if has_begun else Reason.UNREACHABLE
     return Reason.INTERNAL
+
+
+class SchemeExchange:
+    """A client that passes each request to the client of the scheme.
+
+    Args:
+        requests: for those of users' spiders.
+        fetchers: for the schemes of the user's.
+        own: these schemes.
+    """
+
+    def __init__(
+        self,
+        web: HttpClient,
+        ftp: HttpClient,
+        requests: HttpClient | None = None,
+        fetchers: HttpClient | None = None,
+        own: Iterable[str] = (),
+    ) -> None:
+        self._of = {"http": web, "https": web, "ftp": ftp, "ftps": ftp}
+        if fetchers is not None:
+            self._of |= dict.fromkeys(own, fetchers)
+        self._requests = requests
+
+    def get(
+        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+    ) -> Awaitable[HttpResponse]:
+        """See `HttpClient.get`."""
+        if ask.request is not None and self._requests is not None:
+            return self._requests.get(url, ask, turn)
+        exchange = self._of.get(scheme_of(url))
+        return _unknown(url) if exchange is None else exchange.get(url, ask, turn)
+
+
+async def _unknown(url: str) -> HttpResponse:
+    """Return the answer for a scheme that another worker may know."""
+    detail = f"FETCH_SCHEMES has no {scheme_of(url)!r} here"
+    return HttpResponse(fault=Fault(Reason.BAD_URI, detail))

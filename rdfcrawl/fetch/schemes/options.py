@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.misc import build_from_crawler
@@ -10,8 +11,6 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.options.values import check_method, load_setting, mapping
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterable
 from dataclasses import dataclass, field
 from threading import Event
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterable
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,4 +74,3 @@ class SchemeFetcher(Protocol):
             SourceFault: by its reason, it is tried again, or the authority rests.
             OSError: what the system said of the file or connection.
         """
-        ...

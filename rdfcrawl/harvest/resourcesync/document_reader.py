@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,9 @@ from rdfcrawl.errors import SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.harvest.resourcesync.step_runner import StepRunner
 from rdfcrawl.harvest.response import iter_unpacked
-from rdfcrawl.records import Urgency
+from rdfcrawl.records import Document, FollowUp, Urgency
 from rdfcrawl.sitemaps.resourcesync.describe import describe_document
-from rdfcrawl.sitemaps.resourcesync.documents import DocumentEntries
+from rdfcrawl.sitemaps.resourcesync.documents import DocumentEntries, DocumentHeading
 from rdfcrawl.sitemaps.resourcesync.dumps import unpack
 from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes, FixityVerifier
 from rdfcrawl.sitemaps.resourcesync.plan import fallback, follow
@@ -21,14 +22,10 @@ from rdfcrawl.sitemaps.resourcesync.resources import source_id
 from rdfcrawl.tasks.sync import SyncMode, SyncTask
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
     from rdfcrawl.bytesource import ByteSource
     from rdfcrawl.harvest.resourcesync.mirror_index import MirrorIndex
     from rdfcrawl.harvest.resourcesync.resource_writer import ResourceWriter
     from rdfcrawl.harvest.resourcesync.response import SyncResponse
-    from rdfcrawl.records import Document, FollowUp
-    from rdfcrawl.sitemaps.resourcesync.documents import DocumentHeading
     from rdfcrawl.sitemaps.resourcesync.mirror import MirrorState
 
 _PIECE_BYTES = 256 * 1024
@@ -59,7 +56,8 @@ class DocumentReader:
                 yield each
             is_done = work.is_done
             heading = await asyncio.to_thread(heading_of, source, document)
-            page.describe(document, _lines(heading, is_first=not task.cursor))
+            lines = describe_document(heading) if heading and not task.cursor else ()
+            page.describe(document, lines)
         if not is_done:
             await _fall_back(page, task, memory)
         yield document
@@ -121,12 +119,6 @@ def heading_of(source: ByteSource, document: Document) -> DocumentHeading | None
         source, url=document.url, log=FaultLog(), charset=document.response.charset
     )
     return reading.heading if reading.is_document else None
-
-
-def _lines(heading: DocumentHeading | None, *, is_first: bool) -> Iterator[str]:
-    """Yield statements about a document, with its first page only."""
-    if heading is not None and is_first:
-        yield from describe_document(heading)
 
 
 def check(source: ByteSource, fixity: ExpectedBytes) -> None:

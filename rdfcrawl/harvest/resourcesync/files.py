@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import os
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlsplit
 
 from rdfcrawl.fetch.spool import Spool
-from rdfcrawl.sitemaps.resourcesync.fixity import FixityVerifier
+from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes, FixityVerifier
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rdfcrawl.bytesource import ByteSource
-    from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes
 
 _MAX_NAME: Final = 200  # file systems take 255 bytes
 _PIECE_BYTES: Final = 256 * 1024

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from rdfcrawl.fetch.answer import HttpRequest
 from rdfcrawl.fetch.spool import Spool
+from rdfcrawl.harvest.protocol import HarvestContext, Harvester
 from rdfcrawl.harvest.resourcesync.document_reader import DocumentReader
 from rdfcrawl.harvest.resourcesync.files import ResourceFiles
 from rdfcrawl.harvest.resourcesync.resource_fetcher import ResourceFetcher
@@ -16,13 +18,10 @@ from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.tasks.sync import SyncSearch, SyncStep, SyncTask
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from rdfcrawl.harvest.context import HarvestContext
     from rdfcrawl.records import Document, FollowUp, Record
 
 
-class ResourceSyncHarvester:
+class ResourceSyncHarvester(Harvester):
     """See `protocol.Harvester`."""
 
     def __init__(self, context: HarvestContext) -> None:
@@ -37,10 +36,6 @@ class ResourceSyncHarvester:
     def root(self, url: str, *, is_named: bool = True) -> Record:
         """Return the first record of a synchronization."""
         return root_of(url, self._context.run, is_named=is_named)
-
-    def ignores_robots(self, _record: Record) -> bool:
-        """Return False: robots.txt holds for ResourceSync."""
-        return False
 
     async def question(self, record: Record) -> HttpRequest | None:
         """Return a request for the stated media type of a resource; else None."""

@@ -8,6 +8,7 @@ kept until the next: a page has the same outcome whenever it is read.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -17,8 +18,6 @@ from rdfcrawl.sitemaps.resourcesync.steps import RunPart, n_outstanding
 from rdfcrawl.tasks.sync import SyncTask  # noqa: TC001  read by the codec
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Sequence
-
     from rdfcrawl.frontier.state_store import StateStore
     from rdfcrawl.sitemaps.resourcesync.mirror import StatedResource
 

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.harvest.resourcesync.document_reader import check
-from rdfcrawl.harvest.resourcesync.response import is_rdf
+from rdfcrawl.harvest.resourcesync.response import SyncResponse, is_rdf
 from rdfcrawl.sitemaps.resourcesync.describe import describe
 from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes, check_bytes
 from rdfcrawl.sitemaps.resourcesync.mirror import is_settled, next_attempt, version_of
 from rdfcrawl.sitemaps.resourcesync.patch import MAX_BYTES, apply_patch
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from rdfcrawl.harvest.resourcesync.files import ResourceFiles
     from rdfcrawl.harvest.resourcesync.mirror_index import MirrorIndex
-    from rdfcrawl.harvest.resourcesync.response import SyncResponse
     from rdfcrawl.records import Document
     from rdfcrawl.sitemaps.resourcesync.mirror import StatedResource
     from rdfcrawl.tasks.sync import SyncTask

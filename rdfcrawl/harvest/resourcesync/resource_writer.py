@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import SourceFault
-from rdfcrawl.harvest.resourcesync.response import is_rdf
+from rdfcrawl.harvest.resourcesync.response import SyncResponse, is_rdf
 from rdfcrawl.sitemaps.resourcesync.describe import describe
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.harvest.resourcesync.files import ResourceFiles
-    from rdfcrawl.harvest.resourcesync.response import SyncResponse
     from rdfcrawl.records import Document
     from rdfcrawl.sitemaps.resourcesync.mirror import StatedResource
     from rdfcrawl.sitemaps.resourcesync.steps import DumpedResource

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -13,17 +14,15 @@ from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.harvest.quad_buffer import iter_quads
 from rdfcrawl.harvest.resourcesync.mirror_index import MirrorIndex
 from rdfcrawl.harvest.response import HarvestedResponse
-from rdfcrawl.harvest.tasks import read_task
-from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
+from rdfcrawl.harvest.tasks import next_step, read_task
+from rdfcrawl.records import Document, Urgency
 from rdfcrawl.sitemaps.resourcesync.policy import SyncPolicy
 from rdfcrawl.sitemaps.resourcesync.resources import fitted
 from rdfcrawl.tasks.sync import SyncSearch, SyncTask
 from rdfcrawl.uri import host_of, registered_domain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rdfcrawl.harvest.context import HarvestContext
+    from rdfcrawl.harvest.protocol import HarvestContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +88,14 @@ class SyncResponse(HarvestedResponse):
         urgency: Urgency = Urgency.ORDINARY,
     ) -> None:
         """Add a follow-up of the same source."""
-        record = self.record
         if isinstance(payload, SyncTask):
             try:
                 payload = fitted(payload)
             except SourceFault as error:
                 self.note(error)
                 return
-        task = replace(read_task(record), payload=payload)
-        child = Record(url, Kind.RESOURCESYNC, record.depth, record.url, task=task)
-        self.follow_ups.append(FollowUp(child, is_part_of_source=True, urgency=urgency))
+        child = next_step(self.record, payload, url=url, urgency=urgency)
+        self.follow_ups.append(child)
 
     def derived(self, url: str, *, is_deleted: bool = False) -> Document:
         """Return a document of its own that comes out of the response."""

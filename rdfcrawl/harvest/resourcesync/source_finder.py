@@ -7,15 +7,16 @@ documents above are read, as these name the changes as well.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bytesource import head_of
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.harvest.resourcesync.document_reader import heading_of
+from rdfcrawl.harvest.resourcesync.document_reader import DocumentReader, heading_of
 from rdfcrawl.harvest.response import iter_unpacked, read_robots
 from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.html.page import ParsedPage
-from rdfcrawl.records import FollowUp, Kind, Record, Urgency
+from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.sitemaps.resourcesync.discovery import (
     RELATION,
     of_header,
@@ -30,11 +31,7 @@ from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from rdfcrawl.harvest.resourcesync.document_reader import DocumentReader
     from rdfcrawl.harvest.resourcesync.response import SyncResponse
-    from rdfcrawl.records import Document
     from rdfcrawl.sitemaps.resourcesync.documents import DocumentHeading
 
 _ABOVE: Final = frozenset({SyncCapability.DESCRIPTION, SyncCapability.CAPABILITY_LIST})

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.records import Urgency
+from rdfcrawl.records import Document, FollowUp, Urgency
 from rdfcrawl.sitemaps.resourcesync.describe import describe
 from rdfcrawl.sitemaps.resourcesync.mirror import version_of
 from rdfcrawl.sitemaps.resourcesync.plan import superfluous
+from rdfcrawl.sitemaps.resourcesync.resources import task_of
 from rdfcrawl.sitemaps.resourcesync.steps import (
     DeletedResource,
     DumpedResource,
@@ -25,12 +27,9 @@ from rdfcrawl.sitemaps.resourcesync.steps import (
 from rdfcrawl.tasks.sync import SyncMode, SyncStep, SyncTask
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-
     from rdfcrawl.harvest.resourcesync.mirror_index import MirrorIndex
     from rdfcrawl.harvest.resourcesync.resource_writer import ResourceWriter
     from rdfcrawl.harvest.resourcesync.response import SyncResponse
-    from rdfcrawl.records import Document, FollowUp
     from rdfcrawl.sitemaps.resourcesync.mirror import (
         KnownResource,
         MirrorState,
@@ -96,7 +95,9 @@ class StepRunner:
                 if is_kept:
                     self._done.append(version)
                 else:
-                    self._follow(_fetch(version, self._task))
+                    source, site = self._task.source, self._task.site
+                    again = task_of(version, source, site, uri=version.uri)
+                    self._follow(FollowStep(version.uri, again))
             case RunPart():
                 async for document in self._end(step):
                     yield document
@@ -201,22 +202,3 @@ def _gone(
 ) -> list[StatedResource]:
     """Return the resources that an audit has not met."""
     return list(superfluous(known, lambda _: known, run=run, at_us=state.at_us))
-
-
-def _fetch(version: StatedResource, task: SyncTask) -> FollowStep:
-    """Return a request for a resource whose copy in the dump is unusable."""
-    following = SyncTask(
-        do=SyncStep.GET,
-        source=task.source,
-        site=task.site,
-        run=version.run,
-        uri=version.uri,
-        change=None if version.is_snapshot else version.change,
-        as_of_us=version.as_of_us,
-        modified_us=version.modified_us,
-        hashes=version.fixity.text,
-        length=version.fixity.length,
-        media_type=version.media_type,
-        encoding=version.encoding,
-    )
-    return FollowStep(version.uri, following)

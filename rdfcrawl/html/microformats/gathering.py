@@ -9,6 +9,7 @@ elements of microformats 1.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from bs4 import BeautifulSoup
@@ -20,8 +21,6 @@ from rdfcrawl.html.rdfa.iris import resolve
 from rdfcrawl.html.rdfa.recorder import html_end, html_start, html_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.html.walking import Attributes
 
@@ -134,7 +133,9 @@ class ItemGatherer:
     def end(self) -> None:
         """Handle the end of the innermost element."""
         frame = self._frames.pop()
-        self._end_markup(frame)
+        if frame.markup is not None and not self.authored.end(frame.markup):
+            self._log.note(Reason.TOO_LARGE, "markup within markup of a microformat")
+        self.authored.stop(frame.name)
         if self._n_muted:
             self._n_muted -= 1
             return
@@ -228,11 +229,6 @@ class ItemGatherer:
         frame.fed = name
         self._soup.handle_starttag(name, None, None, own)
         self._n_depth += 1
-
-    def _end_markup(self, frame: _Frame) -> None:
-        if frame.markup is not None and not self.authored.end(frame.markup):
-            self._log.note(Reason.TOO_LARGE, "markup within markup of a microformat")
-        self.authored.stop(frame.name)
 
     def _finish(self) -> None:
         soup, self._soup = self._soup, None

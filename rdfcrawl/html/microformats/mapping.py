@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 from rdfcrawl.rdf import terms
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class ValueKind(StrEnum):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 
 import mf2py
@@ -10,18 +13,17 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.html.language import language_tag
 from rdfcrawl.html.microformats.gathering import MARKUP, UNKNOWN_LANGUAGE, ItemGatherer
 from rdfcrawl.html.microformats.mapping import ValueKind, item_types
-from rdfcrawl.html.microformats.values import markup_term, value_term
+from rdfcrawl.html.rdfa.iris import escape_url
+from rdfcrawl.html.rdfa.values import time_datatype
 from rdfcrawl.html.walking import walk
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.namespaces import RDF_TYPE
+from rdfcrawl.rdf.namespaces import RDF, RDF_TYPE, XSD
 from rdfcrawl.rdf.terms import statement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.html.microformats.gathering import ContentRecorder
-    from rdfcrawl.html.microformats.mapping import ItemType, MicroformatProperty
+    from rdfcrawl.html.microformats.mapping import MicroformatProperty
     from rdfcrawl.html.page import ParsedPage
 
 
@@ -99,11 +101,11 @@ class MicroformatWriter:
                 waiting.append(_Open(part, inner, opened.language))
 
     def _properties(self, opened: _Open) -> Iterator[str]:
-        """Yield the statements of an item's properties."""
         vias: dict[tuple[str, str], str] = {}
         # Sorted: mf2py has those of one element in no order.
         for name, values in sorted(opened.item["properties"].items()):
-            spec = _property(name, opened.kinds)
+            known = (x.properties[name] for x in opened.kinds if name in x.properties)
+            spec = next(known, None)
             if spec is None:
                 opened.parts += filter(_is_item, values)
                 continue
@@ -192,13 +194,6 @@ def _takes_item(spec: MicroformatProperty, item: Item) -> bool:
     return spec.kind is ValueKind.ANY or spec.item != spec.term
 
 
-def _property(name: str, kinds: list[ItemType]) -> MicroformatProperty | None:
-    for kind in kinds:
-        if name in kind.properties:
-            return kind.properties[name]
-    return None
-
-
 def _term(value: Any, kind: ValueKind, language: str) -> str:
     """Return the term of a value that is no item; for an image, its URL."""
     if isinstance(value, dict):
@@ -206,3 +201,116 @@ def _term(value: Any, kind: ValueKind, language: str) -> str:
     if not isinstance(value, str) or not value.strip():
         return ""
     return value_term(value, kind, language)
+
+
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+")
+_HTTP = re.compile(r"https?://[^\s<>\"{}|\\^`]+", re.IGNORECASE)
+_INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
+_DECIMAL = re.compile(r"[+-]?[0-9]{0,30}\.[0-9]{1,30}")
+_MAIL = re.compile(r"[^\s<>\"{}|\\^`:@]+@[^\s<>\"{}|\\^`:@]+")
+_TEL = re.compile(r"\+?[0-9][0-9\s().\-/]{1,40}")
+_GEO = re.compile(r"\s*([+-]?[0-9.]{1,20})\s*[;,]\s*([+-]?[0-9.]{1,20})\s*")
+# Dates as in the microformats value class pattern, and the compact form of ISO 8601.
+_MOMENT = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{4}-[0-9]{3}|[0-9]{8})"
+    r"(?:[T ]([0-9]{1,2})(?::?([0-9]{2})(?::?([0-9]{2}(?:\.[0-9]{1,9})?))?)?"
+    r" ?(Z|[+-][0-9]{1,2}(?::?[0-9]{2})?)?)?"
+)
+_HOUR = re.compile(r"([+-])([0-9]{1,2})(?::?([0-9]{2}))?")
+
+
+def value_term(text: str, kind: ValueKind, language: str) -> str:
+    """Return a value as a term: text, unless it has the form of its kind."""
+    stripped = text.strip()
+    found = ""
+    match kind:
+        case ValueKind.IRI:
+            found = _iri(_ABSOLUTE, stripped) or _iri(_HTTP, escape_url(stripped))
+        case ValueKind.ANY:
+            found = _iri(_HTTP, stripped)
+        case ValueKind.TIME:
+            found = time_term(stripped)
+        case ValueKind.NUMBER:
+            found = _number(stripped)
+        case ValueKind.MAIL:
+            found = _iri(_ABSOLUTE, stripped) or _iri(_MAIL, stripped, "mailto:")
+        case ValueKind.TEL:
+            found = _iri(_ABSOLUTE, stripped) or _tel(stripped)
+        case ValueKind.GEO:
+            found = _iri(_ABSOLUTE, stripped) or _geo(stripped)
+        case ValueKind.TEXT:
+            pass
+    return found or terms.literal(text, language=language)
+
+
+def markup_term(html: str, text: str, language: str) -> str:
+    """Return the value of an `e-*` property: `rdf:HTML` only if there is a tag."""
+    if "<" in html:
+        return terms.literal(html, datatype=RDF + "HTML")
+    return terms.literal(text, language=language)
+
+
+def time_term(text: str) -> str:
+    """Return a date, time or duration as a typed literal, else an empty text.
+
+    >>> time_term("2024-5-1"), time_term("2024-05-01 9:30-0700").partition("^")[0]
+    ('', '"2024-05-01T09:30:00-07:00"')
+    """
+    match = _MOMENT.fullmatch(text)
+    if not match:
+        datatype = time_datatype(text)
+        return terms.literal(text, datatype=datatype) if datatype else ""
+    on, hour, minute, second, zone = match.groups()
+    try:
+        day = datetime.combine(_day(on), time(int(hour or 0), int(minute or 0)))
+    except (ValueError, OverflowError):
+        return ""
+    if hour is None:
+        return terms.literal(day.date().isoformat(), datatype=XSD + "date")
+    if second and float(second) >= 60:
+        return ""
+    minutes = day.isoformat(timespec="minutes")
+    moment = f"{minutes}:{second or '00'}{_zone(zone or '')}"
+    return terms.literal(moment, datatype=XSD + "dateTime")
+
+
+def _day(text: str) -> date:
+    year, _, day = text.partition("-")
+    if len(day) == 3:  # day of the year
+        found = date(int(year), 1, 1) + timedelta(days=int(day) - 1)
+        if found.year != int(year):
+            raise ValueError(text)
+        return found
+    return date.fromisoformat(text)
+
+
+def _zone(text: str) -> str:
+    match = _HOUR.fullmatch(text)
+    if not match:
+        return text
+    return f"{match[1]}{match[2]:0>2}:{match[3] or '00'}"
+
+
+def _iri(pattern: re.Pattern[str], text: str, prefix: str = "") -> str:
+    return terms.iri(prefix + text) if pattern.fullmatch(text) else ""
+
+
+def _number(text: str) -> str:
+    if _INTEGER.fullmatch(text):
+        return terms.literal(text, datatype=XSD + "integer")
+    if _DECIMAL.fullmatch(text):
+        return terms.literal(text, datatype=XSD + "decimal")
+    return ""
+
+
+def _tel(text: str) -> str:
+    """Return a URI by RFC 3966, whose visual separators are `-`, `.` and brackets."""
+    if not _TEL.fullmatch(text):
+        return ""
+    return terms.iri("tel:" + re.sub(r"[\s/]+", "-", text))
+
+
+def _geo(text: str) -> str:
+    """Return a URI by RFC 5870, of "latitude;longitude" as in hCard."""
+    match = _GEO.fullmatch(text)
+    return terms.iri(f"geo:{match[1]},{match[2]}") if match else ""

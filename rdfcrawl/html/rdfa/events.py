@@ -71,9 +71,9 @@ class _XmlReader:
         parser = self._parser = expat.ParserCreate("utf-8")
         parser.buffer_text = True
         parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
+        parser.EndElementHandler = lambda _name: self.events.append(END)
         parser.CharacterDataHandler = self._text
-        parser.CommentHandler = self._comment
+        parser.CommentHandler = lambda text: self.events.append(CommentEvent(text))
         if has_entities:
             parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_ALWAYS)
             parser.ExternalEntityRefHandler = self._external
@@ -95,15 +95,9 @@ class _XmlReader:
         self._spend(64 + sum(map(len, attributes.values())))
         self.events.append(StartTag(name, {**attributes}))
 
-    def _end(self, _name: str) -> None:
-        self.events.append(END)
-
     def _text(self, text: str) -> None:
         self._spend(len(text))
         self.events.append(text)
-
-    def _comment(self, text: str) -> None:
-        self.events.append(CommentEvent(text))
 
     def _spend(self, n_chars: int) -> None:
         self._n_left -= n_chars

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.namespaces import RDF_TYPE, RDFA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from rdfcrawl.html.rdfa.scope import RdfaBudget
 
 Triple = tuple[str, str, str]

@@ -6,26 +6,23 @@ The steps are those of RDFa Core 1.1 section 7.5; where RDFa 1.0 differs, those 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rdfcrawl.html.language import language_tag
 from rdfcrawl.html.rdfa.iris import escape_url, resolve
-from rdfcrawl.html.rdfa.patterns import PATTERN
+from rdfcrawl.html.rdfa.patterns import PATTERN, Triple
 from rdfcrawl.html.rdfa.recorder import KeptContent, LiteralRecorder, Mark
-from rdfcrawl.html.rdfa.scope import RdfaNames, RdfaScope
+from rdfcrawl.html.rdfa.scope import RdfaBudget, RdfaNames, RdfaScope, Undo
 from rdfcrawl.html.rdfa.subjects import RdfaElement, find_subject, find_subject_first
 from rdfcrawl.html.rdfa.values import is_plain, plain_value, time_datatype
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.namespaces import RDF, RDF_TYPE, RDFA, XHTML
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from selectolax.lexbor import LexborNode
 
     from rdfcrawl.html.host import HostMarkup
-    from rdfcrawl.html.rdfa.patterns import Triple
-    from rdfcrawl.html.rdfa.scope import RdfaBudget, Undo
     from rdfcrawl.html.walking import Attributes
 
 _TYPE = terms.iri(RDF_TYPE)
@@ -56,10 +53,6 @@ class _Literal:
         slots: the lists that wait for the value, and where.
         text: the content, if it could be read at once; else it is recorded.
     """
-
-    __slots__ = (
-        *("datatype", "is_time", "language", "marks", "predicates", "slots", "text"),
-    )
 
     def __init__(self, datatype: str | None, language: str, *, is_time: bool) -> None:
         self.datatype = datatype
@@ -272,7 +265,6 @@ class RdfaProcessor:
         return scope
 
     def _read_links(self, element: RdfaElement) -> None:
-        """Set `rel` and `rev` of an element from its attributes."""
         attributes, scope = element.attributes, element.scope
         for name in ("rel", "rev"):
             if name not in attributes:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rdfcrawl.html.rdfa.scope import RdfaBudget
 
 _XML_NAME = re.compile(r"[^\W\d][\w.\-\u00b7]*(?::[^\W\d][\w.\-\u00b7]*)?")
@@ -47,8 +46,6 @@ class KeptContent(StrEnum):
 class _Shared:
     """Nested recordings of one form, which share their chunks."""
 
-    __slots__ = ("chunks", "n_chars", "n_open")
-
     def __init__(self) -> None:
         self.chunks: list[str] = []
         self.n_chars = 0
@@ -62,8 +59,6 @@ class _Shared:
 
 class _XmlRecording:
     """Markup as XML; its outermost elements declare the namespaces."""
-
-    __slots__ = ("chunks", "depth", "namespaces")
 
     def __init__(self, namespaces: Mapping[str, str]) -> None:
         self.chunks: list[str] = []
@@ -137,7 +132,7 @@ class LiteralRecorder:
         if self._html.n_open:
             self._html.write(html_text(text, parent))
         for recording in self._xml:
-            self._write_xml(recording, xml_text(text))
+            self._write_xml(recording, text.translate(_XML_TEXT_ESCAPES))
 
     def comment(self, text: str) -> None:
         """Record a comment in markup."""
@@ -199,11 +194,6 @@ def xml_start(
 def xml_end(name: str) -> str:
     """Return an end tag of XML."""
     return f"</{name}>" if _XML_NAME.fullmatch(name) else ""
-
-
-def xml_text(text: str) -> str:
-    """Return text as content of XML."""
-    return text.translate(_XML_TEXT_ESCAPES)
 
 
 def xml_comment(text: str) -> str:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
-from rdfcrawl.html.host import HostLanguage
+from rdfcrawl.html.host import HostLanguage, HostMarkup
 from rdfcrawl.html.rdfa.iris import escape_url, is_absolute, resolve
 from rdfcrawl.rdf import terms
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rdfcrawl.html.host import HostMarkup
 
 
 class OutputOverflow(Exception):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rdfcrawl.rdf import terms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rdfcrawl.html.rdfa.scope import Incomplete, RdfaNames, RdfaScope
     from rdfcrawl.html.walking import Attributes
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.extras import needed_by_operator
 from rdfcrawl.html.rules import squirrel
-from rdfcrawl.html.rules.model import RulePlace
+from rdfcrawl.html.rules.model import PageRule, RulePlace
 from rdfcrawl.html.rules.names import default_prefixes, expand, is_prefix
 from rdfcrawl.html.rules.nodes import RuleError, TableNode, entries_of, made, text_at
 from rdfcrawl.html.rules.notation import read_rule
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rdfcrawl.html.rules.model import PageRule
     from rdfcrawl.html.rules.nodes import Node
 
 MAX_FILE_BYTES: Final = 2**20

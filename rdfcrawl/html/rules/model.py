@@ -146,11 +146,6 @@ class SquirrelResource:
     is_numbered: bool
     properties: tuple[SquirrelProperty, ...]
 
-    @property
-    def has_numbered_properties(self) -> bool:
-        """Some predicates ended with `*`."""
-        return any(each.is_numbered for each in self.properties)
-
 
 class PagePattern(Protocol):
     """A test whether a rule is for a page."""

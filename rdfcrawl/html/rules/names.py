@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from rdfcrawl.html.rdfa.iris import escape_url, resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # Without "//", these are schemes and no prefixes that somebody forgot to declare.
 _SCHEMES = frozenset(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -33,8 +34,6 @@ from rdfcrawl.links.relations import Relation
 from rdfcrawl.rdf.namespaces import RDF_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from rdfcrawl.html.rules.model import RulePlace
     from rdfcrawl.html.rules.selectors import Selector
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from lxml import etree
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.html.rules.model import ResourceRule, ValueRule
+from rdfcrawl.html.rules.model import PageRule, ResourceRule, RuleProperty, ValueRule
 from rdfcrawl.html.rules.names import last_segment, resolved, url_parts
 from rdfcrawl.html.rules.selectors import (
     MAX_MATCHES,
@@ -27,11 +28,8 @@ from rdfcrawl.rdf.namespaces import XSD
 from rdfcrawl.rdf.terms import blank, iri, literal, statement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.html.page import ParsedPage
-    from rdfcrawl.html.rules.model import PageRule, RuleProperty, ValueRule
     from rdfcrawl.html.rules.selectors import Element, Found, Scope, Selector
 
 MAX_CHARS: Final = 2**26  # of the statements of one page
@@ -97,8 +95,6 @@ class _Missing(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """One rule being applied to one page."""
-
     rule: PageRule
     parts: PageParts
     log: FaultLog
@@ -115,7 +111,6 @@ class _Work:
             yield from lines
 
     def links(self) -> None:
-        """Add the links of the rule to those of the page."""
         here = _Here(None, self.parts.values(self.rule.captured))
         found = (
             Link(target.partition("#")[0], relation)
@@ -312,12 +307,7 @@ class PageParts:
     @cached_property
     def base(self) -> str:
         """Base of relative links."""
-        if self.page.is_json:
-            return self.page.url
-        try:
-            return self.page.base
-        except SourceFault:  # too deep for HTML5; for rules, what is too deep is cut
-            return self.page.url
+        return self.page.url if self.page.is_json else self.page.likely_base
 
     @cached_property
     def root(self) -> Element | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -18,9 +19,9 @@ from jmespath.exceptions import JMESPathError
 from lxml import etree
 from parsel.csstranslator import HTMLTranslator
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from rdfcrawl.rdf.nesting import refuse_constant
 
+if TYPE_CHECKING:
     from jmespath.parser import ParsedResult
 
 MAX_SELECTOR_CHARS: Final = 2_000
@@ -115,13 +116,9 @@ def query(text: str) -> ParsedResult:
 def parse_json(text: str) -> Any:
     """Return the value of a JSON text, in which NaN and Infinity are refused."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
         raise SelectorFailed(f"not JSON: {error}") from error
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number of JSON")
 
 
 def _check_length(text: str) -> None:

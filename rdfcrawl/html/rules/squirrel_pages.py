@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,6 @@ from rdfcrawl.html.rules.texts import collapsed, text_of
 from rdfcrawl.rdf.terms import iri, literal, statement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from rdfcrawl.html.rules.model import (
         PageRule,
         SquirrelProperty,
@@ -67,7 +66,6 @@ class _SquirrelPage:
     note: Callable[[Reason, str], None]
 
     def terms(self, source: SquirrelSource, prefix: str) -> list[str]:
-        """Return the matches of a selector, as terms."""
         if source.selector is None:
             return [_term(prefix)]
         terms: list[str] = []
@@ -89,13 +87,11 @@ class _SquirrelPage:
 
 
 class _Objects:
-    """The objects of one resource."""
-
     def __init__(
         self, page: _SquirrelPage, resource: SquirrelResource, texts: dict[str, str]
     ) -> None:
         self._texts = texts
-        self._is_told_of_each = resource.has_numbered_properties
+        self._is_told_of_each = any(x.is_numbered for x in resource.properties)
         self._found = [
             (x, x.source, page.terms(x.source, _filled(x.source.prefix, texts)))
             for x in resource.properties

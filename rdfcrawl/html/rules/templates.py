@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote, unquote
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
 
 MAX_PLACES: Final = 50
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from lxml import etree
 
 from rdfcrawl.html.rules.names import is_iri
 from rdfcrawl.html.rules.selectors import Element, Found, JsonValue, Scope
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # What has no rendered text, and what stands apart from the text around it: HTML
 # Standard, section 15.3 "Non-replaced elements".

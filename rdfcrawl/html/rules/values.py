@@ -5,8 +5,9 @@ All functions raise `RuleError` if something is wrong.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from rdfcrawl.html.rules import selectors
 from rdfcrawl.html.rules.model import ValueRule
@@ -27,9 +28,6 @@ from rdfcrawl.html.rules.patterns import regex
 from rdfcrawl.html.rules.selectors import Selector
 from rdfcrawl.html.rules.templates import TextTemplate
 from rdfcrawl.html.rules.texts import is_language
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SELECTORS: Final = ("css", "xpath", "json")
 

@@ -5,14 +5,12 @@ Every scalar is its text: `no` is a language and `1.10` a version.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 import yaml
 
 from rdfcrawl.html.rules.nodes import Node, RuleError, SequenceNode, TableNode, TextNode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_NODES: Final = 100_000  # of one file, aliases counted as often as they are used
 MAX_DEPTH: Final = 40

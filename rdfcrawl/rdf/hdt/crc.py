@@ -82,8 +82,6 @@ class Crc32c:
     '0xe3069283'
     """
 
-    __slots__ = ("_state",)
-
     def __init__(self) -> None:
         self._state = _ALL_ONES
 

@@ -26,8 +26,6 @@ class FileCursor:
         at: offset of the next byte.
     """
 
-    __slots__ = ("_view", "at")
-
     def __init__(self, buffer: Buffer) -> None:
         self._view = memoryview(buffer).cast("B")
         self.at = 0

@@ -49,8 +49,6 @@ class TooMuch(Exception):
 class BlockCache:
     """The blocks of all sections that were used last, up to a number of bytes."""
 
-    __slots__ = ("_blocks", "_n_bytes")
-
     def __init__(self) -> None:
         self._blocks: OrderedDict[tuple[str, int], tuple[list[bytes], int]]
         self._blocks = OrderedDict()
@@ -77,11 +75,6 @@ class BlockCache:
 
 class DictionarySection:
     """One sorted list of strings in front coding."""
-
-    __slots__ = (
-        *("_block_strings", "_blocks", "_cache", "_longest", "_packed", "_what"),
-        "n_strings",
-    )
 
     def __init__(
         self,
@@ -112,7 +105,6 @@ class DictionarySection:
         self._packed = cursor.take_checked(n_bytes, what)
 
     def _check_counts(self, n_bytes: int) -> None:
-        """Check that the counts do not contradict each other (`SYNTAX`)."""
         if not self.n_strings:
             return
         if self.n_strings > n_bytes:
@@ -245,8 +237,6 @@ class TermDictionary:
 
     Terms that are subjects and objects have the lowest numbers.
     """
-
-    __slots__ = ("_n_shared", "_objects", "_predicates", "_shared", "_subjects")
 
     def __init__(self, cursor: FileCursor, *, longest: int) -> None:
         """Read the next dictionary; see `DictionarySection`."""

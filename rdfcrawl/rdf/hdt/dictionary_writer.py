@@ -31,8 +31,6 @@ class DictionaryWriter:
     and only objects.
     """
 
-    __slots__ = ("_objects", "_predicates", "_shared", "_subjects", "sections")
-
     def __init__(
         self, runs: list[SortedRun], spills: SpillFolder, memory_bytes: int
     ) -> None:
@@ -99,16 +97,7 @@ def _add(
 
 
 class SectionWriter:
-    """A sorted list of strings, front-coded while it grows.
-
-    Attributes:
-        n_strings: number of strings.
-        string_bytes: their total length.
-    """
-
-    __slots__ = (
-        *("_offsets", "_packed", "_rest", "_spills", "n_strings", "string_bytes"),
-    )
+    """A sorted list of strings, front-coded while it grows."""
 
     def __init__(self, spills: SpillFolder) -> None:
         self._spills = spills

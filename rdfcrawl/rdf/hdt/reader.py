@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rdfcrawl.faultlog import FaultLog
+    from rdfcrawl.rdf.environment import ParseLimits
     from rdfcrawl.rdf.hdt.crc import Buffer
     from rdfcrawl.rdf.hdt.triples import Numbers
-    from rdfcrawl.rdf.limits import ParseLimits
 
 BLOCK_BYTES: Final = 96 * 1024
 _FIRST_WINDOW = 4096  # statements; a window grows while its terms leave room
@@ -81,8 +82,6 @@ def _pass_header(cursor: FileCursor) -> None:
 
 class _Statements:
     """The statements of a file, in windows whose terms are looked up together."""
-
-    __slots__ = ("_dictionary", "_log", "_triples", "_writer")
 
     def __init__(
         self, dictionary: TermDictionary, triples: FileTriples, log: FaultLog
@@ -139,6 +138,7 @@ class _Statements:
         return _Column(terms, places)
 
 
+@dataclass(slots=True)
 class _Column:
     """One role in the statements of a window.
 
@@ -147,10 +147,8 @@ class _Column:
         places: index in `terms` for each statement.
     """
 
-    __slots__ = ("places", "terms")
-
-    def __init__(self, terms: list[bytes | Reason], places: NDArray[np.intp]) -> None:
-        self.terms, self.places = terms, places
+    terms: list[bytes | Reason]
+    places: NDArray[np.intp]
 
     def lacks(self, reason: Reason) -> NDArray[np.bool_] | None:
         """Return which statements lack a term for a reason; None if none does."""

@@ -34,6 +34,8 @@ _BLOCK_BYTES = 512 * 1024
 _TERM = rb"(?:<[^ ]*>|_:[^ ]+|\"(?:[^\"\\]|\\.)*\"(?:@[^ ]+|\^\^<[^ ]*>)?)"
 # A line of canonical N-Quads that is not about a triple term.
 _QUAD = re.compile(rb"(%b %b %b )(?:%b )?\.\n" % (_TERM, _TERM, _TERM, _TERM))
+_DIRECTED = re.compile(rb'"@([A-Za-z0-9-]+)--(ltr|rtl) \.\n')
+_I18N = rb'"^^<https://www.w3.org/ns/i18n#\1_\2> .\n'
 # An escape of U+0000, and not the letters after an escaped backslash.
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
@@ -45,6 +47,9 @@ def iter_triples(lines: Iterable[bytes], log: FaultLog) -> Iterator[bytes]:
         lines: of N-Triples or N-Quads, or blocks of whole lines.
         log: takes `BAD_TERM` for lines that are no statement of RDF 1.1, and
             `NUL_CHARACTER` for statements with U+0000, which HDT cannot hold.
+
+    A base direction, which RDF 1.1 and its HDT do not know, becomes part of a datatype,
+    as JSON-LD 1.1, clause 10, describes it: `"x"^^<https://www.w3.org/ns/i18n#ar_rtl>`.
     """
     ended = (line if line.endswith(b"\n") else line + b"\n" for line in lines)
     for block in gathered(ended, _BLOCK_BYTES):
@@ -53,6 +58,8 @@ def iter_triples(lines: Iterable[bytes], log: FaultLog) -> Iterator[bytes]:
         triples = check(block, log) if error else out.getvalue()
         if error or b"<<(" in triples or b"\\u0000" in triples:
             triples = b"".join(_kept(triples, log))
+        if b"--ltr ." in triples or b"--rtl ." in triples:
+            triples = _DIRECTED.sub(_I18N, triples)
         if triples:
             yield triples
 
@@ -71,8 +78,6 @@ def _kept(quads: bytes, log: FaultLog) -> Iterator[bytes]:
 
 class SortedRun:
     """Spilled statements: their terms, and their numbers in the dictionary, by role."""
-
-    __slots__ = ("_n_triples", "_places", "_spill", "numbers", "terms")
 
     def __init__(
         self, terms: dict[str, StringRun], columns: list[Places], spill: SpillFile
@@ -94,8 +99,6 @@ class SortedRun:
 
 class SpilledIntegers:
     """Integers that are spilled a few at a time, and read all at once."""
-
-    __slots__ = ("_n_waiting", "_spans", "_spill", "_waiting")
 
     _MOST_WAITING = 4096
 
@@ -124,8 +127,6 @@ class SpilledIntegers:
 
 class _Column:
     """One role in the statements of a run: distinct terms, and their places."""
-
-    __slots__ = ("_places", "ids", "n_bytes")
 
     def __init__(self) -> None:
         self.ids: defaultdict[bytes, int] = defaultdict()

@@ -25,10 +25,7 @@ class LogArray:
     Args:
         content: the packed bytes, not copied.
         width: bits of an entry, at most 64.
-        n_entries: number of entries.
     """
-
-    __slots__ = ("_content", "_width", "n_entries")
 
     def __init__(self, content: memoryview, *, width: int, n_entries: int) -> None:
         self._content, self._width = content, width
@@ -77,15 +74,7 @@ def pack(values: NDArray[np.uint64], width: int) -> bytes:
 
 
 class WindowedBitmap:
-    """Bits that are unpacked a window at a time; a one closes a list of children.
-
-    Args:
-        content: the packed bytes, not copied.
-        n_bits: length.
-        n_ones: number of bits that are set.
-    """
-
-    __slots__ = ("_content", "n_bits", "n_ones")
+    """Bits that are unpacked a window at a time; a one closes a list of children."""
 
     def __init__(self, content: memoryview, *, n_bits: int, n_ones: int) -> None:
         self._content = content

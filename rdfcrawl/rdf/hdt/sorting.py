@@ -26,8 +26,6 @@ Places: TypeAlias = "NDArray[np.int64]"
 class StringRun:
     """Spilled run of sorted, distinct strings without NUL."""
 
-    __slots__ = ("_at", "_end", "_spill", "piece")
-
     def __init__(self, spill: SpillFile, strings: Sequence[bytes]) -> None:
         content = b"\0".join(strings)
         self._spill = spill
@@ -85,8 +83,6 @@ def merge_strings(
 
 class KeyRun:
     """Spilled run of sorted, distinct keys."""
-
-    __slots__ = ("_at", "_dtype", "_end", "_spill", "piece")
 
     def __init__(self, spill: SpillFile, keys: Keys) -> None:
         self._spill, self._dtype = spill, keys.dtype

@@ -29,8 +29,6 @@ _JOINED_BYTES = 256 * 1024
 class SpillFile:
     """Bytes in the order they were added; a few stay in memory."""
 
-    __slots__ = ("_file", "n_bytes")
-
     def __init__(self, file: SpooledTemporaryFile[bytes]) -> None:
         self._file = file
         self.n_bytes = 0
@@ -78,8 +76,6 @@ class SpillFolder(ExitStack):
 class CheckedSpill:
     """A spill whose checksum is computed on the way."""
 
-    __slots__ = ("_crc", "_n_waiting", "_spill", "_waiting")
-
     def __init__(self, spills: SpillFolder) -> None:
         self._spill, self._crc = spills.new(), Crc32c()
         self._waiting: list[Buffer] = []
@@ -114,8 +110,6 @@ class CheckedSpill:
 
 class IntegerPacker:
     """A growing sequence of integers, packed into `width` bits each (from 1)."""
-
-    __slots__ = ("_content", "_rest", "_width", "n_entries")
 
     def __init__(self, width: int, spills: SpillFolder) -> None:
         self._width, self._content = width, CheckedSpill(spills)

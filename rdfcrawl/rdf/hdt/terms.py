@@ -53,8 +53,6 @@ _IN_QUAD = b" ", b" ", b" ", b" .\n"
 class TermWriter:
     """Converter of terms of a dictionary to canonical N-Quads."""
 
-    __slots__ = ("_literals",)
-
     def __init__(self) -> None:
         self._literals = _LiteralWriter()
 
@@ -191,8 +189,6 @@ class _LiteralWriter:
     The text between the quotes is escaped here, if UTF-8. The datatype or language goes
     through the strict parser, once for all literals that share it.
     """
-
-    __slots__ = ("_suffixes",)
 
     def __init__(self) -> None:
         self._suffixes: dict[bytes, bytes | None] = {}

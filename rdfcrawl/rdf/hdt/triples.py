@@ -58,8 +58,6 @@ class HdtPosition:
 class FileTriples:
     """The statements of a file."""
 
-    __slots__ = ("_bits_y", "_bits_z", "_roles", "_ys", "_zs", "n_triples")
-
     def __init__(self, cursor: FileCursor) -> None:
         """Read the next triples, with their checksums verified.
 
@@ -128,8 +126,6 @@ class KeyCodec:
     a string; trailing NULs, which it ignores, do not matter among equal lengths.
     """
 
-    __slots__ = ("_o_bits", "_p_bits", "_s_bits")
-
     def __init__(self, counts: dict[str, int]) -> None:
         self._s_bits, self._p_bits, self._o_bits = (
             np.uint64(counts[role].bit_length()) for role in "spo"
@@ -182,8 +178,6 @@ def sort_triples(
 
 class TriplesWriter:
     """Writer of sorted statements as bitmap triples, given the terms of each role."""
-
-    __slots__ = ("_bits_y", "_bits_z", "_last", "_ys", "_zs")
 
     def __init__(self, counts: dict[str, int], spills: SpillFolder) -> None:
         self._bits_y, self._bits_z = IntegerPacker(1, spills), IntegerPacker(1, spills)

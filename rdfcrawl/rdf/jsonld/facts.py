@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import copysign, isfinite
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pyoxigraph import NamedNode
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 _LARGEST_PLAIN: Final = 2**53  # larger numbers may lose digits as doubles
 _MAX_ALIASES: Final = 8  # followed from a term
 _NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
@@ -79,13 +78,11 @@ def names_in(strings: set[str]) -> set[str]:
     return strings | {text[: text.index(":")] for text in strings if ":" in text}
 
 
+@dataclass(slots=True)
 class RemoteContext:
     """A remote context: large, shared, and to be pruned."""
 
-    __slots__ = ("terms",)
-
-    def __init__(self, terms: dict[str, Any]) -> None:
-        self.terms = terms
+    terms: dict[str, Any]
 
 
 def are_mapped(

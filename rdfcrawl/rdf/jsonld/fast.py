@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,8 +19,6 @@ from rdfcrawl.rdf.nesting import has_long_chain
 from rdfcrawl.rdf.parser import FIRST_BATCH, next_batch, serialize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rdfcrawl.rdf.jsonld.loading import ContextLoader
     from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rdfcrawl.rdf.jsonld.facts import (
     RemoteContext,
@@ -13,13 +14,7 @@ from rdfcrawl.rdf.jsonld.facts import (
     terms_of,
     walk,
 )
-from rdfcrawl.rdf.jsonld.loading import resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from rdfcrawl.rdf.jsonld.loading import ContextLoader
-
+from rdfcrawl.rdf.jsonld.loading import ContextLoader, resolve
 
 # Repeated in every object that names the context: some 30 MB of text.
 MAX_INLINED_TERMS: Final = 500_000

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 from rdfcrawl.errors import NeedsSandbox, Reason, SourceFault
 from rdfcrawl.rdf.jsonld.sources import (
     MAX_CONTEXT_BYTES,
     MAX_CONTEXT_DEPTH,
+    ContextSource,
     bundled_context,
 )
 from rdfcrawl.rdf.nesting import is_json_too_deep
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rdfcrawl.rdf.jsonld.sources import ContextSource
 
 MAX_CONTEXTS: Final = 20  # different ones of one document
 _CONTEXT: Final = re.compile(rb'"@(?:context|import)"\s*:\s*(?=["\[{])')
@@ -68,7 +65,7 @@ class ContextLoader:
             raise _fault(url, f"more than {MAX_CONTEXTS} contexts")
         found = self._source.load(url, document_url=self._document_url)
         document = _parse(url, found.content)
-        for reference in iter_references(document.get("@context"), is_context=True):
+        for reference in iter_references(document.get("@context")):
             self._depths.setdefault(resolve(found.url, reference), depth + 1)
         return found.url, document
 
@@ -99,9 +96,9 @@ def _fault(url: str, why: str) -> SourceFault:
     return SourceFault(Reason.REMOTE_CONTEXT, f"{url}: {why}")
 
 
-def iter_references(value: Any, *, is_context: bool) -> Iterator[str]:
-    """Yield the references to contexts in a document or a value of `@context`."""
-    stack = [(value, is_context)]
+def iter_references(value: Any) -> Iterator[str]:
+    """Yield the references to contexts in a value of `@context`."""
+    stack = [(value, True)]
     while stack:
         node, in_context = stack.pop()
         if isinstance(node, str):
@@ -137,7 +134,7 @@ def remote_contexts(document: bytes, *, base: str) -> list[str]:
             value, _ = _DECODER.raw_decode(text.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
             continue
-        for reference in iter_references(value, is_context=True):
+        for reference in iter_references(value):
             urls[resolve(base, reference)] = None
             if len(urls) == MAX_CONTEXTS:
                 return list(urls)

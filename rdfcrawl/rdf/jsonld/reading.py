@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final, Never
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.jsonld.fast import fast_blocks
 from rdfcrawl.rdf.jsonld.loading import ContextLoader
 from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
-from rdfcrawl.rdf.nesting import check_json_depth
+from rdfcrawl.rdf.nesting import check_json_depth, refuse_constant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.rdf.environment import ReaderContext
 
@@ -99,11 +98,7 @@ def _value(data: bytes, log: FaultLog) -> Any:
     return value
 
 
-def _refuse(name: str) -> Never:
-    raise ValueError(f"{name} is not JSON")
-
-
-_DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
+_DECODER: Final = json.JSONDecoder(parse_constant=refuse_constant)
 
 
 def whole_members(text: str, decoder: json.JSONDecoder) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any, Final, Protocol
 
 from rdfcrawl.errors import NeedsSandbox
@@ -37,7 +36,6 @@ class ContextSource(Protocol):
             SourceFault: `REMOTE_CONTEXT`: not available; the detail says why.
             NeedsSandbox: not here, but perhaps where the reader may wait.
         """
-        ...
 
 
 class NoContexts:
@@ -59,5 +57,7 @@ def bundled_context(url: str) -> tuple[str, Any] | None:
 
 @cache
 def _json(name: str) -> Any:
+    from importlib.resources import files  # noqa: PLC0415 (few documents name a context)
+
     text = (files("rdfcrawl") / "data" / "contexts" / name).read_text("utf-8")
     return json.loads(text)

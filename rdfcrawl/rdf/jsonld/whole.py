@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from collections.abc import Iterator
 from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -22,8 +23,6 @@ from rdfcrawl.rdf.jsonld.sources import bundled_context
 from rdfcrawl.rdf.namespaces import XSD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rdfcrawl.rdf.jsonld.loading import ContextLoader
     from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 

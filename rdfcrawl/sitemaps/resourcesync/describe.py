@@ -7,6 +7,7 @@ namespace of ResourceSync, and links their registered relations.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rdfcrawl.rdf import terms
@@ -25,8 +26,6 @@ from rdfcrawl.sitemaps.dates import parse_point, text_of
 from rdfcrawl.tasks.sync import ResourceChange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rdfcrawl.sitemaps.resourcesync.documents import (
         DocumentHeading,
         ResourceEntry,

@@ -7,21 +7,20 @@ section "Navigation": `up` and `index` of any document lead to the one above it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.links.headers import parse_link_header
-from rdfcrawl.sitemaps.resourcesync.documents import linked
+from rdfcrawl.sitemaps.resourcesync.documents import DocumentHeading, linked
 from rdfcrawl.tasks.sync import SyncCapability
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from rdfcrawl.html.page import ParsedPage
-    from rdfcrawl.sitemaps.resourcesync.documents import DocumentHeading
 
 WELL_KNOWN: Final = "/.well-known/resourcesync"
 RELATION: Final = "resourcesync"
@@ -102,14 +101,8 @@ def of_heading(heading: DocumentHeading) -> list[DocumentCandidate]:
 def _candidates(
     urls: Iterable[str], base: str, expected: SyncCapability | None
 ) -> list[DocumentCandidate]:
-    return list(dict.fromkeys(_iter_candidates(urls, base, expected)))
-
-
-def _iter_candidates(
-    urls: Iterable[str], base: str, expected: SyncCapability | None
-) -> Iterator[DocumentCandidate]:
-    for n, url in enumerate(urls):
-        if n == MAX_CANDIDATES:
-            return
+    found: dict[str, None] = {}
+    for url in islice(urls, MAX_CANDIDATES):
         with suppress(BadUri):
-            yield DocumentCandidate(requestable(url.strip(), base), expected)
+            found[requestable(url.strip(), base)] = None
+    return [DocumentCandidate(url, expected) for url in found]

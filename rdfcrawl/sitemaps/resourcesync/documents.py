@@ -8,7 +8,9 @@ Archives have the same form.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bytesource import ByteSource
@@ -27,9 +29,6 @@ from rdfcrawl.tasks.sync import ResourceChange, SyncCapability
 from rdfcrawl.uri import BadUri, parse_uri, requestable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
     from rdfcrawl.faultlog import FaultLog
 
 PATCH: Final = RESOURCESYNC + "patch"
@@ -248,7 +247,6 @@ class DocumentEntries:
                 self.heading = replace(heading, links=(*heading.links, link))
 
     def _entry(self, item: Element, own: _Own) -> ResourceEntry | None:
-        """Return an entry; None without a location."""
         texts: dict[str, str] = {}
         facts: ResourceFacts | None = None
         links: list[RsLink] = []

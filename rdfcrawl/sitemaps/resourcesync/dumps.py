@@ -15,12 +15,12 @@ from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.sitemaps.resourcesync.documents import DocumentEntries
 from rdfcrawl.sitemaps.resourcesync.fixity import FixityVerifier
-from rdfcrawl.sitemaps.resourcesync.mirror import NO_STATE, nothing
-from rdfcrawl.sitemaps.resourcesync.policy import DEFAULT_POLICY
+from rdfcrawl.sitemaps.resourcesync.mirror import NO_STATE, Lookup, MirrorState, nothing
+from rdfcrawl.sitemaps.resourcesync.policy import DEFAULT_POLICY, SyncPolicy
 from rdfcrawl.sitemaps.resourcesync.resources import ResourceSteps
-from rdfcrawl.sitemaps.resourcesync.steps import DumpedResource, RunPart
+from rdfcrawl.sitemaps.resourcesync.steps import DumpedResource, RunPart, Step
 from rdfcrawl.sitemaps.resourcesync.versions import ChangeReader, SnapshotReader
-from rdfcrawl.tasks.sync import SyncCapability
+from rdfcrawl.tasks.sync import SyncCapability, SyncTask
 from rdfcrawl.unpack.limits import PackingLayer, UnpackLimits, UnpackMeter
 from rdfcrawl.unpack.scratch import FileBlob, MemoryBlob, MemoryScratch
 from rdfcrawl.unpack.streams import PieceStream, buffered
@@ -31,11 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.sitemaps.resourcesync.mirror import Lookup, MirrorState
-    from rdfcrawl.sitemaps.resourcesync.policy import SyncPolicy
-    from rdfcrawl.sitemaps.resourcesync.steps import Step
     from rdfcrawl.sitemaps.resourcesync.versions import StatedVersion
-    from rdfcrawl.tasks.sync import SyncTask
     from rdfcrawl.unpack.members import ArchiveEntry as Member
     from rdfcrawl.unpack.scratch import ScratchSpace, SeekableBytes
 
@@ -101,10 +97,7 @@ def unpack(  # noqa: PLR0913  # keywords with defaults
 
 
 class _Unpacking(ResourceSteps):
-    """One part of a dump."""
-
     def steps(self) -> Iterator[Step]:
-        """Yield the steps."""
         heading = self._reading.heading
         found = heading.facts.capability
         kind = _MANIFESTS.get(found) if found else self._task.expected

@@ -43,7 +43,6 @@ class KnownResource:
         as_of_us: time of this state, by the source's clock; None: unknown.
         modified_us: its last modification, by the source.
         hashes: of its bytes, as `ExpectedBytes.text`.
-        is_gone: it was deleted.
         run: last audit that listed it.
     """
 

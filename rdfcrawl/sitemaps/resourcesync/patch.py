@@ -6,17 +6,16 @@ Source: ANSI/NISO Z39.99-2017, section "Patching Content"; RFC 6902 "JSON Patch"
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.extras import install_hint
+from rdfcrawl.rdf.nesting import refuse_constant
 from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes, check_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # RFC 6902 section 6, and what the standard's own example says.
 JSON_PATCH_TYPES: Final = frozenset(
@@ -97,15 +96,11 @@ def _patched(data: bytes, patch: bytes) -> bytes:
 def _read(data: bytes, what: str) -> tuple[str, Any]:
     try:
         text = data.decode("utf-8")
-        value = json.loads(text, parse_constant=_no_constant)
+        value = json.loads(text, parse_constant=refuse_constant)
     except ValueError as error:
         raise SourceFault(Reason.BAD_ANSWER, f"{what}: {error}") from error
     _count(value, MAX_BYTES)
     return text, value
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")  # Python reads NaN and Infinity
 
 
 def _applied(document: Any, operations: list[Any]) -> Any:
@@ -185,8 +180,6 @@ def _count(value: Any, n_most: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """Style of a JSON document."""
-
     indent: int | str | None = None
     separators: tuple[str, str] = (",", ":")
     is_ascii: bool = False

@@ -19,7 +19,7 @@ from rdfcrawl.sitemaps.resourcesync.documents import DocumentEntries, linked
 from rdfcrawl.sitemaps.resourcesync.mirror import NO_STATE, StatedResource, nothing
 from rdfcrawl.sitemaps.resourcesync.policy import CHANGES, DEFAULT_POLICY, SNAPSHOTS
 from rdfcrawl.sitemaps.resourcesync.resources import ResourceSteps, source_id
-from rdfcrawl.sitemaps.resourcesync.steps import FollowStep, OpenedSet, RunPart
+from rdfcrawl.sitemaps.resourcesync.steps import FollowStep, OpenedSet, RunPart, Step
 from rdfcrawl.tasks.sync import (
     ResourceChange,
     SyncCapability,
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     )
     from rdfcrawl.sitemaps.resourcesync.mirror import KnownResource, Lookup, MirrorState
     from rdfcrawl.sitemaps.resourcesync.policy import SyncPolicy
-    from rdfcrawl.sitemaps.resourcesync.steps import Step
     from rdfcrawl.sitemaps.resourcesync.versions import ChangeReader
 
 _LISTS: Final = frozenset({SyncCapability.RESOURCE_LIST, SyncCapability.CHANGE_LIST})
@@ -112,7 +111,6 @@ class _Following(ResourceSteps):
     """One document being read."""
 
     def steps(self) -> Iterator[Step]:
-        """Yield the steps."""
         heading, task = self._reading.heading, self._task
         found = heading.facts.capability
         if not self._reading.is_document:

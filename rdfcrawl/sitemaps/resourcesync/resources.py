@@ -5,6 +5,7 @@ Source: ANSI/NISO Z39.99-2017, section "Linking to Related Resources".
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
@@ -17,7 +18,7 @@ from rdfcrawl.links.relations import Link, Relation
 from rdfcrawl.sitemaps.resourcesync.documents import PATCH, linked
 from rdfcrawl.sitemaps.resourcesync.mirror import VersionAction, decide
 from rdfcrawl.sitemaps.resourcesync.patch import why_unsupported
-from rdfcrawl.sitemaps.resourcesync.policy import SourceScope
+from rdfcrawl.sitemaps.resourcesync.policy import SourceScope, SyncPolicy
 from rdfcrawl.sitemaps.resourcesync.steps import (
     DeletedResource,
     FollowStep,
@@ -34,8 +35,6 @@ from rdfcrawl.tasks.sync import SyncMode, SyncStep, SyncTask
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.resourcesync.documents import (
         DocumentEntries,
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
         MirrorState,
         StatedResource,
     )
-    from rdfcrawl.sitemaps.resourcesync.policy import SyncPolicy
     from rdfcrawl.sitemaps.resourcesync.steps import DumpedResource, Step
     from rdfcrawl.sitemaps.resourcesync.versions import StatedVersion
 
@@ -90,6 +88,32 @@ def may_be_rdf(media_type: str) -> bool:
     )
 
 
+def task_of(
+    version: StatedResource,
+    source: str,
+    site: str,
+    *,
+    uri: str,
+    others: tuple[str, ...] = (),
+) -> SyncTask:
+    """Return the task that requests a resource, checked against its stated version."""
+    return SyncTask(
+        do=SyncStep.GET,
+        source=source,
+        site=site,
+        run=version.run,
+        uri=uri,
+        change=None if version.is_snapshot else version.change,
+        as_of_us=version.as_of_us,
+        modified_us=version.modified_us,
+        hashes=version.fixity.text,
+        length=version.fixity.length,
+        media_type=version.media_type,
+        encoding=version.encoding,
+        others=others,
+    )
+
+
 def fetch_of(  # keywords
     entry: ResourceEntry,
     version: StatedResource,
@@ -108,21 +132,8 @@ def fetch_of(  # keywords
     """
     urls = [*_mirrors(entry, version, scope, log), version.uri]
     url = requestable(urls[0])
-    task = SyncTask(
-        do=SyncStep.GET,
-        source=source,
-        site=scope.site,
-        run=version.run,
-        uri="" if url == version.uri else version.uri,
-        change=None if version.is_snapshot else version.change,
-        as_of_us=version.as_of_us,
-        modified_us=version.modified_us,
-        hashes=version.fixity.text,
-        length=version.fixity.length,
-        media_type=version.media_type,
-        encoding=version.encoding,
-        others=tuple(urls[1:]),
-    )
+    uri = "" if url == version.uri else version.uri
+    task = task_of(version, source, scope.site, uri=uri, others=tuple(urls[1:]))
     patch = _patch(entry, log) if wants_patch and version.fixity.digests else None
     try:
         if patch is not None and scope.admits(patch.url):

@@ -8,19 +8,17 @@ the run is complete when as many leaves came as were announced.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from rdfcrawl.sitemaps.resourcesync.mirror import MirrorState
+from rdfcrawl.sitemaps.resourcesync.mirror import MirrorState, StatedResource
 from rdfcrawl.tasks.sync import SyncMode, SyncStep, SyncTask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from rdfcrawl.bytesource import ByteSource
     from rdfcrawl.links.relations import Link
     from rdfcrawl.sitemaps.resourcesync.documents import ResourceEntry
-    from rdfcrawl.sitemaps.resourcesync.mirror import StatedResource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ Source: ANSI/NISO Z39.99-2017, section "Change List" and table 2.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -18,8 +19,6 @@ from rdfcrawl.sitemaps.resourcesync.mirror import StatedResource
 from rdfcrawl.tasks.sync import ResourceChange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.resourcesync.documents import DocumentHeading, ResourceEntry
     from rdfcrawl.sitemaps.resourcesync.policy import SourceScope

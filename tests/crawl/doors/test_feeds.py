@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -142,9 +144,16 @@ def test_each_worker_has_a_feed(
     """If several workers crawl, then each writes a file, and all have everything."""
     seeds = ",".join(site.url(path) for path in ("/a", "/b"))
     given: tuple[str, ...] = ("workers", "-n2", "linkeddata", f"-aseeds={seeds}")
-    result = commands.start(*given, f"-O{tmp_path}/out-%(worker)s.nq").wait()
+    names = ("out-%(worker)s.nq", "documents-%(worker)s.csv", "rows-%(worker)s.jl")
+    result = commands.start(*given, *(f"-O{tmp_path}/{name}" for name in names)).wait()
     assert result.code == 0, result.stderr[-3000:]
     assert all_statements(tmp_path.glob("out-[01].nq")) == stored(result, 4)
+    read = [
+        *(csv.DictReader(io.StringIO(p.read_text())) for p in tmp_path.glob("*.csv")),
+        *(map(json.loads, p.read_text().splitlines()) for p in tmp_path.glob("*.jl")),
+    ]
+    rows = sorted((row["url"], int(row["quads"])) for each in read for row in each)
+    assert rows == [(site.url("/a"), 4)] * 2 + [(site.url("/b"), 1)] * 2
 
 
 def test_one_file_for_several_workers_is_refused(

@@ -19,7 +19,7 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.spiders import CrawlSpider, Rule
 
 from rdfcrawl.errors import SourceFault
-from rdfcrawl.frontier.unix_socket import socket_path
+from rdfcrawl.frontier.embedded import socket_path
 from rdfcrawl.spiders.frontier import FrontierSpider
 from rdfcrawl.spiders.linkeddata import LinkedDataSpider
 

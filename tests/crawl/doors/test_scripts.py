@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rdfcrawl.stores.reading import iter_quads
 from tests.conftest import LOOPBACK_NETS
-from tests.support.pages import ROOT, read_page
+from tests.support.command_forks import shared_forks
+from tests.support.pages import read_page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,14 +43,7 @@ def test_script_of_the_page_crawls_seeds_from_python(
         _SETTINGS, f"{_SETTINGS}settings.update({json.dumps(lab)})\n"
     )
     seeds = [server.url("/a"), server.url("/b")]
-    done = subprocess.run(
-        [sys.executable, "-c", script, *seeds],
-        cwd=ROOT,
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = shared_forks().run("-c", script, *seeds)
     assert done.returncode == 0, done.stderr
     quads = b"".join(iter_quads(tmp_path / "linkeddata" / "quads")).decode()
     assert {line.split()[-2] for line in quads.splitlines()} == {

@@ -17,6 +17,7 @@ from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
 from rdfcrawl.harvest.resourcesync.files import path_of
 from tests.support.small_disk import MIB, SmallDisk, small_disk
+from tests.support.web_archives import read_archive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +55,10 @@ def _dump(n_bytes: int) -> bytes:
 def test_full_disk_costs_nothing(
     commands: Commands, loopback: Loopback, disk: SmallDisk, min_free: int
 ) -> None:
-    """If the disk is full for a while, then the crawl pauses, and nothing is lost."""
+    """If the disk is full for a while, then the crawl pauses, and nothing is lost.
+
+    Nor is anything of the archive.
+    """
     body = _dump(MIB)
     # Slow by itself: with a delay, Redis is asked first, which is on the disk, too.
     page = [0.02, loopback.response(QUAD)]
@@ -70,6 +74,7 @@ def test_full_disk_costs_nothing(
         VISIT_MAX_DOCUMENTS=5,
         FRONTIER_COMMIT_SECS=0.2,
         RETRY_TIMES=0,
+        WARC=True,
     )
     commands.wait_until(lambda: len(server.requests) > 30)
     disk.fill(min_free // 2)
@@ -83,6 +88,9 @@ def test_full_disk_costs_nothing(
     assert n_before < len(seeds), "the disk was full too late"
     assert result.code == 0, result.stderr
     assert result.graphs == set(seeds)
+    archive = (result.folder / "warc").glob("*.warc.gz")
+    records = [each for file in archive for each in read_archive(file)]
+    assert {each.url for each in records if each.type == "response"} >= set(seeds)
     n_pauses = result.stderr.count("requests pause, hosts are not at fault")
     assert n_pauses == 1 or (not n_pauses and "Redis refuses" in result.stderr)
     assert "Traceback" not in result.stderr, result.stderr

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.frontier.redis_program import find_server
-from rdfcrawl.stores.reading import iter_pieces
-from rdfcrawl.stores.segment_file import list_segments
 from tests.support.crawl_fixtures import Commands, count_in_redis
 from tests.support.crawl_webs import TreeWeb
 from tests.support.ftp_servers import RealFtp, write_certificate
 from tests.support.redis_fixtures import RedisServer
+from tests.support.written_logs import versions_in
 
 if TYPE_CHECKING:
     from tests.support.crawl_webs import Loopback
@@ -157,11 +156,7 @@ def test_clock_of_the_machine_may_jump(
     assert f"'document/stored': {len(web.documents)}" in text
     assert set(web.asked().values()) == {1}
     folder = tmp_path / "linkeddata"
-    versions = [
-        piece.version_ms
-        for path in list_segments(folder / "quads")
-        for piece in iter_pieces(path)
-    ]
+    versions = [each.version_ms for each in versions_in(folder)]
     assert max(versions) - min(versions) < 1_000_000
 
 
@@ -208,8 +203,7 @@ def test_certificates_do_not_fail_by_our_clock(
     text = said_path.read_text()
     assert text.count("requests pause") == 1, text
     assert "'fault/tls': 1" in text, text
-    paths = list_segments(tmp_path / "linkeddata" / "quads")
-    graphs = {piece.graph for path in paths for piece in iter_pieces(path)}
+    graphs = {each.graph for each in versions_in(tmp_path / "linkeddata")}
     assert graphs & set(targets) == {good, targets[2]}
 
 

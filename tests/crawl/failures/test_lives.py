@@ -16,13 +16,14 @@ from rdfcrawl.frontier.client import StateCounts
 from rdfcrawl.frontier.redis_program import find_server
 from tests.support.crawl_kills import worker_pids
 from tests.support.redis_fixtures import RedisServer
+from tests.support.web_archives import read_archive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from tests.conftest import RawServer
-    from tests.support.crawl_fixtures import Commands, RunningCrawl
+    from tests.support.crawl_fixtures import Commands, CrawlResult, RunningCrawl
     from tests.support.crawl_webs import Loopback
 
 QUICK: dict[str, Any] = {"FRONTIER_LEASE_SECS": 1, "FRONTIER_COMMIT_SECS": 0.3}
@@ -47,7 +48,9 @@ def seeds_of(crew_folder: Any, urls: list[str]) -> str:
     return f"-aseeds=@{path}"
 
 
-def kill_early(commands: Commands, servers: list[RawServer], n_kills: int) -> None:
+def kill_early(
+    commands: Commands, servers: list[RawServer], n_kills: int, **settings: object
+) -> CrawlResult:
     """Crawl with a worker that is killed soon after each start; check that all is had.
 
     A visit takes a second: what is killed has always asked for some of its batch, and
@@ -60,6 +63,7 @@ def kill_early(commands: Commands, servers: list[RawServer], n_kills: int) -> No
         *("workers", "-n1", "linkeddata", seeds_of(folder, urls)),
         folder=folder,
         **QUICK,
+        **settings,
     )
 
     def n_requests() -> int:
@@ -75,6 +79,7 @@ def kill_early(commands: Commands, servers: list[RawServer], n_kills: int) -> No
     counts = result.counts()
     assert counts == StateCounts(done=len(urls), seen=len(urls), hosts=len(servers))
     assert result.graphs == set(urls)
+    return result
 
 
 def slow_hosts(loopback: Loopback, prefix: str) -> list[RawServer]:
@@ -84,8 +89,17 @@ def slow_hosts(loopback: Loopback, prefix: str) -> list[RawServer]:
 
 
 def test_early_kills_cost_no_uri(commands: Commands, loopback: Loopback) -> None:
-    """If a worker is killed early four times, then all URIs are crawled."""
-    kill_early(commands, slow_hosts(loopback, "127.0.71"), 4)
+    """If a worker is killed early four times, then all URIs are crawled and archived.
+
+    Nothing is acknowledged that is not in the archive, and no record is torn.
+    """
+    hosts = slow_hosts(loopback, "127.0.71")
+    result = kill_early(commands, hosts, 4, WARC=True)
+    files = list((result.folder / "warc").glob("*.warc.gz*"))
+    assert len(files) > 4
+    records = [each for file in files for each in read_archive(file)]
+    kept = {each.url for each in records if each.type == "response"}
+    assert kept >= result.graphs
 
 
 @pytest.mark.soak

@@ -16,7 +16,7 @@ import pytest
 
 from rdfcrawl.followers.oxigraph import OxigraphFollower
 from rdfcrawl.log.crawl_log import CrawlLog
-from rdfcrawl.stores.reading import iter_latest
+from rdfcrawl.log.latest import iter_latest
 from tests.crawl.sources.test_sitemap import Site, urlset
 from tests.support.crawl_webs import TreeWeb
 
@@ -173,7 +173,7 @@ def test_store_loses_what_is_gone_from_the_web(
     ("settings", "told"),
     [
         ({"STORES": '{"nowhere:x": {}}'}, "STORES=nowhere:x: STORE_CLASSES has no"),
-        ({"STORES": "nonsense"}, "STORES='nonsense': must be a dictionary"),
+        ({"STORES": "nonsense"}, "STORES: must be a dictionary"),
         ({"STORES": '{"oxigraph:": {}}'}, "oxigraph:: must be oxigraph:PATH"),
         ({"STORES": '{"oxigraph:x": {"a": 1}}'}, "oxigraph:x: has no option 'a'"),
         ({"STORES": '{"segments:x": {}}'}, "does not follow a crawl: it is for STORE"),

@@ -11,7 +11,7 @@ import pytest
 from redis import Redis
 
 from rdfcrawl.frontier.client import StateCounts
-from rdfcrawl.frontier.unix_socket import socket_path
+from rdfcrawl.frontier.embedded import socket_path
 from tests.support.crawl_webs import TreeWeb
 
 if TYPE_CHECKING:

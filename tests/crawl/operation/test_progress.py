@@ -6,8 +6,6 @@ import os
 import pty
 import re
 import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +14,7 @@ import pytest
 
 from rdfcrawl.guard.policy import MAX_PORT
 from tests.conftest import LOOPBACK_NETS
+from tests.support.command_forks import shared_forks
 from tests.support.crawl_webs import TreeWeb
 
 if TYPE_CHECKING:
@@ -29,18 +28,13 @@ _ROW = re.compile(r"^ +([0-9,]+)" + r" +[0-9.,]+" * 8 + r"\r?$", re.MULTILINE)
 def on_a_terminal(*words: str) -> str:
     """Run a command whose stderr is a terminal; return all that was drawn."""
     leader, follower = pty.openpty()
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "scrapy", *words),
-            f"-sGUARD_ALLOW_NETS={LOOPBACK_NETS}",
-        ],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=follower,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
-    )
-    os.close(follower)
+    with Path(os.devnull).open("wb") as nothing, os.fdopen(follower, "wb") as terminal:
+        process = shared_forks().start(
+            ["-m", "scrapy", *words, f"-sGUARD_ALLOW_NETS={LOOPBACK_NETS}"],
+            nothing,
+            terminal,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
+        )
     drawn = bytearray()
 
     def read() -> None:
@@ -53,7 +47,8 @@ def on_a_terminal(*words: str) -> str:
     reader = threading.Thread(target=read)
     reader.start()
     try:
-        assert process.wait(600) == 0, drawn.decode(errors="replace")
+        process.wait_for(600)
+        assert process.poll() == 0, drawn.decode(errors="replace")
     finally:
         process.kill()
         reader.join()

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rdfcrawl.changes.comparing import LogComparison
+from rdfcrawl.changes.start import find_start
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
-from rdfcrawl.stores.reading import iter_latest
+from rdfcrawl.log.crawl_log import CrawlLog
+from rdfcrawl.log.latest import iter_latest
+from rdfcrawl.stores.identity import read_runs
 from tests.crawl.sources.test_ckan import harvest as harvest_portal
 from tests.crawl.sources.test_resourcesync import Source, synchronize
 from tests.crawl.sources.test_sitemap import Site, urlset
@@ -104,6 +108,14 @@ def test_site_of_which_one_page_changed(commands: Commands, loopback: Loopback) 
     assert result.statistics["document/same"] == 2
     assert "2 changed, 2 read again and equal" in result.stderr
     assert b'"other"' in latest(result)[site.at("/page/2")]
+    with LogComparison(
+        CrawlLog(result.folder), find_start(result.folder, None)
+    ) as comparison:
+        found = {x.document.graph: x.kind for x in comparison.changes()}
+    assert found[site.at("/page/1")] == "unchanged"
+    assert found[site.at("/page/2")] == "changed"
+    runs = read_runs(result.folder / "quads")
+    assert sorted(runs.workers.values()) == sorted(runs.ended) == [0, 1]
 
 
 def test_portal_that_changed(commands: Commands, web: LocalWeb) -> None:

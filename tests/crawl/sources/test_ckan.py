@@ -9,7 +9,7 @@ import pytest
 
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
-from rdfcrawl.stores.reading import iter_latest
+from rdfcrawl.log.latest import iter_latest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,7 +112,7 @@ def test_portal_that_answers_nothing_has_not_deleted_everything(
     [
         PortalOptions(n_datasets=40, search="refused", lists=False, rdf_every=0),
         PortalOptions(n_datasets=60, rows_cap=20, unavailable_every=3, rdf_every=0),
-        PortalOptions(n_datasets=5, n_wide=10_000),
+        PortalOptions(n_datasets=5, n_wide=4_000),
     ],
     ids=["no search, no list", "busy", "wide"],
 )
@@ -187,7 +187,7 @@ def test_key_is_sent_to_its_portal_alone(
 @pytest.mark.parametrize(
     ("n_datasets", "changed", "deleted"),
     [
-        (1_500, 40, 25),
+        (1_000, 40, 25),
         pytest.param(20_000, 500, 300, marks=pytest.mark.soak),
     ],
 )

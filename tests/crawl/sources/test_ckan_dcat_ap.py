@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -11,16 +10,15 @@ import pytest
 
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
-from rdfcrawl.stores.reading import iter_latest
+from rdfcrawl.log.latest import iter_latest
+from tests.support.shapes import DCAT_AP
+from tests.support.shapes import violations as judged
 
 if TYPE_CHECKING:
-    from rdflib import Graph
-
     from tests.conftest import RawRequest, RawServer
     from tests.support.crawl_fixtures import Commands, CrawlResult
     from tests.support.crawl_webs import Loopback
 
-SHAPES = Path(__file__).parents[2] / "data" / "dcat_ap_3.ttl"
 DCAT = "http://www.w3.org/ns/dcat#"
 DCT = "http://purl.org/dc/terms/"
 
@@ -77,21 +75,7 @@ def violations(result: CrawlResult) -> list[str]:
     for piece in iter_latest(result.folder / "quads"):
         graph = piece.quads.replace(b" <" + piece.graph.encode() + b"> .", b" .")
         data.parse(data=graph, format="nt")
-    return _judged(data)
-
-
-def _judged(data: Graph) -> list[str]:
-    from pyshacl import validate
-    from rdflib import Graph
-
-    _, report, _ = validate(data, shacl_graph=Graph().parse(SHAPES), advanced=True)
-    found = report.query(
-        """PREFIX sh: <http://www.w3.org/ns/shacl#>
-        SELECT ?node ?path ?value ?why {
-          ?x sh:focusNode ?node ; sh:sourceConstraintComponent ?why
-          OPTIONAL { ?x sh:resultPath ?path } OPTIONAL { ?x sh:value ?value } }"""
-    )
-    return sorted(map(str, found))
+    return judged(data, DCAT_AP)
 
 
 def objects(result: CrawlResult, subject: str, predicate: str) -> set[str]:
@@ -153,5 +137,5 @@ def test_shapes_notice() -> None:
     from rdflib import Graph
 
     text = f"<urn:x:c> a <{DCAT}Catalog> ; <{DCAT}dataset> <urn:x:d> ."
-    found = _judged(Graph().parse(data=text, format="turtle"))
+    found = judged(Graph().parse(data=text, format="turtle"), DCAT_AP)
     assert len(found) == 4  # title, description, publisher, class of the dataset

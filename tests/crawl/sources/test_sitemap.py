@@ -13,7 +13,7 @@ import pytest
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.sitemap import SitemapOptions
 from rdfcrawl.dataweb.nodes.sitemap_formats import SitemapSyntax, UrlsetDamage
-from rdfcrawl.stores.reading import iter_latest
+from rdfcrawl.log.latest import iter_latest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -10,7 +10,7 @@ import pytest
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.messages import text_response
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
-from rdfcrawl.stores.reading import iter_latest
+from rdfcrawl.log.latest import iter_latest
 from tests.support.sparql_services import Servers, sparql_servers
 from tests.support.sparql_stores import iter_store
 
@@ -200,8 +200,8 @@ def test_killed_harvest_loses_nothing(commands: Commands, web: LocalWeb) -> None
 @pytest.mark.parametrize(
     ("server", "n_items", "cap"),
     [
-        ("virtuoso", 1_500, 1_000),
-        ("fuseki", 1_500, 0),
+        ("virtuoso", 500, 1_000),
+        ("fuseki", 500, 0),
         pytest.param("virtuoso", 400, 100, marks=pytest.mark.soak),
         pytest.param("virtuoso", 11_500, 10_000, marks=pytest.mark.soak),
         pytest.param("fuseki", 11_500, 0, marks=pytest.mark.soak),

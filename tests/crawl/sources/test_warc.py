@@ -5,14 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import random
 import re
 import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rdfcrawl.log.latest import iter_latest
 from tests.support.crawl_kills import worker_pids
-from tests.support.web_archives import HOST, Archive, statement
+from tests.support.web_archives import HOST, Archive, raw_record, statement
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,17 +50,26 @@ def varied(*, is_packed: bool) -> bytes:
                 ("Content-Type", "text/turtle"), kind="resource")  # fmt: skip
     archive.add(f"{HOST}/gone", b"<urn:x:g> <urn:x:in> 1 .",
                 ("Content-Type", "text/turtle"), status="404 Not Found")  # fmt: skip
+    archive.add(f"{HOST}/moved", b"", ("Content-Type", "text/turtle"),
+                status="301 Moved Permanently")  # fmt: skip
+    archive.add(f"{HOST}/part", statement("part"), ("Content-Type", "text/turtle"),
+                status="206 Partial Content")  # fmt: skip
+    later = {"WARC-Date": "2025-03-02T12:00:00Z"}
+    archive.add_statement("left")
+    archive.add(f"{HOST}/left", statement("error"), ("Content-Type", "text/turtle"),
+                status="410 Gone", **later)  # fmt: skip
     archive.add(f"{HOST}/image", b"\x89PNG\r\n", ("Content-Type", "image/png"))
     archive.add(f"{HOST}/closed", statement("closed"),
                 ("Content-Type", "text/turtle"),
                 ("X-Robots-Tag", "noindex"))  # fmt: skip
-    many = b"".join(statement(f"large{n}") for n in range(20_000))
+    many = b"".join(statement(f"large{n}") for n in range(5_000))
     archive.add(f"{HOST}/large", many, ("Content-Type", "application/n-triples"))
     archive.add_statement("last")
     return archive.content()
 
 
-NAMES = {"packed", "chunked", "ftp", "last", *(f"large{n}" for n in range(20_000))}
+SMALL = {"left", "part", "packed", "chunked", "ftp", "last"}
+NAMES = SMALL | {f"large{n}" for n in range(5_000)}
 
 
 def names(result: Any) -> set[str]:
@@ -70,7 +81,7 @@ def names(result: Any) -> set[str]:
 def test_captures_are_read_as_if_they_were_fetched(
     commands: Commands, tmp_path: Path, *, is_packed: bool
 ) -> None:
-    """If an archive is read, each response of 200 in it is a document of its URL."""
+    """If an archive is read, each response of success is a document of its URL."""
     path = tmp_path / "a b.warc"
     path.write_bytes(varied(is_packed=is_packed))
     result = commands.crawl(spider="warc", arguments={"files": path})
@@ -78,8 +89,11 @@ def test_captures_are_read_as_if_they_were_fetched(
     assert names(result) == NAMES
     assert {g for *_, g in result.quads} == {
         "ftp://files.example/f",
-        *(f"{HOST}/{n}" for n in ("page", "packed", "chunked", "large", "last")),
+        *(f"{HOST}/{name}" for name in (SMALL - {"ftp"}) | {"page", "large"}),
     }
+    latest = b"".join(x.quads for x in iter_latest(result.folder / "quads"))
+    assert b'"part"' in latest
+    assert b'"left"' not in latest  # it was gone later
     assert ("urn:x:ld", "http://xmlns.com/foaf/0.1/name", '"Ada"') in result.about(
         f"{HOST}/page"
     )
@@ -159,8 +173,9 @@ def test_bodies_have_a_bound(
     """If a body or a record is too long, a fault says so, and the next are read."""
     archive = Archive()
     archive.add_statement("first")
+    chance = random.Random(7)
     noise = "".join(
-        f"<urn:x:{os.urandom(30).hex()}> <urn:x:p> 1 .\n" for _ in range(4000)
+        f"<urn:x:{chance.randbytes(30).hex()}> <urn:x:p> 1 .\n" for _ in range(4000)
     )
     archive.add(f"{HOST}/long", noise.encode(), ("Content-Type", "text/turtle"))
     archive.add_statement("last")
@@ -238,6 +253,123 @@ def test_impossible_dates_are_passed_over(commands: Commands, tmp_path: Path) ->
     assert result.graphs == {f"{HOST}/before", f"{HOST}/after"}
     assert names(result) == {"before", "after"}
     assert result.ask("[] rc:fault [rc:count ?x]") == ["2"]
+
+
+def turtle(name: str, *lines: str, status: str = "HTTP/1.1 200 OK") -> bytes:
+    """Return a response with a statement in Turtle."""
+    head = [status, "Content-Type: text/turtle", *lines, "", ""]
+    return "\r\n".join(head).encode() + statement(name)
+
+
+def peculiar() -> list[bytes]:
+    """Return records as crawlers of all times have written them."""
+    of = f"{HOST}/".__add__
+    text = {"media_type": "text/plain"}
+    return [
+        raw_record(turtle("http2", status="HTTP/2 200"), url=of("http2")),
+        raw_record(turtle("old"), url=of("old"), version="0.17"),
+        raw_record(turtle("angle"), url=f"<{of('angle')}>"),
+        # The headers are those that were sent, the body is not.
+        raw_record(turtle("ready", "Transfer-Encoding: chunked"), url=of("ready")),
+        raw_record(turtle("plain", "Content-Encoding: gzip"), url=of("plain")),
+        raw_record(b"example.com. IN A", url="dns:example.com", **text),
+        raw_record(b"{}", kind="resource", url="urn:pageinfo:x", **text),
+        raw_record(b"a text of a page", kind="conversion", url=of("wet"), **text),
+        raw_record(b'{"Envelope": {}}', kind="metadata", url=of("wat"), **text),
+        raw_record(b"HTTP/1.1 200 OK\r\n\r\n", kind="revisit", url=of("again")),
+        raw_record(turtle("endless"), url=of("endless"), length=None),
+        raw_record(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 2_000_000, url=of("head")),
+        raw_record(turtle("last"), url=of("last")),
+    ]
+
+
+@pytest.mark.parametrize("is_packed", [True, False], ids=["gzip", "plain"])
+def test_archives_of_all_crawlers_are_read(
+    commands: Commands, tmp_path: Path, *, is_packed: bool
+) -> None:
+    """If records are peculiar, then they are read or counted, and cost no other."""
+    records = peculiar()
+    if is_packed:
+        records = [gzip.compress(record) for record in records]
+    (tmp_path / "a.warc.gz").write_bytes(b"".join(records))
+    arc = b"filedesc://a.arc 0.0.0.0 20050614070144 text/plain 77\n1 0 X\n"
+    (tmp_path / "b.arc.gz").write_bytes(gzip.compress(arc) * 3)
+    result = commands.crawl(spider="warc", arguments={"files": tmp_path / "*.gz"})
+    assert result.code == 0, result.stderr[-3000:]
+    assert names(result) == {"http2", "old", "angle", "ready", "plain", "last"}
+    details = result.ask("[] rc:fault [rc:detail ?x]")
+    for told in ("ARC file; `warcio recompress`", "a record without Content-Length"):
+        assert sum(told in detail for detail in details) == 1, details
+    counts = result.ask("[] rc:fault [rc:count ?x]")
+    assert sorted(counts) == ["1", "2"]  # and the head without an end
+    read = {
+        name.removeprefix("warc/read/"): number
+        for name, number in result.statistics.items()
+        if name.startswith("warc/read/")
+    }
+    others = {"conversion": 1, "metadata": 1, "revisit": 1, "malformed": 1}
+    assert read == {"captured": 6, "unwanted": 2, **others}
+
+
+def test_bodies_that_cannot_be_decoded_are_named(
+    commands: Commands, tmp_path: Path
+) -> None:
+    """If a content coding is broken, cut off or unknown, then a fault says so."""
+    many = b"".join(statement(f"n{n}") for n in range(9000))
+    packed = gzip.compress(many, 1)
+    broken = packed[:30_000] + b"\xff" * 40 + packed[30_040:]
+    archive = Archive()
+    media_type = ("Content-Type", "application/n-triples")
+    for name, body, coding in (
+        ("broken", broken, "gzip"),
+        ("cut", packed[:20_000], "gzip"),
+        ("unknown", packed, "sdch"),
+    ):
+        archive.add(f"{HOST}/{name}", body, media_type, ("Content-Encoding", coding))
+    chunk = b"%x\r\n%s\r\n" % (len(many), many)
+    chunked = ("Transfer-Encoding", "chunked")
+    archive.add(f"{HOST}/no-last-chunk", chunk, media_type, chunked)
+    (tmp_path / "a.warc.gz").write_bytes(archive.content())
+    result = commands.crawl(spider="warc", arguments={"files": tmp_path / "a.warc.gz"})
+    reasons = {
+        graph: result.ask(
+            f"<{HOST}/{graph}> prov:wasGeneratedBy [rc:fault [rc:reason ?x]]"
+        )
+        for graph in ("broken", "cut", "no-last-chunk")
+    }
+    assert set(reasons["broken"]) >= {"bad_content_encoding"}
+    assert set(reasons["cut"]) >= {"truncated_body"}
+    assert reasons["no-last-chunk"] == ["truncated_body"]
+    assert f"{HOST}/unknown" not in result.graphs
+    assert "bad_content_encoding" in result.ask(
+        "[] sq:crawled ?u; rc:fault [rc:reason ?x]"
+    )
+    assert names(result) > {f"n{n}" for n in range(1000)}
+
+
+def test_a_total_may_be_unknown(commands: Commands, loopback: Loopback) -> None:
+    """If `Content-Range` has no total, then parts are asked for until there is none."""
+    content = varied(is_packed=True)
+    asked: list[str] = []
+    give = ranged(content, asked)
+
+    def reply(request: RawRequest) -> Any:
+        begin = int(request.headers.get("range", "bytes=0-")[6:].partition("-")[0])
+        if begin >= len(content):
+            asked.append("behind")
+            return loopback.response(status="416 Range Not Satisfiable")
+        return [re.sub(rb"(Content-Range: .*/)[0-9]+", rb"\1*", give(request)[0])]
+
+    server = loopback({"/a.warc.gz": reply})
+    url = server.url("/a.warc.gz")
+    result = commands.crawl(
+        spider="warc", arguments={"files": url}, WARC_PART_BYTES=8192
+    )
+    assert names(result) == NAMES
+    assert asked[-1] == "behind"
+    reasons = result.ask(f"?a sq:crawled <{url}>; rc:fault [rc:reason ?x]")
+    # Of pages in it.
+    assert sorted(reasons) == ["gone", "noindex", "not_found", "truncated_body"]
 
 
 def test_filters_hold_for_what_was_captured(commands: Commands, tmp_path: Path) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rdfcrawl.errors import Reason
+from tests.support.command_forks import shared_forks
 from tests.support.crawl_names import scripted_names
 
 if TYPE_CHECKING:
@@ -206,8 +205,8 @@ try:
 except NotConfigured as error:
     print(error)
 """
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = shared_forks().run("-c", code)
+    assert done.returncode == 0, done.stderr
     assert done.stdout == f"{other} would connect without the guard\n"
 
 

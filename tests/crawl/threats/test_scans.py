@@ -79,11 +79,11 @@ def test_sitemap_does_not_flood_another_host(
     victim = loopback({"*": loopback.response(QUAD)}, host="127.0.86.2")
     victim.pages["/robots.txt"] = loopback.response(b"User-agent: *", "text/plain")
     ns = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-    urls = "".join(f"<url><loc>{victim.url(f'/{n}')}</loc></url>" for n in range(3000))
+    urls = "".join(f"<url><loc>{victim.url(f'/{n}')}</loc></url>" for n in range(500))
     attacker = loopback(host="127.0.86.1")
-    sitemaps = "".join(f"Sitemap: {attacker.url(f'/{n}.xml')}\n" for n in range(5))
+    sitemaps = "".join(f"Sitemap: {attacker.url(f'/{n}.xml')}\n" for n in range(3))
     attacker.pages["/robots.txt"] = loopback.response(sitemaps.encode(), "text/plain")
-    for n in range(5):
+    for n in range(3):
         attacker.pages[f"/{n}.xml"] = loopback.response(
             f"<urlset {ns}>{urls}</urlset>".encode(), "application/xml"
         )
@@ -105,9 +105,9 @@ def test_descriptions_do_not_flood_another_host(
     void += "".join(
         f"<#{n}> a void:Dataset ; void:sparqlEndpoint <{victim.url('/q')}> ;"
         f" void:dataDump <{victim.url('/d.nt')}> .\n"
-        for n in range(50)
+        for n in range(20)
     )
-    pages = {f"/{n}": loopback.response(void.encode()) for n in range(20)}
+    pages = {f"/{n}": loopback.response(void.encode()) for n in range(10)}
     attacker = loopback(pages, host="127.0.87.1")
     result = commands.crawl(
         [attacker.url(target) for target in pages], arguments={"follow": "abox"}

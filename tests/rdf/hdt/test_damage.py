@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from rdfcrawl.errors import Reason
+from rdfcrawl.rdf.environment import DEFAULT_LIMITS
 from rdfcrawl.rdf.hdt.crc import crc8
 from rdfcrawl.rdf.hdt.cursor import FileCursor
 from rdfcrawl.rdf.hdt.dictionary import BlockCache, DictionarySection, TooMuch
 from rdfcrawl.rdf.hdt.sequences import TYPE_LOG, pack
 from rdfcrawl.rdf.hdt.vbyte import encode_vbyte, preamble
-from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from tests.support.hdt_files import (
     Outcome,
     Piece,

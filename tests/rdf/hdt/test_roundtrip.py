@@ -20,8 +20,8 @@ from pyoxigraph import (
 )
 
 from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.rdf.environment import DEFAULT_LIMITS
 from rdfcrawl.rdf.hdt import read_hdt, write_hdt
-from rdfcrawl.rdf.limits import DEFAULT_LIMITS
 from tests.support.examples import examples
 from tests.support.hdt_files import BASE, hdt_of, lines_of
 

@@ -75,6 +75,15 @@ def test_nul_in_a_literal_is_refused_by_name() -> None:
     assert sorted(lines_of(out.getvalue())) == sorted([A, letters])
 
 
+def test_base_direction_becomes_a_datatype() -> None:
+    """If a literal has a base direction, then HDT holds it as RDF 1.1 can say it."""
+    begin = b'<http://e/a> <http://e/p> "a \\"@en--ltr ."'
+    lines = hdt_of([begin + b"@ar-eg--rtl <http://e/g> .\n", b"_:a <x:p> _:b--rtl .\n"])
+    node, told = lines_of(lines)
+    assert told == begin + b"^^<https://www.w3.org/ns/i18n#ar-eg_rtl> .\n"
+    assert node.startswith(b"_:a <x:p> _:")
+
+
 def test_bad_lines_are_left_out() -> None:
     """If lines are no statements, or about triple terms, then only these are lost."""
     bad = [

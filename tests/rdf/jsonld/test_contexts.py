@@ -29,7 +29,7 @@ _NAME = {"name": "http://n.example/name"}
 def test_bundled_context_stands_alone_and_is_licensed(name: str) -> None:
     """If a context is bundled, then so is all it needs, and its licence is told."""
     document = json.loads((_FOLDER / name).read_text("utf-8"))
-    assert set(iter_references(document["@context"], is_context=True)) <= _INDEX.keys()
+    assert set(iter_references(document["@context"])) <= _INDEX.keys()
     assert f"| `{name}` |" in (_FOLDER / "LICENSES.md").read_text("utf-8")
 
 

@@ -1,0 +1,87 @@
+"""`scrapy changes`: what has changed in a crawl since a run or a time."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.console import QuietCommand, fail, program
+from rdfcrawl.errors import ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+    from pathlib import Path
+
+_FORMATS: Final = ("table", "json", "patch")
+
+
+class Command(QuietCommand):
+    """Compare what a crawl stands for with what it stood for before."""
+
+    synopsis = "[options]"
+    summary = "Tell which documents are new, changed, unchanged or deleted"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options."""
+        super().add_options(parser)
+        parser.add_argument(
+            "--since",
+            metavar="RUN|TIME",
+            help="number of a run (its end), a folder before-..., or a time, as"
+            " 2026-09-21 (the end of the run before the last)",
+        )
+        parser.add_argument(
+            "--format",
+            choices=_FORMATS,
+            default=_FORMATS[0],
+            help="table, json, or patch: an RDF Patch of the statements (table)",
+        )
+        parser.add_argument(
+            "--documents",
+            action="store_true",
+            help="also name each document that is not unchanged",
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Compare; exit with 2 if the operator is wrong, with 1 if a disk is."""
+        if args:
+            fail(f"changes: takes options only, not {args[0]}")
+        if self.settings is None:
+            return
+        from rdfcrawl.log.location import find_crawl
+        from rdfcrawl.stores.members import TornMember
+
+        try:
+            _write(find_crawl(self.settings), opts)
+            sys.stdout.flush()
+        except ConfigError as error:
+            fail(str(error))
+        except BrokenPipeError:  # who read it has enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except (OSError, TornMember) as error:
+            sys.stderr.write(f"{program()}: changes: {error}\n")
+            self.exitcode = 1
+
+
+def _write(root: Path, opts: argparse.Namespace) -> None:
+    from rdfcrawl.changes.comparing import LogComparison
+    from rdfcrawl.changes.patch import write_patch
+    from rdfcrawl.changes.report import write_json, write_table
+    from rdfcrawl.changes.start import find_start
+    from rdfcrawl.log.crawl_log import CrawlLog
+
+    start = find_start(root, opts.since)
+    with LogComparison(CrawlLog(root), start, scratch=root) as comparison:
+        if opts.format == "patch":
+            if comparison.n_lacking:
+                raise ConfigError(
+                    "--format patch: what"
+                    f" {comparison.n_lacking:,} documents said before was dropped by a"
+                    " compaction; --format json --documents names them"
+                )
+            write_patch(comparison, sys.stdout, scratch=root)
+        elif opts.format == "json":
+            write_json(comparison, sys.stdout, has_documents=opts.documents)
+        else:
+            write_table(comparison, sys.stdout, has_documents=opts.documents)

@@ -1,0 +1,284 @@
+"""`scrapy export`: what a crawl has stored, as files for other programs."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shlex
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from rdfcrawl.console import QuietCommand, add_number, fail, program
+from rdfcrawl.errors import ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+    from types import FrameType
+
+    from rdfcrawl.export.exporting import ExportReport
+    from rdfcrawl.export.plan import ExportPlan
+    from rdfcrawl.log.crawl_log import CrawlLog
+    from rdfcrawl.progress.describing import CrawlDescribing
+
+_TELL_SECS: Final = 1.0
+_OPTIONS: Final = (
+    ("--to", "FILE|DIR/|-", "what is written; -: standard output"),
+    (
+        "--format",
+        "NAME",
+        "nq, nt, trig, ttl or jsonld, also with .gz or .zst; hdt, parquet",
+    ),
+    (
+        "--since",
+        "TIME",
+        "only versions that were fetched then or later, as 2026-09-21",
+    ),
+    ("--shard-size", "SIZE", "of the files of a folder (256M)"),
+    ("--memory", "SIZE", "to sort HDT (256M)"),
+    ("--scratch", "DIR", "folder of temporary files (that of the target)"),
+)
+_LISTS: Final = (
+    ("--graphs", "IRI", "only statements in this graph; * is any text; repeatable"),
+    ("--hosts", "HOST,...", "only documents of these hosts, as *.example.org"),
+)
+_SWITCHES: Final = (
+    ("--by-host", "a file for each host"),
+    ("--latest", "the latest version of each document (default)"),
+    ("--all-versions", "all versions of each document that are in the log"),
+)
+
+
+class Command(QuietCommand):
+    """Write the latest versions of documents to a file, or to several."""
+
+    synopsis = "[options] --to FILE|DIR/|- | --describe [FILE]"
+    summary = "Write what a crawl has stored to files"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options."""
+        super().add_options(parser)
+        for name, metavar, text in _OPTIONS:
+            parser.add_argument(name, metavar=metavar, help=text)
+        for name, metavar, text in _LISTS:
+            parser.add_argument(
+                name, metavar=metavar, help=text, action="append", default=[]
+            )
+        add_number(parser, "--shards", metavar="N", help="spread over so many files")
+        parser.add_argument(
+            "--describe",
+            nargs="?",
+            const="",
+            metavar="FILE",
+            help="describe the crawl in VoID and DCAT, in FILE or beside the crawl",
+        )
+        for name, text in _SWITCHES:
+            parser.add_argument(name, action="store_true", help=text)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Export; exit with 2 if the operator is wrong, with 1 if a disk is."""
+        if args or not (opts.to or opts.describe is not None):
+            fail("export: say where to: --to FILE, --to DIR/ or --to -")
+        if self.settings is None:
+            return
+        from rdfcrawl.log.crawl_log import CrawlLog
+        from rdfcrawl.log.location import find_crawl
+        from rdfcrawl.progress.describing import CrawlDescribing
+        from rdfcrawl.stores.members import TornMember
+
+        signal.signal(signal.SIGTERM, _interrupt)
+        # What the log tells is told at the end; without a handler, it would be twice.
+        logging.getLogger("rdfcrawl").addHandler(logging.NullHandler())
+        try:
+            describing = CrawlDescribing.from_settings(self.settings)
+            log = CrawlLog(find_crawl(self.settings))
+            _export(log, opts, describing)
+            self.exitcode = _tell_damages(log)
+        except ConfigError as error:
+            fail(str(error))
+        except BrokenPipeError:
+            self.exitcode = _closed()
+            return
+        except (OSError, TornMember) as error:
+            sys.stderr.write(f"{program()}: export: {_what(error, opts)}\n")
+            self.exitcode = 1
+            return
+        except KeyboardInterrupt:
+            _end_interrupted()
+
+
+def _export(
+    log: CrawlLog, opts: argparse.Namespace, describing: CrawlDescribing
+) -> None:
+    """Write what is wanted: statements, a description, or both."""
+    from rdfcrawl.export.exporting import export
+
+    if opts.describe is not None:
+        _check_describe(opts)
+    plan = report = None
+    if opts.to:
+        plan = _plan(opts)
+        report = export(log, plan, _teller())
+        if sys.stderr.isatty():
+            sys.stderr.write("\r")
+    if opts.describe is not None:
+        _describe(log, opts, describing, plan, report)
+    if plan is None or report is None:
+        return
+    try:
+        _tell(report, plan)
+        sys.stdout.flush()
+    except BrokenPipeError:  # who read it has enough
+        _close_output()
+
+
+def _tell_damages(log: CrawlLog) -> int:
+    """Tell what of the log could not be read; return 1 if there is anything."""
+    for damage in log.damages:
+        sys.stderr.write(f"{program()}: export: {damage}\n")
+    return int(bool(log.damages))
+
+
+def _check_describe(opts: argparse.Namespace) -> None:
+    """Refuse options that a description cannot follow.
+
+    Raises:
+        ConfigError: one of them is given.
+    """
+    if opts.describe == "-":
+        raise ConfigError("--describe -: name a file")
+    if opts.hosts or opts.graphs or opts.since is not None or opts.all_versions:
+        raise ConfigError(
+            "--describe is about the latest version of all documents: leave out"
+            " --hosts, --graphs, --since and --all-versions"
+        )
+
+
+def _describe(
+    log: CrawlLog,
+    opts: argparse.Namespace,
+    describing: CrawlDescribing,
+    plan: ExportPlan | None,
+    report: ExportReport | None,
+) -> None:
+    """Write the description to a file, or to two beside the crawl."""
+    from rdfcrawl.description.writing import write_descriptions
+    from rdfcrawl.export.described import described_files
+
+    name = opts.describe
+    target = Path(name).expanduser().absolute() if name else None
+    files = None
+    if plan is not None and report is not None and plan.target is not None:
+        files = described_files(report, plan, target or log.root / "void.ttl")
+    scratch = Path(opts.scratch or (target.parent if target else log.root))
+    options = describing.options(log.root)._replace(scratch=scratch.expanduser())
+    # Nothing but statements where statements go.
+    output = sys.stderr if opts.to == "-" else sys.stdout
+    for path in write_descriptions(log, options, target, files):
+        output.write(f"description: {shlex.quote(str(path))}\n")
+
+
+def _plan(opts: argparse.Namespace) -> ExportPlan:
+    from rdfcrawl.export.plan import ExportPlan, parse_bytes, parse_shards
+    from rdfcrawl.export.selection import DocumentSelection, parse_hosts, parse_since
+
+    if opts.latest and opts.all_versions:
+        raise ConfigError("give one of --latest and --all-versions")
+    return ExportPlan.of(
+        opts.to,
+        format_name=opts.format,
+        shard_rule=parse_shards(opts.shard_size, opts.shards, by_host=opts.by_host),
+        selection=DocumentSelection(
+            hosts=parse_hosts(opts.hosts),
+            graphs=tuple(opts.graphs),
+            since_ms=0 if opts.since is None else parse_since(opts.since),
+            has_all_versions=opts.all_versions,
+        ),
+        memory_bytes=parse_bytes(
+            "256M" if opts.memory is None else opts.memory, "--memory"
+        ),
+        scratch=opts.scratch,
+    )
+
+
+def _teller() -> Callable[[int], None]:
+    """Return what shows the progress on a terminal, at most once a second."""
+    if not sys.stderr.isatty():
+        return lambda _: None
+    told = time.monotonic()
+
+    def tell(n_documents: int) -> None:
+        nonlocal told
+        if time.monotonic() > told + _TELL_SECS:
+            told = time.monotonic()
+            sys.stderr.write(f"\r{n_documents:,} documents ")
+            sys.stderr.flush()
+
+    return tell
+
+
+def _tell(report: ExportReport, plan: ExportPlan) -> None:
+    """Write what was done, and how to load it, away from the statements."""
+    from rdfcrawl.export.loaders import loader_commands
+
+    (count, noun) = (len(report.files), "file" if len(report.files) == 1 else "files")
+    what = f"{report.n_documents:,} documents, {report.n_quads:,} statements"
+    if report.n_left_out:
+        name = plan.format.name
+        sys.stderr.write(
+            f"{program()}: export: {report.n_left_out:,} statements left out, which"
+            f" {name} cannot say\n"
+        )
+    if plan.target is None:
+        sys.stderr.write(f"{what}, {report.n_bytes:,} bytes\n")
+        return
+    folder = plan.target if plan.shards else plan.target.parent
+    sys.stdout.write(
+        f"{what} in {count:,} {noun}, {report.n_bytes:,} bytes:"
+        f" {shlex.quote(str(plan.target))}\n"
+    )
+    names = [file.name for file in report.files]
+    commands = list(loader_commands(folder, names, plan.format))
+    for store, command in commands:
+        if command:
+            sys.stdout.write(f"\n# {store}\n{command}\n")
+    cannot = [store for store, command in commands if not command]
+    if cannot:
+        sys.stdout.write(f"\n# not read by {', '.join(cannot)}\n")
+
+
+def _what(error: Exception, opts: argparse.Namespace) -> str:
+    """Return what went wrong; errors of temporary files do not say where."""
+    if isinstance(error, OSError) and error.strerror:
+        places = filter(None, (opts.scratch, opts.to or opts.describe))
+        where = error.filename or " or ".join(places) or "the disk"
+        return f"{where}: {error.strerror}; the export was given up"
+    return f"{error}; the export was given up"
+
+
+def _closed() -> int:
+    """Tell that the reader of standard output has gone; it gets no more."""
+    _close_output()
+    sys.stderr.write(f"{program()}: export: standard output was closed\n")
+    return 1
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _close_output() -> None:
+    """Send what is left to nowhere, so that the interpreter ends in peace."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _end_interrupted() -> NoReturn:
+    """Tell that nothing was written, and end as by the signal."""
+    sys.stderr.write(f"{program()}: export: interrupted; the export was given up\n")
+    sys.stderr.flush()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGINT)
+    raise SystemExit(1)

@@ -1,0 +1,186 @@
+"""What becomes of the records of a visit: a document of each, or another visit."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from rdfcrawl.errors import LASTING, MAY_PASS, Fault, Reason
+from rdfcrawl.fetch.answer import HttpResponse
+from rdfcrawl.fetch.attempt import FAILING, RecordAttempt
+from rdfcrawl.fetch.retry_policy import backoff_secs
+from rdfcrawl.records import MAX_RETRIES, Document, Kind, Visit
+from rdfcrawl.uri.origin import origin_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.fetch.spool import Spool
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class VisitRecords:
+    """The attempts at the records of one visit; each is in one place at any time.
+
+    Attributes:
+        queue: still to be requested, in this order.
+        set_aside: whose origin cannot be reached.
+        busy: at whose request the host asked to be left alone, with `busy_faults` and
+            the `Retry-After` of the answer.
+        answered: origins that did.
+        dead: origins that did not, and why.
+    """
+
+    visit: Visit
+    options: FetchOptions
+    spool: Spool
+    queue: deque[RecordAttempt] = field(init=False)
+    set_aside: list[RecordAttempt] = field(default_factory=list)
+    busy: RecordAttempt | None = None
+    busy_faults: list[Fault] = field(default_factory=list)
+    retry_after_secs: float | None = None
+    answered: set[str] = field(default_factory=set)
+    dead: dict[str, list[Fault]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        visit = self.visit
+        self.queue = deque(RecordAttempt(n, visit.records[n]) for n in visit.pending)
+
+    def finish(self, attempt: RecordAttempt) -> None:
+        """Hand on the document of a record."""
+        if attempt.best is None:  # pragma: no cover
+            raise AssertionError("finished without an answer")
+        self.visit.documents.append(attempt.best)
+        if any(fault.reason in MAY_PASS for fault in attempt.best.faults):
+            self.visit.failed.append(attempt.index)
+
+    def repeat(self, attempt: RecordAttempt) -> None:
+        """Request a record once more, after the others, unless it was too often."""
+        if attempt.n_tried > self.options.retry_times:
+            self.finish(attempt)
+            return
+        wait_secs = self._backoff_secs(max(0, attempt.n_tried - 1))
+        attempt.not_before = time.monotonic() + wait_secs
+        self.queue.append(attempt)
+
+    def give_up_origin(self, attempt: RecordAttempt) -> None:
+        """Set aside what else there is of an origin that cannot be reached.
+
+        A politeness key may cover many origins (hosts of one registered domain):
+        one dead name among them does not end the visit.
+        """
+        self.set_aside.append(attempt)
+        for other in self._unqueue(attempt.dead_origin):
+            other.dead_origin = other.origin
+            self.set_aside.append(other)
+
+    def finish_blocked(self, attempt: RecordAttempt) -> None:
+        """Finish what else there is of an origin that the guard refuses.
+
+        It would refuse each of them, after the delay of the host.
+        """
+        self.finish(attempt)
+        if len(attempt.requested) > 1 or attempt.best is None:
+            return  # it was led there
+        for other in self._unqueue(origin_of(attempt.requested[0])):
+            other.best = other.document(HttpResponse(), attempt.best.faults)
+            self.finish(other)
+
+    def _unqueue(self, origin: str) -> list[RecordAttempt]:
+        taken = [each for each in self.queue if each.origin == origin]
+        self.queue = deque(each for each in self.queue if each.origin != origin)
+        return taken
+
+    def blame(self) -> None:
+        """Count an error of our own as a try of the record that was under way."""
+        if self.queue:
+            attempt = self.queue[0]
+            fault = Fault(Reason.INTERNAL, "the visit failed")
+            attempt.best = attempt.best or attempt.document(HttpResponse(), [fault])
+
+    def settle(self, rest_secs: float) -> None:
+        """Put every record in its place: a document, or back to the queue.
+
+        The host is to be left alone for `rest_secs` at least.
+        """
+        visit = self.visit
+        visit.pending.clear()
+        visit.not_before_secs = max(visit.not_before_secs, rest_secs)
+        is_dead = bool(self.dead) and not self.answered - self.dead.keys()
+        if self.busy is not None or is_dead:
+            self._settle_refusal()
+        else:
+            # The host answers, but this origin of it does not: each record of it
+            # counts its own tries, or they would wait for one another.
+            for attempt in self.set_aside:
+                attempt.best = attempt.best or self._unanswered(attempt)
+                self._put_back(attempt)
+        for attempt in self.queue:
+            self._put_back(attempt)
+
+    def _settle_refusal(self) -> None:
+        """Leave the host alone: for a while, or for this batch for good."""
+        visit = self.visit
+        visit.host_refused = True
+        has_tried = visit.failures >= self.options.retry_times
+        is_borne = visit.is_borne and not self._is_lasting()
+        is_last = has_tried and not is_borne
+        wait_secs = own_secs = self._backoff_secs(0 if is_last else visit.failures)
+        if self.retry_after_secs is not None:
+            wait_secs = min(self.retry_after_secs, self.options.retry_after_max_secs)
+            visit.retry_after_secs = wait_secs
+            if has_tried and not is_last:  # it has been wrong about itself
+                wait_secs = max(wait_secs, own_secs)
+        visit.not_before_secs = max(visit.not_before_secs, wait_secs)
+        refused = [*self.set_aside, *([self.busy] if self.busy else [])]
+        if is_last and self.busy is not None:
+            refused += self.queue
+            self.queue.clear()
+        for attempt in refused:
+            if is_last:
+                attempt.best = attempt.best or self._unanswered(attempt)
+                self.finish(attempt)
+            else:
+                self._put_back(attempt, counts=not is_borne)
+
+    def _is_lasting(self) -> bool:
+        """Return whether what keeps the host from answering will not pass."""
+        if self.busy is not None:
+            # So endpoints say that it was too much: they are asked for less.
+            return self.busy.record.kind is Kind.SPARQL
+        faults = (fault for each in self.dead.values() for fault in each)
+        return all(each.reason in LASTING for each in faults)
+
+    def _unanswered(self, attempt: RecordAttempt) -> Document:
+        """Return the document of a record that shares the fault of another."""
+        faults = self.dead.get(attempt.dead_origin, self.busy_faults)
+        return attempt.document(HttpResponse(), faults)
+
+    def _put_back(self, attempt: RecordAttempt, *, counts: bool = True) -> None:
+        """Return a record to the queue, once more if it was tried and that counts."""
+        record, best = attempt.record, attempt.best
+        n_retries = record.retries
+        if best is not None and counts and not attempt.has_gone_on:
+            if n_retries >= MAX_RETRIES:
+                self.finish(attempt)
+                return
+            n_retries += 1
+        elif best is not None or attempt.claimed:
+            # The frontier takes its target for seen: only a record that was put
+            # back may still fetch it.
+            n_retries = max(1, n_retries)
+        if best is not None:
+            self.spool.release(best.response)
+            if best.status in FAILING:
+                self.visit.behind.add(attempt.index)
+        if n_retries != record.retries:
+            record = replace(record, retries=n_retries)
+        self.visit.returned[attempt.index] = record
+
+    def _backoff_secs(self, n_failures: int) -> float:
+        return backoff_secs(
+            n_failures,
+            base_secs=self.options.backoff_base_secs,
+            max_secs=self.options.backoff_max_secs,
+        )

@@ -1,0 +1,165 @@
+"""Write documents of one graph each, many at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import StoreFault
+from rdfcrawl.followers.sparql.records import change
+from rdfcrawl.followers.sparql.statements import own_content
+from rdfcrawl.followers.sparql.writing import JOINT, draft_of, drop, insert
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rdfcrawl.followers.sparql.options import SparqlStoreOptions
+    from rdfcrawl.followers.sparql.profiles import StoreProfile
+    from rdfcrawl.followers.sparql.records import (
+        DocumentRecord,
+        DocumentRecords,
+        StoredVersion,
+    )
+    from rdfcrawl.followers.sparql.store import SparqlStore
+    from rdfcrawl.followers.sparql.writing import GraphWriter
+    from rdfcrawl.log.documents import LogDocument
+
+_PUT_AT_ONCE: Final = 32  # documents whose versions are noted together
+_RECORD_LINES: Final = 8  # of a document, at most
+_RECORD_BYTES: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class PlainDocument:
+    """A version that writes its own graph, which no other document writes.
+
+    Attributes:
+        document: that is written.
+        record: what the store says of it.
+        version: that the store is going to have.
+    """
+
+    document: LogDocument
+    record: DocumentRecord
+    version: StoredVersion
+
+    @property
+    def graph(self) -> str:
+        """Name of the document."""
+        return self.document.graph
+
+    @property
+    def former(self) -> list[str]:
+        """Statements of the versions that are noted."""
+        return [each.said_of(self.graph) for each in self.record.versions]
+
+
+def grouped(
+    plain: Sequence[PlainDocument], options: SparqlStoreOptions
+) -> Iterator[list[PlainDocument]]:
+    """Yield documents in groups that one update takes, or that are PUT in turn."""
+    most = _PUT_AT_ONCE
+    if options.method == "update":
+        most = min(1000, options.batch_lines // (_RECORD_LINES + 1) or 1)
+    group: list[PlainDocument] = []
+    n_bytes = n_lines = 0
+    for each in plain:
+        size = each.document.n_bytes + _RECORD_BYTES + 8 * len(each.graph)
+        lines = (each.document.quads or b"").count(b"\n") + _RECORD_LINES
+        is_full = (
+            len(group) >= most
+            or n_bytes + size > options.batch_bytes
+            or n_lines + lines > options.batch_lines
+        )
+        if group and is_full:
+            yield group
+            group, n_bytes, n_lines = [], 0, 0
+        group.append(each)
+        n_bytes, n_lines = n_bytes + size, n_lines + lines
+    if group:
+        yield group
+
+
+class GroupWriter:
+    """Writes groups of documents with their versions.
+
+    Args:
+        store: that takes them.
+        writer: of its graphs.
+        records: of its documents.
+    """
+
+    def __init__(
+        self, store: SparqlStore, writer: GraphWriter, records: DocumentRecords
+    ) -> None:
+        self._store, self._writer, self._records = store, writer, records
+
+    def write(self, group: Sequence[PlainDocument]) -> None:
+        """Write documents; the call may be made again after a failure.
+
+        Raises:
+            RefusedRequest: the store does not take one of them.
+            UncutGraph: one would have to be cut, and cannot be.
+            StoreFault: the store takes nothing now, or has lost something.
+        """
+        is_update = self._store.options.method == "update"
+        if is_update and all(map(self._is_small, group)):
+            self._store.update(_update_of(group, self._store.options.profile))
+        else:
+            self._write_one_by_one(group)
+        self._check(group)
+
+    def _is_small(self, each: PlainDocument) -> bool:
+        return each.record.is_whole_or_new and self._writer.is_small(
+            own_content(each.document)
+        )
+
+    def _write_one_by_one(self, group: Sequence[PlainDocument]) -> None:
+        former = [line for each in group for line in each.former]
+        begun = [each.version.begun.said_of(each.graph) for each in group]
+        self._store.update(change(former, begun))
+        for each in group:
+            if not each.record.is_whole_or_new:
+                self._store.update(drop(draft_of(each.graph)))
+            self._writer.replace(own_content(each.document))
+        self._settle(group, begun)
+
+    def _settle(self, group: Sequence[PlainDocument], begun: Sequence[str]) -> None:
+        whole = [each.version.said_of(each.graph) for each in group]
+        self._store.update(change(begun, whole))
+
+    def _check(self, group: Sequence[PlainDocument]) -> None:
+        """Check that all is there, as some stores claim success anyhow."""
+        graphs = [each.graph for each in group if each.document.n_bytes]
+        missing = self._records.missing(graphs)
+        if not missing:
+            return
+        some = [each for each in group if each.graph in missing]
+        whole = [each.version.said_of(each.graph) for each in some]
+        begun = [each.version.begun.said_of(each.graph) for each in some]
+        self._store.update(change(whole, begun))
+        raise StoreFault(
+            f"{self._store.options.name}: claims to have taken {some[0].graph}, and"
+            " has nothing of it",
+            may_pass=True,
+        )
+
+
+def _update_of(group: Sequence[PlainDocument], profile: StoreProfile) -> bytes:
+    """Return the update that writes documents and their versions.
+
+    Not all stores run it in one transaction; so the versions that are replaced are
+    marked first, and the new ones noted last.
+    """
+    known = [each for each in group if each.record.versions]
+    begun = [each.version.begun.said_of(each.graph) for each in known]
+    contents = (
+        (each.graph, b"".join(own_content(each.document).pieces())) for each in group
+    )
+    updates = [
+        change((line for each in known for line in each.former), begun),
+        *(drop(each.graph) for each in group),
+        insert(contents, profile),
+        change(begun, (each.version.said_of(each.graph) for each in group)),
+    ]
+    return JOINT.join(each for each in updates if each)

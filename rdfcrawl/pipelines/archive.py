@@ -1,0 +1,89 @@
+"""Open, flush and close the web archive of a crawl."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import NotConfigured
+
+from rdfcrawl.errors import StoreFault
+from rdfcrawl.fetch.archive_options import archive_of
+from rdfcrawl.frontier.visiting import visiting_spider
+from rdfcrawl.signals import flush_stores
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+    from rdfcrawl.warc.archive import WebArchive
+
+logger = logging.getLogger(__name__)
+
+
+class ArchivePipeline:
+    """Pipeline that no item passes: it makes the web archive durable.
+
+    The records are written by the fetch, before anybody reads an answer.
+    """
+
+    def __init__(self, archive: WebArchive) -> None:
+        self._archive = archive
+        self._fault: StoreFault | None = None  # of the last flush
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the pipeline of a crawler that keeps an archive.
+
+        Raises:
+            ConfigError: a setting is wrong.
+            NotConfigured: no archive is wanted.
+        """
+        visiting_spider(crawler)
+        archive = archive_of(crawler)
+        if archive is None:
+            raise NotConfigured
+        pipeline = cls(archive)
+        crawler.signals.connect(pipeline.flush, flush_stores)
+        return pipeline
+
+    async def open_spider(self) -> None:
+        """Repair the files of dead workers, and begin to write.
+
+        Raises:
+            StoreFault: the folder cannot be made, read or written.
+        """
+        try:
+            await asyncio.to_thread(self._archive.open)
+        except OSError as error:
+            raise StoreFault(f"{self._archive.options.folder}: {error}") from error
+
+    async def flush(self) -> StoreFault | None:
+        """Bring all records to the disk, before visits are acknowledged.
+
+        Returns:
+            The reason of a failure. Scrapy would log an exception with a traceback.
+        """
+        self._fault = None
+        if self._archive.is_open:
+            try:
+                await asyncio.to_thread(self._archive.flush)
+            except OSError as error:
+                self._fault = _as_fault(error)
+        return self._fault
+
+    async def close_spider(self) -> None:
+        """Finish all files."""
+        if not self._archive.is_open:
+            return
+        try:
+            await asyncio.to_thread(self._archive.close)
+        except OSError as error:
+            if self._fault is None:  # else it was told, and the crawl stops for it
+                logger.critical("%s", _as_fault(error))
+
+
+def _as_fault(error: OSError) -> StoreFault:
+    return StoreFault(f"warc: {error.strerror or error}")

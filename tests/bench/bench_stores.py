@@ -1,0 +1,148 @@
+"""What stores that follow a crawl cost, beside their own bulk loaders.
+
+Each store is filled from a log by `scrapy store load`, then by its own bulk loader from
+`scrapy export` of the same log; CPU is that of loader and server together. Then it
+follows a crawl without delay, on the same machine as the web, which is as fast as a
+crawl can be: how far behind it is at the end, and how long it takes to catch up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rdfcrawl.dataweb.process import NETWORK, run_dataweb
+from rdfcrawl.followers.status import read_statuses
+from rdfcrawl.stores.identity import is_finished
+from tests.bench.bench_export import write_log
+from tests.bench.figures import Figure, judge
+from tests.bench.loaded_stores import STORES, Spent
+from tests.bench.measured import crawled_web, run_measured
+
+if TYPE_CHECKING:
+    from tests.bench.loaded_stores import LoadedStore
+
+_SCRAPY = [sys.executable, "-m", "scrapy"]
+# As a multiple of the bulk loader's CPU.
+_BUDGETS: dict[str, float] = {}
+
+
+def main(arguments: list[str] | None = None) -> list[Figure]:
+    """Print rows per store; return what it costs beside its bulk loader."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("stores", nargs="*", help="names; all by default")
+    parser.add_argument("--quads", type=int, default=40_000, help="in the log")
+    parser.add_argument("--per-document", type=int, default=20, help="quads")
+    parser.add_argument("--nodes", type=int, default=10, help="hosts crawled; 0: none")
+    options = parser.parse_args(arguments)
+    known = {store.name: store for store in STORES}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_log(folder / "log", options.quads, options.per_document)
+        data = _exported(folder)
+        figures = []
+        for chosen in options.stores or known:
+            if missing := known[chosen].missing():
+                print(f"{chosen}: without {missing}")
+                continue
+            figures += _measure(known[chosen], folder, data, options)
+    return figures
+
+
+def _exported(folder: Path) -> Path:
+    path = folder / "data.nq.gz"
+    line = [*_SCRAPY, "export", "--to", str(path), *_of_crawl(folder / "log")]
+    run_measured(line, lambda _: None)
+    return path
+
+
+def _of_crawl(root: Path) -> list[str]:
+    return ["-s", f"CRAWL_DIR={root.parent}", "-s", f"CRAWL_ID={root.name}"]
+
+
+def _measure(
+    kind: type[LoadedStore], folder: Path, data: Path, options: argparse.Namespace
+) -> list[Figure]:
+    place = folder / "store"
+
+    def new() -> LoadedStore:
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        return kind(place)
+
+    bulk = new().load(data)
+    _print(f"{kind.name}, {kind.loader}", bulk, options)
+    store = new()
+    followed = store.while_running(lambda: _load(store, folder / "log"))
+    _print(f"{kind.name}, follower", followed, options)
+    ratio = followed.all_cpu_secs / bulk.all_cpu_secs
+    most = _BUDGETS.get(kind.name)
+    unit = f"x {kind.loader}"
+    figures = [Figure(f"{kind.name} follows, CPU", ratio, unit, at_most=most)]
+    if options.nodes:
+        store = new()
+        with store.running():
+            _crawl(store, options.nodes)
+    shutil.rmtree(place)
+    return figures
+
+
+def _load(store: LoadedStore, root: Path) -> Spent:
+    stores = json.dumps({store.uri: store.options})
+    line = [*_SCRAPY, "store", "load", store.uri, "-s", f"STORES={stores}"]
+    usage = run_measured([*line, *_of_crawl(root)], lambda _: None)
+    return Spent(usage.wall_secs, usage.cpu_secs, rss_mb=usage.rss_mb)
+
+
+def _print(name: str, spent: Spent, options: argparse.Namespace) -> None:
+    n_documents = options.quads // options.per_document
+    print(
+        f"{name:34}{spent.wall_secs:7.1f} s, {n_documents / spent.wall_secs:7,.0f}"
+        f" documents/s, {options.quads / spent.wall_secs / 1e3:6.0f} k quads/s, CPU"
+        f" {spent.cpu_secs:6.1f} s, of the server {spent.server_secs:6.1f} s, peak"
+        f" {spent.rss_mb:5.0f} MB, of the server {spent.server_mb:5.0f} MB",
+        flush=True,
+    )
+
+
+def _crawl(store: LoadedStore, n_nodes: int) -> None:
+    """Crawl while the store follows; print how far behind it is at the end."""
+    config = crawled_web(n_nodes)
+    n_documents = n_nodes * config.n_resources
+    root = store.folder / "crawls" / "linkeddata"
+    ended: list[tuple[float, int]] = []
+
+    def look(_: int) -> None:
+        if not ended and is_finished(root / "quads"):
+            statuses = read_statuses(root)
+            n_behind = statuses[0].n_behind if statuses else n_documents
+            ended.append((time.monotonic(), n_behind))
+
+    with run_dataweb(config, store.folder):
+        stores = json.dumps({store.uri: store.options})
+        line = [
+            *(*_SCRAPY, "crawl", "linkeddata", "-s", f"STORES={stores}"),
+            *("-a", f"seeds=@{store.folder / 'seeds.txt'}"),
+            *("-s", "DOWNLOAD_DELAY=0", "-s", "CONCURRENT_REQUESTS=64"),
+            *("-s", "PROGRESS=off", "-s", f"GUARD_ALLOW_NETS={NETWORK}"),
+            *_of_crawl(root),
+        ]
+        began = time.monotonic()
+        usage = run_measured(line, look)
+    at_end, n_behind = ended[0]
+    print(
+        f"{store.name + ', beside a crawl':34}{at_end - began:7.1f} s, {n_documents}"
+        f" documents, then {n_behind} behind,"
+        f" {began + usage.wall_secs - at_end:.1f} s to catch up",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(judge(main()))

@@ -1,0 +1,207 @@
+"""`scrapy export`: what it tells, what it refuses, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyoxigraph as ox
+import pytest
+from rdflib import Graph, Namespace
+from rdflib.namespace import DCAT
+
+from tests.support.command_forks import scrapy, shared_forks
+from tests.support.shapes import DCAT_AP, violations
+from tests.support.shapes import VOID as VOID_SHAPES
+from tests.support.small_disk import MIB, small_disk
+from tests.support.written_logs import RawVersion, write_log
+
+if TYPE_CHECKING:
+    import subprocess
+
+SPDX = Namespace("http://spdx.org/rdf/terms#")
+N_DOCUMENTS, N_LINES = 40, 2000
+LINE = b'<http://e/s%d> <http://e/p> "%d" <http://e/%d> .\n'
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a crawl of some documents."""
+    folder = tmp_path_factory.mktemp("export")
+    documents = [
+        RawVersion(
+            f"http://e/{n}", 1, b"".join(LINE % (i, n, n) for i in range(N_LINES))
+        )
+        for n in range(N_DOCUMENTS)
+    ]
+    write_log(folder / "one", documents)
+    return folder
+
+
+def command(folder: Path, *words: str) -> list[str]:
+    """Return the words of the command."""
+    return ["export", f"-sCRAWL_DIR={folder}", *words]
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command."""
+    return scrapy(*command(folder, *words))
+
+
+def test_summary_and_loaders_are_told(crawl: Path, tmp_path: Path) -> None:
+    """If an export succeeds, then it says what is there and how to load it."""
+    done = run(crawl, "--to", f"{tmp_path}/all/", "--shards", "2", "--hosts", "e")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("40 documents, 80,000 statements in 2 files, ")
+    loaders = [line for line in done.stdout.splitlines() if line.startswith("# ")]
+    assert loaders == [
+        *("# Jena TDB2", "# Virtuoso", "# QLever", "# Oxigraph", "# GraphDB"),
+        "# Neptune",
+    ]
+    names = [f"{tmp_path}/all/part-0000{n}.nq.gz" for n in range(2)]
+    assert f"tdb2.tdbloader --loc tdb2 {' '.join(names)}\n" in done.stdout
+
+
+def test_standard_output_has_statements_alone(crawl: Path) -> None:
+    """If the target is standard output, then nothing but statements is there."""
+    done = run(crawl, "--to", "-", "--format", "nt", "--graphs", "http://e/3")
+    assert done.returncode == 0
+    assert len(list(ox.parse(done.stdout, format=ox.RdfFormat.N_TRIPLES))) == N_LINES
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("1 documents, 2,000 statements, ")
+
+
+def test_closed_pipe_is_one_line(crawl: Path, tmp_path: Path) -> None:
+    """If the reader of standard output goes away, then one line says so."""
+    words = command(crawl, "--to", "-", "--format", "nq")
+    reader, writer = os.pipe()
+    told = tmp_path / "told"
+    with os.fdopen(writer, "wb") as out, told.open("wb") as err:
+        process = shared_forks().start(["-m", "scrapy", *words], out, err)
+    os.read(reader, 10)
+    os.close(reader)
+    assert process.wait() == 1
+    assert told.read_text() == "scrapy: export: standard output was closed\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt_leaves_nothing(
+    crawl: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    """If Ctrl-C is pressed, or the process is told to end, nothing half stays."""
+    folder, told = tmp_path / "to", tmp_path / "told"
+    folder.mkdir()
+    target = folder / "x.jsonld"
+    target.write_text("before")
+    words = ["-m", "scrapy", *command(crawl, "--to", str(target))]
+    with told.open("wb") as out:
+        process = shared_forks().start(words, out)
+    while process.poll() is None and not (folder / "x.jsonld.part").exists():
+        time.sleep(0.005)
+    process.send_signal(number)
+    assert process.wait() == -signal.SIGINT
+    line = "scrapy: export: interrupted; the export was given up\n"
+    assert told.read_text() == line
+    assert [path.name for path in folder.iterdir()] == ["x.jsonld"]
+    assert target.read_text() == "before"
+
+
+@pytest.mark.parametrize("words", [["--to", "x.nt"], ["--to", "x.hdt"]])
+def test_full_disk_is_one_line(crawl: Path, tmp_path: Path, words: list[str]) -> None:
+    """If a disk is full, of the target or of what is sorted, then nothing is left."""
+    with small_disk(tmp_path) as disk:
+        disk.fill(1 * MIB)
+        before = sorted(disk.path.iterdir())
+        done = run(crawl, *words[:1], str(disk.path / words[1]), "--memory", "16M")
+        assert done.returncode == 1
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("scrapy: export: ")
+        assert str(disk.path) in line
+        assert line.endswith(": No space left on device; the export was given up")
+        assert sorted(disk.path.iterdir()) == before
+
+
+def test_damage_of_the_log_is_told(crawl: Path, tmp_path: Path) -> None:
+    """If a part of the log cannot be read, then the rest is exported, and told so."""
+    shutil.copytree(crawl / "one", tmp_path / "one")
+    (segment,) = (tmp_path / "one" / "quads").glob("*.gz")
+    content = bytearray(segment.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    segment.write_bytes(content)
+    done = run(tmp_path, "--to", str(tmp_path / "x.nq"))
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("scrapy: export: damaged segment quads/")
+    assert done.stdout.startswith(f"{N_DOCUMENTS - 1} documents, ")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "export: say where to"),
+        (["--to", "x.nq", "--latest", "--all-versions"], "give one of --latest"),
+        (["--to", "x.nq", "-sCRAWL_ID=two"], "CRAWL_ID=two: no crawl of this name"),
+    ],
+)
+def test_wrong_words_are_told_in_one_line(
+    crawl: Path, words: list[str], told: str
+) -> None:
+    """If the command cannot do what it is told, then one line says why."""
+    done = run(crawl, *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert told in line
+
+
+def test_export_is_described(crawl: Path, tmp_path: Path) -> None:
+    """If a description is asked for, then it names the files that were exported."""
+    target, description = tmp_path / "all", tmp_path / "about.ttl"
+    words = ("--to", f"{target}/", "--shards", "2", "--describe", str(description))
+    done = run(crawl, *words, "-sDESCRIBE_PUBLISHER=Ada")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"description: {description}\n40 documents, ")
+    data = Graph().parse(description)
+    assert violations(data, DCAT_AP, VOID_SHAPES) == []
+    found = {
+        str(url): str(data.value(data.value(node, SPDX.checksum), SPDX.checksumValue))
+        for node, url in data.subject_objects(DCAT.downloadURL)
+    }
+    files = list(target.glob("*.nq.gz"))
+    assert len(files) == 2
+    assert found == {
+        path.as_uri(): sha256(path.read_bytes()).hexdigest() for path in files
+    }
+
+
+def test_crawl_is_described_beside_it(crawl: Path) -> None:
+    """If no file is named, then the description is in the folder of the crawl."""
+    done = run(crawl, "--describe")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == [
+        *("description:", str(crawl / "one" / "void.ttl")),
+        *("description:", str(crawl / "one" / "dcat.ttl")),
+    ]
+    # Where statements go, nothing else does.
+    done = run(crawl, "--to", "-", "--format", "nq", "--describe")
+    assert all(line.endswith(" .") for line in done.stdout.splitlines())
+    assert done.stderr.startswith("description: ")
+    data = Graph().parse(crawl / "one" / "dcat.ttl")
+    (segment,) = data.objects(None, DCAT.downloadURL)
+    assert Path(str(segment).removeprefix("file://")).is_file()
+
+
+def test_description_of_a_part_is_refused(crawl: Path, tmp_path: Path) -> None:
+    """If only a part is exported, then a description of it is refused."""
+    for words in (("--hosts", "e"), ("--since", "2026-01-01"), ("--graphs", "*")):
+        done = run(crawl, "--to", f"{tmp_path}/x.nq", "--describe", *words)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "--describe" in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    done = run(crawl, "--describe", str(tmp_path / "no" / "x.ttl"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "the export was given up" in done.stderr

@@ -1,0 +1,216 @@
+"""A SPARQL store has what the latest version of each document says, no more."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyoxigraph as ox
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rdfcrawl.followers.following import LogFollowing
+from rdfcrawl.followers.sparql import lease
+from rdfcrawl.followers.sparql.follower import SparqlFollower
+from rdfcrawl.followers.sparql.store import SparqlStore
+from rdfcrawl.followers.verification import compare
+from rdfcrawl.log.crawl_log import CrawlLog
+from tests.support import store_products
+from tests.support.examples import few
+from tests.support.scripted_stores import ScriptedStore
+from tests.support.written_logs import RawVersion, Written, said_in, truth, write_log
+
+if TYPE_CHECKING:
+    from tests.support.store_services import OxigraphService, StoreService
+
+A, B, C = "http://e/a", "http://e/b", "http://e/c"
+GRAPHS = (A, B, C, "http://e/other")
+pytestmark = pytest.mark.service
+
+METHODS = ("update", "graph-store")
+
+documents = st.builds(
+    Written,
+    st.sampled_from((A, B, C)),
+    st.integers(1, 4),
+    st.lists(
+        st.tuples(st.sampled_from(GRAPHS), st.sampled_from("xyz")),
+        max_size=3,
+        unique=True,
+    ).map(tuple),
+)
+
+
+class Killed(BaseException):
+    """The process of a follower has been killed."""
+
+
+class Deaths:
+    """Kills followers before some of their updates.
+
+    Attributes:
+        steps: numbers of updates to survive until the next death.
+        is_dead: whether the follower can do nothing any more.
+    """
+
+    def __init__(self) -> None:
+        self.steps: list[int] = []
+        self.is_dead = False
+
+    def before_update(self) -> None:
+        """Die, or count."""
+        if self.steps and not self.is_dead:
+            self.steps[0] -= 1
+            if self.steps[0] < 0:
+                del self.steps[0]
+                self.is_dead = True
+        if self.is_dead:
+            raise Killed
+
+
+def follow(root: Path, uri: str, **options: object) -> None:
+    """Follow a log to its end."""
+    follower = SparqlFollower.from_options(uri, {"concurrency": 1, **options})
+    following = LogFollowing(CrawlLog(root), follower, patience_secs=0)
+    try:
+        following.open()
+        following.catch_up()
+        assert following.counts.n_faults == 0
+    finally:
+        follower.close()
+
+
+def differences(root: Path, uri: str) -> tuple[int, int, int]:
+    """Return how many graphs are missing, stale and surplus."""
+    log, follower = CrawlLog(root), SparqlFollower.from_options(uri, {})
+    follower.open(log.identity)
+    found = compare(log, follower, root)
+    follower.close()
+    return found.missing.n_graphs, found.stale.n_graphs, found.surplus.n_graphs
+
+
+def said(store: StoreService) -> set[tuple[str, str]]:
+    """Return graph and value of each statement of a store."""
+    found = ox.Store()
+    found.extend(store.quads())
+    return said_in(found)
+
+
+@pytest.fixture
+def oxigraph(oxigraph_store: OxigraphService) -> OxigraphService:
+    """Return a running server that has nothing."""
+    oxigraph_store.clear()
+    return oxigraph_store
+
+
+@pytest.fixture
+def deaths(monkeypatch: pytest.MonkeyPatch) -> Deaths:
+    """Return what kills followers; no two live at a time."""
+    killer = Deaths()
+    update = SparqlStore.update
+
+    def deadly(self: SparqlStore, *given: object, **more: object) -> None:
+        killer.before_update()
+        update(self, *given, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(SparqlStore, "update", deadly)
+    monkeypatch.setattr(lease, "_is_dead", lambda _: True)
+    return killer
+
+
+@pytest.mark.parametrize("method", METHODS)
+@settings(
+    max_examples=few(4), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    logs=st.lists(st.lists(documents, max_size=6), min_size=1, max_size=3),
+    turns=st.lists(st.integers(0, 2), max_size=6),
+    steps=st.lists(st.integers(0, 9), max_size=4),
+)
+def test_versions_only_rise_whatever_order_logs_come_in(
+    oxigraph: OxigraphService,
+    deaths: Deaths,
+    method: str,
+    logs: list[list[Written]],
+    turns: list[int],
+    steps: list[int],
+) -> None:
+    """If logs grow, are read in any order and die anywhere, then the latest is left."""
+    oxigraph.clear()
+    deaths.steps = steps
+    with tempfile.TemporaryDirectory() as name:
+        roots = [Path(name, f"log{n}") for n in range(len(logs))]
+        left = [list(each) for each in logs]
+        for number, turn in enumerate([*turns, *range(len(logs))]):
+            which = turn % len(logs)
+            n_now = len(left[which]) if number >= len(turns) else 2
+            write_log(roots[which], left[which][:n_now], f"w{number}")
+            del left[which][:n_now]
+            while True:
+                try:
+                    follow(roots[which], oxigraph.uri, method=method)
+                    break
+                except Killed:
+                    deaths.is_dead = False
+    written = [each for log in logs for each in log]
+    assert said(oxigraph) == truth(written)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_long_graph_with_blank_nodes_is_the_same_in_the_store(
+    tmp_path: Path, oxigraph: OxigraphService, method: str
+) -> None:
+    """If a graph is longer than a batch, its blank nodes are still one node each."""
+    lines = (f'_:b{n // 3} <{B}> "{"x" * 40}{n}" <{A}> .\n' for n in range(3_000))
+    write_log(tmp_path, [RawVersion(A, 1, "".join(lines).encode())])
+    follow(tmp_path, oxigraph.uri, method=method, batch_bytes=10_000)
+    assert differences(tmp_path, oxigraph.uri) == (0, 0, 0)
+    follow(tmp_path, oxigraph.uri)
+    assert len({quad.subject for quad in oxigraph.quads()}) == 1_000
+
+
+def test_long_graph_goes_by_the_bulk_loader_of_oxigraph(tmp_path: Path) -> None:
+    """If a graph is long, Oxigraph's server is asked to load it without transaction."""
+    lines = "".join(f'<{B}> <{B}> "{n}" <{A}> .\n' for n in range(100))
+    write_log(tmp_path, [RawVersion(A, 1, lines.encode()), Written(B, 1, [(B, "x")])])
+    with ScriptedStore(store_products.OXIGRAPH) as store:
+        follow(tmp_path, store.uri, method="graph-store", batch_bytes=1024)
+        puts = [each.given for each in store.writes if each.method == "PUT"]
+        assert len(store.quads()) == 101
+    assert [("no_transaction" in given, given["graph"]) for given in puts] == [
+        (True, A),
+        (False, B),
+    ]
+
+
+def test_store_without_graph_store_protocol_takes_long_graphs(
+    tmp_path: Path, oxigraph: OxigraphService
+) -> None:
+    """If there is only an update interface, a long graph goes in parts, whole."""
+    lines = [f'_:b{n // 3} <{B}> "{"x" * 40}{n}" <{A}> .\n' for n in range(1_500)]
+    lines += [f'_:other <{B}> "{n}" <{C}> .\n' for n in range(700)]
+    write_log(tmp_path, [RawVersion(A, 1, "".join(lines).encode())])
+    uri = f"sparql+{oxigraph.origin}/update"
+    follow(tmp_path, uri, query="/query", batch_bytes=10_000)
+    assert differences(tmp_path, oxigraph.uri) == (0, 0, 0)
+
+
+def test_store_that_was_emptied_is_filled_anew(
+    tmp_path: Path, oxigraph: OxigraphService
+) -> None:
+    """If a store loses everything while it is followed, it gets everything again."""
+    write_log(tmp_path, [Written(A, 1, [(A, "x")])], "1")
+    follower = SparqlFollower.from_options(oxigraph.uri, {})
+    following = LogFollowing(CrawlLog(tmp_path), follower, patience_secs=0)
+    following.open()
+    following.catch_up()
+    oxigraph.clear()
+    write_log(tmp_path, [Written(B, 1, [(B, "y")])], "2")
+    following.catch_up()
+    assert said(oxigraph) == {(A, "x"), (B, "y")}
+    oxigraph.clear()
+    following.end_generation()
+    assert said(oxigraph) == {(A, "x"), (B, "y")}
+    follower.close()

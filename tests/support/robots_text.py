@@ -1,0 +1,14 @@
+"""Ask a robots.txt for a path."""
+
+from __future__ import annotations
+
+from rdfcrawl.robots.policy import parse_robots
+
+BASE = "http://h.example"
+ONE_GROUP = "User-agent: a\nCrawl-delay: 1\nUser-agent: b\nDisallow: /p\n"
+
+
+def allows(text: str | bytes, path: str, agent: str = "rdfcrawl") -> bool:
+    """Return what a robots.txt says of a path."""
+    body = text.encode() if isinstance(text, str) else text
+    return parse_robots(body, agent).allows(BASE + path)
