@@ -154,8 +154,10 @@ def test_full_disk_of_a_store_does_not_concern_the_crawl(
         disk.fill(0)
         commands.wait_until(lambda: "outcome       finished" in running.stderr)
         assert not running.has_ended(), running.stderr
-        (status,) = (running.folder / "followers").glob("*.json")
-        commands.wait_until(lambda: '"waiting"' in status.read_text())
+        statuses = running.folder / "followers"
+        commands.wait_until(
+            lambda: any('"waiting"' in x.read_text() for x in statuses.glob("*.json"))
+        )
         disk.empty()
         result = running.wait()
         assert result.code == 0, result.stderr
