@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2] / "rdfcrawl"
 ROWS = """
 console errors options.defaults rdf.namespaces signals
 codec columns extras faultlog formats options.values reservations uri
-bytesource guard links.relations measures stores tasks
+bytesource guard links.relations measures ranking stores tasks
 log options.conflicts options.merging records unpack
 rdf request_turns tasks.records warc
 description followers html links robots
@@ -44,7 +44,7 @@ __main__
 PURE = """
 arguments bytesource catalogs codec columns description errors faultlog formats
 frontier.blocked_hosts frontier.url_kind guard.policy html links measures
-pipelines.provenance rdf records request_turns reservations robots.parser
+pipelines.provenance ranking rdf records request_turns reservations robots.parser
 robots.paths robots.policy sitemaps stores.deflate tasks unpack uri warc
 """
 IMPURE_LIBRARIES = {"aiohttp", "redis", "scrapy", "twisted"}
