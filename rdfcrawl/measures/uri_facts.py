@@ -56,7 +56,7 @@ class SitemapListing:
     Attributes:
         first_ms: begin of the first reading that lists the URL.
         format: `rc:sitemapFormat` of the sitemap.
-        found_by: how the sitemap was found.
+        found_by: how the sitemap was found; of one in an index, how the index was.
         priority: as stated, from 0 to 1.
     """
 
@@ -75,7 +75,8 @@ class LastmodClaim:
 
     Attributes:
         read_ms: begin of the reading that first said so.
-        lastmod_ms: the greatest that is stated; None if none is any more.
+        lastmod_ms: the greatest that is stated, of a day or month its begin; None if
+            none is any more.
     """
 
     read_ms: int

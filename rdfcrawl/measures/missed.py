@@ -1,0 +1,95 @@
+"""What becomes of content that sitemaps miss: the classes of table 2.
+
+The paper's were given by hand to 3,000 URLs. These rules are tried in the order of the
+classes; each URL is in the first whose rule it fits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+LEAST_TABLE_LINKS: Final = 20
+LEAST_LINK_SHARE: Final = 0.5  # of a page's words, of a table of contents
+MOST_IMAGE_PAGE_WORDS: Final = 50
+LEAST_CONTAINMENT: Final = 0.9
+
+
+class MissedClass(StrEnum):
+    """A class of URLs that sitemaps miss (table 2)."""
+
+    ERROR = "errors"
+    REDIRECT = "redirects"
+    PARAMETER = "duplicate content, extra CGI parameter"
+    DUPLICATE = "duplicate content, unmatched URLs"
+    CONTENTS = "table of contents"
+    IMAGES = "image dominated page"
+    SUBSET = "subset of another page"
+    CONTENT = "missing content"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissedPage:
+    """What is known of a missed URL; figures of its page are None if they are not.
+
+    Attributes:
+        has_failed: the last fetch failed, whatever the reason.
+        is_error_page: it answers 200 with the page that a made-up URL of its host gets.
+        is_redirect: the URL redirects elsewhere.
+        duplicates: other URLs of its cluster, and crawled ones that resemble it less
+            than near-duplicates do (`duplicates.clusters.RELATED`).
+        n_link_words: words within links.
+        containment: greatest share of its shingles that another page has, too.
+    """
+
+    url: str
+    has_failed: bool = False
+    is_error_page: bool = False
+    is_redirect: bool = False
+    duplicates: tuple[str, ...] = ()
+    n_words: int | None = None
+    n_link_words: int | None = None
+    n_links: int | None = None
+    n_images: int | None = None
+    containment: float | None = None
+
+
+def classify_missed(page: MissedPage) -> MissedClass:
+    """Return the first class of table 2 whose rule a page fits."""
+    rules = (
+        (MissedClass.ERROR, page.has_failed or page.is_error_page),
+        (MissedClass.REDIRECT, page.is_redirect),
+        (MissedClass.PARAMETER, _has_parameter_twin(page)),
+        (MissedClass.DUPLICATE, bool(page.duplicates)),
+        (MissedClass.CONTENTS, _is_table_of_contents(page)),
+        (MissedClass.IMAGES, _is_image_page(page)),
+        (MissedClass.SUBSET, (page.containment or 0.0) >= LEAST_CONTAINMENT),
+        (MissedClass.CONTENT, True),
+    )
+    return next(each for each, fits in rules if fits)
+
+
+def _has_parameter_twin(page: MissedPage) -> bool:
+    return any(differ_in_query(page.url, other) for other in page.duplicates)
+
+
+def differ_in_query(url: str, other: str) -> bool:
+    """Return whether two URLs are equal but for their queries.
+
+    >>> differ_in_query("http://a/x?p=1&q=2", "http://a/x?p=1")
+    True
+    """
+    return url != other and url.partition("?")[0] == other.partition("?")[0]
+
+
+def _is_table_of_contents(page: MissedPage) -> bool:
+    if not page.n_words or page.n_link_words is None or page.n_links is None:
+        return False
+    share = page.n_link_words / page.n_words
+    return share > LEAST_LINK_SHARE and page.n_links >= LEAST_TABLE_LINKS
+
+
+def _is_image_page(page: MissedPage) -> bool:
+    is_short = page.n_words is not None and page.n_words < MOST_IMAGE_PAGE_WORDS
+    return is_short and bool(page.n_images)
