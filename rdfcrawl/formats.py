@@ -25,28 +25,21 @@ Family = Literal["text", "xml", "json", "html", "binary"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Format:
-    """One way to publish RDF.
+    """One way to publish RDF."""
 
-    Attributes:
-        name: as its specification calls it.
-        media_types: accepted ones, the registered one first.
-        extensions: of file names, without the dot, the usual one first.
-        parser: what pyoxigraph calls it; unset where another reader has it.
-        family: what the bytes look like; sniffing tells families apart for sure.
-        is_line_based: one statement per line, so that any line can be dropped.
-        is_resumable: reading may go on after a bad statement without the risk of
-            statements that the publisher did not make.
-        has_graphs: statements may name a graph.
-    """
-
-    name: str
-    media_types: tuple[str, ...]
-    extensions: tuple[str, ...]
+    name: str  # as its specification calls it
+    media_types: tuple[str, ...]  # accepted ones, the registered one first
+    extensions: tuple[str, ...]  # of file names, without the dot, the usual one first
+    # what the bytes look like; sniffing tells families apart for sure
     family: Family = "text"
+    # what pyoxigraph calls it; unset where another reader has it
     parser: RdfFormat | None = None
+    # one statement per line, so that any line can be dropped
     is_line_based: bool = False
+    # reading may go on after a bad statement without the risk of statements that the
+    # publisher did not make
     is_resumable: bool = False
-    has_graphs: bool = False
+    has_graphs: bool = False  # statements may name a graph
 
 
 N_TRIPLES = Format(
@@ -264,19 +257,14 @@ DecidedBy = Literal["content-type", "extension", "content"]
 
 
 class FormatDecision(NamedTuple):
-    """The decision on what a response is read as.
+    """The decision on what a response is read as."""
 
-    Attributes:
-        format: unset if the content is no RDF that can be read.
-        decided_by: what told.
-        found: name of what the content is instead (`PDF`, `gzip`, `JSON`, …);
-            empty if that is not known either.
-        packing: the content is to be unpacked, and what is in it decided again.
-    """
-
-    format: Format | None
-    decided_by: DecidedBy
+    format: Format | None  # unset if the content is no RDF that can be read
+    decided_by: DecidedBy  # what told
+    # name of what the content is instead (`PDF`, `gzip`, `JSON`, …); empty if that is
+    # not known either
     found: str = ""
+    # the content is to be unpacked, and what is in it decided again
     packing: PackingKind | None = None
 
 

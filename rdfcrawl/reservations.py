@@ -79,20 +79,14 @@ IGNORE_ALL: Final = ReservationPolicy()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservations:
-    """The reservations of a publisher for a document.
+    """The reservations of a publisher for a document."""
 
-    Attributes:
-        directives: to robots; some of `DIRECTIVES`, sorted.
-        is_expired: the time of `unavailable_after` is over.
-        tdm: whether the rights to text and data mining are reserved; None if the
-            publisher does not say.
-        tdm_policy: URL of the terms on which the rights are granted; unchecked,
-            perhaps empty.
-    """
-
-    directives: tuple[str, ...] = ()
-    is_expired: bool = False
+    directives: tuple[str, ...] = ()  # to robots; some of `DIRECTIVES`, sorted
+    is_expired: bool = False  # the time of `unavailable_after` is over
+    # whether the rights to text and data mining are reserved; None if the publisher
+    # does not say
     tdm: bool | None = None
+    # URL of the terms on which the rights are granted; unchecked, perhaps empty
     tdm_policy: str = ""
 
     def __bool__(self) -> bool:

@@ -140,16 +140,12 @@ class CrawlArguments:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentSet:
-    """The arguments that a class of spiders takes.
+    """The arguments that a class of spiders takes."""
 
-    Attributes:
-        takes: of ours, those that other spiders do not take.
-        class_: what they are read into; a subclass has further ones.
-        passed: names of further ones that its `__init__` takes, as Scrapy has it.
-    """
-
-    takes: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()  # of ours, those that other spiders do not take
+    # what they are read into; a subclass has further ones
     class_: type[CrawlArguments] = CrawlArguments
+    # names of further ones that its `__init__` takes, as Scrapy has it
     passed: frozenset[str] = frozenset()
 
     @property

@@ -36,14 +36,10 @@ class CrawlMember:
 
 @dataclass(frozen=True, slots=True)
 class AgreedArguments:
-    """The arguments that hold from now on.
+    """The arguments that hold from now on."""
 
-    Attributes:
-        texts: of the arguments that are kept, without files.
-        changed: names of those that had another value before.
-    """
-
-    texts: dict[str, str]
+    texts: dict[str, str]  # of the arguments that are kept, without files
+    # names of those that had another value before
     changed: frozenset[str] = frozenset()
 
 

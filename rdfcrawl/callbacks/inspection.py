@@ -36,48 +36,35 @@ _PIECE_BYTES: Final = 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectionRequest:
-    """A document to be read, and how.
+    """A document to be read, and how."""
 
-    Attributes:
-        target: URL, or path of a file; `-` is standard input.
-        media_type: replaces the server's, with its `charset`; empty believes the
-            server.
-        base: resolves relative IRIs, and chooses scraping rules; empty is the URL of
-            the document.
-        follow: which links a crawl would follow.
-        robots_agent: product token for robots.txt, which is not obeyed if empty.
-        reservation_policy: which reservations of publishers a crawl would obey; all
-            are looked for.
-        shares_children: child processes are those of the event loop, for later calls.
-    """
-
-    target: str
+    target: str  # URL, or path of a file; `-` is standard input
+    # replaces the server's, with its `charset`; empty believes the server
     media_type: str = ""
+    # resolves relative IRIs, and chooses scraping rules; empty is the URL of the
+    # document
     base: str = ""
-    follow: LinkPolicy
+    follow: LinkPolicy  # which links a crawl would follow
     fetch: FetchOptions
-    robots_agent: str
+    robots_agent: str  # product token for robots.txt, which is not obeyed if empty
     extract: ExtractOptions
     logins: FtpLogins = NO_LOGINS
+    # which reservations of publishers a crawl would obey; all are looked for
     reservation_policy: ReservationPolicy
+    # child processes are those of the event loop, for later calls
     shares_children: bool = False
     fetchers: Mapping[str, SchemeFetcher] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectionReport:
-    """What became of a document.
+    """What became of a document."""
 
-    Attributes:
-        document: as it was fetched; a file is one of status 0.
-        outcome: what was read of it; None if there was no body.
-        followed: other URLs that a crawl would go on to, before its scope is applied.
-        withheld: why a crawl would not store the statements, if it would not.
-    """
-
-    document: Document
-    outcome: ExtractOutcome | None
+    document: Document  # as it was fetched; a file is one of status 0
+    outcome: ExtractOutcome | None  # what was read of it; None if there was no body
+    # other URLs that a crawl would go on to, before its scope is applied
     followed: frozenset[str]
+    # why a crawl would not store the statements, if it would not
     withheld: Reason | None = None
 
 

@@ -20,36 +20,26 @@ MAX_ERROR_BODY_BYTES: Final = 2048
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestOptions:
-    """Headers and limits of a request.
-
-    Attributes:
-        max_bytes: longest decoded body that is read.
-        spool_bytes: a longer body is written to a spool file.
-        timeout_secs: for the whole exchange, from connecting to the last byte.
-        first_byte_secs: from connecting to the end of the headers, and from there to
-            the first byte of the body.
-        headers: further headers of the request, names and values.
-        data: body of a POST; empty for a GET.
-        kept_headers: lower-case names of headers of the response that are kept, beside
-            those that each response has.
-        goes_on: if it breaks off, the next time asks for the rest.
-        request: of a user's spider, which is sent instead.
-        follows: a redirect leads to another request.
-        is_final: whatever the answer is, it is not asked for once more in the visit.
-    """
+    """Headers and limits of a request."""
 
     accept: str
-    max_bytes: int
-    spool_bytes: int
-    timeout_secs: float
+    max_bytes: int  # longest decoded body that is read
+    spool_bytes: int  # a longer body is written to a spool file
+    timeout_secs: float  # for the whole exchange, from connecting to the last byte
+    # from connecting to the end of the headers, and from there to the first byte of the
+    # body
     first_byte_secs: float = 30.0
+    # further headers of the request, names and values
     headers: tuple[tuple[str, str], ...] = ()
-    data: bytes = b""
+    data: bytes = b""  # body of a POST; empty for a GET
+    # lower-case names of headers of the response that are kept, beside those that each
+    # response has
     kept_headers: tuple[str, ...] = ()
-    goes_on: bool = False
+    goes_on: bool = False  # if it breaks off, the next time asks for the rest
+    # whatever the answer is, it is not asked for once more in the visit
     is_final: bool = False
-    request: RequestTask | None = None
-    follows: bool = True
+    request: RequestTask | None = None  # of a user's spider, which is sent instead
+    follows: bool = True  # a redirect leads to another request
 
     @property
     def is_of_range(self) -> bool:
@@ -66,15 +56,10 @@ class RequestOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpRequest:
-    """The request for a record that needs more than a GET of its URL.
+    """The request for a record that needs more than a GET of its URL."""
 
-    Attributes:
-        url: on the host of the record's URL.
-        accept: value of the `Accept` header; empty for that of the kind.
-    """
-
-    url: str
-    accept: str = ""
+    url: str  # on the host of the record's URL
+    accept: str = ""  # value of the `Accept` header; empty for that of the kind
     headers: tuple[tuple[str, str], ...] = ()
     data: bytes = b""
     kept_headers: tuple[str, ...] = ()
@@ -88,35 +73,24 @@ def conditional_headers(etag: str, last_modified: str) -> tuple[tuple[str, str],
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class HttpResponse(FetchedResponse):
-    """Response to one request, or the fault instead.
+    """Response to one request, or the fault instead."""
 
-    Attributes:
-        location: of `Location`, unresolved.
-        retry_after: of `Retry-After`, unparsed.
-        fault: what was wrong below the meaning of the status.
-        is_partial: the body is cut off.
-        is_host_fault: no connection, or no answer: the fault holds for the whole
-            origin.
-        errno: of the system's error behind the fault, if there was one.
-        is_untimely: a certificate is not valid yet, or no more, by our clock.
-        is_own_fault: it is our own failure; it says nothing of the host.
-        has_gone_on: it broke off, and brought much that the next one need not bring.
-        is_anew: it did not go on with what had broken off: all is to be asked for anew.
-        put_off_secs: after such a failure, it is not asked for again so long.
-        is_unasked: its turn was over before it could be sent; nothing was asked.
-    """
-
-    location: str = ""
-    retry_after: str = ""
-    fault: Fault | None = None
-    is_partial: bool = False
+    location: str = ""  # of `Location`, unresolved
+    retry_after: str = ""  # of `Retry-After`, unparsed
+    fault: Fault | None = None  # what was wrong below the meaning of the status
+    is_partial: bool = False  # the body is cut off
+    # no connection, or no answer: the fault holds for the whole origin
     is_host_fault: bool = False
-    errno: int = 0
+    errno: int = 0  # of the system's error behind the fault, if there was one
+    # a certificate is not valid yet, or no more, by our clock
     is_untimely: bool = False
-    is_own_fault: bool = False
+    is_own_fault: bool = False  # it is our own failure; it says nothing of the host
+    # it broke off, and brought much that the next one need not bring
     has_gone_on: bool = False
+    # it did not go on with what had broken off: all is to be asked for anew
     is_anew: bool = False
-    put_off_secs: float = 0.0
+    put_off_secs: float = 0.0  # after such a failure, it is not asked for again so long
+    # its turn was over before it could be sent; nothing was asked
     is_unasked: bool = False
 
 

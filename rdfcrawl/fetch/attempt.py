@@ -16,30 +16,22 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class RecordAttempt:
-    """The attempts to fetch one record.
-
-    Attributes:
-        n_tried: times that it was asked for in this visit.
-        has_gone_on: the last try broke off, and brought much all the same.
-        not_before: monotonic time before which it is not asked for again.
-        requested: URLs asked for in the present try.
-        dead_origin: the origin that could not be reached for it.
-        request: of a user's spider, as it is sent after redirects.
-        claimed: redirect targets that the frontier now takes for this record's.
-        best: what the tries so far came to.
-    """
+    """The attempts to fetch one record."""
 
     index: int
     record: Record
-    n_tried: int = 0
-    not_before: float = 0.0
-    has_gone_on: bool = False
+    n_tried: int = 0  # times that it was asked for in this visit
+    not_before: float = 0.0  # monotonic time before which it is not asked for again
+    has_gone_on: bool = False  # the last try broke off, and brought much all the same
     started_ms: int = 0
+    # URLs asked for in the present try
     requested: list[str] = field(default_factory=list)
-    dead_origin: str = ""
+    dead_origin: str = ""  # the origin that could not be reached for it
+    # of a user's spider, as it is sent after redirects
     request: RequestTask | None = None
+    # redirect targets that the frontier now takes for this record's
     claimed: set[str] = field(default_factory=set)
-    best: Document | None = None
+    best: Document | None = None  # what the tries so far came to
     origin: str = field(init=False)
 
     def __post_init__(self) -> None:

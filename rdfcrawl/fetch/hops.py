@@ -24,17 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class RedirectJudge:
-    """Decide which redirects are followed.
+    """Decide which redirects are followed."""
 
-    Attributes:
-        wants: says whether the crawl wants what a record is redirected to.
-        refuses: says whether a record is denied, whoever has queued it.
-        robots: rules of every origin; None obeys none.
-    """
-
+    # says whether the crawl wants what a record is redirected to
     wants: Callable[[Record, str], bool] = lambda _record, _target: True
+    # says whether a record is denied, whoever has queued it
     refuses: Callable[[Record], bool] = lambda _record: False
-    robots: RobotsCache | None = None
+    robots: RobotsCache | None = None  # rules of every origin; None obeys none
     leaving: BlockedHosts = field(default_factory=BlockedHosts)
 
     def unwanted(self, record: Record, target: str) -> Fault | None:

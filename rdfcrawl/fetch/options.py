@@ -78,69 +78,46 @@ GIB: Final = 1024 * MIB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchOptions:
-    """Limits and manners of the fetch; times in seconds, sizes in bytes.
-
-    Attributes:
-        spool_dir: folder of the spool files, shared by the workers of a machine.
-        timeout_secs: for one GET of a page, from connecting to the last byte.
-        dump_timeout_secs: the same for a dump.
-        first_byte_secs: from connecting to the end of the headers.
-        endpoint_first_byte_secs: the same for endpoints and portals, which search.
-        connect_secs: for name lookup, connecting and the TLS handshake.
-        keep_alive_secs: an idle connection is kept so long.
-        max_document_bytes: longest decoded body of a page.
-        max_dump_bytes: longest decoded body of a dump.
-        max_ratio: decoded : received, once 1 MiB is decoded.
-        spool_bytes: a longer body goes to a spool file.
-        visit_memory_bytes: while open visits hold more, every body does.
-        spool_max_bytes: of all spool files; 0 is no limit.
-        spool_host_max_bytes: of those of one host; 0 is no limit.
-        min_free_bytes: left free on each disk that is written to.
-        redirect_limit: redirects on the way to one document, over all hosts.
-        retry_times: a document is asked for so many times more within its visit,
-            and a host that refuses is visited so many times more.
-        retry_codes: statuses that may be better the next time.
-        busy_codes: statuses that ask for the whole host to be left alone.
-        visit_max_secs: no request of a visit starts later than this.
-        min_bytes_per_sec: a slower answer is given up (slow loris) ...
-        min_rate_after_secs: ... when it has been so over such a time.
-        backoff_base_secs: first wait after a failure; it doubles with each.
-        backoff_max_secs: longest wait of that kind.
-        retry_after_max_secs: longest `Retry-After` that is obeyed.
-        with_scrapy: Scrapy's downloader does the requests.
-        fetchers: classes of the user's, by the schemes that they are for.
-    """
+    """Limits and manners of the fetch; times in seconds, sizes in bytes."""
 
     user_agent: str
-    spool_dir: Path
+    spool_dir: Path  # folder of the spool files, shared by the workers of a machine
     accept: Mapping[Kind, str] = field(default_factory=lambda: ACCEPT)
+    # for one GET of a page, from connecting to the last byte
     timeout_secs: float = 60.0
-    dump_timeout_secs: float = 6 * 3600.0
-    first_byte_secs: float = 30.0
+    dump_timeout_secs: float = 6 * 3600.0  # the same for a dump
+    first_byte_secs: float = 30.0  # from connecting to the end of the headers
+    # the same for endpoints and portals, which search
     endpoint_first_byte_secs: float = 600.0
-    connect_secs: float = 20.0
-    keep_alive_secs: float = 10.0
-    max_document_bytes: int = 64 * MIB
-    max_dump_bytes: int = 50 * GIB
-    max_ratio: float = 200.0
-    spool_bytes: int = 256 * KIB
-    visit_memory_bytes: int = 64 * MIB
-    spool_max_bytes: int = 0
-    spool_host_max_bytes: int = 0
-    min_free_bytes: int = 0
-    redirect_limit: int = 5
+    connect_secs: float = 20.0  # for name lookup, connecting and the TLS handshake
+    keep_alive_secs: float = 10.0  # an idle connection is kept so long
+    max_document_bytes: int = 64 * MIB  # longest decoded body of a page
+    max_dump_bytes: int = 50 * GIB  # longest decoded body of a dump
+    max_ratio: float = 200.0  # decoded : received, once 1 MiB is decoded
+    spool_bytes: int = 256 * KIB  # a longer body goes to a spool file
+    visit_memory_bytes: int = 64 * MIB  # while open visits hold more, every body does
+    spool_max_bytes: int = 0  # of all spool files; 0 is no limit
+    spool_host_max_bytes: int = 0  # of those of one host; 0 is no limit
+    min_free_bytes: int = 0  # left free on each disk that is written to
+    redirect_limit: int = 5  # redirects on the way to one document, over all hosts
+    # a document is asked for so many times more within its visit, and a host that
+    # refuses is visited so many times more
     retry_times: int = 2
+    # statuses that may be better the next time
     retry_codes: frozenset[int] = FAILING | {408}
+    # statuses that ask for the whole host to be left alone
     busy_codes: frozenset[int] = frozenset({429, 503})
     verify_certificates: bool = True
-    visit_max_secs: float = 300.0
-    min_bytes_per_sec: int = KIB
+    visit_max_secs: float = 300.0  # no request of a visit starts later than this
+    min_bytes_per_sec: int = KIB  # a slower answer is given up (slow loris)
+    # for which it must have been so
     min_rate_after_secs: float = 10.0
-    backoff_base_secs: float = 1.0
-    backoff_max_secs: float = 3600.0
-    retry_after_max_secs: float = 6 * 3600.0
-    with_scrapy: bool = False
+    backoff_base_secs: float = 1.0  # first wait after a failure; it doubles with each
+    backoff_max_secs: float = 3600.0  # longest wait of that kind
+    retry_after_max_secs: float = 6 * 3600.0  # longest `Retry-After` that is obeyed
+    with_scrapy: bool = False  # Scrapy's downloader does the requests
     guard: Guard = field(default_factory=Guard)
+    # classes of the user's, by the schemes that they are for
     fetchers: Mapping[str, type] = field(default_factory=dict)
 
     @classmethod

@@ -48,21 +48,14 @@ class UnfitPart(RdfcrawlError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartFacts:
-    """Validators and length of the response that a part belongs to.
+    """Validators and length of the response that a part belongs to."""
 
-    Attributes:
-        url: that was asked for.
-        validator: value of `If-Range`; of FTP, size and time of the file.
-        total: length of the whole body as it is sent; 0 if that is not known.
-        headers: that its document is made from.
-        boot: says which run of the machine it comes from; after a power failure, the
-            end of a file may not be what was written.
-    """
-
-    url: str
-    validator: str
-    total: int = 0
-    headers: tuple[tuple[str, str], ...] = ()
+    url: str  # that was asked for
+    validator: str  # value of `If-Range`; of FTP, size and time of the file
+    total: int = 0  # length of the whole body as it is sent; 0 if that is not known
+    headers: tuple[tuple[str, str], ...] = ()  # that its document is made from
+    # says which run of the machine it comes from; after a power failure, the end of a
+    # file may not be what was written
     boot: str = ""
 
     def get(self, name: str) -> str:

@@ -49,16 +49,11 @@ class NoRoom(SourceFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpoolLimits:
-    """Limits on the spool files of one process; 0 is none.
+    """Limits on the spool files of one process; 0 is none."""
 
-    Attributes:
-        most_bytes: of all files.
-        host_bytes: of those of one host.
-        put_off_secs: a host is left alone so long, if there is no room for a body.
-    """
-
-    most_bytes: int = 0
-    host_bytes: int = 0
+    most_bytes: int = 0  # of all files
+    host_bytes: int = 0  # of those of one host
+    # a host is left alone so long, if there is no room for a body
     put_off_secs: float = 5.0
 
     @property

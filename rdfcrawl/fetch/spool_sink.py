@@ -26,12 +26,6 @@ class SpoolSink:
     With `facts`, a body that ends too early becomes a part; with `part`, the body
     continues that.
 
-    Attributes:
-        n_expected: length of the body; 0 if unknown.
-        is_copy: counts for no limit: it must not be in the way of the body.
-        path: of its file.
-        n_bytes: written so far.
-
     Raises:
         SourceFault: there is no room for the part.
     """
@@ -39,19 +33,19 @@ class SpoolSink:
     _spool: Spool
     _ask: RequestOptions
     _url: str = ""
-    n_expected: int = 0
+    n_expected: int = 0  # length of the body; 0 if unknown
     _: KW_ONLY
     facts: PartFacts | None = None
     part: InitVar[PartialBody | None] = None
-    is_copy: bool = False
+    is_copy: bool = False  # counts for no limit: it must not be in the way of the body
     _host: str = ""
     _n_taken: int = 0  # bytes that the spool counts for its file
     _n_written: int = 0  # bytes that are in it
     _pieces: list[bytes] = field(default_factory=list)
     _n_held: int = 0
     _file: RawIOBase | None = None
-    path: Path | None = None
-    n_bytes: int = 0
+    path: Path | None = None  # of its file
+    n_bytes: int = 0  # written so far
 
     def __post_init__(self, part: PartialBody | None) -> None:
         if part is not None:

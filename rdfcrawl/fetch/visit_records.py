@@ -21,26 +21,22 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class VisitRecords:
-    """The attempts at the records of one visit; each is in one place at any time.
-
-    Attributes:
-        queue: still to be requested, in this order.
-        set_aside: whose origin cannot be reached.
-        busy: at whose request the host asked to be left alone, with `busy_faults` and
-            the `Retry-After` of the answer.
-        answered: origins that did.
-        dead: origins that did not, and why.
-    """
+    """The attempts at the records of one visit; each is in one place at any time."""
 
     visit: Visit
     options: FetchOptions
     spool: Spool
+    # still to be requested, in this order
     queue: deque[RecordAttempt] = field(init=False)
+    # whose origin cannot be reached
     set_aside: list[RecordAttempt] = field(default_factory=list)
+    # at whose request the host asked to be left alone, with `busy_faults` and the
+    # `Retry-After` of the answer
     busy: RecordAttempt | None = None
     busy_faults: list[Fault] = field(default_factory=list)
     retry_after_secs: float | None = None
-    answered: set[str] = field(default_factory=set)
+    answered: set[str] = field(default_factory=set)  # origins that did
+    # origins that did not, and why
     dead: dict[str, list[Fault]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -115,20 +115,15 @@ _IPV6: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """The policy: the public internet, what else is allowed, and ports.
+    """The policy: the public internet, what else is allowed, and ports."""
 
-    Attributes:
-        allow_nets: networks that are connected to although they are not public. An
-            IPv4 network allows no IPv6 address that holds one of its addresses.
-        ports: ranges of the ports that are asked for pages, both ends included.
-        max_ports: of one address, so many ports are connected to.
-        is_confined: nothing but `allow_nets` is connected to.
-    """
-
+    # networks that are connected to although they are not public. An IPv4 network
+    # allows no IPv6 address that holds one of its addresses.
     allow_nets: tuple[IPNetwork, ...] = ()
+    # ranges of the ports that are asked for pages, both ends included
     ports: tuple[PortRange, ...] = WEB_PORTS
-    max_ports: int = 16
-    is_confined: bool = False
+    max_ports: int = 16  # of one address, so many ports are connected to
+    is_confined: bool = False  # nothing but `allow_nets` is connected to
 
     def refusal(
         self, address: str, port: int, use: ConnectionUse = ConnectionUse.WEB

@@ -31,19 +31,13 @@ SLOW = frozenset({Extractor.RDFA, Extractor.MICROFORMATS, Extractor.RULES})
 
 
 class CustomExtractor(NamedTuple):
-    """An extractor of the setting `EXTRACTORS`; its class is imported when it runs.
+    """An extractor of the setting `EXTRACTORS`; its class is imported when it runs."""
 
-    Attributes:
-        name: a media type, an extension with its dot, or a name of its own if it reads
-            pages.
-        path: of the class.
-        marker: what a page must have, in lower case, to be read with it.
-        magic: first bytes of the documents, as Latin-1; empty if they may be any.
-    """
-
+    # a media type, an extension with its dot, or a name of its own if it reads pages
     name: str
-    path: str
-    marker: str = ""
+    path: str  # of the class
+    marker: str = ""  # what a page must have, in lower case, to be read with it
+    # first bytes of the documents, as Latin-1; empty if they may be any
     magic: tuple[str, ...] = ()
 
     @property

@@ -25,21 +25,14 @@ _WORDS: Final = (b"robots", b"tdm-")
 
 @dataclass(slots=True, eq=False)
 class PageReservations:
-    """Reservations of a page and of its headers.
+    """Reservations of a page and of its headers."""
 
-    Attributes:
-        found: all reservations; those of the headers at first.
-        at_secs: Unix time of the response.
-        is_member: it is one of several documents in an archive.
-        is_hinted: the page may have some, once `are_in_body` was called.
-    """
-
-    found: Reservations = NOTHING
+    found: Reservations = NOTHING  # all reservations; those of the headers at first
     policy: ReservationPolicy = IGNORE_ALL
     _: KW_ONLY
-    at_secs: float = 0.0
-    is_member: bool = False
-    is_hinted: bool = False
+    at_secs: float = 0.0  # Unix time of the response
+    is_member: bool = False  # it is one of several documents in an archive
+    is_hinted: bool = False  # the page may have some, once `are_in_body` was called
 
     def are_in_body(self, page: ParsedPage) -> bool:
         """Return whether the body may have reservations, and set `is_hinted`."""

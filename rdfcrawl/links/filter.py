@@ -113,24 +113,18 @@ class LinkFilter:
     """Which URLs a crawl wants: in scope, allowed, and not denied.
 
     `admits` does not look at `traps` and `schemes`.
-
-    Attributes:
-        allow: what a URL has to match; without expressions, everything does.
-        deny: what a URL must not match; wins over `allow`.
-        domains: what the host of a URL has to be, or lie below; without any,
-            everything does.
-        leave: hosts that nothing is asked of any more.
-        is_open: every URL is wanted.
     """
 
     scope: CrawlScope = CrawlScope()
+    # what a URL has to match; without expressions, everything does
     allow: UrlPatterns = UrlPatterns()
-    deny: UrlPatterns = UrlPatterns()
+    deny: UrlPatterns = UrlPatterns()  # what a URL must not match; wins over `allow`
+    # what the host of a URL has to be, or lie below; without any, everything does
     domains: frozenset[str] = frozenset()
-    leave: HostNames = NO_HOSTS
+    leave: HostNames = NO_HOSTS  # hosts that nothing is asked of any more
     traps: TrapLimits = NO_TRAPS
     schemes: SchemePolicy = NO_SCHEMES
-    is_open: bool = field(init=False, compare=False)
+    is_open: bool = field(init=False, compare=False)  # every URL is wanted
 
     def __post_init__(self) -> None:
         """Tell whether there is anything to judge by."""

@@ -37,19 +37,14 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderLink:
-    """One link of a `Link` header.
+    """One link of a `Link` header."""
 
-    Attributes:
-        url: target, resolved; of any scheme, perhaps with a fragment.
-        relations: relation types, in lower case, as they compare (RFC 8288 2.1).
-        media_type: declared for the target; lower case, without parameters.
-        anchor: context of the link, if that is not the document that came with the
-            header: the URL, resolved if it is one.
-    """
-
-    url: str
+    url: str  # target, resolved; of any scheme, perhaps with a fragment
+    # relation types, in lower case, as they compare (RFC 8288 2.1)
     relations: frozenset[str]
-    media_type: str = ""
+    media_type: str = ""  # declared for the target; lower case, without parameters
+    # context of the link, if that is not the document that came with the header: the
+    # URL, resolved if it is one
     anchor: str = ""
 
 

@@ -29,17 +29,11 @@ class Relation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link of a page or of a `Link` header.
+    """A link of a page or of a `Link` header."""
 
-    Attributes:
-        url: absolute; not checked.
-        relation: strongest of those that the link states.
-        media_type: declared for the target; lower case, or empty.
-    """
-
-    url: str
-    relation: Relation
-    media_type: str = ""
+    url: str  # absolute; not checked
+    relation: Relation  # strongest of those that the link states
+    media_type: str = ""  # declared for the target; lower case, or empty
 
 
 # An alternate that is a page again is a translation, or what a person is to see.

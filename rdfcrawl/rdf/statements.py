@@ -61,29 +61,21 @@ _NO_RDF = "not allowed in regular RDF"  # of terms of N3 that RDF does not have 
 
 @dataclass(slots=True)
 class StatementReader:
-    """Reader of one document.
-
-    Attributes:
-        is_lenient: bad terms only cost their statements; see `lenient`.
-        ends_at_error: the first error of the parser ends reading.
-        is_partial: reading ended before the end of the document.
-        needs_context: reading ended at a remote context of JSON-LD.
-        error: first message of the parser; or empty.
-        n_before: statements read before the error.
-        n_read: statements so far, including left out ones; at the end perhaps
-            a little more.
-    """
+    """Reader of one document."""
 
     _format: Format
     _base: str
     _limits: ParseLimits
     _log: FaultLog
-    is_lenient: bool = False
-    ends_at_error: bool = False
+    is_lenient: bool = False  # bad terms only cost their statements; see `lenient`
+    ends_at_error: bool = False  # the first error of the parser ends reading
+    # reading ended before the end of the document
     is_partial: bool = field(default=False, init=False)
+    # reading ended at a remote context of JSON-LD
     needs_context: bool = field(default=False, init=False)
-    error: str = field(default="", init=False)
-    n_before: int = field(default=0, init=False)
+    error: str = field(default="", init=False)  # first message of the parser; or empty
+    n_before: int = field(default=0, init=False)  # statements read before the error
+    # statements so far, including left out ones; at the end perhaps a little more
     n_read: int = field(default=0, init=False)
     _n_errors: int = field(default=0, init=False)
 

@@ -36,53 +36,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobotsOptions:
-    """How robots.txt is kept and obeyed; times in seconds.
+    """How robots.txt is kept and obeyed; times in seconds."""
 
-    Attributes:
-        agent: product token that sites address us by.
-        ttl_secs: rules are used so long (RFC 9309 2.4: at most 24 hours).
-        stale_secs: rules past that are used so much longer, each time that
-            robots.txt turns out to be unreachable.
-        max_origins: rules of so many origins are kept, the latest used.
-        max_bytes: texts of so many bytes in all are kept as rules.
-        max_delay_secs: longest `Crawl-delay` that is obeyed; an origin that asks
-            for more is not crawled.
-        put_off_secs: first wait for a host without readable robots.txt; it doubles.
-        max_put_off_secs: longest wait of that kind.
-        retry_times: such a host is visited so many times more.
-        reads_tdm: the file of reservations of an origin is read after its robots.txt.
-    """
-
-    agent: str = PRODUCT_TOKEN
+    agent: str = PRODUCT_TOKEN  # product token that sites address us by
+    # rules are used so long (RFC 9309 2.4: at most 24 hours)
     ttl_secs: float = 24 * 3600.0
+    # rules past that are used so much longer, each time that robots.txt turns out to be
+    # unreachable
     stale_secs: float = 3600.0
-    max_origins: int = 20_000
-    max_bytes: int = 16 * 1024 * 1024
+    max_origins: int = 20_000  # rules of so many origins are kept, the latest used
+    max_bytes: int = 16 * 1024 * 1024  # texts of so many bytes in all are kept as rules
+    # longest `Crawl-delay` that is obeyed; an origin that asks for more is not crawled
     max_delay_secs: float = 60.0
+    # first wait for a host without readable robots.txt; it doubles
     put_off_secs: float = 60.0
-    max_put_off_secs: float = 3600.0
-    retry_times: int = 2
+    max_put_off_secs: float = 3600.0  # longest wait of that kind
+    retry_times: int = 2  # such a host is visited so many times more
+    # the file of reservations of an origin is read after its robots.txt
     reads_tdm: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobotsResponse:
-    """The answer of one GET for robots.txt.
+    """The answer of one GET for robots.txt."""
 
-    Attributes:
-        status: HTTP status, 0 if no whole answer came.
-        body: its text, as far as it is read.
-        fault: why there was no answer.
-        is_blocked: the guard lets nobody ask the origin itself.
-        is_unasked: nobody was asked, as the worker stops or has lost the host.
-    """
-
-    status: int
-    body: bytes = b""
+    status: int  # HTTP status, 0 if no whole answer came
+    body: bytes = b""  # its text, as far as it is read
     location: str = ""
     retry_after_secs: float | None = None
-    fault: Fault | None = None
-    is_blocked: bool = False
+    fault: Fault | None = None  # why there was no answer
+    is_blocked: bool = False  # the guard lets nobody ask the origin itself
+    # nobody was asked, as the worker stops or has lost the host
     is_unasked: bool = False
 
 

@@ -42,20 +42,15 @@ _WIDE: Final = (
 
 @dataclass(slots=True, eq=False)
 class RobotsRecords:
-    """The records of a robots.txt for one crawler.
+    """The records of a robots.txt for one crawler."""
 
-    Attributes:
-        rules: pattern as `paths` has it -> whether it allows; of two that are
-            equivalent, 2.2.2 prefers the one that allows.
-        delay_secs: longest `Crawl-delay`, 0 if there is none.
-        sitemaps: as written, at most `MAX_SITEMAPS`.
-        has_more_sitemaps: there are more.
-    """
-
+    # pattern as `paths` has it -> whether it allows; of two that are equivalent, 2.2.2
+    # prefers the one that allows
     rules: dict[str, bool] = field(default_factory=dict)
-    delay_secs: float = 0.0
+    delay_secs: float = 0.0  # longest `Crawl-delay`, 0 if there is none
+    # as written, at most `MAX_SITEMAPS`
     sitemaps: list[str] = field(default_factory=list)
-    has_more_sitemaps: bool = False
+    has_more_sitemaps: bool = False  # there are more
 
 
 def read_records(body: bytes, agent: str) -> RobotsRecords:

@@ -149,15 +149,10 @@ class _Spelt:
 
 
 class PathPattern(NamedTuple):
-    """One pattern by itself.
+    """One pattern by itself."""
 
-    Attributes:
-        text: as `pattern_of` has it.
-        wild: the same in pieces, if it has a `*`.
-    """
-
-    text: str
-    wild: _Wild | None
+    text: str  # as `pattern_of` has it
+    wild: _Wild | None  # the same in pieces, if it has a `*`
 
     @classmethod
     def of(cls, value: bytes) -> Self:
@@ -175,20 +170,13 @@ class PathPattern(NamedTuple):
 
 
 class _Wild(NamedTuple):
-    """A pattern with `*`.
+    """A pattern with `*`."""
 
-    Attributes:
-        rank: its length, by which the most specific of several is chosen, and what it
-            says.
-        begin: what the path begins with.
-        middle: what it goes on with, in order.
-        end: what it ends with; unset if it may go on.
-    """
-
+    # its length, by which the most specific of several is chosen, and what it says
     rank: tuple[int, bool]
-    begin: str
-    middle: tuple[str, ...]
-    end: str | None
+    begin: str  # what the path begins with
+    middle: tuple[str, ...]  # what it goes on with, in order
+    end: str | None  # what it ends with; unset if it may go on
 
     @classmethod
     def of(cls, pattern: str, *, allows: bool) -> Self:

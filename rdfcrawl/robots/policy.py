@@ -50,22 +50,15 @@ def judge(status: int) -> RobotsAccess:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RobotsRules:
-    """The rules of one robots.txt for this crawler.
+    """The rules of one robots.txt for this crawler."""
 
-    Attributes:
-        delay_secs: `Crawl-delay` of our group, 0 if there is none; not limited.
-        sitemaps: values of `Sitemap`, as written.
-        n_bytes: about what they take in memory.
-        has_more_sitemaps: some were not kept.
-        tdm: what the site reserves beside, if that was asked for.
-    """
-
+    # `Crawl-delay` of our group, 0 if there is none; not limited
     delay_secs: float = 0.0
-    sitemaps: tuple[str, ...] = ()
-    n_bytes: int = 0
+    sitemaps: tuple[str, ...] = ()  # values of `Sitemap`, as written
+    n_bytes: int = 0  # about what they take in memory
     _paths: PathRules | None = None
-    has_more_sitemaps: bool = False
-    tdm: TdmRules | None = None
+    has_more_sitemaps: bool = False  # some were not kept
+    tdm: TdmRules | None = None  # what the site reserves beside, if that was asked for
 
     def allows(self, url: str) -> bool:
         """Return whether `url`, of the origin the rules are for, may be asked for."""

@@ -22,15 +22,11 @@ _VALUES: Final = {"1": True, "0": False}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TdmRules:
-    """The rules in the file of one origin.
+    """The rules in the file of one origin."""
 
-    Attributes:
-        rules: patterns and what is said of the paths that match, in order.
-        n_bytes: about what they take in memory.
-    """
-
+    # patterns and what is said of the paths that match, in order
     rules: tuple[tuple[PathPattern, Reservations], ...]
-    n_bytes: int
+    n_bytes: int  # about what they take in memory
 
     def of(self, url: str) -> Reservations:
         """Return what is said of a URL of the origin: the first match counts."""

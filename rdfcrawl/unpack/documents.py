@@ -54,24 +54,16 @@ _NO_RDF: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedDocument:
-    """An unpacked document, to be read before the next one is taken.
+    """An unpacked document, to be read before the next one is taken."""
 
-    Attributes:
-        names: of the members around the document, from the outside in; empty if there
-            is no archive.
-        name: unique name made of all `names`.
-        file_name: of the innermost member, or of the URL; without packings.
-        packings: from the outside in.
-        source: the bytes, which end at a fault.
-        decision: on the format.
-    """
-
+    # of the members around the document, from the outside in; empty if there is no
+    # archive
     names: tuple[str, ...]
-    name: str
-    file_name: str
-    packings: tuple[str, ...]
-    source: ByteSource
-    decision: FormatDecision
+    name: str  # unique name made of all `names`
+    file_name: str  # of the innermost member, or of the URL; without packings
+    packings: tuple[str, ...]  # from the outside in
+    source: ByteSource  # the bytes, which end at a fault
+    decision: FormatDecision  # on the format
 
 
 def iter_documents(
@@ -126,18 +118,12 @@ class _Stream:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """The names around a document, which may tell its format.
+    """The names around a document, which may tell its format."""
 
-    Attributes:
-        hint: innermost file name around the document that tells a format, or the
-            outermost one.
-        media_type: of the source if it names a format of RDF, or empty.
-        own: file name of the member without decoded packings, or empty.
-    """
-
+    # innermost file name around the document that tells a format, or the outermost one
     hint: str
-    media_type: str
-    own: str = ""
+    media_type: str  # of the source if it names a format of RDF, or empty
+    own: str = ""  # file name of the member without decoded packings, or empty
     names: tuple[str, ...] = ()
     packings: tuple[str, ...] = ()
 

@@ -11,26 +11,21 @@ RATIO_FREE_BYTES = 2**20  # short content may compress as well as it likes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnpackLimits:
-    """Limits on one packed document; output before a limit is kept.
+    """Limits on one packed document; output before a limit is kept."""
 
-    Attributes:
-        n_bytes: output of all layers together: `x.nt.gz` counts once, `x.nt.gz` in a
-            compressed zip twice. As large as the longest dump that is fetched.
-        ratio: decoded to encoded bytes, beyond the first 1 MiB decoded: of each
-            layer, and of all layers to the published bytes.
-        n_members: entries of all archives, including folders.
-        depth: of nested packings; `x.tar.gz` has two.
-        seekable_bytes: longest packed archive that is spooled to be read out of order
-            (zip and 7z have their directories at the end).
-        codec_memory_bytes: window or dictionary of one decoder. 128 MiB is what
-            `zstd --ultra -22` asks for, and twice that of `xz -9` and `7z -mx=9`.
-    """
-
+    # output of all layers together: `x.nt.gz` counts once, `x.nt.gz` in a compressed
+    # zip twice. As large as the longest dump that is fetched.
     n_bytes: int = 50 * 2**30
+    # decoded to encoded bytes, beyond the first 1 MiB decoded: of each layer, and of
+    # all layers to the published bytes
     ratio: float = 200.0
-    n_members: int = 100_000
-    depth: int = 3
+    n_members: int = 100_000  # entries of all archives, including folders
+    depth: int = 3  # of nested packings; `x.tar.gz` has two
+    # longest packed archive that is spooled to be read out of order (zip and 7z have
+    # their directories at the end)
     seekable_bytes: int = 8 * 2**30
+    # window or dictionary of one decoder. 128 MiB is what `zstd --ultra -22` asks for,
+    # and twice that of `xz -9` and `7z -mx=9`.
     codec_memory_bytes: int = 128 * 2**20
 
     @property

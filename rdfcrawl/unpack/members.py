@@ -25,17 +25,12 @@ _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveEntry:
-    """A file in an archive that is being read.
+    """A file in an archive that is being read."""
 
-    Attributes:
-        name: as in the archive, shortened and without controls.
-        layer: counts the bytes that the file is decoded from and to.
-        pieces: starts reading, counted by a layer; may be called again, with
-            another layer, if `is_reopenable`.
-    """
-
-    name: str
-    layer: PackingLayer
+    name: str  # as in the archive, shortened and without controls
+    layer: PackingLayer  # counts the bytes that the file is decoded from and to
+    # starts reading, counted by a layer; may be called again, with another layer, if
+    # `is_reopenable`
     pieces: Callable[[PackingLayer], Iterator[bytes]]
     is_reopenable: bool = False
 

@@ -42,50 +42,37 @@ class CoderStep:
 
 @dataclass(slots=True)
 class SolidFolder:
-    """Files that are coded as one stream.
+    """Files that are coded as one stream."""
 
-    Attributes:
-        coders: in the order of decoding; none is simple unless they form a chain.
-        n_bytes: decoded length.
-        crc: of the decoded bytes; None if unknown.
-    """
-
+    # in the order of decoding; none is simple unless they form a chain
     coders: list[CoderStep]
     n_packed_streams: int
-    n_bytes: int = 0
-    crc: int | None = None
+    n_bytes: int = 0  # decoded length
+    crc: int | None = None  # of the decoded bytes; None if unknown
     n_files: int = 1
 
 
 @dataclass(slots=True)
 class StreamTable:
-    """The coded streams of an archive.
+    """The coded streams of an archive."""
 
-    Attributes:
-        begin: of the packed streams, from the end of the signature header.
-        sizes: of all files in the folders.
-        crcs: of these files; -1 if unknown.
-    """
-
-    begin: int = 0
+    begin: int = 0  # of the packed streams, from the end of the signature header
     packed_sizes: array[int] = field(default_factory=lambda: array("Q"))
     folders: list[SolidFolder] = field(default_factory=list)
+    # of all files in the folders
     sizes: array[int] = field(default_factory=lambda: array("Q"))
+    # of these files; -1 if unknown
     crcs: array[int] = field(default_factory=lambda: array("q"))
 
 
 @dataclass(slots=True)
 class SevenZipFiles:
-    """The entries of an archive.
-
-    Attributes:
-        is_empty: for each, whether it has no data.
-        attributes: for each, those of Windows, with those of Unix in the upper half.
-    """
+    """The entries of an archive."""
 
     n: int = 0
-    is_empty: bytes = b""
+    is_empty: bytes = b""  # for each, whether it has no data
     names: bytes = b""
+    # for each, those of Windows, with those of Unix in the upper half
     attributes: array[int] = field(default_factory=lambda: array("I"))
 
     def iter_names(self) -> Iterator[str]:

@@ -41,22 +41,15 @@ _METHODS: Final = {  # 4.4.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Header:
-    """Header of a member.
-
-    Attributes:
-        n_packed: bytes of encoded data; None if the coding marks its end.
-        n_bytes: decoded bytes; None if unknown.
-        crc: CRC-32 of the decoded bytes; None if unknown.
-        at: offset of the local header.
-    """
+    """Header of a member."""
 
     name: str
     flags: int
     method: int
-    crc: int | None
-    n_packed: int | None
-    n_bytes: int | None
-    at: int
+    crc: int | None  # CRC-32 of the decoded bytes; None if unknown
+    n_packed: int | None  # bytes of encoded data; None if the coding marks its end
+    n_bytes: int | None  # decoded bytes; None if unknown
+    at: int  # offset of the local header
 
 
 def iter_zip(

@@ -13,14 +13,10 @@ from rdfcrawl.uri.parse import CRAWLED_SCHEMES, BadUri, is_of_web, requestable
 
 @dataclass(frozen=True, slots=True)
 class SchemePolicy:
-    """The schemes of one crawl.
+    """The schemes of one crawl."""
 
-    Attributes:
-        own: schemes of the user, beside `CRAWLED_SCHEMES`.
-        from_web: schemes in `own` that documents of other schemes may link to.
-    """
-
-    own: frozenset[str] = frozenset()
+    own: frozenset[str] = frozenset()  # schemes of the user, beside `CRAWLED_SCHEMES`
+    # schemes in `own` that documents of other schemes may link to
     from_web: frozenset[str] = frozenset()
 
     @property

@@ -37,16 +37,11 @@ _MONTH_OF_YEAR: Final = re.compile(
 
 
 class PageDate(NamedTuple):
-    """The month or year in the URL of a calendar page.
-
-    Attributes:
-        month: 0 to 12; None is a page of a year.
-        rest: the URL without its dates.
-    """
+    """The month or year in the URL of a calendar page."""
 
     year: int
-    month: int | None
-    rest: str
+    month: int | None  # 0 to 12; None is a page of a year
+    rest: str  # the URL without its dates
 
     def is_far_ahead(self) -> bool:
         """Return whether the year is too far in the future to be planned for."""
@@ -137,18 +132,13 @@ _MANY: Final = 4  # numbers in one URL: it may have a key
 
 @dataclass(frozen=True, slots=True)
 class TrapLimits:
-    """Limits beyond which URLs count as a trap; 0 is no limit.
+    """Limits beyond which URLs count as a trap; 0 is no limit."""
 
-    Attributes:
-        repeats: times that a run of path segments, or a parameter, may come in a row;
-            twice as many segments may repeat earlier ones.
-        segments: most segments of a path, and most parameters.
-        of_form: URLs of one form on a host, before other forms are preferred.
-    """
-
+    # times that a run of path segments, or a parameter, may come in a row; twice as
+    # many segments may repeat earlier ones
     repeats: int = 3
-    segments: int = 40
-    of_form: int = 1000
+    segments: int = 40  # most segments of a path, and most parameters
+    of_form: int = 1000  # URLs of one form on a host, before other forms are preferred
     least: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

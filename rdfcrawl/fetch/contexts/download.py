@@ -65,21 +65,14 @@ class ContextResult(NamedTuple):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class ContextDownloader:
-    """Fetch contexts through the client of all documents.
-
-    Attributes:
-        robots: rules that are obeyed; None obeys none.
-        fetch: limits on every GET.
-        options: limits on contexts.
-        hosts: how they are waited for, and which are not asked.
-    """
+    """Fetch contexts through the client of all documents."""
 
     exchange: HttpClient
-    robots: RobotsCache | None
+    robots: RobotsCache | None  # rules that are obeyed; None obeys none
     spool: Spool
-    fetch: FetchOptions
-    options: ContextOptions
-    hosts: ContextHosts
+    fetch: FetchOptions  # limits on every GET
+    options: ContextOptions  # limits on contexts
+    hosts: ContextHosts  # how they are waited for, and which are not asked
 
     async def __call__(self, url: str, *, known: ContextEntry | None) -> ContextResult:
         """Fetch what is at a URL; raises nothing that the web can cause.

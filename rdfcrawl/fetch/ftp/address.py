@@ -36,22 +36,16 @@ _REPEATS = re.compile(r"((?:/[^/]+)+)\1\1/?\Z").search
 
 @dataclass(frozen=True, slots=True)
 class FtpAddress:
-    """A parsed FTP URL.
+    """A parsed FTP URL."""
 
-    Attributes:
-        url: as it is written, without `;type=`.
-        host: without brackets.
-        path: decoded, without the first slash; empty for the directory that a user
-            begins in; one that begins with a slash does not begin there.
-        is_directory: the URL says that it is one.
-    """
-
-    url: str
+    url: str  # as it is written, without `;type=`
     scheme: str
-    host: str
+    host: str  # without brackets
     port: int
+    # decoded, without the first slash; empty for the directory that a user begins in;
+    # one that begins with a slash does not begin there
     path: str
-    is_directory: bool
+    is_directory: bool  # the URL says that it is one
 
     @property
     def directory_url(self) -> str:

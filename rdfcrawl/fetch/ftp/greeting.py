@@ -31,17 +31,12 @@ _REFUSALS: Final = (ftplib.error_perm, ftplib.error_temp)
 
 @dataclass(frozen=True, slots=True)
 class FtpFeatures:
-    """Features of a server, and where its user begins.
+    """Features of a server, and where its user begins."""
 
-    Attributes:
-        home: directory that the user begins in, absolute.
-        parameters: name of what the server can do -> its parameters, lower case.
-        is_private: the data are under TLS as well.
-    """
-
-    home: str = "/"
+    home: str = "/"  # directory that the user begins in, absolute
+    # name of what the server can do -> its parameters, lower case
     parameters: Mapping[str, str] = field(default_factory=dict)
-    is_private: bool = False
+    is_private: bool = False  # the data are under TLS as well
 
 
 def greet(protocol: FtpProtocol, address: FtpAddress, login: FtpLogin) -> FtpFeatures:

@@ -44,25 +44,16 @@ _NO_FILES: Final = ("os.unix=chr", "os.unix=blk", "os.unix=socket", "os.unix=fif
 
 @dataclass(frozen=True, slots=True)
 class FtpEntry:
-    """One name of a directory.
+    """One name of a directory."""
 
-    Attributes:
-        name: its bytes, a character each.
-        is_directory: None if the listing does not say (a link may be either).
-        size: in bytes, -1 if it is not known.
-        modified: `xsd:dateTime` in UTC, or empty.
-        unique: the server's name for the thing itself, whatever leads to it.
-        target: of a link, as written.
-        is_self: it is the listed directory, or the one above it.
-    """
-
-    name: str
+    name: str  # its bytes, a character each
+    # None if the listing does not say (a link may be either)
     is_directory: bool | None = None
-    size: int = -1
-    modified: str = ""
-    unique: str = ""
-    target: str = ""
-    is_self: bool = False
+    size: int = -1  # in bytes, -1 if it is not known
+    modified: str = ""  # `xsd:dateTime` in UTC, or empty
+    unique: str = ""  # the server's name for the thing itself, whatever leads to it
+    target: str = ""  # of a link, as written
+    is_self: bool = False  # it is the listed directory, or the one above it
 
 
 def parse_facts(line: str) -> FtpEntry | None:

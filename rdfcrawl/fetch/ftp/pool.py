@@ -29,16 +29,11 @@ _Key = tuple[str, str, int, str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FtpLimits:
-    """Limits that HTTP has no counterpart of.
+    """Limits that HTTP has no counterpart of."""
 
-    Attributes:
-        n_entries: of one directory.
-        n_transfers: at the same time; each may hold a thread.
-        stall_secs: longest silence within a transfer, before it is begun anew.
-    """
-
-    n_entries: int = 1_000_000
-    n_transfers: int = 128
+    n_entries: int = 1_000_000  # of one directory
+    n_transfers: int = 128  # at the same time; each may hold a thread
+    # longest silence within a transfer, before it is begun anew
     stall_secs: float = 60.0
 
 

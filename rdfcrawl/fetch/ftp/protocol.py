@@ -30,18 +30,12 @@ class FtpProtocolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FtpSettings:
-    """How connections are made.
+    """How connections are made."""
 
-    Attributes:
-        connect_secs: for connecting, and for each reply while it goes on.
-        stall_secs: longest silence within a transfer.
-        tls: context of all connections of the process.
-    """
-
-    connect_secs: float
-    stall_secs: float
+    connect_secs: float  # for connecting, and for each reply while it goes on
+    stall_secs: float  # longest silence within a transfer
     gate: ConnectionGate
-    tls: ssl.SSLContext
+    tls: ssl.SSLContext  # context of all connections of the process
 
 
 class FtpProtocol(ftplib.FTP):

@@ -53,22 +53,17 @@ class HttpExchange:
     """GETs over one pool of connections for the whole process.
 
     An asynchronous context manager; open it in the loop that uses it.
-
-    Attributes:
-        gate: judges each connection; one of its own by `options.guard`, if not given.
-        known: is told of the names that have addresses.
-        clock: is told of the time that answers name.
-        goes_by_address: turns say which address of a host is connected to.
-        is_recorded: connections tell what is sent and received (`recording`).
     """
 
     options: FetchOptions
     spool: Spool
     _: KW_ONLY
+    # judges each connection; one of its own by `options.guard`, if not given
     gate: ConnectionGate | None = None
-    known: KnownNames | None = None
-    clock: ClockCheck | None = None
-    goes_by_address: bool = False
+    known: KnownNames | None = None  # is told of the names that have addresses
+    clock: ClockCheck | None = None  # is told of the time that answers name
+    goes_by_address: bool = False  # turns say which address of a host is connected to
+    # connections tell what is sent and received (`recording`)
     is_recorded: bool = False
 
     async def __aenter__(self) -> Self:

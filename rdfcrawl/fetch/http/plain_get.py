@@ -73,17 +73,12 @@ class _Prepared(aiohttp.ClientRequest):
 
 @dataclass(eq=False)
 class PlainGets:
-    """GETs without a body, over the pool of a session.
-
-    Attributes:
-        headers: of all requests, but for `Accept`.
-        max_header_bytes: of a line of the answer.
-    """
+    """GETs without a body, over the pool of a session."""
 
     session: aiohttp.ClientSession
-    headers: Mapping[str, str]
+    headers: Mapping[str, str]  # of all requests, but for `Accept`
     timeout: aiohttp.ClientTimeout
-    max_header_bytes: int
+    max_header_bytes: int  # of a line of the answer
 
     def __post_init__(self) -> None:
         self._timer = TimerNoop()

@@ -27,16 +27,12 @@ class ValueKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroformatProperty:
-    """The meaning of a property.
-
-    Attributes:
-        item: the predicate if the value is an item.
-        via: predicate and class of a node between the item and the value.
-    """
+    """The meaning of a property."""
 
     term: str
     kind: ValueKind
-    item: str
+    item: str  # the predicate if the value is an item
+    # predicate and class of a node between the item and the value
     via: tuple[str, str] | None
 
 

@@ -31,34 +31,23 @@ class ValueRule:
     """Where the texts of a property come from, and the steps to its values.
 
     The steps are taken in the order of the attributes.
-
-    Attributes:
-        selector: of the texts; unset, `template` alone is the one text.
-        attribute: of the selected elements, instead of their text.
-        keeps_space: white space is not collapsed.
-        split: separator of several texts in one, or empty.
-        pattern: has to match in a text; its group or the whole match is taken.
-        mapping: of texts to others; texts without an entry are left out.
-        template: that a text is put into.
-        is_iri: an IRI, resolved against the page; else a literal.
-        datatype: IRI of the datatype of the literals, or empty.
-        language: of the literals; `auto` is that of the page, empty is none.
-        is_first: only the first text is taken.
-        is_required: without one, there is no resource.
     """
 
+    # of the texts; unset, `template` alone is the one text
     selector: Selector | None = None
-    attribute: str = ""
-    keeps_space: bool = False
-    split: str = ""
+    attribute: str = ""  # of the selected elements, instead of their text
+    keeps_space: bool = False  # white space is not collapsed
+    split: str = ""  # separator of several texts in one, or empty
+    # has to match in a text; its group or the whole match is taken
     pattern: re.Pattern[str] | None = None
+    # of texts to others; texts without an entry are left out
     mapping: Mapping[str, str] | None = None
-    template: TextTemplate | None = None
-    is_iri: bool = False
-    datatype: str = ""
-    language: str = ""
-    is_first: bool = False
-    is_required: bool = False
+    template: TextTemplate | None = None  # that a text is put into
+    is_iri: bool = False  # an IRI, resolved against the page; else a literal
+    datatype: str = ""  # IRI of the datatype of the literals, or empty
+    language: str = ""  # of the literals; `auto` is that of the page, empty is none
+    is_first: bool = False  # only the first text is taken
+    is_required: bool = False  # without one, there is no resource
 
     @property
     def is_plain(self) -> bool:
@@ -68,57 +57,37 @@ class ValueRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceRule:
-    """A resource to make of the page, of its items, or of parts of these.
+    """A resource to make of the page, of its items, or of parts of these."""
 
-    Attributes:
-        items: selects the parts that are one resource each; unset, the surrounding
-            part.
-        subject: its IRI; unset, a blank node.
-        fields: values for templates, by name.
-        is_first: only the first item is taken.
-        is_required: without one, there is no resource around it.
-    """
-
+    # selects the parts that are one resource each; unset, the surrounding part
     items: Selector | None = None
-    subject: ValueRule | None = None
-    fields: tuple[tuple[str, ValueRule], ...] = ()
+    subject: ValueRule | None = None  # its IRI; unset, a blank node
+    fields: tuple[tuple[str, ValueRule], ...] = ()  # values for templates, by name
     properties: tuple[RuleProperty, ...] = ()
-    is_first: bool = False
-    is_required: bool = False
+    is_first: bool = False  # only the first item is taken
+    is_required: bool = False  # without one, there is no resource around it
 
 
 @dataclass(frozen=True, slots=True)
 class RuleProperty:
-    """A predicate and the source of its objects.
+    """A predicate and the source of its objects."""
 
-    Attributes:
-        label: the predicate as it was written; for messages.
-        is_inverse: the resource is the object, not the subject.
-    """
-
-    label: str
+    label: str  # the predicate as it was written; for messages
     predicate: str
-    is_inverse: bool
+    is_inverse: bool  # the resource is the object, not the subject
     source: ValueRule | ResourceRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SquirrelSource:
-    """Where objects come from, in a rule of Squirrel.
+    """Where objects come from, in a rule of Squirrel."""
 
-    Attributes:
-        prefix: text with `$uri` and `$label` that comes first.
-        selector: of what follows the prefix; unset, the prefix is all.
-        attribute: of the elements, instead of their link or text.
-        is_numbered: ends with `*`: one object for each subject of that name.
-        is_link: an element's link is wanted.
-    """
-
-    prefix: str = ""
+    prefix: str = ""  # text with `$uri` and `$label` that comes first
+    # of what follows the prefix; unset, the prefix is all
     selector: Selector | None = None
-    attribute: str = ""
-    is_numbered: bool = False
-    is_link: bool = False
+    attribute: str = ""  # of the elements, instead of their link or text
+    is_numbered: bool = False  # ends with `*`: one object for each subject of that name
+    is_link: bool = False  # an element's link is wanted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,21 +129,15 @@ class PagePattern(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRule:
-    """A rule: statements and links of certain pages.
-
-    Attributes:
-        place: file and line of the name.
-        patterns: URLs of its pages; one has to match.
-        resource: to make of a page; for a rule of Squirrel, `squirrel` is instead.
-        cuts_query: the page's IRI ends before `?`.
-        captured: named parts of the URL for which the rule was chosen.
-    """
+    """A rule: statements and links of certain pages."""
 
     name: str
-    place: RulePlace
-    patterns: tuple[PagePattern, ...]
+    place: RulePlace  # file and line of the name
+    patterns: tuple[PagePattern, ...]  # URLs of its pages; one has to match
+    # to make of a page; for a rule of Squirrel, `squirrel` is instead
     resource: ResourceRule | None = None
     squirrel: tuple[SquirrelResource, ...] = ()
-    cuts_query: bool = False
+    cuts_query: bool = False  # the page's IRI ends before `?`
     links: tuple[tuple[Relation, ValueRule], ...] = ()
+    # named parts of the URL for which the rule was chosen
     captured: Mapping[str, str] = field(default_factory=dict)

@@ -140,15 +140,11 @@ class _Statements:
 
 @dataclass(slots=True)
 class _Column:
-    """One role in the statements of a window.
+    """One role in the statements of a window."""
 
-    Attributes:
-        terms: distinct terms of N-Quads with their separator, or reasons.
-        places: index in `terms` for each statement.
-    """
-
+    # distinct terms of N-Quads with their separator, or reasons
     terms: list[bytes | Reason]
-    places: NDArray[np.intp]
+    places: NDArray[np.intp]  # index in `terms` for each statement
 
     def lacks(self, reason: Reason) -> NDArray[np.bool_] | None:
         """Return which statements lack a term for a reason; None if none does."""

@@ -42,17 +42,11 @@ ORDERS: Final = {"1": "spo", "2": "sop", "3": "pso", "4": "pos", "5": "osp", "6"
 
 @dataclass(frozen=True, slots=True)
 class HdtPosition:
-    """A place between two statements.
+    """A place between two statements."""
 
-    Attributes:
-        z: statements before the place.
-        y: lists of z closed before.
-        x: lists of y closed before.
-    """
-
-    z: int = 0
-    y: int = 0
-    x: int = 0
+    z: int = 0  # statements before the place
+    y: int = 0  # lists of z closed before
+    x: int = 0  # lists of y closed before
 
 
 class FileTriples:

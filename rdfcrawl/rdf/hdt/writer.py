@@ -38,16 +38,12 @@ _MAPPING = "1"  # as hdt-cpp writes; all readers number objects after shared ter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HdtReport:
-    """Result of writing.
+    """Result of writing."""
 
-    Attributes:
-        n_triples: distinct statements in the file.
-        faults: of statements left out: `BAD_TERM` for lines that are no statement, or
-            about a triple term; `NUL_CHARACTER` for U+0000 in a literal. The names of
-            graphs are always left out, and not counted.
-    """
-
-    n_triples: int
+    n_triples: int  # distinct statements in the file
+    # of statements left out: `BAD_TERM` for lines that are no statement, or about a
+    # triple term; `NUL_CHARACTER` for U+0000 in a literal. The names of graphs are
+    # always left out, and not counted.
     faults: tuple[Fault, ...]
 
 

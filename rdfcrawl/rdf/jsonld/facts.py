@@ -17,21 +17,14 @@ _NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 
 @dataclass(slots=True)
 class JsonContents:
-    """Content of a value of JSON.
+    """Content of a value of JSON."""
 
-    Attributes:
-        holders: keys and indexes of objects and arrays.
-        strings: keys and values.
-        nodes: objects with a context.
-        has_lists: an object has the key `@list` or `@set`.
-        is_plain: libraries agree on the numbers.
-    """
-
+    # keys and indexes of objects and arrays
     holders: set[Any] = field(default_factory=set)
-    strings: set[str] = field(default_factory=set)
-    nodes: list[dict[str, Any]] = field(default_factory=list)
-    has_lists: bool = False
-    is_plain: bool = True
+    strings: set[str] = field(default_factory=set)  # keys and values
+    nodes: list[dict[str, Any]] = field(default_factory=list)  # objects with a context
+    has_lists: bool = False  # an object has the key `@list` or `@set`
+    is_plain: bool = True  # libraries agree on the numbers
 
 
 def walk(value: Any) -> JsonContents:

@@ -15,15 +15,10 @@ MAX_CONTEXT_DEPTH: Final = 5  # contexts that name contexts that name …
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextDocument:
-    """A document with a context.
+    """A document with a context."""
 
-    Attributes:
-        url: after redirects; base of the references in the context.
-        content: JSON, UTF-8, at most `MAX_CONTEXT_BYTES`.
-    """
-
-    url: str
-    content: bytes
+    url: str  # after redirects; base of the references in the context
+    content: bytes  # JSON, UTF-8, at most `MAX_CONTEXT_BYTES`
 
 
 class ContextSource(Protocol):
