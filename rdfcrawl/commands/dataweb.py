@@ -38,23 +38,42 @@ _OPTIONS: tuple[tuple[str, str, Any, str], ...] = (
     ("--compressed", "compressed", float, "ratio of compressed dumps"),
     ("--rdfa-dir", "rdfa_dir", str, "unpacked RDFa test suite to serve"),
     ("--latency-ms", "latency_ms", float, "every answer is held back so long"),
+    ("--speed", "speed", float, "of the time of evolving nodes, as a factor of ours"),
+    ("--begin", "begin", str, "date at the beginning of their time"),
+    ("--horizon", "horizon_days", float, "days of it that history.jsonl tells"),
+    ("--mirrors", "n_mirrors", int, "number of evolving nodes that mirror another"),
 )
 
 
 class Command(QuietCommand):
     """Serve a synthetic Data Web, or compare a crawl's output with its truth."""
 
-    synopsis = "serve [options] | recall [options] TRUTH OUTPUT..."
+    synopsis = (
+        "serve [options] | advance [options] DIR | recall [options] TRUTH OUTPUT..."
+    )
     summary = "Serve a synthetic Data Web, or judge a crawl of it"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the two actions and their options."""
+        """Declare the actions and their options."""
         super().add_options(parser)
         actions = parser.add_subparsers(
-            dest="action", metavar="serve | recall", prog=f"{program()} dataweb"
+            dest="action",
+            metavar="serve | advance | recall",
+            prog=f"{program()} dataweb",
         )
         _add_serve_options(
             actions.add_parser("serve", help="serve a web until Ctrl-C is pressed")
+        )
+        advance = actions.add_parser("advance", help="move the time of a web on")
+        advance.add_argument("dir", metavar="DIR", help="folder of the web")
+        add_number(
+            advance,
+            "--days",
+            metavar="DAYS",
+            least=0,
+            is_whole=False,
+            default=1.0,
+            help="how far (default: 1)",
         )
         recall = actions.add_parser("recall", help="compare a crawl with the truth")
         recall.add_argument("truth", metavar="TRUTH", help="truth.nq of the web")
@@ -85,10 +104,12 @@ class Command(QuietCommand):
             with needed_by_operator("dataweb", "the synthetic web"):
                 if opts.action == "serve":
                     self._serve(opts)
+                elif opts.action == "advance":
+                    self._advance(opts)
                 elif opts.action == "recall":
                     self._recall(opts)
                 else:
-                    message = "say what to do: serve or recall"
+                    message = "say what to do: serve, advance or recall"
                     raise UsageError(message, print_help=False)
         except ConfigError as error:
             raise UsageError(str(error), print_help=False) from error
@@ -105,6 +126,18 @@ class Command(QuietCommand):
             make_config(opts), directory, on_start=lambda s: _report_start(s, directory)
         )
         _write(format_log(log), f"log: {directory / LOG_NAME}")
+
+    def _advance(self, opts: argparse.Namespace) -> None:
+        from rdfcrawl.dataweb.evolution.clock import CLOCK_NAME, WebClock
+        from rdfcrawl.dataweb.evolution.draws import DAY_SECS
+
+        path = Path(opts.dir) / CLOCK_NAME
+        if not path.exists():
+            raise ConfigError(
+                f"{opts.dir} is no folder of a web: it has no {path.name}"
+            )
+        now = WebClock(path).advance(opts.days * DAY_SECS)
+        _write(f"time of the web: {now / DAY_SECS:.15g} days")
 
     def _recall(self, opts: argparse.Namespace) -> None:
         from rdfcrawl.dataweb.recall import judge

@@ -6,6 +6,7 @@ import ipaddress
 import json
 import math
 from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -14,6 +15,8 @@ from rdfcrawl.errors import ConfigError
 MAX_NODES = 60_000  # a /16 of loopback without .0 and .255
 MAX_TRIPLES_PER_NODE = 1_000_000
 MAX_GENERATION = 1_000
+MAX_SPEED = 1e6  # a year in half a minute
+MAX_HORIZON_DAYS = 36_600.0
 
 
 class NodeKind(StrEnum):
@@ -33,6 +36,7 @@ class NodeKind(StrEnum):
     FTP = "ftp"
     CATALOG = "catalog"
     PAGED = "paged"
+    EVOLVING = "evolving"
 
 
 ORCA_KINDS = tuple(NodeKind)[:5]
@@ -74,6 +78,12 @@ class WebConfig:
         rdfa_dir: unpacked RDFa test suite whose pages RDFa nodes serve; empty for
             the pages of this package.
         latency_ms: every answer is held back so long.
+        speed: seconds that pass for evolving nodes in one of ours; with 0, their time
+            is only moved on by hand.
+        begin: date at the beginning of their time, in ISO 8601; without an offset, it
+            is in UTC.
+        horizon_days: what happens to them before is told beforehand.
+        n_mirrors: so many evolving nodes, the last ones, mirror the first ones.
         sources: options of the kinds that only the extended profile has, as
             `{NodeKind.PORTAL: {"n_datasets": 20_000}}`; see `nodes`.
 
@@ -96,6 +106,10 @@ class WebConfig:
     profile: DumpProfile = DumpProfile.ORCA_2020
     rdfa_dir: str = ""
     latency_ms: float = 0.0
+    speed: float = 0.0
+    begin: str = "2024-05-01T00:00:00+00:00"
+    horizon_days: float = 30.0
+    n_mirrors: int = 0
     sources: dict[NodeKind, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -107,6 +121,10 @@ class WebConfig:
         _check_range("disallowed", self.disallowed, 0, 0.9)
         _check_range("compressed", self.compressed, 0, 1)
         _check_range("latency-ms", self.latency_ms, 0, 60_000)
+        _check_range("speed", self.speed, 0, MAX_SPEED)
+        _check_range("horizon", self.horizon_days, 0, MAX_HORIZON_DAYS)
+        _check_range("mirrors", self.n_mirrors, 0, self.n_nodes // 2)
+        _check_begin(self.begin)
         object.__setattr__(self, "profile", _profile(self.profile))
         self._check_address()
         self._check_weights()
@@ -141,6 +159,12 @@ class WebConfig:
     def kinds(self) -> tuple[NodeKind, ...]:
         """The kinds of node that occur, in the order of their ids."""
         return tuple(kind for kind in NodeKind if self.weights.get(kind, 0) > 0)
+
+    @property
+    def begin_date(self) -> datetime:
+        """The date at the beginning of the time of evolving nodes."""
+        date = datetime.fromisoformat(self.begin)
+        return date if date.tzinfo else date.replace(tzinfo=UTC)
 
     @property
     def n_resources(self) -> int:
@@ -234,6 +258,14 @@ def _profile(name: str) -> DumpProfile:
 def _check_range(name: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:
         raise ConfigError(f"{name} is {value}, allowed are {low} to {high}")
+
+
+def _check_begin(text: str) -> None:
+    try:
+        year = datetime.fromisoformat(text).year
+    except ValueError as error:
+        raise ConfigError(f"begin is {text!r}, and no date of ISO 8601") from error
+    _check_range("year of begin", year, 1970, 9000)
 
 
 def _check_degree(name: str, degree: int, n: int) -> None:

@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 import uvloop
 
 from rdfcrawl.dataweb.accesslog import LoggedRequest, WebLog, parse_log
+from rdfcrawl.dataweb.evolution.clock import CLOCK_NAME, WebClock
+from rdfcrawl.dataweb.evolution.truth import HISTORY_NAME
 from rdfcrawl.dataweb.nodes.site import ChangingSite
 from rdfcrawl.dataweb.server import ServedHere, serve
 from rdfcrawl.errors import ConfigError
@@ -46,6 +48,9 @@ class ServedWeb:
         seeds_path: the same in a file, one in a line.
         truth_path: N-Quads, what a crawler should find (see `recall`).
         log_path: where the log is after `stop`.
+        history_path: lines of JSON, what happens to evolving nodes; absent if there
+            are none.
+        clock: of the evolving nodes; to move it on is to change them.
         port: TCP port of all hosts.
     """
 
@@ -58,6 +63,8 @@ class ServedWeb:
         self.seeds: tuple[str, ...] = tuple(started["seeds"])
         self.seeds_path = directory / SEEDS_NAME
         self.truth_path = directory / TRUTH_NAME
+        self.history_path = directory / HISTORY_NAME
+        self.clock = WebClock(directory / CLOCK_NAME)
         self.log_path = directory / LOG_NAME
 
     @property
@@ -177,7 +184,8 @@ def serve_until_stopped(
 
     Args:
         config: what the web is made of.
-        directory: gets `seeds.txt`, `truth.nq` and at the end `log.json`.
+        directory: gets `seeds.txt`, `truth.nq`, `clock.jsonl`, `history.jsonl` if there
+            are evolving nodes, and at the end `log.json`.
         on_start: called once, when all hosts accept connections.
         read_commands: obey the lines of standard input (`log`, `stop`, its end).
 
@@ -198,11 +206,12 @@ async def _serve(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
-    async with serve(config) as served:
+    clock = _start_clock(directory, config.speed)
+    async with serve(config, clock) as served:
         try:
-            directory.mkdir(parents=True, exist_ok=True)
             served.web.write_seeds(directory / SEEDS_NAME)
             served.web.write_truth(directory / TRUTH_NAME)
+            served.web.write_history(directory / HISTORY_NAME, now=clock.now())
         except OSError as error:
             raise ConfigError(f"cannot write to {directory}: {error}") from error
         on_start(served)
@@ -215,7 +224,17 @@ async def _serve(
         log = served.log()
         path = directory / LOG_NAME
         path.write_text(json.dumps(log.to_json(), indent=1) + "\n")
+        served.web.write_history(directory / HISTORY_NAME, now=clock.now())
         return log
+
+
+def _start_clock(directory: Path, speed: float) -> WebClock:
+    """Make the directory; begin the clock in it, or go on with it."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"cannot write to {directory}: {error}") from error
+    return WebClock(directory / CLOCK_NAME, speed=speed)
 
 
 class _Commands(asyncio.Protocol):

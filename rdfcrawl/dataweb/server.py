@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from rdfcrawl.dataweb.config import WebConfig
+    from rdfcrawl.dataweb.evolution.clock import WebClock
     from rdfcrawl.dataweb.nodes.base import WebNode
 
 BACKLOG = 128  # connections of one host that wait to be accepted
@@ -102,15 +103,21 @@ class ServedHere:
 
 
 @asynccontextmanager
-async def serve(config: WebConfig) -> AsyncIterator[ServedHere]:
+async def serve(
+    config: WebConfig, clock: WebClock | None = None
+) -> AsyncIterator[ServedHere]:
     """Serve a web in this event loop while the context is open.
+
+    Args:
+        config: what the web is made of.
+        clock: of the evolving nodes; None makes one.
 
     Raises:
         ConfigError: the port is taken, or the parameters do not fit together.
     """
     sockets, port = bind_sockets(list_addresses(config), config.port)
     try:
-        served = ServedHere(build_web(replace(config, port=port)))
+        served = ServedHere(build_web(replace(config, port=port), clock))
         await served.start(sockets)
     except BaseException:
         for one in sockets:

@@ -6,8 +6,17 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.dataweb.config import NodeKind
+from rdfcrawl.dataweb.evolution.parameters import (
+    DiscoveryWay,
+    IndexLastmod,
+    LastmodBehaviour,
+    SitemapLayout,
+    ValidatorBehaviour,
+    VanishedAs,
+)
 from rdfcrawl.dataweb.nodes.catalog import CatalogOptions, DatasetOffer
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
+from rdfcrawl.dataweb.nodes.evolving import EvolvingOptions
 from rdfcrawl.dataweb.nodes.ftp import FtpOptions
 from rdfcrawl.dataweb.nodes.paged import PagedOptions, PagingStyle
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
@@ -34,6 +43,7 @@ _KINDS: dict[NodeKind, tuple[type[SiteOptions[Any]], str, int]] = {
     NodeKind.FTP: (FtpOptions, "n_triples", 6),
     NodeKind.CATALOG: (CatalogOptions, "n_resources", 20),
     NodeKind.PAGED: (PagedOptions, "n_members", 6),
+    NodeKind.EVOLVING: (EvolvingOptions, "n_pages", 16),
 }
 _ENUMS: dict[str, Any] = {
     "formats": SitemapSyntax,
@@ -44,8 +54,17 @@ _ENUMS: dict[str, Any] = {
     "dump": DumpKind,
     "offers": DatasetOffer,
     "styles": PagingStyle,
+    "rates": float,
+    "vanished_as": VanishedAs,
+    "discovery": DiscoveryWay,
+    "lastmods": LastmodBehaviour,
+    "layouts": SitemapLayout,
+    "index_lastmods": IndexLastmod,
+    "validators": ValidatorBehaviour,
 }
-_OF_PYTHON = frozenset({"mirrors_of", "mirrors", "endpoint_mirrors"})
+_OF_PYTHON = frozenset(
+    {"mirrors_of", "mirrors", "endpoint_mirrors", "clock", "begin", "mirror_of"}
+)
 
 
 def options_of(config: WebConfig, kind: NodeKind, index: int) -> SiteOptions[Any]:
@@ -103,7 +122,7 @@ def _convert(kind: NodeKind, name: str, value: Any) -> Any:
         if isinstance(default, tuple):
             items = value.split(",") if isinstance(value, str) else list(value)
             convert = _ENUMS.get(name, str)
-            return tuple(convert(one) for one in items if one)
+            return tuple(convert(one) for one in items if one != "")
         if isinstance(default, bool):
             return {"true": True, "false": False}[str(value).lower()]
         if name in _ENUMS:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import ipaddress
 import random
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from rdfcrawl.dataweb.config import ORCA_KINDS, NodeKind
+from rdfcrawl.dataweb.evolution.clock import WebClock
+from rdfcrawl.dataweb.evolution.draws import DAY_SECS
+from rdfcrawl.dataweb.evolution.truth import write_history
 from rdfcrawl.dataweb.generations import pass_generations
 from rdfcrawl.dataweb.nodegraph import NodeGraph, draw_graph, draw_kinds
 from rdfcrawl.dataweb.nodes.base import NodePlan, WebNode, origin_of
 from rdfcrawl.dataweb.nodes.ckan import CkanNode
 from rdfcrawl.dataweb.nodes.dereferencing import DereferencingNode, resource_path
 from rdfcrawl.dataweb.nodes.dump import DumpFormat, DumpNode, draw_dump_format
+from rdfcrawl.dataweb.nodes.evolving import EvolvingNode, EvolvingOptions
 from rdfcrawl.dataweb.nodes.pages import make_pages
 from rdfcrawl.dataweb.nodes.rdfa import ENTRANCE_PATH, RdfaNode
 from rdfcrawl.dataweb.nodes.sparql import ENDPOINT_PATH, SparqlNode
@@ -46,6 +50,11 @@ class DataWeb:
     nodes: tuple[WebNode, ...]
 
     @property
+    def evolving(self) -> tuple[EvolvingNode, ...]:
+        """The nodes that change in time."""
+        return tuple(node for node in self.nodes if isinstance(node, EvolvingNode))
+
+    @property
     def seeds(self) -> tuple[str, ...]:
         """URLs from which the whole web can be reached."""
         return tuple(self.nodes[node].plan.access_uri for node in self.graph.seeds)
@@ -65,6 +74,16 @@ class DataWeb:
         """Write the seeds, one in a line."""
         path.write_text("".join(f"{url}\n" for url in self.seeds))
 
+    def write_history(self, path: Path, *, now: float = 0.0) -> None:
+        """Write what happens to evolving nodes; nothing if there are none.
+
+        Args:
+            path: of the file.
+            now: time of the web; if it is beyond the horizon, it takes its place.
+        """
+        horizon = max(self.config.horizon_days * DAY_SECS, now)
+        write_history(path, self.evolving, begin=self.config.begin, horizon=horizon)
+
     def write_truth(self, path: Path) -> int:
         """Write `iter_truth` to a file and return its number of lines."""
         n_lines = 0
@@ -75,8 +94,12 @@ class DataWeb:
         return n_lines
 
 
-def build_web(config: WebConfig) -> DataWeb:
+def build_web(config: WebConfig, clock: WebClock | None = None) -> DataWeb:
     """Generate a web; equal parameters give an equal web.
+
+    Args:
+        config: what it is made from.
+        clock: of the evolving nodes; None makes one.
 
     Raises:
         ConfigError: the port is not decided yet, or the RDFa suite is not there.
@@ -92,12 +115,14 @@ def build_web(config: WebConfig) -> DataWeb:
         )
     }
     plans = list(_iter_plans(config, kinds, dumps))
+    evolving = _evolving_options(config, plans, clock or WebClock(speed=config.speed))
     uris = [plan.access_uri for plan in plans]
     nodes = [
         _build_node(
             replace(plan, links=tuple(uris[target] for target in targets)),
             config,
             dumps.get(plan.index),
+            evolving.get(plan.index),
         )
         for plan, targets in zip(plans, graph.links, strict=True)
     ]
@@ -153,7 +178,37 @@ def _iter_plans(
         )
 
 
-def _build_node(plan: NodePlan, config: WebConfig, dump: DumpFormat | None) -> WebNode:
+def _evolving_options(
+    config: WebConfig, plans: list[NodePlan], clock: WebClock
+) -> dict[int, EvolvingOptions]:
+    """Return the options of the nodes that change; the last mirror the first."""
+    plans = [one for one in plans if one.kind is NodeKind.EVOLVING]
+    n_originals = len(plans) - config.n_mirrors
+    if n_originals < config.n_mirrors:
+        raise ConfigError(
+            f"mirrors is {config.n_mirrors}, but there are {len(plans)} evolving nodes"
+        )
+    found = {}
+    for place, plan in enumerate(plans):
+        original = plans[place % n_originals]
+        options = options_of(config, plan.kind, original.index)
+        found[plan.index] = replace(
+            cast("EvolvingOptions", options),
+            clock=clock,
+            begin=config.begin_date,
+            mirror_of="" if original is plan else original.origin,
+        )
+    return found
+
+
+def _build_node(
+    plan: NodePlan,
+    config: WebConfig,
+    dump: DumpFormat | None,
+    evolving: EvolvingOptions | None,
+) -> WebNode:
+    if evolving is not None:
+        return evolving.build(plan)
     if plan.kind not in ORCA_KINDS:
         node: WebNode = options_of(config, plan.kind, plan.index).build(plan)
         return node

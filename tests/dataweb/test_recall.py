@@ -199,6 +199,8 @@ def test_serve_then_recall(project: Path) -> None:
     assert "0 requests" in rest
     assert json.loads((project / "dataweb" / "log.json").read_text())["hosts"]
     truth = project / "dataweb" / "truth.nq"
+    code, text = dataweb(project, "advance", "dataweb", "--days", "1.5")
+    assert (code, text) == (0, "time of the web: 1.5 days\n")
     code, text = dataweb(project, "recall", str(truth), str(truth))
     assert code == 0, text
     assert "1.0000" in text
@@ -215,6 +217,8 @@ def test_serve_then_recall(project: Path) -> None:
         (("serve", "--nodes", "3"), "nodes is 3"),
         (("serve", "--colour", "red"), "--colour"),
         (("recall", "none.nq", "none.nq"), "none.nq"),
+        (("advance", "nowhere"), "nowhere is no folder of a web"),
+        (("advance", "web", "--days", "-1"), "--days -1"),
     ],
 )
 def test_wrong_arguments_are_one_line(

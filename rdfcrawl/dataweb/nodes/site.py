@@ -97,7 +97,7 @@ def respond(
     *,
     content_type: str,
     modified: datetime | None = None,
-    etag: str = "",
+    etag: str | None = "",
     headers: Mapping[str, str] | None = None,
 ) -> NodeResponse:
     """Answer with a document: 200, 304 if the client has it, 206 for a part.
@@ -107,11 +107,14 @@ def respond(
         body: all of the document.
         content_type: of it.
         modified: `Last-Modified`; None states none.
-        etag: strong; empty makes one of the body.
+        etag: strong; empty makes one of the body, None states none.
         headers: further fields.
     """
-    tag = f'"{etag or hashlib.sha256(body).hexdigest()[:20]}"'
-    fields = [("ETag", tag), ("Accept-Ranges", "bytes"), *(headers or {}).items()]
+    fields = [("Accept-Ranges", "bytes"), *(headers or {}).items()]
+    tag = ""
+    if etag is not None:
+        tag = f'"{etag or hashlib.sha256(body).hexdigest()[:20]}"'
+        fields.append(("ETag", tag))
     if modified is not None:
         fields.append(("Last-Modified", http_date(modified)))
     if _is_known(request, tag, modified):
@@ -142,7 +145,9 @@ def pack(body: bytes) -> bytes:
 
 def _is_known(request: NodeRequest, tag: str, modified: datetime | None) -> bool:
     wanted = request.fields.get("if-none-match")
-    if wanted is not None:  # the other condition is ignored then, RFC 9110, 13.1.3
+    if (
+        wanted is not None and tag
+    ):  # the other condition is ignored then, RFC 9110, 13.1.3
         tags = [one.strip().removeprefix("W/") for one in wanted.split(",")]
         return tag in tags or "*" in tags
     since = request.fields.get("if-modified-since")

@@ -51,11 +51,12 @@ class UrlsetDamage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ListedUrl:
-    """One page: URL, W3C datetime of its change, priority."""
+    """One page: URL, W3C datetime of its change, frequency of changes, priority."""
 
     url: str
     lastmod: str = ""
     priority: str = ""
+    changefreq: str = ""
 
 
 def write_sitemap(
@@ -80,11 +81,10 @@ def write_sitemap(
     return _write_urlset(entries)
 
 
-def write_index(sitemaps: Iterable[tuple[str, datetime]]) -> bytes:
-    """Write a sitemapindex of URLs and their times of change."""
+def write_index(sitemaps: Iterable[tuple[str, datetime | str]]) -> bytes:
+    """Write a sitemapindex of URLs and their times of change; empty states none."""
     items = "".join(
-        f"<sitemap><loc>{escape(url)}</loc>"
-        f"<lastmod>{w3c_date(changed)}</lastmod></sitemap>\n"
+        f"<sitemap><loc>{escape(url)}</loc>{_write_lastmod(changed)}</sitemap>\n"
         for url, changed in sitemaps
     )
     return (
@@ -122,12 +122,20 @@ def write_damaged(entries: Iterable[ListedUrl], damage: UrlsetDamage) -> bytes:
     return body.encode()
 
 
+def _write_lastmod(changed: datetime | str) -> str:
+    text = changed if isinstance(changed, str) else w3c_date(changed)
+    return f"<lastmod>{text}</lastmod>" if text else ""
+
+
 def _write_urlset(entries: Iterable[ListedUrl]) -> bytes:
     lines = [f'{_DECLARATION}<urlset xmlns="{NAMESPACE}">\n']
     for one in entries:
-        lastmod = f"<lastmod>{one.lastmod}</lastmod>" if one.lastmod else ""
-        priority = f"<priority>{one.priority}</priority>" if one.priority else ""
-        lines.append(f"<url><loc>{escape(one.url)}</loc>{lastmod}{priority}</url>\n")
+        row = f"<loc>{escape(one.url)}</loc>{_write_lastmod(one.lastmod)}"
+        if one.changefreq:
+            row += f"<changefreq>{one.changefreq}</changefreq>"
+        if one.priority:
+            row += f"<priority>{one.priority}</priority>"
+        lines.append(f"<url>{row}</url>\n")
     return "".join((*lines, "</urlset>\n")).encode()
 
 
