@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2] / "rdfcrawl"
 # or a file; what has a dot is taken out of its folder.
 ROWS = """
 console errors options.defaults rdf.namespaces signals
-codec columns extras faultlog formats options.values reservations uri
+codec columns duplicates extras faultlog formats options.values reservations uri
 bytesource guard links.relations measures ranking stores tasks
 log options.conflicts options.merging records unpack
 rdf request_turns tasks.records warc
@@ -42,8 +42,8 @@ __main__
 """
 # They talk to nobody: bytes go in, values come out.
 PURE = """
-arguments bytesource catalogs codec columns description errors faultlog formats
-frontier.blocked_hosts frontier.url_kind guard.policy html links measures
+arguments bytesource catalogs codec columns description duplicates errors faultlog
+formats frontier.blocked_hosts frontier.url_kind guard.policy html links measures
 pipelines.provenance ranking rdf records request_turns reservations robots.parser
 robots.paths robots.policy sitemaps stores.deflate tasks unpack uri warc
 """
