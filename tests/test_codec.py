@@ -17,7 +17,7 @@ from rdfcrawl.harvest.collections import PageState
 from rdfcrawl.harvest.cross_host_checks import HeardDataset
 from rdfcrawl.harvest.datasets import KnownDataset
 from rdfcrawl.harvest.resourcesync.mirror_index import BegunRun, OwedResource
-from rdfcrawl.harvest.sitemap import SitemapState
+from rdfcrawl.harvest.sitemap_parts import SitemapState
 from rdfcrawl.records import Kind, Record
 from rdfcrawl.sitemaps.resourcesync.mirror import KnownResource, MirrorState
 from rdfcrawl.sitemaps.resourcesync.steps import RunPart

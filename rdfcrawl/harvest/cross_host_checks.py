@@ -86,25 +86,28 @@ class CrossHostChecks:
             for text in sorted(texts):
                 await self._decide(text, response)
 
-    async def stays(self, sites: Iterable[str], document: Document) -> None:
-        """Note that a sitemap has not changed since the run before."""
+    async def stays(self, sites: Iterable[str], sitemap: str) -> None:
+        """Note that a sitemap has not changed since the run before.
+
+        `sitemap` is its URL after redirects.
+        """
         for site in sites:
-            texts = [text async for text, _ in self._of_sitemap(site, document)]
+            texts = [text async for text, _ in self._of_sitemap(site, sitemap)]
             await self._store.put(site, _OWN, dict.fromkeys(texts, str(self._run)))
 
     async def has_said(self, sites: Iterable[str], document: Document) -> None:
         """Forget datasets of earlier runs that are not in a sitemap any more."""
         for site in sites:
-            entries = self._of_sitemap(site, document)
+            entries = self._of_sitemap(site, document.response.requested[-1])
             texts = [text async for text, run in entries if run != str(self._run)]
             await self._store.drop(site, _OWN, texts)
 
     async def _of_sitemap(
-        self, site: str, document: Document
+        self, site: str, sitemap: str
     ) -> AsyncIterator[tuple[str, str]]:
         """Yield the datasets of a site in one sitemap, and their runs."""
         async for text, run in self._store.entries(site, _OWN):
-            if _from_text(text)[1] == document.response.requested[-1]:
+            if _from_text(text)[1] == sitemap:
                 yield text, run
 
     async def take(

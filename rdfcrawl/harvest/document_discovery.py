@@ -17,6 +17,7 @@ from rdfcrawl.catalogs.sparql.recognition import ERROR_STATUSES, PAGE_TYPES, TAB
 from rdfcrawl.formats import HTML
 from rdfcrawl.harvest.collections import CollectionPages
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
+from rdfcrawl.harvest.page_fetches import PageFetches
 from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.records import Document, FollowUp, Kind, Record
 from rdfcrawl.sitemaps.access import AccessMethod
@@ -44,6 +45,7 @@ class DocumentDiscovery:
         self._datasets = context.datasets
         self._wants_endpoints = Kind.SPARQL in context.arguments.harvest
         self._collections = CollectionPages(context)
+        self._fetches = PageFetches(context.state_store)
         self._endpoints = context.arguments.endpoints
 
     async def find(self, document: Document, scan: DocumentScan) -> Discovery:
@@ -69,8 +71,9 @@ class DocumentDiscovery:
         return self._without_named(sum(some, NOTHING_FOUND)) if some else NOTHING_FOUND
 
     async def request(self, record: Record) -> HttpRequest | None:
-        """Return the conditional request for a page of a collection; else None."""
-        return await self._collections.question(record)
+        """Return the conditional request for a page of an earlier run; else None."""
+        listed = await self._fetches.question(record)
+        return listed or await self._collections.question(record)
 
     async def revisits(self) -> AsyncIterator[list[FollowUp]]:
         """Yield the records that another run of the crawl repeats, in groups."""

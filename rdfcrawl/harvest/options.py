@@ -40,6 +40,7 @@ class HarvestOptions:
 
     Attributes:
         sitemap_entries: number queued together while a sitemap or list is read.
+        revisit_secs: age from which a later run asks for what nothing dates.
         ckan_robots: portals whose robots.txt is obeyed.
         ckan_rows: datasets of one request.
         ckan_keys: URL prefix of a portal -> API key; the prefix may be empty.
@@ -53,6 +54,7 @@ class HarvestOptions:
     """
 
     sitemap_entries: int = 10_000
+    revisit_secs: int = 7 * 24 * 3600
     ckan_robots: ObeyRobots = ObeyRobots.DISCOVERED
     ckan_rows: int = 100
     ckan_keys: tuple[tuple[str, str], ...] = ()
@@ -74,6 +76,7 @@ class HarvestOptions:
         files = settings.get("RESOURCESYNC_FILES")
         return cls(
             sitemap_entries=integer(settings, "SITEMAP_ENTRIES", 1, 50_000),
+            revisit_secs=integer(settings, "REVISIT_SECS", 0),
             ckan_robots=one_of(settings, "CKAN_ROBOTS", ObeyRobots),
             ckan_rows=integer(settings, "CKAN_ROWS", 1, 1000),
             ckan_keys=_keys("CKAN_API_KEY", os.environ.get("CKAN_API_KEY", "")),

@@ -1,30 +1,34 @@
 """Sitemaps as a source: robots.txt -> sitemaps and their indexes -> pages, datasets.
 
 The entries of a large sitemap are queued in pieces while the sitemap is read, or at the
-end if there are datasets, which may cover pages. Later runs fetch only changes: a
-sitemap has validators, a part of an index and a page have `lastmod`.
+end if there are datasets, which may cover pages. Later runs fetch only changes: see
+`sitemap_parts` for sitemaps, `listed_pages` for pages.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bytesource import body_of
-from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.answer import HttpRequest, conditional_headers
 from rdfcrawl.harvest.consent import ForeignEntries, SitemapConsents, sites_of_robots
 from rdfcrawl.harvest.cross_host_checks import ROBOTS, CrossHostChecks
+from rdfcrawl.harvest.listed_pages import (
+    KnownPage,
+    ListedPages,
+    SitemapLook,
+    is_whole,
+)
 from rdfcrawl.harvest.protocol import HarvestContext, Harvester
 from rdfcrawl.harvest.quad_buffer import QuadBuffer
 from rdfcrawl.harvest.resourcesync import listed_at
 from rdfcrawl.harvest.response import HarvestedResponse, iter_unpacked, read_robots
-from rdfcrawl.harvest.run_state import RunState
+from rdfcrawl.harvest.sitemap_parts import SitemapParts, SitemapState
 from rdfcrawl.harvest.tasks import has_moved, read_task
 from rdfcrawl.records import Document, FollowUp, HarvestedPart, Kind, Record, Urgency
 from rdfcrawl.sitemaps.addresses import may_list
@@ -33,49 +37,17 @@ from rdfcrawl.sitemaps.entry import SitemapEntry, SitemapLimits
 from rdfcrawl.sitemaps.facts import describe_entry
 from rdfcrawl.sitemaps.protocol import Item, Sitemap
 from rdfcrawl.sitemaps.semantic import SitemapDataset
-from rdfcrawl.tasks.pages import ListedPage
 from rdfcrawl.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
 from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri import BadUri, host_of, is_of_web, requestable
 from rdfcrawl.uri.origin import origin_of, site_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.sitemaps.dates import PointInTime
+    from rdfcrawl.sitemaps.revisits import ListedPageClaim
 
-# Tables of a sitemap.
-_STATE: Final = "sitemap"  # `SitemapState` when it was read to its end
 _ABSENT: Final = (404, 410)
-_SOON: Final = 0.7  # from this priority on an entry is wanted before others
 _LIMITS: Final = SitemapLimits()
 _AT_ONCE: Final = 200  # entries, in a thread
-
-
-@dataclass(frozen=True, slots=True)
-class SitemapState:
-    """State by which the next run finds changes of a sitemap and its entries.
-
-    Attributes:
-        etag, last_modified: of the response.
-        read_ms: time of the request, by our clock.
-        newest: greatest `lastmod` of the entries, by the clock of the site.
-    """
-
-    etag: str = ""
-    last_modified: str = ""
-    read_ms: int = 0
-    newest: str = ""
-
-    def is_before(self, lastmod: PointInTime) -> bool:
-        """Return whether a change at `lastmod` may be later than the reading.
-
-        Either by our clock, which may be ahead of the site's, or by comparison with the
-        newest change before.
-        """
-        if not self.read_ms:
-            return False
-        read = datetime.fromtimestamp(self.read_ms / 1000, UTC)
-        is_newer = bool(self.newest) and lastmod.earliest.isoformat() > self.newest
-        return is_newer or lastmod.may_be_after(read)
 
 
 def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
@@ -96,7 +68,8 @@ class SitemapHarvester(Harvester):
         self._context = context
         self._consents = SitemapConsents(context)
         self._checks = CrossHostChecks(context, self._consents)
-        self._run_state = RunState(context.state_store, context.run)
+        self._parts = SitemapParts(context)
+        self._pages = ListedPages(context)
         self._wants_resourcesync = Kind.RESOURCESYNC in context.arguments.harvest
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
@@ -108,7 +81,7 @@ class SitemapHarvester(Harvester):
         step = _step_of(record)
         if not read_task(record).run or not isinstance(step, SitemapTask):
             return None
-        before = await self._state_before(_key(record.url, step))
+        before = await self._parts.before(_key(record.url, step))
         headers = conditional_headers(before.etag, before.last_modified)
         return HttpRequest(url=record.url, headers=headers) if headers else None
 
@@ -122,8 +95,11 @@ class SitemapHarvester(Harvester):
             await self._consent(response)
         elif body_of(document.response) is not None:
             own = HarvestedResponse(document.harvested(is_followed=False))
-            own.document.parts = self._read(own, step)
+            reading = self._reading(own, step)
+            own.document.parts = self._read(reading)
             yield own.document
+            for url in reading.gone:
+                yield document.part(url, is_deleted=True)
             return
         else:
             await self._is_read(response, step)
@@ -166,24 +142,26 @@ class SitemapHarvester(Harvester):
 
     # -- sitemaps --------------------------------------------------------------------
 
-    async def _read(
+    def _reading(
         self, response: HarvestedResponse, task: SitemapTask
-    ) -> AsyncIterator[HarvestedPart]:
+    ) -> SitemapReading:
+        foreign = ForeignEntries(self._consents, self._context, response)
+        return SitemapReading(response, task, foreign)
+
+    async def _read(self, reading: SitemapReading) -> AsyncIterator[HarvestedPart]:
         """Yield the statements and entries of a sitemap.
 
         Entries are held back if there are datasets, which may cover the entries.
         """
-        foreign = ForeignEntries(self._consents, self._context, response)
-        reading = SitemapReading(response, task, foreign)
-        url = response.record.url
-        before = await self._state_before(reading.key)
+        response = reading.response
+        reading.before = await self._parts.before(reading.key)
         buffer = QuadBuffer(response.document.url, response.log)
         items = self._items(reading)
         at_once = self._context.options.sitemap_entries
         while batch := await asyncio.to_thread(lambda: list(islice(items, _AT_ONCE))):
+            await self._take_batch(reading, batch)
             for item in batch:
-                await self._take(reading, item, before)
-                buffer.add(_describe(item, url))
+                buffer.add(_describe(item, response.record.url))
             if chunk := buffer.take():
                 yield chunk
             if len(response.follow_ups) >= at_once and not reading.datasets:
@@ -208,29 +186,41 @@ class SitemapHarvester(Harvester):
             reading.datasets, response, hosts, is_asked=reading.task.is_confirming
         )
         n_taken = len(response.follow_ups)
-        await self._remember(reading)
+        await self._compare(reading)
         await self._checks.has_said(hosts, response.document)
         await self._checks.is_read(response.record.url, hosts, response)
         found = response.take_follow_ups()
         return found[:n_taken] + listed + found[n_taken:]
 
-    async def _take(
-        self, reading: SitemapReading, item: Item, before: SitemapState
-    ) -> None:
-        if isinstance(item, SitemapDataset):
-            if not reading.document.is_nofollow:  # or nobody would ask for its URIs
+    async def _take_batch(self, reading: SitemapReading, batch: list[Item]) -> None:
+        """Take some entries and datasets; the claims about pages are kept first."""
+        listing, is_confirming = reading.listing(), reading.task.is_confirming
+        pages = [x.url for x in batch if isinstance(x, SitemapEntry)]
+        reading.known = {} if is_confirming else await self._pages.known(listing, pages)
+        reading.claims.clear()
+        for item in batch:
+            if isinstance(item, SitemapEntry):
+                await self._list(reading, item)
+            elif not reading.document.is_nofollow:  # or nobody asks for its URIs
                 reading.datasets.append(item)
-            return
-        if item.lastmod:
-            earliest = item.lastmod.earliest.isoformat()
-            reading.newest = max(reading.newest, earliest)
-        await self._list(reading, item, before)
+        await self._pages.keep(listing, reading.claims)
 
     async def _is_read(self, response: HarvestedResponse, task: SitemapTask) -> None:
         """Note a sitemap that has not changed, or could not be fetched."""
         document, sites = response.document, task.robots_hosts
+        reading = self._reading(response, task)
+        reading.before = before = await self._parts.before(reading.key)
         if document.status == 304:
-            await self._checks.stays(sites, document)
+            await self._checks.stays(sites, response.final_url)
+            async for page in self._pages.again(reading.listing()):
+                response.follow_ups.append(page)
+            read_ms = document.response.started_ms
+            await self._parts.put(reading.key, replace(before, read_ms=read_ms))
+        elif document.status in _ABSENT and before.read_ms:
+            document.is_deleted = True
+            async for page in self._pages.absent(reading.listing()):
+                response.follow_ups.append(page)
+            await self._parts.put(reading.key, SitemapState())
         await self._checks.is_read(document.record.url, sites, response)
 
     def _items(self, reading: SitemapReading) -> Iterator[Item]:
@@ -254,9 +244,7 @@ class SitemapHarvester(Harvester):
                     break
                 yield item
 
-    async def _list(
-        self, reading: SitemapReading, entry: SitemapEntry, before: SitemapState
-    ) -> None:
+    async def _list(self, reading: SitemapReading, entry: SitemapEntry) -> None:
         """Add a follow-up for an entry that the sitemap may list."""
         document, hosts = reading.document, reading.task.robots_hosts
         is_own = may_list(entry.url, document.response.requested[-1], hosts)
@@ -267,30 +255,18 @@ class SitemapHarvester(Harvester):
             reading.log.note(Reason.CROSS_SITE, f"{entry.url}: not of this site")
         elif entry.is_sitemap:
             await self._list_sitemap(reading, entry, is_own=is_own)
-        elif is_own and not reading.task.is_confirming:
-            page = self._page(reading, entry, before)
-            self._consents.take([page], reading.response)
-        elif not is_own:
-            await reading.foreign.add(self._page(reading, entry, before))
+        elif not (reading.task.is_confirming and is_own):
+            page = self._page(reading, entry)
+            if page is not None and is_own:
+                self._consents.take([page], reading.response)
+            elif page is not None:
+                await reading.foreign.add(page)
 
-    def _page(
-        self, reading: SitemapReading, entry: SitemapEntry, before: SitemapState
-    ) -> FollowUp:
-        document = reading.document
-        priority = 0.5 if entry.priority is None else entry.priority
-        rank = round(min(max(priority, 0), 1) * 10_000)
-        change = ""
-        if entry.lastmod and before.is_before(entry.lastmod):
-            change = entry.lastmod.text
-        record = Record(
-            entry.url,
-            Kind.PAGE,
-            document.record.depth + 1,
-            document.record.url,
-            task=ListedPage(rank, document.response.started_ms // 1000),
-        )
-        urgency = Urgency.SOON if priority >= _SOON else Urgency.ORDINARY
-        return FollowUp(record, urgency=urgency, change=change)
+    def _page(self, reading: SitemapReading, entry: SitemapEntry) -> FollowUp | None:
+        known = reading.known.get(entry.url, KnownPage())
+        claim = self._pages.claim_of(entry, known)
+        reading.claims[entry.url] = claim
+        return self._pages.follow_up(reading.listing(), entry.url, claim, known)
 
     async def _list_sitemap(
         self, reading: SitemapReading, entry: SitemapEntry, *, is_own: bool
@@ -301,40 +277,66 @@ class SitemapHarvester(Harvester):
             reading.log.note(Reason.TOO_DEEP, detail)
             return
         reading.is_index = True
-        key = _key(entry.url, below)
-        before = await self._state_before(key)
-        if before.read_ms and entry.lastmod and not before.is_before(entry.lastmod):
+        if not is_own:
+            below = SitemapTask(depth=below.depth, robots_hosts=(site_of(entry.url),))
+        key, since_run = _key(entry.url, below), reading.before.since_run
+        await self._parts.note(reading.key, since_run, entry.url, key)
+        now_ms = reading.document.response.started_ms
+        state = await self._parts.may_skip(key, entry.lastmod, now_ms)
+        if state is not None:
+            await self._skip(reading, entry.url, key, state)
             return
         await self._consents.add_names(entry.url, await reading.foreign.names())
+        child = _sitemap(reading.document, entry.url, below)
         if is_own:
             await self._checks.will_read([entry.url], below.robots_hosts)
-            child = _sitemap(reading.document, entry.url, below)
             reading.response.follow_ups.append(child)
         else:
-            other = SitemapTask(depth=below.depth, robots_hosts=(site_of(entry.url),))
-            child = _sitemap(reading.document, entry.url, other)
             await reading.foreign.add(replace(child, is_part_of_source=False))
 
-    async def _state_before(self, key: str) -> SitemapState:
-        text = await self._run_state.before(key, _STATE)
-        return decode(text, SitemapState) if text else SitemapState()
+    async def _skip(
+        self, reading: SitemapReading, url: str, key: str, state: SitemapState
+    ) -> None:
+        """Take a sitemap of an index as it was when it was read last."""
+        await self._checks.stays(reading.task.robots_hosts, state.url or url)
+        async for page in self._pages.again(reading.listing(key, url, state)):
+            reading.response.follow_ups.append(page)
 
-    async def _remember(self, reading: SitemapReading) -> None:
-        """Keep the state of a sitemap for the next run.
+    async def _compare(self, reading: SitemapReading) -> None:
+        """Find what a sitemap lists no more, and keep its state for the next run.
 
         A broken response or an index is requested unconditionally again: the sitemaps
         in an index may change, or have failed, while the index stays the same.
         """
-        document = reading.document
+        document, before = reading.document, reading.before
+        since_run = before.since_run
+        if is_whole(document, reading.log.all()):
+            if before.read_ms:
+                await self._find_absent(reading)
+            since_run = self._context.run
+        response = document.response
         state = SitemapState(
-            document.response.etag,
-            document.response.last_modified,
-            document.response.started_ms,
-            reading.newest,
+            response.etag,
+            response.last_modified,
+            response.started_ms,
+            since_run,
+            document.url if document.url != document.record.url else "",
         )
         if document.faults or reading.is_index or reading.foreign.has_some:
             state = replace(state, etag="", last_modified="")
-        await self._run_state.put(reading.key, _STATE, encode(state))
+        await self._parts.put(reading.key, state)
+
+    async def _find_absent(self, reading: SitemapReading) -> None:
+        response, since_run = reading.response, reading.before.since_run
+        async for page in self._pages.absent(reading.listing()):
+            response.follow_ups.append(page)
+        waiting = [part async for part in self._parts.gone(reading.key, since_run)]
+        while waiting:
+            key, url, state = waiting.pop()
+            reading.gone.append(state.url or url)
+            async for page in self._pages.absent(reading.listing(key, url, state)):
+                response.follow_ups.append(page)
+            waiting += [x async for x in self._parts.gone(key, state.since_run)]
 
 
 class SitemapReading:
@@ -342,8 +344,11 @@ class SitemapReading:
 
     Attributes:
         key: of the state of the sitemap.
-        newest: see `SitemapState`.
+        before: what earlier runs left.
+        known: what they know of the pages of a batch.
+        claims: about the pages of a batch.
         is_index: the sitemap lists sitemaps.
+        gone: sitemaps that it lists no more.
     """
 
     def __init__(
@@ -354,10 +359,27 @@ class SitemapReading:
         self.task = task
         self.key = _key(document.record.url, task)
         self.log = response.log
-        self.newest = ""
+        self.before = SitemapState()
+        self.known: Mapping[str, KnownPage] = {}
+        self.claims: dict[str, ListedPageClaim] = {}
+        self.gone: list[str] = []
         self.datasets: list[SitemapDataset] = []
         self.foreign = foreign
         self.is_index = False
+
+    def listing(
+        self, key: str = "", url: str = "", state: SitemapState | None = None
+    ) -> SitemapLook:
+        """Return the look at the sitemap, or at another one by what is kept of it."""
+        before = self.before if state is None else state
+        return SitemapLook(
+            key=key or self.key,
+            url=url or self.document.record.url,
+            depth=self.document.record.depth,
+            secs=self.document.response.started_ms // 1000,
+            read_secs=before.read_ms // 1000,
+            since_run=before.since_run,
+        )
 
 
 def _describe(item: Item, sitemap: str) -> Iterable[str]:

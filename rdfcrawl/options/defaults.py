@@ -88,6 +88,7 @@ DOWNLOADER_MIDDLEWARES = {
 
 # Sources.
 SITEMAP_ENTRIES = 10_000  # queued at once
+REVISIT_SECS = 7 * 24 * 3600  # of what nothing dates
 HARVESTERS: dict[str, object] = {}  # beside `harvest.registry.HARVESTERS`
 CKAN_ROBOTS = "discovered"
 CKAN_ROWS = 100

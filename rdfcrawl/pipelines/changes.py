@@ -81,6 +81,12 @@ class StoredDigests:
             and not is_source
         )
 
+    async def has(self, document: Document) -> bool:
+        """Return whether an earlier run has stored the whole of a document."""
+        key = _key(document)
+        state_store = self._spider.joined().state_store
+        return await state_store.get(_CRAWL, _STORED, key) is not None
+
     def note(self, document: Document, digest: DocumentDigest) -> None:
         """Remember the digest of a document that has ended in the store."""
         if not has_losses(document):

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Self, cast
 
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery
+from rdfcrawl.harvest.page_fetches import PageFetches
 from rdfcrawl.harvest.scan import DocumentScan
 from rdfcrawl.links.policy import EveryLink, with_own
 from rdfcrawl.options.values import build_setting, check_method, load_setting
@@ -14,6 +15,7 @@ from rdfcrawl.pipelines.chunks import close_chunks
 from rdfcrawl.pipelines.items import HarvestingSpider, harvesting_spider, pass_through
 from rdfcrawl.pipelines.store import StoreTee
 from rdfcrawl.records import Document
+from rdfcrawl.signals import flush_stores
 from rdfcrawl.uri import CRAWLED_SCHEMES
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ class DiscoverPipeline:
         self._spider = spider
         self._link_policy = link_policy  # of the user's
         self._session: CrawlSession
+        self._fetches: PageFetches | None = None
         self._discoveries: dict[int, DocumentDiscovery] = {}  # by profile
 
     @classmethod
@@ -43,15 +46,24 @@ class DiscoverPipeline:
         """Return the pipeline of a crawler whose spider makes visits."""
         spider = harvesting_spider(crawler)
         found = link_policy_class(crawler.settings)
-        if found is EveryLink:
-            return cls(spider)
-        return cls(spider, build_setting("LINK_POLICY_CLASS", found, crawler))
+        policy = None
+        if found is not EveryLink:
+            policy = build_setting("LINK_POLICY_CLASS", found, crawler)
+        pipeline = cls(spider, policy)
+        crawler.signals.connect(pipeline.flush, flush_stores)
+        return pipeline
 
     def open_spider(self) -> None:
         """Take the session, which the scheduler has opened before."""
         self._session = self._spider.joined()
         self._session.link_policy = self._link_policy
+        self._fetches = PageFetches(self._session.state_store)
         self._schemes = self._session.options.schemes
+
+    async def flush(self) -> None:
+        """Keep what later runs are to know of the pages that were fetched."""
+        if self._fetches is not None:  # else the crawl was not joined
+            await self._fetches.flush()
 
     async def process_item(self, item: object) -> object:
         """Collect the links, some thousands at once, so that dumps need no more memory.
@@ -82,6 +94,8 @@ class DiscoverPipeline:
             judged = await self._session.add_links(document, links)
             document.n_links += len(judged.candidates)
             document.faults += judged.faults
+        if document.record.task is not None and self._fetches is not None:
+            self._fetches.note(document)
         return document
 
     def _discovery_of(self, document: Document) -> DocumentDiscovery:

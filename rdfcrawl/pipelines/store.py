@@ -157,6 +157,10 @@ class StorePipeline:
         """Return whether an earlier run may have stored a page or dump."""
         return self._digests.may_have(document)
 
+    async def has(self, document: Document) -> bool:
+        """Return whether an earlier run has stored the whole of a document."""
+        return await self._digests.has(document)
+
     async def forget(self, document: Document) -> None:
         """Replace a document in the store by nothing."""
         await self._digests.forget(document)
@@ -287,6 +291,7 @@ class StoreTee:
                 await self._pipeline.forget(document)
         elif document.status in _GONE:
             if writer is None and self._pipeline.may_have(document):
+                document.is_deleted = await self._pipeline.has(document)
                 await self._pipeline.forget(document)
         elif writer is None and _replaces(document):
             writer = self._writer = await self._pipeline.open_document(document)
@@ -319,5 +324,6 @@ def _replaces(document: Document) -> bool:
     """Return whether a document without statements may have had some before."""
     record = document.record
     is_same = document.status == 304
-    is_whole = not (document.faults or document.is_partial or is_same)
+    is_empty = all(fault.reason is Reason.EMPTY for fault in document.faults)
+    is_whole = is_empty and not (document.is_partial or is_same)
     return is_whole and bool(record.kind.is_source or record.change)

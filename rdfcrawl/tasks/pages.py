@@ -14,6 +14,8 @@ class ListedPage:
 
     rank: int  # its priority there, from 0 to 10,000
     listed_secs: int  # when the sitemap was fetched, Unix time in seconds
+    run: int = 0  # in which the page is fetched
+    lastmod: str = ""  # its date there
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ def test_any_other_text_is_a_named_fault(text: str) -> None:
         '["listed",Infinity,5]',
         '["listed",1e999,5]',
         '["listed",1]',
-        '["listed",1,5,6]',
+        '["listed",1,5,"6"]',
         '["sample","a",null]',
         '["source",0,false,"",["a",1]]',
         '["unheard"]',

@@ -13,27 +13,6 @@ if TYPE_CHECKING:
     from tests.support.crawl_webs import Loopback
 
 
-def test_pages_that_nothing_calls_changed(
-    commands: Commands, loopback: Loopback
-) -> None:
-    """If a page has no `lastmod`, or is not listed any more, then it is left alone."""
-    site = Site(loopback, "127.20.8.11")
-    kept, gone, new = (f"/page/{name}" for name in ("kept", "gone", "new"))
-    for name in (kept, gone):
-        site.page(name, "first")
-    site.put("/sitemap.xml", urlset([site.at(kept), site.at(gone)]))
-    folder = commands.folder()
-    assert site.crawl(commands, folder=folder).code == 0
-    for name in (kept, gone, new):
-        site.page(name, "second")
-    site.put("/sitemap.xml", urlset([site.at(kept), site.at(new)]))
-    n_asked = len(site.asked())
-    result = site.crawl(commands, folder=folder)
-    assert site.asked()[n_asked:] == ["/sitemap.xml", new]
-    says = {s: o for s, p, o, _ in result.latest_quads if p == "urn:x:says"}
-    assert says[site.at(gone)] == says[site.at(kept)] == '"first"'
-
-
 def test_dumps_are_fetched_once(commands: Commands, loopback: Loopback) -> None:
     """If a dump has changed, or failed, then a later run does not ask for it."""
     site = Site(loopback, "127.20.8.12")

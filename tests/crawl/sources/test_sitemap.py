@@ -236,7 +236,9 @@ def test_next_run_fetches_what_has_changed(
     write([old, new, old, new], old)
     n_asked = len(site.asked())
     result = site.crawl(commands, folder=folder)
-    assert site.asked()[n_asked:] == ["/index.xml", "/1.xml", "/page/1"]
+    asked = site.asked()[n_asked:]
+    assert asked[0] == "/index.xml"
+    assert sorted(asked[1:]) == ["/1.xml", "/2.xml", "/page/1", "/page/3"]
     says = {o for _, p, o, _ in result.latest_quads if p == "urn:x:says"}
     assert says == {'"first"', '"second"'}
 

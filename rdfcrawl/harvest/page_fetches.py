@@ -1,0 +1,128 @@
+"""The last fetches of listed pages: what later runs of a crawl compare with.
+
+A fetch is noted when the statements of the page are on disk. Of each page about 120
+bytes are kept, in a table of its site: the digest of the URL, and a `PageFetch`.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable
+from dataclasses import replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.codec import decode, encode
+from rdfcrawl.fetch.answer import HttpRequest, conditional_headers
+from rdfcrawl.sitemaps.revisits import PageFetch
+from rdfcrawl.tasks.pages import ListedPage
+from rdfcrawl.uri.origin import site_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.state_store import StateStore
+    from rdfcrawl.records import Document, Record
+
+MAX_PAGES: Final = 1_000_000  # of one site; others are fetched when they are new
+_FETCHES: Final = "fetches"  # table of a site: digest of a URL -> `PageFetch`
+_KEY_BYTES: Final = 9
+
+
+class PageFetches:
+    """The last fetches of listed pages, shared by all workers of a crawl."""
+
+    def __init__(self, store: StateStore) -> None:
+        self._store = store
+        self._noted: dict[str, tuple[PageFetch, int]] = {}  # URL -> fetch and status
+
+    async def question(self, record: Record) -> HttpRequest | None:
+        """Return a conditional request for a page of an earlier run; else None.
+
+        A page of this run is requested unconditionally: its statements may be lost.
+        """
+        task = record.task
+        if not isinstance(task, ListedPage) or not task.run:
+            return None
+        fetch = (await self.last_of([_listed_url(record)])).popitem()[1]
+        if fetch is None or fetch.run >= task.run:
+            return None
+        headers = conditional_headers(fetch.etag, fetch.last_modified)
+        return HttpRequest(url=record.url, headers=headers) if headers else None
+
+    async def last_of(self, urls: Iterable[str]) -> dict[str, PageFetch | None]:
+        """Return the last fetch of each page."""
+        sites: dict[str, list[str]] = {}
+        for url in urls:
+            sites.setdefault(site_of(url), []).append(url)
+        found: dict[str, PageFetch | None] = {}
+        for site, some in sites.items():
+            texts = await self._store.get_many(site, _FETCHES, map(_key, some))
+            for url, text in zip(some, texts, strict=True):
+                found[url] = decode(text, PageFetch) if text else None
+        return found
+
+    def note(self, document: Document) -> None:
+        """Note the fetch of a listed page, for the next flush."""
+        record, task, status = document.record, document.record.task, document.status
+        if not isinstance(task, ListedPage):
+            return
+        is_fetched = 200 <= status < 400 and not document.is_deleted
+        fetch = PageFetch(
+            task.run,
+            document.response.started_ms // 1000,
+            task.lastmod,
+            n_failures=0 if is_fetched else 1,
+        )
+        if is_fetched and not (document.faults or document.is_partial):
+            etag, last_modified = (
+                document.response.etag,
+                document.response.last_modified,
+            )
+            fetch = replace(fetch, etag=etag, last_modified=last_modified)
+        self._noted[_listed_url(record)] = fetch, status
+
+    async def flush(self) -> None:
+        """Keep the fetches that were noted."""
+        noted, self._noted = self._noted, {}
+        unsure = [url for url, (x, status) in noted.items() if _adds_to_last(x, status)]
+        last = await self.last_of(unsure)
+        sites: dict[str, dict[str, str]] = {}
+        for url, (fetch, status) in noted.items():
+            whole = _added(last.get(url), fetch, status)
+            sites.setdefault(site_of(url), {})[_key(url)] = encode(whole)
+        for site, entries in sites.items():
+            await self._put(site, entries)
+
+    async def _put(self, site: str, entries: dict[str, str]) -> None:
+        if await self._store.size(site, _FETCHES) >= MAX_PAGES:
+            texts = await self._store.get_many(site, _FETCHES, entries)
+            pairs = zip(entries.items(), texts, strict=True)
+            entries = dict(entry for entry, text in pairs if text)
+        if entries:
+            await self._store.put(site, _FETCHES, entries)
+
+
+def _adds_to_last(fetch: PageFetch, status: int) -> bool:
+    return bool(fetch.n_failures) or status == 304
+
+
+def _added(last: PageFetch | None, fetch: PageFetch, status: int) -> PageFetch:
+    """Return a fetch with what stays of the last one."""
+    if last is None:
+        return fetch
+    if status == 304:
+        etag = fetch.etag or last.etag
+        last_modified = fetch.last_modified or last.last_modified
+        return replace(fetch, etag=etag, last_modified=last_modified)
+    if fetch.n_failures and last.run < fetch.run:
+        return replace(fetch, n_failures=last.n_failures + 1)
+    return fetch
+
+
+def _listed_url(record: Record) -> str:
+    """Return the URL that the sitemap has, which may redirect to the record's."""
+    return record.chain[0] if record.chain else record.url
+
+
+def _key(url: str) -> str:
+    digest = blake2b(url.encode(), digest_size=_KEY_BYTES).digest()
+    return b64encode(digest).decode()

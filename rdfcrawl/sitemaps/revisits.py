@@ -1,0 +1,139 @@
+"""Decide whether a listed page is fetched again in a later run of a crawl.
+
+Pure policy: the claims of a sitemap about a page, the last fetch of the page, and the
+present run are compared; nothing is requested or stored here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from rdfcrawl.sitemaps.dates import PointInTime, parse_point
+from rdfcrawl.sitemaps.entry import ChangeFrequency
+
+_DAY_SECS: Final = 24 * 3600
+_EVERY_SECS: Final = {
+    ChangeFrequency.ALWAYS: 0,
+    ChangeFrequency.HOURLY: 3600,
+    ChangeFrequency.DAILY: _DAY_SECS,
+    ChangeFrequency.WEEKLY: 7 * _DAY_SECS,
+    ChangeFrequency.MONTHLY: 30 * _DAY_SECS,
+    ChangeFrequency.YEARLY: 365 * _DAY_SECS,
+}
+_MOST_TRIES: Final = 3  # runs in a row; then a failing page is revisited as any other
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPageClaim:
+    """The claims of a sitemap about one page, as kept between runs.
+
+    Attributes:
+        run: last one in which the sitemap listed the page.
+        rank: priority, from 0 to 10,000.
+        lastmod: text of the last change; empty if there is none.
+        changefreq: None if there is none.
+        former: `lastmod` in the run before this one.
+    """
+
+    run: int
+    rank: int
+    lastmod: str = ""
+    changefreq: ChangeFrequency | None = None
+    former: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageFetch:
+    """The last fetch of a listed page, as kept between runs.
+
+    Attributes:
+        run: in which the page was fetched.
+        secs: time of the request, Unix time.
+        lastmod: claim of the sitemap at that time.
+        n_failures: fetches in a row, up to this one, that brought nothing.
+        etag, last_modified: of the last response without faults.
+    """
+
+    run: int
+    secs: int
+    lastmod: str = ""
+    n_failures: int = 0
+    etag: str = ""
+    last_modified: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RevisitPolicy:
+    """Revisits in the present run of a crawl.
+
+    Attributes:
+        run: number of the run.
+        now_secs: Unix time.
+        after_secs: age from which a page is fetched again about which nothing says how
+            often it changes.
+        read_secs: when the sitemap was read before; 0 if it was not.
+    """
+
+    run: int
+    now_secs: int
+    after_secs: int
+    read_secs: int = 0
+
+    def change_of(self, claim: ListedPageClaim, fetch: PageFetch | None) -> str | None:
+        """Return what sets a fetch in this run apart from those before.
+
+        The text is empty for a page that is not known to be fetched, as links may have
+        led to it; None: the page is not fetched again. A page that two sitemaps date
+        differently is fetched once for each date.
+        """
+        point = parse_point(claim.lastmod) if claim.lastmod else None
+        if fetch is None:
+            return claim.lastmod if point and self._is_news(claim, point) else ""
+        if fetch.run == self.run:
+            return None
+        if point and claim.lastmod != fetch.lastmod:
+            return claim.lastmod
+        again = f"run {self.run}"
+        if 0 < fetch.n_failures <= _MOST_TRIES:
+            return again
+        if point and not fetch.n_failures:
+            # With the precision of a day, there may be another change after the fetch.
+            return again if point.may_be_after(_moment(fetch.secs)) else None
+        every_secs = self._every_secs(claim.changefreq)
+        is_due = every_secs is not None and self.now_secs - fetch.secs >= every_secs
+        return again if is_due else None
+
+    def _is_news(self, claim: ListedPageClaim, point: PointInTime) -> bool:
+        if not self.read_secs:
+            return False
+        has_moved = claim.former is not None and claim.former != claim.lastmod
+        return has_moved or point.may_be_after(_moment(self.read_secs))
+
+    def _every_secs(self, changefreq: ChangeFrequency | None) -> int | None:
+        if changefreq is None:
+            return self.after_secs
+        return _EVERY_SECS.get(changefreq)
+
+
+def claim_again(
+    claim: ListedPageClaim, before: ListedPageClaim | None
+) -> ListedPageClaim:
+    """Return a claim of this run, with the date that the run before had.
+
+    A sitemap that is read once more in a run finds what it found the first time.
+    """
+    if before is None:
+        former = None
+    elif before.run == claim.run:
+        former = before.former
+    else:
+        former = before.lastmod
+    return ListedPageClaim(
+        claim.run, claim.rank, claim.lastmod, claim.changefreq, former
+    )
+
+
+def _moment(unix_secs: int) -> datetime:
+    return datetime.fromtimestamp(unix_secs, UTC)

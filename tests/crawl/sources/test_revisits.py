@@ -1,0 +1,194 @@
+"""Pages and sitemaps in later runs: changed, failed, undated, dropped, gone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from tests.crawl.sources.test_sitemap import Site, index, urlset
+
+if TYPE_CHECKING:
+    from tests.conftest import RawRequest
+    from tests.support.crawl_fixtures import Commands, CrawlResult
+    from tests.support.crawl_webs import Loopback
+
+SAYS = "urn:x:says"
+
+
+class DatedSite(Site):
+    """A site whose pages and sitemaps have validators."""
+
+    def tagged(self, path: str, body: bytes, media_type: str = "text/turtle") -> str:
+        """Serve a body that answers 304 to its own validator; return its URL."""
+        tag = f'"{hash(body)}"'
+
+        def reply(request: RawRequest) -> bytes:
+            if request.headers.get("if-none-match") == tag:
+                return self._loopback.response(status="304 Not Modified", media_type="")
+            return self._loopback.response(body, media_type, ETag=tag)
+
+        self.server.pages[path] = reply
+        return self.at(path)
+
+    def fails(self, path: str, status: str) -> str:
+        """Answer with an error; return the URL."""
+        self.server.pages[path] = self._loopback.response(status=status)
+        return self.at(path)
+
+    def asked_since(self, n_asked: int) -> list[str]:
+        """Return what was asked for after the first requests, in order."""
+        return sorted(set(self.asked()[n_asked:]))
+
+
+def entry(url: str, lastmod: str = "", changefreq: str = "") -> str:
+    """Return the content of an element of a sitemap."""
+    dated = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
+    often = f"<changefreq>{changefreq}</changefreq>" if changefreq else ""
+    return f"<loc>{url}</loc>{dated}{often}"
+
+
+def said(result: CrawlResult) -> dict[str, str]:
+    """Return what the latest version of each page says."""
+    return {s: o.strip('"') for s, p, o, _ in result.latest_quads if p == SAYS}
+
+
+def test_dates_of_pages_are_compared_with_their_own(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a page has another date than before, or one of today, then it is fetched.
+
+    Its date is compared with its own, not with the greatest of the list. One of today
+    is fetched in each run of the day, at the cost of a 304.
+    """
+    site = DatedSite(loopback, "127.20.11.1")
+    today = datetime.now(UTC).date().isoformat()
+    names = ("late", "old", "newest", "today")
+    late, old, newest, of_today = (site.page(f"/page/{x}", "first") for x in names)
+    dates = {late: "2024-01-01", old: "2024-02-01", newest: "2024-06-01"}
+    folder = commands.folder()
+
+    def crawl() -> dict[str, str]:
+        rows = [entry(url, date) for url, date in {**dates, of_today: today}.items()]
+        site.put("/sitemap.xml", urlset(rows))
+        return said(site.crawl(commands, folder=folder))
+
+    crawl()
+    dates[late] = "2024-03-01"
+    asked = []
+    for version in ("second", "third"):
+        n_asked = len(site.asked())
+        for name in names:
+            site.page(f"/page/{name}", version)
+        assert crawl()[of_today] == version
+        asked.append(site.asked_since(n_asked))
+    assert asked == [
+        ["/page/late", "/page/today", "/sitemap.xml"],
+        ["/page/today", "/sitemap.xml"],
+    ]
+
+
+def test_pages_that_failed_or_have_no_date_are_fetched_again(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a page failed, or nothing dates it, then later runs ask for it by a rule."""
+    site = DatedSite(loopback, "127.20.11.2")
+    failed = {
+        site.fails(f"/page/{status[:3]}", status)
+        for status in ("500 Bad", "404 Not Found")
+    }
+    always, never = site.page("/page/always"), site.page("/page/never")
+    undated = site.tagged("/page/undated", b"<> <urn:x:says> 'first' .")
+    rows = [*map(entry, sorted(failed)), entry(undated)]
+    rows += [entry(always, changefreq="always"), entry(never, changefreq="never")]
+    site.tagged("/sitemap.xml", urlset(rows), "application/xml")
+    folder = commands.folder()
+    site.crawl(commands, folder=folder)
+    for path in ("/page/500", "/page/404", "/page/always", "/page/never"):
+        site.page(path, "second")
+    n_asked = len(site.asked())
+    result = site.crawl(commands, folder=folder)
+    again = ["/page/404", "/page/500", "/page/always", "/sitemap.xml"]
+    assert site.asked_since(n_asked) == again
+    assert {said(result)[url] for url in (*failed, always)} == {"second"}
+    n_asked = len(site.asked())
+    result = site.crawl(commands, folder=folder, REVISIT_SECS=0)
+    assert "/page/undated" in site.asked_since(n_asked)
+    assert "/page/never" not in site.asked_since(n_asked)
+    assert result.statuses(undated) == ["SUCCESSFUL", "UNCHANGED"]
+    assert said(result)[undated] == "first"
+
+
+def test_what_is_gone_leaves_nothing(commands: Commands, loopback: Loopback) -> None:
+    """If a page is dropped from its sitemap and is gone, or empty, so is its graph."""
+    site = DatedSite(loopback, "127.20.11.3")
+    names = ("moved", "gone", "missing", "empty", "blank", "kept")
+    pages = {name: site.page(f"/page/{name}", "first") for name in names}
+    parts = {name: site.at(f"/{name}.xml") for name in ("one", "two")}
+    rows = {x: entry(pages[x], "2024-01-01") for x in names}
+    site.robots(site.at("/index.xml"))
+    site.put("/index.xml", index(f"<loc>{part}</loc>" for part in parts.values()))
+    site.put("/one.xml", urlset(list(rows.values())))
+    site.put("/two.xml", urlset([entry(site.page("/page/two", "first"))]))
+    folder = commands.folder()
+    site.crawl(commands, folder=folder)
+    site.put("/index.xml", index([f"<loc>{parts['one']}</loc>"]))
+    dated = [entry(pages[x], "2024-02-01") for x in ("missing", "empty", "blank")]
+    site.put("/one.xml", urlset([rows["kept"], *dated]))
+    site.fails("/page/gone", "410 Gone")
+    site.fails("/page/missing", "404 Not Found")
+    site.fails("/page/two", "404 Not Found")
+    site.put("/page/empty", b"")
+    site.put("/page/blank", b"<html><body>Nothing</body></html>", "text/html")
+    n_asked = len(site.asked())
+    result = site.crawl(commands, folder=folder)
+    asked = site.asked_since(n_asked)
+    assert set(said(result)) == {pages["moved"], pages["kept"]}
+    for url in (pages["gone"], pages["missing"], site.at("/page/two")):
+        assert result.statuses(url)[-1] == "DELETED"
+    assert result.ask(f"<{parts['two']}> prov:wasInvalidatedBy ?x .")
+    assert not result.raw(parts["two"])
+    assert "/page/kept" not in asked
+    assert "/page/moved" in asked
+    n_asked = len(site.asked())
+    result = site.crawl(commands, folder=folder)
+    asked = site.asked_since(n_asked)
+    assert "/page/moved" not in asked
+    site.put("/index.xml", index(f"<loc>{part}</loc>" for part in parts.values()))
+    site.page("/page/two", "second")
+    assert said(site.crawl(commands, folder=folder))[site.at("/page/two")] == "second"
+
+
+def test_sitemap_in_an_index_is_asked_again(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If an index never changes its dates, then its sitemaps are asked, conditionally.
+
+    If it does, then only those with another date are.
+    """
+    site = DatedSite(loopback, "127.20.11.4")
+    site.robots(site.at("/index.xml"))
+    urls = [site.at(f"/{n}.xml") for n in (1, 2)]
+
+    def list_parts(date: str) -> None:
+        rows = [entry(urls[0], date), entry(urls[1], "2020-01-01")]
+        site.put("/index.xml", index(rows))
+
+    list_parts("2020-01-01")
+    site.tagged("/1.xml", urlset([site.page("/page/1")]), "application/xml")
+    site.tagged("/2.xml", urlset([site.fails("/page/2", "500 Bad")]), "application/xml")
+    folder = commands.folder()
+    site.crawl(commands, folder=folder)
+    body = urlset([site.page("/page/1"), site.page("/page/3")])
+    site.tagged("/1.xml", body, "application/xml")
+    asked = []
+    for date in ("2020-01-01", "2020-02-01", "2020-02-01"):
+        n_asked = len(site.asked())
+        list_parts(date)
+        result = site.crawl(commands, folder=folder)
+        asked.append(site.asked_since(n_asked))
+    assert asked == [
+        ["/1.xml", "/2.xml", "/index.xml", "/page/2", "/page/3"],
+        ["/1.xml", "/2.xml", "/index.xml", "/page/2"],
+        ["/2.xml", "/index.xml", "/page/2"],
+    ]
+    assert result.statuses(urls[1])[1:] == ["UNCHANGED"] * 3
