@@ -194,6 +194,27 @@ class BodyReading(NamedTuple):
 NOT_READ: Final = BodyReading()
 
 
+class DocumentFacts(NamedTuple):
+    """What a later run compares a document by, and other documents; empty if unknown.
+
+    Attributes:
+        content_hash: of the decoded body; see `duplicates.fingerprints`.
+        text_hash: of the text of a page, or of the statements of another document.
+        sketch: of the same.
+        canonical: URL that the document declares to be its own.
+        sitemap_format: of a sitemap.
+    """
+
+    content_hash: str = ""
+    text_hash: str = ""
+    sketch: str = ""
+    canonical: str = ""
+    sitemap_format: str = ""
+
+
+NO_FACTS: Final = DocumentFacts()
+
+
 class QuadCopy(Protocol):
     """A copy of the statements of a document, whole if these were read to the end."""
 
@@ -233,6 +254,8 @@ class Document:
         is_unchanged: it was read again, and says what is stored; it is not written.
         is_changed: an earlier run has stored other statements.
         is_deleted: the source says that it is gone; its statements are to be, too.
+        facts: by which it is compared; complete when `chunks` are read.
+        outlinks: links in its statements, as lines of the log of links; as `facts`.
         faults: all that was wrong, in order.
         kept: a copy of its statements, for the spider's `parse_document`.
         extra: what item pipelines of users have set, for feeds.
@@ -258,6 +281,8 @@ class Document:
     is_unchanged: bool = False
     is_changed: bool = False
     is_deleted: bool = False
+    facts: DocumentFacts = NO_FACTS
+    outlinks: bytes = b""
     faults: list[Fault] = field(default_factory=list)
     kept: QuadCopy | None = None
     extra: dict[str, object] | None = None

@@ -1,4 +1,5 @@
 """Documents that are equal, or nearly so, under several URLs or at several times.
 
-`clusters` finds which ones are, and `canonical` chooses the URL that represents them.
+`fingerprints` gives the hashes and the sketch of one document, `clusters` finds which
+documents are equal, and `canonical` chooses the URL that represents them.
 """

@@ -28,6 +28,7 @@ from rdfcrawl.unpack.limits import UnpackLimits
 if TYPE_CHECKING:
     from rdfcrawl.extraction.bulk import BulkOutput
     from rdfcrawl.html.extractors import CustomExtractor
+    from rdfcrawl.links.outlinks import OutlinkOptions
     from rdfcrawl.rdf.graphs import Trust
 
 HEADER: Final = Struct(">cIQ")
@@ -48,6 +49,9 @@ class ExtractOutcome:
         members: of an archive, the first `MAX_MEMBERS`.
         extracted: number of statements by extractor.
         links: of pages and of the header `Link`.
+        canonical: URL that the document declares to be its own.
+        text_hash, sketch: as those of `records.DocumentFacts`.
+        outlinks: links in its statements, as lines of the log of links.
         reservations: of header and page, unless ignored.
         left: extractors that need a bounded process and were not run.
         is_partial: the document has statements that were not read.
@@ -61,6 +65,10 @@ class ExtractOutcome:
     n_members: int = 0
     extracted: dict[str, int] = field(default_factory=dict)
     links: set[Link] = field(default_factory=set)
+    canonical: str = ""
+    text_hash: str = ""
+    sketch: str = ""
+    outlinks: bytes = b""
     reservations: Reservations = NOTHING
     left: frozenset[str] = frozenset()
     n_quads: int = 0
@@ -73,6 +81,7 @@ class ExtractOutcome:
             "format": self.format and self.format.name,
             "members": [(m.name, m.format, m.n_quads) for m in self.members],
             "links": [(x.url, x.relation, x.media_type) for x in self.links],
+            "outlinks": self.outlinks.decode("latin-1"),
             "reservations": asdict(self.reservations),
             "left": sorted(self.left),
             "faults": [(f.reason, f.detail, f.count) for f in self.faults],
@@ -93,6 +102,7 @@ class ExtractOutcome:
             Link(url, Relation(relation), media_type)
             for url, relation, media_type in members["links"]
         }
+        members["outlinks"] = members["outlinks"].encode("latin-1")
         stated = members["reservations"]
         stated["directives"] = tuple(stated["directives"])
         members["reservations"] = Reservations(**stated)
@@ -122,6 +132,8 @@ class ReadingJob:
         reservations: of the headers of the response.
         reservation_policy: which reservations are obeyed, including those in a page.
         at_secs: Unix time of the response.
+        wants_fingerprint: facts by which documents are compared.
+        outlinks: instructions for the log of links.
         bulk: instructions for packing the statements in a child.
     """
 
@@ -142,6 +154,8 @@ class ReadingJob:
     at_secs: float = 0.0
     limits: ParseLimits = DEFAULT_LIMITS
     unpack: UnpackLimits = field(default_factory=UnpackLimits)
+    wants_fingerprint: bool = False
+    outlinks: OutlinkOptions | None = None
     bulk: BulkOutput | None = None
 
     @property

@@ -14,6 +14,7 @@ from rdfcrawl.options.values import (
     check_class,
     check_method,
     integer,
+    is_on,
     iter_classes,
     number,
 )
@@ -36,6 +37,8 @@ class ExtractOptions:
         processes: children that read at the same time.
         memory_bytes: address space of each child.
         rules: file or folder of scraping rules, or empty.
+        wants_facts: fingerprints of documents are kept.
+        most_outlinks: of one document, that are logged; 0 if there is no log of links.
     """
 
     limits: ParseLimits
@@ -43,6 +46,8 @@ class ExtractOptions:
     processes: int
     memory_bytes: int
     rules: str
+    wants_facts: bool = False
+    most_outlinks: int = 0
     custom: tuple[CustomExtractor, ...] = ()
 
     @classmethod
@@ -71,8 +76,20 @@ class ExtractOptions:
             processes=integer(settings, "EXTRACT_PROCESSES", 1, 64),
             memory_bytes=integer(settings, "RDF_PARSE_MEMORY_BYTES", 256 * 1024 * 1024),
             rules=rules,
+            wants_facts=is_on(settings, "FACTS"),
+            most_outlinks=most_outlinks(settings),
             custom=tuple(_iter_custom(settings)),
         )
+
+
+def most_outlinks(settings: BaseSettings) -> int:
+    """Return how many links of one document are logged; 0 if there is no log.
+
+    Raises:
+        ConfigError: a setting is out of range.
+    """
+    most = integer(settings, "LINKS_MAX_PER_DOCUMENT", 1, 1_000_000)
+    return most if is_on(settings, "LINKS_LOG") else 0
 
 
 def _iter_custom(settings: BaseSettings) -> Iterator[CustomExtractor]:

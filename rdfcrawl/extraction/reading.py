@@ -16,6 +16,7 @@ from rdfcrawl.extraction.custom_extractors import (
     DocumentContent,
     claim,
 )
+from rdfcrawl.extraction.facts import FactsReading
 from rdfcrawl.extraction.messages import MAX_MEMBERS, ExtractOutcome, ReadingJob
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.extractors import SLOW
@@ -84,6 +85,9 @@ class DocumentReading:
         self._is_member = False  # packed with others
         self._is_users = False  # read by a class of the user's
         self._n_unearned = 0  # bytes that this class has read
+        self._facts: FactsReading | None = None
+        if job.wants_fingerprint or job.outlinks is not None:
+            self._facts = FactsReading(job)
         self.outcome = ExtractOutcome(
             format=decision.format,
             decided_by=decision.decided_by,
@@ -105,19 +109,28 @@ class DocumentReading:
             elif self._is_closed():
                 pass
             elif chunk := self._ready_chunk():
+                if self._facts is not None:
+                    self._facts.add(chunk)
                 yield chunk
-            elif self._decision.packing is not None:
-                yield from self._unpack(self._decision.packing)
             else:
-                output = self._output(self._job.graph, self._job.key)
-                yield from self._document(
-                    self._source, self._decision, self._claim, output
-                )
+                for chunk in self._chunks():
+                    if self._facts is not None:
+                        self._facts.add(chunk)
+                    yield chunk
         except SourceFault as error:
             self._log.note(error.fault.reason, error.fault.detail)
             outcome.is_partial = True
+        if self._facts is not None:
+            self._facts.end(outcome)
         noted, before = self._log.all(), self._noted_before
         outcome.faults = [x for x in noted if x not in before] if before else noted
+
+    def _chunks(self) -> Iterator[bytes]:
+        if self._decision.packing is not None:
+            yield from self._unpack(self._decision.packing)
+        else:
+            output = self._output(self._job.graph, self._job.key)
+            yield from self._document(self._source, self._decision, self._claim, output)
 
     @property
     def n_quads(self) -> int:
@@ -335,6 +348,9 @@ class DocumentReading:
         outcome.left = reading.left
         for extractor, n_quads in reading.extracted.items():
             self._count_extracted(extractor, n_quads)
+        if self._facts is not None and not self._is_member and not page.is_json:
+            is_bounded = self._environment.is_bounded
+            self._facts.add_page(page, is_bounded=is_bounded)
 
     def _note_as_before(self, page: ParsedPage) -> None:
         """Log the faults of the first reading again, by which statements are judged."""

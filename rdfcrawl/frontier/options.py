@@ -49,6 +49,7 @@ class CrawlPaths:
         frontier: data, socket and log of the embedded server.
         quads: segments of documents.
         provenance: segments of provenance.
+        links: segments of the log of links.
         warc: files of the web archive.
         spool: large bodies between fetch and parser.
         logs: of the processes of `scrapy workers`.
@@ -59,6 +60,7 @@ class CrawlPaths:
         self.frontier = root / "frontier"
         self.quads = root / "quads"
         self.provenance = root / "provenance"
+        self.links = root / "links"
         self.warc = root / "warc"
         self.spool = root / "spool"
         self.logs = root / "logs"

@@ -243,6 +243,8 @@ class SitemapHarvester(Harvester):
                     follow_ups.append(listed_at(document, url, run))
                     break
                 yield item
+            kind = sitemap.format.submission if sitemap.format else "unknown"
+            document.facts = document.facts._replace(sitemap_format=kind)
 
     async def _list(self, reading: SitemapReading, entry: SitemapEntry) -> None:
         """Add a follow-up for an entry that the sitemap may list."""

@@ -30,6 +30,7 @@ class ParsedPage:
         url: after redirects, without fragment.
         media_type: declared, lower case, or empty; so is `charset`.
         links: filled as extractors run.
+        canonical: URL of the first link of that relation; filled with the links.
         faults: of decoding; complete once `text`, `utf8` or `tree` was used.
     """
 
@@ -41,6 +42,7 @@ class ParsedPage:
         self.media_type = media_type
         self.charset = charset
         self.links: set[Link] = set()
+        self.canonical = ""
         self.faults = FaultLog()
         self._refusal: Fault | None = None
 
@@ -154,6 +156,19 @@ class ParsedPage:
             return self.url
         url = resolve(escape_url(href), self.url).partition("#")[0]
         return self.url if url.lower().startswith(_NO_BASES) else url
+
+    def take_visible_text(self) -> str:
+        """Return the text of the body, as far as it is shown; it spoils the tree.
+
+        A page whose parsing would take too long has none.
+        """
+        try:
+            tree = self.tree
+        except SourceFault:
+            return ""
+        for node in tree.css("script,style,template,noscript"):
+            node.decompose()
+        return tree.body.text(separator=" ") if tree.body is not None else ""
 
     @cached_property
     def default_language(self) -> str:

@@ -68,6 +68,8 @@ def links_of_page(
             url = requestable(text, base)
         except BadUri:
             continue
+        if relation is Relation.CANONICAL:
+            page.canonical = page.canonical or url
         if url != own:
             found.add(Link(url, relation, media_type))
             if len(found) == MAX_LINKS:

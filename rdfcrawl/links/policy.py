@@ -30,7 +30,7 @@ MAX_NESTED_TERMS: Final = 8  # triple terms within triple terms; deeper ones are
 # one statement per line, single spaces, and no line feed or ">" inside an IRI. So a
 # term's position is known from the start of its line, and what a literal contains is
 # never looked at: nothing is searched behind the begin of the object.
-_TERM = rb"(?:<[^>]*+>|_:[^ ]*+)"
+TERM = rb"(?:<[^>]*+>|_:[^ ]*+)"
 _IRI = rb"<([^>]*+)"
 # Schemes and fragments are looked at once for each IRI, not wherever it stands.
 _WEB: Final = (b"http://", b"https://")
@@ -38,7 +38,7 @@ _SCHEMES: Final = rb"https?|ftps?"
 # Statements of one subject mostly stand together, and are matched so many at a time.
 # Spelt out: `re` takes longer over a repetition with groups.
 _RUN_LINES: Final = 6
-_find_triple_terms = re.compile(rb"\n%s <[^>]*+> <<\( ([^\n]*+)" % _TERM).findall
+find_triple_terms = re.compile(rb"\n%s <[^>]*+> <<\( ([^\n]*+)" % TERM).findall
 # How predicates begin by which statements tell of data elsewhere, or as what classes:
 # whoever looks for more of it has to name it here. Common beginnings are written once.
 _TELLING: Final = (
@@ -122,13 +122,13 @@ class LinkPolicy:
         objects = b""
         patterns = []
         if LinkPosition.PREDICATE in self.positions:
-            patterns.append(rb"\n%s %s" % (_TERM, _IRI))
+            patterns.append(rb"\n%s %s" % (TERM, _IRI))
         if self.positions & {LinkPosition.OBJECT, LinkPosition.TYPE}:
-            objects = rb"%s> %s" % (self._predicates(), _IRI)
+            objects = rb"%s> %s" % (self.predicates(), _IRI)
         if LinkPosition.SUBJECT in self.positions:
             patterns.append(_subjects_and(objects))
         elif objects:
-            patterns.append(rb"\n%s <%s" % (_TERM, objects))
+            patterns.append(rb"\n%s <%s" % (TERM, objects))
         own = b"".join(b"|" + re.escape(each.encode()) for each in self.own_schemes)
         is_crawled = re.compile(rb"(?i:%s%s)://" % (_SCHEMES, own)).match
         object.__setattr__(self, "_is_crawled", is_crawled)
@@ -221,7 +221,7 @@ class LinkPolicy:
                 iris.update(find(lines))
             if b"(" not in lines or b" <<( " not in lines:  # the first is far cheaper
                 break
-            lines = b"\n" + b"\n".join(_find_triple_terms(lines))
+            lines = b"\n" + b"\n".join(find_triple_terms(lines))
         iris.discard(b"")  # of groups that took no part in a match
         joined = b"\n" + b"\n".join(iris)
         # Mostly all are: counting them takes a fifth of one look for each.
@@ -261,14 +261,20 @@ class LinkPolicy:
         is_crawled = self._is_crawled
         return {x for x in iris if x.startswith(_WEB) or is_crawled(x) or x == _MARK}
 
+    def crawled_url(self, iri: bytes) -> bytes:
+        """Return an IRI as `scan` does; nothing if its scheme is not crawled."""
+        if b"\\" in iri:
+            iri = _unescape(_utf8_of_escape, iri)
+        return iri.partition(b"#")[0] if self._is_crawled(iri) else b""
+
     @property
     def _find_telling(self) -> _Find:
         """The last finder, which also finds `_MARK` for statements that may tell."""
         if LinkPosition.SUBJECT in self.positions:
             return _compiled(_subjects_and(self._objects, _TELLS))
-        return _compiled(rb"\n%s (?:(<)(?:%s)|<%s)" % (_TERM, _TELLS, self._objects))
+        return _compiled(rb"\n%s (?:(<)(?:%s)|<%s)" % (TERM, _TELLS, self._objects))
 
-    def _predicates(self) -> bytes:
+    def predicates(self) -> bytes:
         """Return an expression for the predicates whose objects are links."""
         skip, only = self.skip, self.only
         if LinkPosition.TYPE not in self.positions:

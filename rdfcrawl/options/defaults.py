@@ -108,6 +108,9 @@ UNPACK_MAX_DEPTH = 3
 EXTRACTORS: dict[str, object] = {}  # beside `html.extractors.Extractor`
 SCRAPING_RULES = None  # file or folder
 LINK_POLICY_CLASS = "rdfcrawl.links.policy.EveryLink"
+FACTS = True  # hashes by which documents are compared
+LINKS_LOG = True
+LINKS_MAX_PER_DOCUMENT = 10_000  # in the log of links
 STORE = "segments"  # URI; its scheme is a key of STORE_CLASSES
 _SPARQL_STORES = (
     *("sparql", "fuseki", "virtuoso", "graphdb", "rdf4j", "qlever"),
@@ -148,6 +151,8 @@ ITEM_PIPELINES = {
     "rdfcrawl.pipelines.keep.KeepPipeline": 490,
     "rdfcrawl.pipelines.store.StorePipeline": 500,
     "rdfcrawl.pipelines.discover.DiscoverPipeline": 700,
+    "rdfcrawl.pipelines.facts.FactsPipeline": 800,
+    "rdfcrawl.pipelines.link_log.LinkLogPipeline": 850,
     "rdfcrawl.pipelines.account.AccountPipeline": 900,
     "rdfcrawl.pipelines.archive.ArchivePipeline": 950,
 }

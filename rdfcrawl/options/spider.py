@@ -69,8 +69,7 @@ class SpiderOptions:
         """The folders that the crawl writes to."""
         paths, files = self.crawl.paths, self.harvest.files
         folders = [paths.quads, paths.provenance, self.fetch.spool_dir]
-        if paths.warc.is_dir():
-            folders.append(paths.warc)
+        folders += [each for each in (paths.links, paths.warc) if each.is_dir()]
         if files is not None:
             folders.append(files)
         return tuple(folders)

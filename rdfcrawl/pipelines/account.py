@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self, get_args
 
 from rdfcrawl.errors import Fault, Reason, StoreFault
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
-    from rdfcrawl.frontier.options import CrawlOptions
+    from rdfcrawl.frontier.visiting import VisitingSpider
 
 logger = logging.getLogger(__name__)
 
@@ -42,13 +43,15 @@ class AccountPipeline:
     """Pipeline that writes provenance and counts."""
 
     def __init__(
-        self, options: CrawlOptions, limits: SegmentLimits, stats: StatsCollector
+        self, spider: VisitingSpider, limits: SegmentLimits, stats: StatsCollector
     ) -> None:
+        options = spider.options.crawl
         self._folder = options.paths.provenance
         self._limits = limits
         self._stats = stats
         self._counts: Counter[str] = Counter()
         self._worker = WorkerAgent(options.worker, options.crawl_id)
+        self._spider = spider
         self._segments: QuadSegments
         self._is_open = False
         self._fault: StoreFault | None = None  # of the last flush
@@ -57,14 +60,15 @@ class AccountPipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the pipeline of a crawler whose spider makes visits."""
-        options = visiting_spider(crawler).options
-        pipeline = cls(options.crawl, segment_limits(crawler.settings), crawler.stats)
+        spider = visiting_spider(crawler)
+        pipeline = cls(spider, segment_limits(crawler.settings), crawler.stats)
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline
 
     def open_spider(self) -> None:
         """Open the segments of provenance and describe this worker."""
         recover(self._folder)
+        self._worker = replace(self._worker, run=self._spider.joined().run)
         self._segments = QuadSegments(self._folder, self._worker.name, self._limits)
         self._segments.write_document(describe_worker(self._worker))
         self._is_open = True

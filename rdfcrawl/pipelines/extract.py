@@ -19,11 +19,12 @@ from rdfcrawl.extraction.reading import DocumentReading, rules_in
 from rdfcrawl.extraction.sandbox import Sandbox, SandboxedReading
 from rdfcrawl.fetch.services import FetchServices, services_of
 from rdfcrawl.frontier.visiting import visiting_spider
+from rdfcrawl.links.outlinks import OutlinkOptions
 from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk
 from rdfcrawl.pipelines.items import pass_through
 from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.graphs import graph_iri
-from rdfcrawl.records import NOT_READ, BodyReading, Document
+from rdfcrawl.records import NOT_READ, BodyReading, Document, DocumentFacts
 from rdfcrawl.robots.options import reservation_policy
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ class ExtractPipeline:
             reservations=document.reservations,
             reservation_policy=self._reservation_policy,
             at_secs=document.response.ended_ms / 1000,
+            wants_fingerprint=self._options.wants_facts,
+            outlinks=self._outlinks_of(document),
             limits=self._options.limits,
             unpack=self._options.unpack,
         )
@@ -119,6 +122,12 @@ class ExtractPipeline:
         """Obey the publisher's reservations, known before the statements of a page."""
         if outcome.reservations is not document.reservations:
             self._spider.obey(document, outcome.reservations)
+
+    def _outlinks_of(self, document: Document) -> OutlinkOptions | None:
+        if not (self._options.most_outlinks and document.is_followed):
+            return None
+        follow = self._arguments_of(document).follow
+        return OutlinkOptions(follow, self._options.most_outlinks)
 
     def _arguments_of(self, document: Document) -> CrawlArguments:
         session = self._spider.session
@@ -263,6 +272,13 @@ def note_outcome(document: Document, outcome: ExtractOutcome) -> None:
     document.n_quads += outcome.n_quads
     document.is_partial |= outcome.is_partial
     document.faults += outcome.faults
+    if outcome.text_hash or outcome.canonical:
+        document.facts = DocumentFacts(
+            text_hash=outcome.text_hash,
+            sketch=outcome.sketch,
+            canonical=outcome.canonical,
+        )
+    document.outlinks += outcome.outlinks
 
 
 def _added(reading: BodyReading, outcome: ExtractOutcome) -> BodyReading:

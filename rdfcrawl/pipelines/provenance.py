@@ -20,9 +20,19 @@ from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.iris import iri_of_url
 from rdfcrawl.rdf.namespaces import HTTP, PROV, RC, RDF, RDF_TYPE, RDFS, SQUIRREL, XSD
 from rdfcrawl.rdf.terms import literal
-from rdfcrawl.records import Document, Kind, Member
+from rdfcrawl.records import (
+    NO_FACTS,
+    BodyReading,
+    Document,
+    DocumentFacts,
+    Kind,
+    Member,
+    Record,
+)
 from rdfcrawl.reservations import NOTHING, Reservations
 from rdfcrawl.tasks.pages import ListedPage
+from rdfcrawl.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
+from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri.lookalike import has_lookalike
 
 if TYPE_CHECKING:
@@ -31,6 +41,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 GRAPH = "urn:rdfcrawl:provenance"
+_FACT_TERMS = "contentHash", "textHash", "sketch"
+_N_TEXT_FACTS = len(_FACT_TERMS)
 MAX_FAULTS = 100  # described one by one for each document; the rest is counted
 
 
@@ -49,6 +61,7 @@ class WorkerAgent:
     name: str  # unique within its crawl
     crawl: str  # `CRAWL_ID`
     version: str = __version__
+    run: int | None = None  # number of runs of the crawl before
     iri: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -81,11 +94,8 @@ def describe(document: Document, worker: WorkerAgent) -> bytes:
     crawled = iri_or_literal(record.url)
     status = status_of(document)
     parts = [_activity(document, name, crawled, status, worker)]
-    if status in ("SUCCESSFUL", "PARTIAL"):
+    if status in ("SUCCESSFUL", "PARTIAL", "DELETED"):
         parts.append(_entity(document, name, crawled))
-    if document.is_deleted:
-        graph = graph_iri(document.url)
-        parts.append(f"<{graph}> <{PROV}wasInvalidatedBy> <{name}>{_END}")
     if document.status:
         parts.append(_response(document, name))
     if record.chain or len(document.response.requested) > 1:
@@ -93,14 +103,13 @@ def describe(document: Document, worker: WorkerAgent) -> bytes:
     if document.reading.extracted:
         parts.append(_extracted(document.reading.extracted, name))
     if document.reading.n_members:
-        parts.append(_parts(name, "member", document.reading.members, _member))
-        parts.append(
-            f'<{name}> <{RC}members> "{document.reading.n_members}{_INTEGER_END}'
-        )
+        parts.append(_members(document.reading, name))
     if has_lookalike(document.url):
         parts.append(f'<{name}> <{RC}hostMark> "lookalike"{_END}')
     if document.reservations is not NOTHING:
         parts.append(_reservations(document.reservations, name))
+    if document.facts is not NO_FACTS:
+        parts.append(_facts(document.facts, name))
     if document.faults:
         parts.append(_parts(name, "fault", document.faults[:MAX_FAULTS], _fault))
         parts.append(f'<{name}> <{RC}faults> "{len(document.faults)}{_INTEGER_END}')
@@ -154,7 +163,9 @@ def _activity(
 ) -> str:
     record = document.record
     n_stored = 0 if document.is_unchanged else document.n_quads
-    times = parent = read = ""
+    times = parent = read = run = ""
+    if worker.run is not None:
+        run = f'<{name}> <{RC}run> "{worker.run}{_INTEGER_END}'
     response = document.response
     if response.started_ms:
         times = (
@@ -165,6 +176,8 @@ def _activity(
         parent = f"<{name}> <{RC}parent> {iri_or_literal(record.parent)}{_END}"
     if record.task is not None:
         parent += _task(record.task, name)
+    if record.kind is Kind.SITEMAP and (found_by := _found_by(record)):
+        parent += f'<{name}> <{RC}foundBy> "{found_by}"{_END}'
     if document.reading.format is not None:
         read = (
             f"<{name}> <{RC}format> {literal(document.reading.format.name)}{_END}"
@@ -184,7 +197,7 @@ def _activity(
         f'<{name}> <{SQUIRREL}approxNumberOfTriples> "{n_stored}{_INTEGER_END}'
         f'<{name}> <{SQUIRREL}depth> "{record.depth}{_INTEGER_END}'
         f'<{name}> <{RC}links> "{document.n_links}{_INTEGER_END}'
-        f"{times}{parent}{read}"
+        f"{run}{times}{parent}{read}"
     )
 
 
@@ -206,6 +219,8 @@ def _task(task: Task, activity: str) -> str:
 
 def _entity(document: Document, activity: str, crawled: str) -> str:
     graph = graph_iri(document.url)
+    if document.is_deleted:
+        return f"<{graph}> <{PROV}wasInvalidatedBy> <{activity}>{_END}"
     return (
         f"<{graph}> <{RDF_TYPE}> <{PROV}Entity>{_END}"
         f"<{graph}> <{RDF_TYPE}> <{SQUIRREL}ResultGraph>{_END}"
@@ -271,6 +286,11 @@ def _parts(
     )
 
 
+def _members(reading: BodyReading, activity: str) -> str:
+    count = f'<{activity}> <{RC}members> "{reading.n_members}{_INTEGER_END}'
+    return _parts(activity, "member", reading.members, _member) + count
+
+
 def _member(member: Member, name: str) -> str:
     read_as = (
         f"<{name}> <{RC}format> {literal(member.format)}{_END}" if member.format else ""
@@ -281,6 +301,35 @@ def _member(member: Member, name: str) -> str:
         f'<{name}> <{SQUIRREL}approxNumberOfTriples> "{member.n_quads}{_INTEGER_END}'
         f"{read_as}"
     )
+
+
+def _facts(facts: DocumentFacts, activity: str) -> str:
+    stated = "".join(
+        f'<{activity}> <{RC}{term}> "{value}"{_END}'
+        for term, value in zip(_FACT_TERMS, facts[:_N_TEXT_FACTS], strict=True)
+        if value
+    )
+    if facts.canonical:
+        canonical = iri_or_literal(facts.canonical)
+        stated += f"<{activity}> <{RC}canonical> {canonical}{_END}"
+    if facts.sitemap_format:
+        term = f"<{activity}> <{RC}sitemapFormat>"
+        stated += f'{term} "{facts.sitemap_format}"{_END}'
+    return stated
+
+
+def _found_by(record: Record) -> str:
+    """Return how a sitemap was found; empty for a robots.txt."""
+    task = record.task
+    if not isinstance(task, SourceTask):
+        return ""
+    if isinstance(task.payload, RobotsTask | ConsentTask):
+        return ""
+    if task.is_named:
+        return "operator"
+    if isinstance(task.payload, SitemapTask) and task.payload.depth:
+        return "index"
+    return "robots" if record.parent.endswith("/robots.txt") else "discovery"
 
 
 def _reservations(reservations: Reservations, activity: str) -> str:

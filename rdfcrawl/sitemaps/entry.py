@@ -21,8 +21,17 @@ if TYPE_CHECKING:
     from rdfcrawl.sitemaps.elements import Element
 
 
+_SUBMISSIONS: Final = {"urlset": "xml", "sitemapindex": "xml", "rss1": "rss"}
+
+
 class SitemapFormat(StrEnum):
-    """Format of a sitemap."""
+    """Format of a sitemap.
+
+    Attributes:
+        submission: the format by which sitemaps are counted: an index is one in XML.
+    """
+
+    submission: str
 
     URLSET = "urlset"
     INDEX = "sitemapindex"
@@ -30,6 +39,9 @@ class SitemapFormat(StrEnum):
     RSS_1 = "rss1"
     ATOM = "atom"
     TEXT = "text"
+
+    def __init__(self, name: str) -> None:
+        self.submission = _SUBMISSIONS.get(name, name)
 
 
 class ChangeFrequency(StrEnum):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,15 @@ from rdfcrawl.pipelines.provenance import (
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.namespaces import RC
 from rdfcrawl.rdf.terms import literal
-from rdfcrawl.records import BodyReading, Document, FetchedResponse, Kind, Record
+from rdfcrawl.records import (
+    BodyReading,
+    Document,
+    DocumentFacts,
+    FetchedResponse,
+    Kind,
+    Record,
+)
+from rdfcrawl.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
 from rdfcrawl.tasks.source import SourceTask
 from tests.support.examples import examples
 from tests.support.pages import page_path
@@ -460,3 +469,46 @@ def test_what_a_source_has_deleted_is_invalidated() -> None:
     assert found[name][f"{RC}task"] == ["source(run=2, is_named=True)"]
     assert found["http://example.org/d"] == {f"{PROV}wasInvalidatedBy": [name]}
     assert f"{RC}bytes" not in found[f"{name}:response"]
+
+
+def test_facts_are_described() -> None:
+    """If facts of a document are known, then each is a term; the run is one, too."""
+    facts = DocumentFacts("c" * 32, "7" * 32, "AAAA", "http://e/a|b", "xml")
+    worker = replace(WORKER, run=3)
+    crawled = document(facts=facts)
+    found = read(describe(crawled, worker))[activity_iri(crawled, worker)]
+    assert {name: found[RC + name] for name in ("run", *_FACTS)} == {
+        "run": ["3"],
+        "contentHash": ["c" * 32],
+        "textHash": ["7" * 32],
+        "sketch": ["AAAA"],
+        "canonical": ["http://e/a%7Cb"],
+        "sitemapFormat": ["xml"],
+    }
+    plain = read(describe(document(), WORKER))[activity_iri(document(), WORKER)]
+    assert not {RC + name for name in _FACTS} & plain.keys()
+
+
+_FACTS = "contentHash", "textHash", "sketch", "canonical", "sitemapFormat"
+_ROBOTS = "http://example.org/robots.txt"
+
+
+@pytest.mark.parametrize(
+    ("task", "parent", "found_by"),
+    [
+        (SourceTask(1, is_named=True), "", ["operator"]),
+        (SourceTask(1, payload=SitemapTask()), _ROBOTS, ["robots"]),
+        (SourceTask(1, payload=SitemapTask(depth=1)), "http://e/i", ["index"]),
+        (SourceTask(1), "http://example.org/page", ["discovery"]),
+        (SourceTask(1, is_named=True, payload=RobotsTask()), "", []),
+        (SourceTask(1, payload=ConsentTask("e")), "", []),
+    ],
+)
+def test_sitemaps_say_how_they_were_found(
+    task: SourceTask, parent: str, found_by: list[str]
+) -> None:
+    """If a sitemap was asked for, then it is known who named it."""
+    url = "http://example.org/sitemap.xml"
+    crawled = document(record=Record(url, Kind.SITEMAP, parent=parent, task=task))
+    found = read(describe(crawled, WORKER))[activity_iri(crawled, WORKER)]
+    assert found.get(RC + "foundBy", []) == found_by

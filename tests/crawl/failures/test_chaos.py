@@ -19,6 +19,7 @@ from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.dataweb.recall import judge
 from rdfcrawl.errors import Reason
 from rdfcrawl.frontier.redis_program import find_server
+from rdfcrawl.log.links import LinkLog
 from tests.support.crawl_fixtures import count_in_redis
 from tests.support.crawl_kills import kill_redis, worker_pids
 from tests.support.crawl_names import names_outage, scripted_names
@@ -82,6 +83,14 @@ def test_killed_workers_and_redis_lose_nothing(
     assert counts.seen == counts.done + counts.known
     assert len(set(result.ask("?a sq:crawled ?x"))) == counts.done
     assert result.latest_quads == result.quads
+    logged = {
+        (document.graph, target)
+        for batch in LinkLog(result.folder).read()
+        for document in batch.documents
+        for target, _ in document.links
+    }
+    stated = {(g, iri) for s, _, o, g in result.quads for iri in (s, o)}
+    assert logged == {(g, x) for g, x in stated if x.startswith("http") and x != g}
     assert max(host.max_in_progress for host in log.hosts) <= 2
 
 

@@ -1,0 +1,150 @@
+"""Fingerprints of one document: exact hashes, and a sketch that shows near-duplicates.
+
+The text of a page is cut into shingles of `SHINGLE_WORDS` words, RDF into statements.
+The sketch has the least hash of these in each of `BINS` parts of the range of hashes.
+
+Sources: Broder, "On the resemblance and containment of documents" (1997): shingles;
+Li, Owen and Zhang, "One Permutation Hashing" (2012); Shrivastava, "Optimal
+Densification for Fast and Accurate Minwise Hashing" (2017).
+"""
+
+from __future__ import annotations
+
+import re
+from binascii import a2b_base64, b2a_base64
+from functools import lru_cache
+from hashlib import blake2b, file_digest
+from struct import Struct, unpack
+from typing import TYPE_CHECKING, Final, NamedTuple
+from zlib import crc32
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from io import BufferedReader, BytesIO
+
+BINS: Final = 64
+SHINGLE_WORDS: Final = 8
+MAX_STATEMENT_BYTES: Final = 1024 * 1024
+MAX_WORDS: Final = 65_536  # of a page, that are cut into shingles
+MAX_HASHED: Final = 256  # shingles or statements; of more, a sample is hashed
+
+_HASH_BYTES: Final = 16
+_EMPTY: Final = 0xFFFF  # no hash lies in the part
+_BIN_SHIFT: Final = 58  # of a hash of 64 bits, the first 6 bits choose the part
+_MINIMUM_SHIFT: Final = 42  # and the next 16 are kept
+_pack_minima = Struct(f"<{BINS}H").pack
+_unpack_minima = Struct(f"<{BINS}H").unpack
+# Canonical N-Quads: a blank node is the first term of a line, or follows a predicate.
+_blank = re.compile(rb"^_:[^ ]+|(?<=> )_:[^ ]+(?= )", re.MULTILINE).sub
+
+
+class Fingerprint(NamedTuple):
+    """What is compared of the content of two documents.
+
+    Attributes:
+        text_hash: 32 hexadecimal digits, equal for equal content.
+        sketch: of `read_sketch`; empty if there was nothing to hash.
+    """
+
+    text_hash: str
+    sketch: str
+
+
+def content_hash(body: bytes) -> str:
+    """Return the hash of a body: 128 bits of BLAKE2b, as 32 hexadecimal digits."""
+    return blake2b(body, digest_size=_HASH_BYTES).hexdigest()
+
+
+def content_hash_of(file: BufferedReader | BytesIO) -> str:
+    """Return `content_hash` of all bytes of a file."""
+    return file_digest(file, lambda: blake2b(digest_size=_HASH_BYTES)).hexdigest()
+
+
+def fingerprint_statements(chunk: bytes, graph: str) -> Fingerprint:
+    """Return the fingerprint of a set of statements, in whatever order they come.
+
+    Args:
+        chunk: canonical N-Quads, whole lines.
+        graph: IRI of their document. In statements it is replaced by the empty IRI,
+            and not written as the name of the graph; blank nodes become `_:`.
+    """
+    own = graph.encode()
+    text = chunk.replace(b" <%b> .\n" % own, b" .\n")
+    text = text.replace(b"<%b>" % own, b"<>").replace(b"<%b#" % own, b"<#")
+    if b"_:" in text:
+        text = _blank(b"_:", text)
+    lines = sorted(text.split(b"\n"))  # most come sorted, which is quicker than a set
+    lines = list(dict.fromkeys(lines))
+    return Fingerprint(content_hash(b"\n".join(lines)), _sketch(lines[1:]))
+
+
+def fingerprint_text(text: str) -> Fingerprint:
+    """Return the fingerprint of a text; case and white space make no difference."""
+    normal = " ".join(text.lower().split()).encode("utf-8", "replace")
+    shown = content_hash(normal)
+    words = normal.split(b" ")[:MAX_WORDS]
+    if len(words) <= SHINGLE_WORDS:
+        return Fingerprint(shown, _sketch([normal] if normal else []))
+    shifted = (words[n:] for n in range(SHINGLE_WORDS))
+    return Fingerprint(shown, _sketch(set(map(b" ".join, zip(*shifted, strict=False)))))
+
+
+def _sketch(shingles: Collection[bytes]) -> str:
+    """Return the sketch of distinct shingles, in Base64."""
+    if not shingles:
+        return ""
+    if len(shingles) > MAX_HASHED:
+        shingles = _sample(shingles)
+    # `blake2b(x, digest_size=8)` takes half as long again.
+    digests = b"".join([blake2b(x).digest() for x in shingles])
+    hashes = sorted(unpack("<" + "Q56x" * len(shingles), digests), reverse=True)
+    # The last one of a part, which is the least, stays.
+    least = {each >> _BIN_SHIFT: each >> _MINIMUM_SHIFT & 0xFFFF for each in hashes}
+    minima = [_EMPTY] * BINS
+    for position, minimum in least.items():
+        minima[position] = minimum
+    return b2a_base64(_pack_minima(*minima), newline=False).decode()
+
+
+def _sample(shingles: Collection[bytes]) -> list[bytes]:
+    """Return every second, fourth ... of many shingles: the same ones in any document.
+
+    A sum of 32 bits chooses, which takes a tenth of the time of a hash.
+    """
+    halvings = ((len(shingles) - 1) // MAX_HASHED).bit_length()
+    below = 2**32 >> halvings
+    return [each for each in shingles if crc32(each) < below]
+
+
+def read_sketch(text: str) -> tuple[int, ...]:
+    """Return the 64 minima of a sketch, of 16 bits each.
+
+    The share of positions at which two sketches agree estimates the share of shingles
+    that two documents have in common, of all that one of them has. Parts without a
+    hash, of which short documents have many, take over the minimum of another part:
+    the same other part in all documents, if it has a hash there, too.
+
+    Raises:
+        ValueError: it is no sketch.
+    """
+    octets = a2b_base64(text, strict_mode=True)
+    if len(octets) != 2 * BINS:
+        raise ValueError(f"want {2 * BINS} bytes: {len(octets)}")
+    minima = _unpack_minima(octets)
+    if _EMPTY not in minima or set(minima) == {_EMPTY}:
+        return minima
+    donors = _donors()
+    return tuple(
+        next(minima[k] for k in donors[n] if minima[k] != _EMPTY) for n in range(BINS)
+    )
+
+
+@lru_cache(maxsize=1)
+def _donors() -> tuple[tuple[int, ...], ...]:
+    """Return in which order each part looks for a minimum, itself first."""
+    found = []
+    for n in range(BINS):
+        others = [k for k in range(BINS) if k != n]
+        others.sort(key=lambda k: blake2b(b"%d %d" % (n, k)).digest())
+        found.append((n, *others))
+    return tuple(found)

@@ -1,0 +1,79 @@
+"""The facts of a document that only who reads it can know: fingerprints and links."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.duplicates.fingerprints import (
+    MAX_STATEMENT_BYTES,
+    Fingerprint,
+    fingerprint_statements,
+    fingerprint_text,
+)
+from rdfcrawl.links.outlinks import Outlinks
+from rdfcrawl.links.relations import Relation
+
+if TYPE_CHECKING:
+    from rdfcrawl.extraction.messages import ExtractOutcome, ReadingJob
+    from rdfcrawl.html.page import ParsedPage
+
+_UNREAD = Fingerprint("", "")
+
+
+class FactsReading:
+    """Gathers the facts of a document while its statements pass.
+
+    Args:
+        job: says which facts are wanted.
+    """
+
+    def __init__(self, job: ReadingJob) -> None:
+        self._job = job
+        self._chunks: list[bytes] = []  # none, if there are too many
+        self._n_bytes = 0
+        self._page: Fingerprint | None = None
+        self._canonical = ""
+        self._outlinks = None
+        if job.outlinks is not None:
+            self._outlinks = Outlinks(job.outlinks, job.url)
+
+    def add(self, chunk: bytes) -> None:
+        """Take statements."""
+        if self._outlinks is not None:
+            self._outlinks.add(chunk)
+        self._n_bytes += len(chunk)
+        if self._n_bytes <= MAX_STATEMENT_BYTES:
+            self._chunks.append(chunk)
+        else:
+            self._chunks.clear()
+
+    def add_page(self, page: ParsedPage, *, is_bounded: bool) -> None:
+        """Take a page that was read to its end; its tree cannot be read any more.
+
+        Args:
+            page: in markup.
+            is_bounded: a page may be parsed whatever time that takes.
+        """
+        if not self._job.wants_fingerprint:
+            return
+        self._canonical = page.canonical
+        self._page = _UNREAD
+        if self._job.extractors is None and (is_bounded or not page.is_heavy):
+            self._page = fingerprint_text(page.take_visible_text())
+
+    def end(self, outcome: ExtractOutcome) -> None:
+        """Set the facts of an outcome."""
+        if self._outlinks is not None:
+            outcome.outlinks = self._outlinks.lines()
+        if not self._job.wants_fingerprint:
+            return
+        outcome.canonical = self._canonical
+        if outcome.links and not self._canonical:
+            stated = [x.url for x in outcome.links if x.relation is Relation.CANONICAL]
+            outcome.canonical = min(stated, default="")
+        found = self._page
+        if found is None and self._chunks:
+            graph = self._job.graph or self._job.url
+            found = fingerprint_statements(b"".join(self._chunks), graph)
+        if found is not None:
+            outcome.text_hash, outcome.sketch = found

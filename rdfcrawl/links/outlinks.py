@@ -1,0 +1,121 @@
+"""The links of one document, as lines of the log of links: target and relation.
+
+    <http://example.org/bob> <http://xmlns.com/foaf/0.1/knows>
+
+The relation is the predicate of a statement; or an IANA link relation (RFC 8288), as
+RFC 4287 4.2.7.2 writes it as an IRI; or one of our own.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rdfcrawl.links.policy import (
+    MAX_NESTED_TERMS,
+    TERM,
+    LinkPolicy,
+    LinkPosition,
+    find_triple_terms,
+)
+from rdfcrawl.links.relations import Link, Relation
+from rdfcrawl.rdf.namespaces import RC, RELATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_OURS: Final = frozenset({Relation.HYPERLINK, Relation.NOFOLLOW, Relation.DATASET})
+_RELATION_IRIS: Final = {
+    each: f"{RC if each in _OURS else RELATIONS}{each}" for each in Relation
+}
+_SUBJECT: Final = f"{RC}subject".encode()
+_PREDICATE: Final = f"{RC}predicate".encode()
+_find_subjects = re.compile(rb"\n<([^>]*+)").findall
+_find_predicates = re.compile(rb"\n%s <([^>]*+)" % TERM).findall
+_is_iri = re.compile(r"[^\x00-\x20<>]+").fullmatch
+
+
+class OutlinkOptions(NamedTuple):
+    """Which links of a document are logged.
+
+    Attributes:
+        follow: selects the links in statements.
+        most: of one document.
+    """
+
+    follow: LinkPolicy
+    most: int
+
+
+class Outlinks:
+    """The links in the statements of one document, each relation to a target once.
+
+    Args:
+        options: of the log.
+        own: URL of the document, which is no link.
+    """
+
+    def __init__(self, options: OutlinkOptions, own: str) -> None:
+        self._follow, self._most = options
+        self._own = own.encode()
+        self._found: dict[tuple[bytes, bytes], None] = {}  # relations and targets
+
+    def add(self, chunk: bytes) -> None:
+        """Add the links in whole lines of canonical N-Quads."""
+        if len(self._found) > self._most:
+            return
+        find_objects, others = _finders(self._follow)
+        lines = b"\n" + chunk
+        for _ in range(1 + MAX_NESTED_TERMS):
+            if find_objects is not None:
+                self._add(find_objects(lines))
+            for relation, find in others:
+                self._add([(relation, iri) for iri in dict.fromkeys(find(lines))])
+            if b"(" not in lines or b" <<( " not in lines:  # as `LinkPolicy.scan`
+                break
+            lines = b"\n" + b"\n".join(find_triple_terms(lines))
+
+    def _add(self, found: list[tuple[bytes, bytes]]) -> None:
+        targets = b"\n" + b"\n".join([target for _, target in found])
+        n_web = targets.count(b"\nhttp://") + targets.count(b"\nhttps://")
+        if n_web != len(found) or b"#" in targets or b"\\" in targets:
+            chosen = self._follow.crawled_url
+            found = [(x, url) for x, target in found if (url := chosen(target))]
+        self._found.update(dict.fromkeys(found))
+
+    def lines(self) -> bytes:
+        """Return the links, a line each."""
+        own = self._own
+        found = [(to, relation) for relation, to in self._found if to != own]
+        return b"".join([b"<%b> <%b>\n" % each for each in found[: self._most]])
+
+
+def lines_of_links(links: Iterable[Link]) -> bytes:
+    """Return the lines of links of a page or header, in the order of their targets."""
+    found = {
+        f"<{each.url.partition('#')[0]}> <{_RELATION_IRIS[each.relation]}>\n"
+        for each in links
+        if _is_iri(each.url)
+    }
+    return "".join(sorted(found)).encode("utf-8", "replace")
+
+
+@lru_cache(maxsize=64)
+def _finders(
+    follow: LinkPolicy,
+) -> tuple[
+    Callable[[bytes], list[tuple[bytes, bytes]]] | None,
+    tuple[tuple[bytes, Callable[[bytes], list[bytes]]], ...],
+]:
+    """Return what finds predicates with objects, and what finds other links."""
+    others = []
+    if LinkPosition.SUBJECT in follow.positions:
+        others.append((_SUBJECT, _find_subjects))
+    if LinkPosition.PREDICATE in follow.positions:
+        others.append((_PREDICATE, _find_predicates))
+    find_objects = None
+    if follow.positions & {LinkPosition.OBJECT, LinkPosition.TYPE}:
+        expression = rb"\n%s <(%s)> <([^>]*+)" % (TERM, follow.predicates())
+        find_objects = re.compile(expression).findall
+    return find_objects, tuple(others)

@@ -1,0 +1,132 @@
+"""Write the links of each document to the log of links, as they were found."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Self
+
+from scrapy.exceptions import NotConfigured
+
+from rdfcrawl.errors import StoreFault
+from rdfcrawl.extraction.options import most_outlinks
+from rdfcrawl.frontier.visiting import visiting_spider
+from rdfcrawl.links.outlinks import lines_of_links
+from rdfcrawl.pipelines.items import pass_through
+from rdfcrawl.rdf.graphs import graph_iri
+from rdfcrawl.records import NOT_READ, Document
+from rdfcrawl.signals import flush_stores
+from rdfcrawl.stores.nquads import document_mark
+from rdfcrawl.stores.options import segment_limits
+from rdfcrawl.stores.recovery import recover
+from rdfcrawl.stores.segments import QuadSegments, SegmentLimits
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.statscollectors import StatsCollector
+
+    from rdfcrawl.frontier.options import CrawlOptions
+
+logger = logging.getLogger(__name__)
+
+
+class LinkLogPipeline:
+    """Pipeline that logs links, before any of them is known, wanted or refused."""
+
+    def __init__(
+        self,
+        options: CrawlOptions,
+        most: int,
+        limits: SegmentLimits,
+        stats: StatsCollector,
+    ) -> None:
+        self._folder, self._worker = options.paths.links, options.worker
+        self._most, self._limits, self._stats = most, limits, stats
+        self._segments: QuadSegments
+        self._is_open = False
+        self._fault: StoreFault | None = None  # of the last flush
+        self._n_logged = self._n_cut = 0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the pipeline of a crawler whose spider makes visits.
+
+        Raises:
+            ConfigError: a setting is wrong.
+            NotConfigured: no log of links is wanted.
+        """
+        options = visiting_spider(crawler).options
+        most = most_outlinks(crawler.settings)
+        if not most:
+            raise NotConfigured
+        limits = segment_limits(crawler.settings)
+        pipeline = cls(options.crawl, most, limits, crawler.stats)
+        crawler.signals.connect(pipeline.flush, flush_stores)
+        return pipeline
+
+    def open_spider(self) -> None:
+        """Repair the segments of dead workers, and open those of this one."""
+        recover(self._folder)
+        self._segments = QuadSegments(self._folder, self._worker, self._limits)
+        self._is_open = True
+
+    async def flush(self) -> StoreFault | None:
+        """Make all links durable, before visits are acknowledged.
+
+        Returns:
+            The reason of a failure. Scrapy would log an exception with a traceback.
+        """
+        self._tell_statistics()
+        self._fault = None
+        if self._is_open:  # or were not closed well; else they are flushed
+            try:
+                await self._segments.flush(sync=True)
+            except StoreFault as fault:
+                self._fault = fault
+        return self._fault
+
+    async def close_spider(self) -> None:
+        """Flush and close the segments."""
+        self._tell_statistics()
+        try:
+            await self._segments.close()
+        except StoreFault as fault:
+            if self._fault is None:  # else it was told, and the crawl stops for it
+                logger.critical("%s", fault)
+        self._is_open = False
+
+    def process_item(self, item: object) -> object:
+        """Log the links of a document that was read, also if there are none.
+
+        A document that says what is stored has the links of before, and is not logged.
+        """
+        if not isinstance(item, Document):
+            return pass_through(item)
+        was_read = item.reading is not NOT_READ or item.outlinks or item.links
+        if (
+            was_read
+            and item.is_followed
+            and not (item.is_unchanged or item.is_nofollow)
+        ):
+            self._log(item)
+        return item
+
+    def _log(self, document: Document) -> None:
+        lines, n_lines = document.outlinks, document.outlinks.count(b"\n")
+        if document.links:
+            lines += lines_of_links(document.links)
+            n_lines = lines.count(b"\n")
+        if n_lines >= self._most:
+            self._n_cut += 1
+            if n_lines > self._most:
+                lines = b"".join(lines.splitlines(keepends=True)[: self._most])
+                n_lines = self._most
+        self._n_logged += n_lines
+        mark = document_mark(graph_iri(document.url), document.response.started_ms)
+        self._segments.write_document(mark + lines)
+
+    def _tell_statistics(self) -> None:
+        if self._n_logged:
+            self._stats.inc_value("link/logged", self._n_logged)
+        if self._n_cut:
+            self._stats.inc_value("link/log_full", self._n_cut)
+        self._n_logged = self._n_cut = 0

@@ -1,0 +1,145 @@
+"""Fingerprints equal those that a plain implementation makes, and compare documents."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import struct
+import zlib
+from io import BytesIO
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rdfcrawl.duplicates.fingerprints import (
+    Fingerprint,
+    content_hash,
+    content_hash_of,
+    fingerprint_statements,
+    fingerprint_text,
+    read_sketch,
+)
+from tests.support.examples import examples
+
+GRAPH = "http://example.org/d"
+NUMBERS = st.lists(st.integers(0, 10**9), max_size=400, unique=True)
+
+
+def digest(text: bytes) -> str:
+    """Return 128 bits of BLAKE2b, taken in two pieces."""
+    found = hashlib.blake2b(text[:7], digest_size=16)
+    found.update(text[7:])
+    return found.hexdigest()
+
+
+def plain_sketch(shingles: set[bytes]) -> str:
+    """Return the sketch as `docs/reference/provenance.md` describes it."""
+    if not shingles:
+        return ""
+    below = 2**32
+    while len(shingles) * below > 256 * 2**32:
+        below //= 2
+    minima: dict[int, int] = {}
+    for shingle in shingles:
+        if zlib.crc32(shingle) < below:
+            number = int.from_bytes(hashlib.blake2b(shingle).digest()[:8], "little")
+            part = number // 2**58
+            minima[part] = min(number, minima.get(part, number))
+    kept = [(minima.get(part, -1) >> 42) & 0xFFFF for part in range(64)]
+    return base64.b64encode(struct.pack("<64H", *kept)).decode()
+
+
+def statement(n: int, graph: str = GRAPH) -> bytes:
+    """Return a line of N-Quads in the graph of a document."""
+    return b'<%b> <urn:x:p> "%d" <%b> .\n' % (graph.encode(), n, graph.encode())
+
+
+def similarity(one: Fingerprint, other: Fingerprint) -> float:
+    """Return the share of equal minima."""
+    pairs = zip(read_sketch(one.sketch), read_sketch(other.sketch), strict=True)
+    return sum(x == y for x, y in pairs) / 64
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(st.binary(max_size=5000))
+def test_content_hash_is_of_all_bytes(body: bytes) -> None:
+    """If a body is in memory or in a file, then its hash is BLAKE2b of 128 bits."""
+    assert content_hash(body) == content_hash_of(BytesIO(body)) == digest(body)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(NUMBERS, st.randoms())
+def test_statements_are_a_set(numbers: list[int], random: object) -> None:
+    """If lines come in another order or twice, then the fingerprint is the same."""
+    lines = [statement(n) for n in numbers]
+    found = fingerprint_statements(b"".join(lines), GRAPH)
+    normal = {b'<> <urn:x:p> "%d" .' % n for n in numbers}
+    # The line feed behind the last line makes an empty one, which sorts first.
+    assert found.text_hash == digest(b"\n".join([b"", *sorted(normal)]))
+    assert found.sketch == plain_sketch(normal)
+    shuffled = lines * 2
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert fingerprint_statements(b"".join(shuffled), GRAPH) == found
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(st.lists(st.text("abcé \n\u3000", min_size=1), max_size=600))
+def test_texts_are_cut_into_shingles(pieces: list[str]) -> None:
+    """If a page has words, then all runs of eight of them are in its sketch."""
+    text = " ".join(pieces)
+    found = fingerprint_text(text)
+    words = [word.encode() for word in text.lower().split()]
+    assert found.text_hash == digest(b" ".join(words))
+    runs = {b" ".join(words[n : n + 8]) for n in range(max(1, len(words) - 7))}
+    assert found.sketch == plain_sketch(runs if words else set())
+
+
+def test_equal_pages_need_not_look_alike() -> None:
+    """If two texts differ in case and white space alone, then they are equal."""
+    assert fingerprint_text("Two  WORDS\n") == fingerprint_text(" two words")
+    assert fingerprint_text("two wordS!") != fingerprint_text("two words")
+    assert fingerprint_text(" ").sketch == ""
+
+
+def test_documents_that_describe_themselves_alike_are_equal() -> None:
+    """If statements differ in URL and blank nodes alone, then they are equal."""
+    about = (
+        '<{0}> <urn:x:p> _:b{1}e0 <{0}> .\n_:b{1}e0 <urn:x:p> "_:a" <{0}> .\n'
+        "<{0}#me> <urn:x:p> <http://example.org/d/more> <{0}> .\n"
+        '<{0}> <urn:x:p> "<x>" <http://example.org/other> .\n'
+    )
+    one = fingerprint_statements(about.format(GRAPH, "1").encode(), GRAPH)
+    copy = "http://mirror.example/d"
+    assert fingerprint_statements(about.format(copy, "2").encode(), copy) == one
+    other = about.format(GRAPH, "1").replace("_:a", "_:b").encode()
+    assert fingerprint_statements(other, GRAPH) != one
+    assert fingerprint_statements(b"", GRAPH).sketch == ""
+
+
+@pytest.mark.parametrize("n", [5, 40, 200, 300, 5000])
+def test_sketch_estimates_resemblance(n: int) -> None:
+    """If documents share a part of their statements, then their sketches show it."""
+    one = fingerprint_statements(b"".join(map(statement, range(n))), GRAPH)
+    assert similarity(one, one) == 1
+    near = fingerprint_statements(b"".join(map(statement, range(n // 50, n))), GRAPH)
+    assert similarity(one, near) >= 0.85
+    far = fingerprint_statements(b"".join(map(statement, range(n, 2 * n))), GRAPH)
+    assert similarity(one, far) <= 0.3
+
+
+def test_half_of_a_document_is_half_as_similar() -> None:
+    """If a third of all statements is shared, then so are about a third of minima."""
+    texts = [b"".join(map(statement, range(100 * n, 100 * n + 200))) for n in range(41)]
+    found = [fingerprint_statements(text, GRAPH) for text in texts]
+    pairs = list(pairwise(found))
+    mean = sum(similarity(*pair) for pair in pairs) / len(pairs)
+    assert 0.30 <= mean <= 0.37
+
+
+@pytest.mark.parametrize("text", ["", "AAAA", "*" * 172])
+def test_what_is_no_sketch_is_refused(text: str) -> None:
+    """If a text is not 64 numbers in Base64, then it is refused."""
+    with pytest.raises(ValueError, match=r"want 128 bytes|base64|Base64|data"):
+        read_sketch(text)

@@ -1,0 +1,94 @@
+"""The log of links has what a document links to, and how, within its bound."""
+
+from __future__ import annotations
+
+import pytest
+
+from rdfcrawl.links.outlinks import OutlinkOptions, Outlinks, lines_of_links
+from rdfcrawl.links.policy import LinkPolicy
+from rdfcrawl.links.relations import Link, Relation
+
+OWN = "http://e/d"
+RC = "urn:rdfcrawl:vocab#"
+TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+STATEMENTS = (
+    b"<http://e/d> <http://p/knows> <http://e/bob#me> <http://e/d> .\n"
+    b"<http://e/d> <http://p/knows> <http://e/bob> <http://e/d> .\n"
+    b"<http://e/d> <http://p/likes> <http://e/bob> <http://e/d> .\n"
+    b"<http://e/d> <http://p/mbox> <mailto:a@b.c> <http://e/d> .\n"
+    b'<http://e/s> <http://p/name> "<http://e/no>" <http://e/d> .\n'
+    b"_:b <http://p/see> <HTTPS://e/\\u00FC> <http://e/d> .\n"
+    b"<http://e/d> <http://p/self> <http://e/d#x> <http://e/d> .\n"
+    b"<http://e/d> <%b> <http://e/Class> <http://e/d> .\n"
+    b"<http://e/d> <http://p/said> <<( <http://e/t> <http://p/in> <http://e/u> )>>"
+    b" <http://e/d> .\n" % TYPE.encode()
+)
+
+
+def logged(follow: str, most: int = 100) -> list[tuple[str, str]]:
+    """Return targets and relations that are logged of the statements."""
+    found = Outlinks(OutlinkOptions(LinkPolicy.parse(follow), most), OWN)
+    for line in STATEMENTS.splitlines(keepends=True):
+        found.add(line)
+    lines = found.lines().decode().splitlines()
+    return [(line[1:].split("> <")[0], line[:-1].split("> <")[1]) for line in lines]
+
+
+OBJECTS = {
+    ("http://e/bob", "http://p/knows"),
+    ("http://e/bob", "http://p/likes"),
+    ("HTTPS://e/ü", "http://p/see"),
+    ("http://e/u", "http://p/in"),
+}
+
+
+@pytest.mark.parametrize(
+    ("follow", "wanted"),
+    [
+        ("object", OBJECTS),
+        ("abox", OBJECTS | {(f"http://e/{x}", f"{RC}subject") for x in "st"}),
+        ("type", {("http://e/Class", TYPE)}),
+        ("object,-http://p/l*", OBJECTS - {("http://e/bob", "http://p/likes")}),
+        ("+http://p/likes,object", {("http://e/bob", "http://p/likes")}),
+        ("none", set()),
+    ],
+)
+def test_links_of_statements_have_their_predicates(
+    follow: str, wanted: set[tuple[str, str]]
+) -> None:
+    """If statements link to something, then each target has each relation once."""
+    found = logged(follow)
+    assert set(found) == wanted
+    assert len(found) == len(wanted)
+
+
+def test_targets_are_those_that_are_followed() -> None:
+    """If a policy finds IRIs, then the log has the same ones, but for the document."""
+    for follow in ("abox", "tbox", "all", "predicate", "object,type"):
+        policy = LinkPolicy.parse(follow)
+        targets = {target.encode() for target, _ in logged(follow)}
+        assert targets == policy.scan(STATEMENTS) - {OWN.encode()}, follow
+
+
+def test_log_of_a_document_is_bounded() -> None:
+    """If a document has more links than are wanted, then the first ones are logged."""
+    assert logged("object", 2) == [
+        ("http://e/bob", "http://p/knows"),
+        ("http://e/bob", "http://p/likes"),
+    ]
+
+
+def test_links_of_pages_have_registered_relations() -> None:
+    """If a page links to something, then the relation is IANA's, or one of ours."""
+    links = {
+        Link("http://e/b", Relation.ALTERNATE, "text/turtle"),
+        Link("http://e/b", Relation.ALTERNATE, "application/n-triples"),
+        Link("http://e/a#x", Relation.HYPERLINK),
+        Link("http://e/a", Relation.NOFOLLOW),
+        Link("http://e/a b", Relation.NEXT),
+    }
+    assert lines_of_links(links).decode() == (
+        f"<http://e/a> <{RC}hyperlink>\n"
+        f"<http://e/a> <{RC}nofollow>\n"
+        "<http://e/b> <http://www.iana.org/assignments/relation/alternate>\n"
+    )
