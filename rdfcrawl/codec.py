@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
+from math import isfinite
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, overload
 from typing import get_type_hints as type_hints_of
@@ -73,8 +74,8 @@ _to_text: Final = json.JSONEncoder(separators=(",", ":"), default=_to_array).enc
 def _reader_of(schema: Any) -> Read:
     """Return what makes a value of a type out of JSON, or refuses that."""
     origin, args = get_origin(schema), get_args(schema)
-    if schema in (str, bool, int, NoneType):
-        return _exactly(schema)
+    if schema in (str, bool, int, float, NoneType):
+        return _finite if schema is float else _exactly(schema)
     if origin is Literal:
         return _member_of({each: each for each in args})
     if origin is tuple:
@@ -98,6 +99,13 @@ def _exactly(kind: type) -> Read:
 
 
 _list: Final = _exactly(list)
+_float: Final = _exactly(float)
+
+
+def _finite(value: Any) -> Any:
+    if not isfinite(_float(value)):  # NaN is not even equal to itself
+        raise ValueError("finite")
+    return value
 
 
 def _member_of(members: Mapping[Any, Any]) -> Read:

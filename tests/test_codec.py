@@ -19,6 +19,7 @@ from rdfcrawl.harvest.datasets import KnownDataset
 from rdfcrawl.harvest.resourcesync.mirror_index import BegunRun, OwedResource
 from rdfcrawl.harvest.sitemap_parts import SitemapState
 from rdfcrawl.records import Kind, Record
+from rdfcrawl.refresh.domain_schedule import DomainSchedule
 from rdfcrawl.sitemaps.resourcesync.mirror import KnownResource, MirrorState
 from rdfcrawl.sitemaps.resourcesync.steps import RunPart
 from rdfcrawl.tasks.records import decode_record, encode_record
@@ -36,6 +37,7 @@ KEPT = [
     PartFacts,
     SitemapState,
     MirrorState,
+    DomainSchedule,
 ]
 
 

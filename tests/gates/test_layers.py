@@ -22,7 +22,7 @@ ROWS = """
 console errors options.defaults rdf.namespaces signals
 codec columns duplicates extras faultlog formats options.values reservations uri
 bytesource guard links.relations measures ranking stores tasks
-log options.conflicts options.merging records unpack
+log options.conflicts options.merging records refresh unpack
 rdf request_turns tasks.records warc
 description followers html links robots
 export extraction sitemaps
@@ -44,8 +44,8 @@ __main__
 PURE = """
 arguments bytesource catalogs codec columns description duplicates errors faultlog
 formats frontier.blocked_hosts frontier.url_kind guard.policy html links measures
-pipelines.provenance ranking rdf records request_turns reservations robots.parser
-robots.paths robots.policy sitemaps stores.deflate tasks unpack uri warc
+pipelines.provenance ranking rdf records refresh request_turns reservations
+robots.parser robots.paths robots.policy sitemaps stores.deflate tasks unpack uri warc
 """
 IMPURE_LIBRARIES = {"aiohttp", "redis", "scrapy", "twisted"}
 

@@ -14,6 +14,7 @@ _FULL = st.text(max_size=20) | st.sampled_from(["\ud800", "é", "\0", '"\\', "\x
 _SIMPLE: dict[Any, st.SearchStrategy[Any]] = {
     str: _FULL,
     int: st.integers(),
+    float: st.floats(allow_nan=False, allow_infinity=False),
 }
 
 
