@@ -63,7 +63,7 @@ def find_clusters(prints: Iterable[ContentPrint]) -> Iterator[tuple[str, ...]]:
     different documents share a band. Targets of redirects that have no print of their
     own are members, too.
 
-    Memory: the URLs, and some 500 bytes for each different sketch.
+    Memory: the URLs, and some 800 bytes for each different sketch.
     """
     found = _Clusters()
     for each in prints:
