@@ -15,7 +15,7 @@ from rdfcrawl.fetch.parts import PartFacts
 from rdfcrawl.harvest.ckan import FinishedHarvest
 from rdfcrawl.harvest.collections import PageState
 from rdfcrawl.harvest.cross_host_checks import HeardDataset
-from rdfcrawl.harvest.datasets import KnownDataset
+from rdfcrawl.harvest.known_datasets import KnownDataset
 from rdfcrawl.harvest.resourcesync.mirror_index import BegunRun, OwedResource
 from rdfcrawl.harvest.sitemap_parts import SitemapState
 from rdfcrawl.records import Kind, Record

@@ -339,7 +339,10 @@ class LinkIngest:
             record = self._to_queue(follow_up, url)
             band = _BANDS[follow_up.urgency]
             takes_dataset = record.kind.is_source or isinstance(record.task, DumpPart)
-            is_exempt = follow_up.is_part_of_source or takes_dataset
+            # Of one URL that has changed, the URL is asked and not the dump.
+            is_exempt = (
+                follow_up.is_part_of_source or takes_dataset or bool(record.change)
+            )
             if is_exempt or not self._defers(record, band):
                 candidates.append(self.candidate(record, band))
         return self._judged(candidates, bad, traps)

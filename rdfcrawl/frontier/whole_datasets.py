@@ -44,8 +44,14 @@ class WholeDatasets:
             await self._store.put(_CRAWL, _TABLE, names)
             await self.learn()
 
-    async def uncover(self, prefixes: Sequence[str]) -> bool:
-        """Crawl URLs with these prefixes again; return whether none was forgotten."""
+    async def uncover(self, prefixes: Sequence[str], dataset: str) -> bool:
+        """Crawl URLs with these prefixes of a dataset again, unless another has them.
+
+        Return whether none was forgotten.
+        """
+        names = await self._store.get_many(_CRAWL, _TABLE, prefixes)
+        pairs = zip(prefixes, names, strict=True)
+        prefixes = [x for x, name in pairs if name in (dataset, None)]
         if not prefixes:
             return True
         await self._store.drop(_CRAWL, _TABLE, prefixes)

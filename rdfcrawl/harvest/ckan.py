@@ -35,8 +35,8 @@ from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.fetch.answer import HttpRequest
-from rdfcrawl.harvest.datasets import KnownDataset
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery
+from rdfcrawl.harvest.known_datasets import KnownDataset
 from rdfcrawl.harvest.options import ObeyRobots
 from rdfcrawl.harvest.protocol import HarvestContext, Harvester
 from rdfcrawl.harvest.quad_buffer import iter_quads

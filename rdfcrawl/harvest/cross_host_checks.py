@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason
-from rdfcrawl.harvest.datasets import KnownDataset
+from rdfcrawl.harvest.known_datasets import KnownDataset
 from rdfcrawl.records import Document, FollowUp, Kind, Record
 from rdfcrawl.sitemaps.access import (
     CrossHostStatement,
@@ -23,7 +23,9 @@ from rdfcrawl.sitemaps.access import (
     is_confirmed,
     ways_to_dataset,
 )
+from rdfcrawl.sitemaps.dates import parse_point
 from rdfcrawl.sitemaps.description import dataset_iri
+from rdfcrawl.sitemaps.entry import ChangeFrequency  # noqa: TC001 (decoded)
 from rdfcrawl.sitemaps.semantic import DataLocation, SitemapDataset, UriPrefix
 from rdfcrawl.tasks.sitemap import RobotsTask
 from rdfcrawl.tasks.source import SourceTask
@@ -32,6 +34,7 @@ from rdfcrawl.uri.origin import site_of
 if TYPE_CHECKING:
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.harvest.consent import SitemapConsents
+    from rdfcrawl.harvest.discovery import Discovery
     from rdfcrawl.harvest.protocol import HarvestContext
     from rdfcrawl.harvest.response import HarvestedResponse
 
@@ -86,14 +89,29 @@ class CrossHostChecks:
             for text in sorted(texts):
                 await self._decide(text, response)
 
-    async def stays(self, sites: Iterable[str], sitemap: str) -> None:
+    async def stays(
+        self, sites: Iterable[str], sitemap: str, response: HarvestedResponse
+    ) -> None:
         """Note that a sitemap has not changed since the run before.
 
-        `sitemap` is its URL after redirects.
+        The data of its datasets may have. `sitemap` is its URL after redirects, and
+        `response` shows that it is the same.
         """
+        _add(await self._datasets.stays(sitemap, response.record), response)
         for site in sites:
             texts = [text async for text, _ in self._of_sitemap(site, sitemap)]
             await self._store.put(site, _OWN, dict.fromkeys(texts, str(self._run)))
+
+    async def withdraw(
+        self,
+        datasets: Iterable[SitemapDataset],
+        sitemap: str,
+        response: HarvestedResponse,
+    ) -> None:
+        """Forget what a sitemap, read to its end, said of all but these datasets."""
+        kept = [dataset_iri(dataset, sitemap) for dataset in datasets]
+        found = await self._datasets.withdraw(sitemap, kept, response.document)
+        _add(found, response)
 
     async def has_said(self, sites: Iterable[str], document: Document) -> None:
         """Forget datasets of earlier runs that are not in a sitemap any more."""
@@ -165,10 +183,11 @@ class CrossHostChecks:
             ways=ways_to_dataset(kept, seed=self._crawl),
             prefixes=kept.prefixes,
             samples=kept.samples,
+            lastmod=dataset.lastmod.text if dataset.lastmod else "",
+            changefreq=dataset.changefreq,
         )
-        found = await self._datasets.register(known, document)
-        response.follow_ups.extend(found.follow_ups)
-        document.faults += found.faults
+        found = await self._datasets.register(known, document, source=sitemap)
+        _add(found, response)
 
     async def _is_known(self, site: str) -> bool:
         """Return whether all sitemaps of a site are read."""
@@ -205,6 +224,11 @@ class CrossHostChecks:
         return True
 
 
+def _add(found: Discovery, response: HarvestedResponse) -> None:
+    response.follow_ups.extend(found.follow_ups)
+    response.document.faults += found.faults
+
+
 def _part(url: str, document: Document) -> FollowUp:
     """Return the record of a file with a part of a dataset whose rest is missing."""
     depth, parent = document.record.depth + 1, document.record.url
@@ -230,6 +254,8 @@ class HeardDataset:
     graphs: tuple[str, ...] = ()
     samples: tuple[str, ...] = ()
     are_mirrors: bool = True
+    lastmod: str = ""
+    changefreq: ChangeFrequency | None = None
 
 
 _KEPT: Final = tuple(
@@ -239,10 +265,12 @@ _KEPT: Final = tuple(
 
 def _to_text(dataset: SitemapDataset, sitemap: str, sites: tuple[str, ...]) -> str:
     kept = {name: getattr(dataset, name) for name in _KEPT}
+    kept["lastmod"] = dataset.lastmod.text if dataset.lastmod else ""
     return encode(HeardDataset(sitemap=sitemap, sites=sites, **kept))
 
 
 def _from_text(text: str) -> tuple[SitemapDataset, str, tuple[str, ...]]:
     heard = decode(text, HeardDataset)
     kept = {name: getattr(heard, name) for name in _KEPT}
+    kept["lastmod"] = parse_point(heard.lastmod) if heard.lastmod else None
     return SitemapDataset(**kept), heard.sitemap, heard.sites

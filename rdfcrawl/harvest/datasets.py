@@ -1,27 +1,31 @@
-"""The registry of datasets: each is fetched once, by the best known access method.
+"""The registry of datasets: each is fetched by the best known access method.
 
-Sitemaps, VoID, DCAT and service descriptions feed the registry. The access methods of
-the first description count; where one fails, the next is tried.
+Sitemaps, VoID, DCAT and service descriptions feed the registry. Where a method fails,
+the next is tried; each run of a crawl begins with the best one again, and asks for
+files that may have changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.catalogs.access import DatasetDescriptions, ways_by_dataset
-from rdfcrawl.codec import decode, encode
+from rdfcrawl.codec import encode
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.frontier.deferred import MAX_DEFERRED
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
+from rdfcrawl.harvest.known_datasets import DATASET, KnownDataset, KnownDatasets
+from rdfcrawl.harvest.page_fetches import PageFetches
 from rdfcrawl.records import Document, FollowUp, Kind, Record
 from rdfcrawl.sitemaps.access import AccessMethod, DatasetAccess, choose_way, place_of
 from rdfcrawl.sitemaps.addresses import may_list
-from rdfcrawl.sitemaps.semantic import Slicing, UriPrefix
-from rdfcrawl.tasks.pages import DumpPart, SamplePage
+from rdfcrawl.sitemaps.revisits import ListedPageClaim, PageFetch, RevisitPolicy
+from rdfcrawl.sitemaps.semantic import UriPrefix
+from rdfcrawl.tasks.pages import DumpPart, RevisitedPage, SamplePage
 from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.origin import site_of
@@ -30,7 +34,6 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.uri.hosts import HostNames
 
-_DATASET: Final = "dataset"  # of a dataset: `known`; `way`: the one taken; `noted`
 _SERVED: Final = "datasets"  # of a file or an endpoint: the datasets in it
 _CRAWL: Final = "crawl:"  # stands for the crawl itself where a source is asked for
 _FAILED: Final = "failed places"  # of the crawl: URL -> what is wrong with it
@@ -43,35 +46,15 @@ _WHOLE: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownDataset:
-    """A dataset as kept in the state store.
-
-    Attributes:
-        name: IRI.
-        ways: access methods for all of the data, in the order to try.
-        prefixes: of URIs that resolve to descriptions of parts of the data.
-        samples: URIs in the dataset, whose pages are compared with the dump.
-    """
-
-    name: str
-    ways: tuple[DatasetAccess, ...]
-    prefixes: tuple[UriPrefix, ...] = ()
-    samples: tuple[str, ...] = ()
-
-    @property
-    def slicing(self) -> Slicing:
-        """Slicing of a dump into descriptions; CBD unless a prefix declares another."""
-        declared = (prefix.slicing for prefix in self.prefixes)
-        return next((each for each in declared if each), Slicing.CBD)
-
-
 class DatasetRegistry:
     """The known datasets, shared by all workers of a crawl."""
 
-    def __init__(self, session: CrawlSession) -> None:
+    def __init__(self, session: CrawlSession, revisit_secs: int) -> None:
         self._session = session
         self._store = session.state_store
+        self._said = KnownDatasets(session.state_store)
+        self._fetches = PageFetches(session.state_store)
+        self._revisit_secs = revisit_secs
 
     async def described(
         self, findings: DatasetDescriptions, document: Document
@@ -85,33 +68,102 @@ class DatasetRegistry:
             known = KnownDataset(name=name, ways=ways, prefixes=prefixes)
             is_service = name in findings.services
             discovery += await self.register(known, document, is_service=is_service)
+        if self._session.run and not (document.faults or document.is_partial):
+            names = ways_by_dataset(findings.named).keys()
+            discovery += await self.withdraw(document.record.url, names, document)
         # Last: what is below the prefixes of a dataset by now is not asked for.
         depth, parent = document.record.depth + 1, document.record.url
         pages = (Record(url, Kind.PAGE, depth, parent) for url in findings.links)
         return discovery + found(*map(FollowUp, pages))
 
     async def register(
-        self, dataset: KnownDataset, document: Document, *, is_service: bool = False
+        self,
+        dataset: KnownDataset,
+        document: Document,
+        *,
+        is_service: bool = False,
+        source: str = "",
     ) -> Discovery:
         """Return the records that fetch a dataset.
 
-        For a known dataset these are the same records again, which the frontier has. An
-        access method that the dataset's own site names later is tried after the others.
-        With `is_service` the description is that of a service without a dataset.
+        For a known dataset these are the same records again, which the frontier has; in
+        a later run they are new, as far as its data may have changed.
+
+        Args:
+            dataset: as it is described.
+            document: in which it is described, or that has confirmed it.
+            is_service: the description is that of a service without a dataset.
+            source: URL of the sitemap that describes it; this is read in each run.
         """
         if not dataset.ways or len(dataset.name) > _MAX_NAME_CHARS:
             return NOTHING_FOUND
         first = dataset.ways[0]
         if is_service and await self.is_taken_otherwise(first.parts[0][0]):
             return NOTHING_FOUND  # all that is known behind it has a dump
-        text = encode(dataset)
-        kept = await self._store.claim(dataset.name, _DATASET, "known", text)
-        if kept != text:
-            dataset = _merged(decode(kept, KnownDataset), dataset, document)
-            text = encode(dataset)
-            await self._store.put(dataset.name, _DATASET, {"known": text})
-        await self._note_places(dataset, text)
-        return await self._take(dataset, document, document.record.depth + 1)
+        before = await self.known(dataset.name) if self._session.run else None
+        dataset = await self._said.say(dataset, source or document.record.url)
+        await self._note_places(dataset, encode(dataset))
+        depth = document.record.depth + 1
+        if not (source or isinstance(document.record.task, RevisitedPage)):
+            await self._said.ask_again(dataset.name, depth)
+        found_records = await self._take(dataset, document.record, depth)
+        if before is not None and before.ways != dataset.ways:
+            found_records += self._left(before, dataset, document.record)
+        return found_records
+
+    async def again(self) -> AsyncIterator[list[FollowUp]]:
+        """Yield the data of datasets whose descriptions are not read in each run."""
+        async for dataset, depth in self._said.to_ask_again():
+            record = Record(dataset.name, depth=max(0, depth - 1))
+            discovery = await self._take(dataset, record, depth)
+            yield list(discovery.follow_ups)
+
+    async def stays(self, source: str, record: Record) -> Discovery:
+        """Return the records of the datasets of a sitemap that is the same."""
+        discovery = NOTHING_FOUND
+        for name in await self._said.described_by(source):
+            if known := await self.known(name):
+                discovery += await self._take(known, record, record.depth + 1)
+        return discovery
+
+    async def withdraw(
+        self, source: str, kept: Collection[str], document: Document
+    ) -> Discovery:
+        """Forget the datasets that a document, read to its end, describes no more.
+
+        The URLs below the prefixes of one that nobody describes are crawled again.
+        """
+        discovery = NOTHING_FOUND
+        for name in await self._said.described_by(source, but=kept):
+            known = await self.known(name)
+            rest = await self._said.unsay(name, source)
+            if known is not None and rest is None:
+                prefixes = [prefix.url for prefix in known.prefixes]
+                discovery += await self._uncover(prefixes, name)
+                discovery += self._left(known, None, document.record)
+                await self._said.forget(name)
+            await self._said.end(name, source)
+        return discovery
+
+    def _left(
+        self, before: KnownDataset, now: KnownDataset | None, record: Record
+    ) -> Discovery:
+        """Return the records of files that a dataset has no more: each once more.
+
+        Only its own answer says that a file is gone.
+        """
+        ways = now.ways if now else ()
+        kept = {url for way in ways for url in way.urls}
+        files = [
+            url
+            for way in before.ways
+            if way.way in (AccessMethod.DUMP, AccessMethod.FRAGMENTS)
+            for url in way.urls
+            if url not in kept
+        ]
+        records = (Record(x, Kind.DUMP, record.depth + 1, record.url) for x in files)
+        change = f"run {self._session.run}"
+        return found(*(FollowUp(each, change=change) for each in records))
 
     async def instead_of_file(self, document: Document, lack: str) -> Discovery:
         """Return the records to fetch instead of a file with a deficiency, `lack`.
@@ -143,7 +195,7 @@ class DatasetRegistry:
         """
         is_noted = own or await self._store.size(_CRAWL, _FAILED) < _MAX_FAILED
         if is_noted:
-            await self._store.put(_CRAWL, _FAILED, {place: lack})
+            await self._store.put(_CRAWL, _FAILED, {place: self._of_run(lack)})
         url = place.partition(" ")[0]
         names = {name async for name, _ in self._store.entries(url, _SERVED)}
         discovery = NOTHING_FOUND
@@ -158,13 +210,16 @@ class DatasetRegistry:
             )
             if place == url:  # all of it, and so each graph of an endpoint
                 places = {way.place_of(url) for way in dataset.ways if url in way.urls}
-                await self._store.put(_CRAWL, _FAILED, dict.fromkeys(places, lack))
+                failed = dict.fromkeys(places, self._of_run(lack))
+                await self._store.put(_CRAWL, _FAILED, failed)
             if is_taken or name == own:
                 detail = f"{name}: {lack}: {url}"[: Fault.MAX_DETAIL]
                 fault = Fault(Reason.WAY_FAILED, detail)
                 discovery += Discovery(faults=(fault,))
             depth = document.record.depth
-            discovery += await self._take(dataset, document, depth, has_failed=True)
+            discovery += await self._take(
+                dataset, document.record, depth, has_failed=True
+            )
         return discovery
 
     async def is_taken_otherwise(self, endpoint: str) -> bool:
@@ -181,32 +236,38 @@ class DatasetRegistry:
 
     async def known(self, name: str) -> KnownDataset | None:
         """Return a dataset by its name."""
-        text = await self._store.get(name, _DATASET, "known")
-        return decode(text, KnownDataset) if text else None
+        return await self._said.known(name)
 
     async def way_taken(self, name: str) -> int | None:
         """Return the index of the access method in use; their number if all failed."""
-        text = await self._store.get(name, _DATASET, "way")
-        return None if text is None else int(text)
+        text = await self._store.get(name, DATASET, "way")
+        return None if text is None else int(text.partition(" ")[0])
+
+    def _of_run(self, text: str) -> str:
+        """Return a text with the number of the run, which alone it holds for."""
+        return f"{text} {self._session.run}"
+
+    def _is_of_run(self, text: str | None) -> bool:
+        return text is not None and text.endswith(f" {self._session.run}")
 
     # -- ways ------------------------------------------------------------------------
 
     async def _note_places(self, dataset: KnownDataset, text: str) -> None:
         """Note the dataset of each place of data, once for each form of a dataset."""
         form = blake2b(text.encode(), digest_size=8).hexdigest()
-        if await self._store.get(dataset.name, _DATASET, "noted") == form:
+        if await self._store.get(dataset.name, DATASET, "noted") == form:
             return
         first = sorted(dataset.ways, key=lambda way: way.way is not AccessMethod.SPARQL)
         urls = dict.fromkeys(url for way in first for url in way.urls)
         # Of what is beyond, the dataset that asks for it first is known by the task.
         for url in islice(urls, _MAX_PLACES):
             await self._store.put(url, _SERVED, {dataset.name: ""})
-        await self._store.put(dataset.name, _DATASET, {"noted": form})
+        await self._store.put(dataset.name, DATASET, {"noted": form})
 
     async def _take(
         self,
         dataset: KnownDataset,
-        document: Document,
+        record: Record,
         depth: int,
         *,
         has_failed: bool = False,
@@ -215,46 +276,49 @@ class DatasetRegistry:
 
         Repetition gives the same result, as failures are noted before. Another worker
         may find a failure meanwhile, too early to see the method that is remembered
-        here; so failures are looked up once more.
+        here; so failures are looked up once more. Each run begins with the best method.
 
         Args:
             dataset: as it is known now.
-            document: with the description, or deficient.
+            record: of the document with the description, or of a deficient one.
             depth: of the records.
-            has_failed: the document is a failed place of data.
+            has_failed: the record is that of a failed place of data.
         """
         prefixes = [prefix.url for prefix in dataset.prefixes]
-        usable = await self._usable(dataset, document, depth)
+        usable = await self._usable(dataset, record, depth)
         discovery = NOTHING_FOUND
         while True:
-            taken = await self.way_taken(dataset.name)
+            text = await self._store.get(dataset.name, DATASET, "way")
+            is_begun = self._is_of_run(text)
+            taken = await self.way_taken(dataset.name) if is_begun else None
             index = choose_way(dataset.ways, taken, usable)
-            await self._store.put(dataset.name, _DATASET, {"way": str(index)})
+            chosen = self._of_run(str(index))
+            await self._store.put(dataset.name, DATASET, {"way": chosen})
             way = dataset.ways[index] if index < len(dataset.ways) else None
             if way is not None and way.way in _WHOLE:
                 await self._session.datasets.cover(prefixes, dataset.name)
-            elif has_failed or taken not in (None, index):
-                discovery += await self._uncover(prefixes)
+            elif has_failed or (text is not None and taken != index):
+                discovery += await self._uncover(prefixes, dataset.name)
             before = usable
-            usable = await self._usable(dataset, document, depth)
+            usable = await self._usable(dataset, record, depth)
             if usable == before:
                 break
             has_failed = True
         if way is None:
             return discovery
-        records = self._records(dataset, index, way, usable, document, depth)
+        records = await self._records(dataset, index, way, usable, record, depth)
         return discovery + found(*records)
 
-    async def _uncover(self, prefixes: list[str]) -> Discovery:
+    async def _uncover(self, prefixes: list[str], name: str) -> Discovery:
         """Release the URLs below the prefixes of a dataset that cannot be fetched."""
-        if await self._session.datasets.uncover(prefixes):
+        if await self._session.datasets.uncover(prefixes, name):
             return NOTHING_FOUND
         detail = f"more than {MAX_DEFERRED} URLs below one of {prefixes}"
         fault = Fault(Reason.TOO_MANY_ENTRIES, detail[: Fault.MAX_DETAIL])
         return Discovery(faults=(fault,))
 
     async def _usable(
-        self, dataset: KnownDataset, document: Document, depth: int
+        self, dataset: KnownDataset, record: Record, depth: int
     ) -> frozenset[str]:
         """Return the places of data that have not failed and that the crawl wants."""
         places = {
@@ -264,23 +328,23 @@ class DatasetRegistry:
             for url in way.urls
         }
         failed = await self._store.get_many(_CRAWL, _FAILED, places)
-        wants = self._session.ingests.of(document.record).wants
+        wants = self._session.ingests.of(record).wants
         return frozenset(
             place
             for (place, url), lack in zip(places.items(), failed, strict=True)
-            if lack is None and _is_wanted(url, depth, wants)
+            if not self._is_of_run(lack) and _is_wanted(url, depth, wants)
         )
 
-    def _records(
+    async def _records(
         self,
         dataset: KnownDataset,
         index: int,
         way: DatasetAccess,
         usable: frozenset[str],
-        document: Document,
+        record: Record,
         depth: int,
     ) -> list[FollowUp]:
-        parent = document.record.url
+        parent, run = record.url, self._session.run
         if way.way is AccessMethod.PREFIX:
             records = [Record(x[0], depth=depth, parent=parent) for x in way.parts]
             return [FollowUp(record, is_part_of_source=True) for record in records]
@@ -289,34 +353,44 @@ class DatasetRegistry:
             for mirrors in way.parts
         ]
         if way.way is AccessMethod.SPARQL:
-            whole = SourceTask(self._session.run, graphs=way.graphs)
+            whole = SourceTask(run, graphs=way.graphs)
             url = way.parts[0][chosen[0]]
             return [FollowUp(Record(url, Kind.SPARQL, depth, parent, task=whole))]
+        urls = [mirrors[n] for mirrors, n in zip(way.parts, chosen, strict=True)]
+        changes = await self._changes(dataset, urls)
         files = []
-        for number, mirror in enumerate(chosen):
-            task = DumpPart(dataset.name, index, number)
-            url = way.parts[number][mirror]
-            files.append(FollowUp(Record(url, Kind.DUMP, depth, parent, task=task)))
+        for number, (url, change) in enumerate(zip(urls, changes, strict=True)):
+            task = DumpPart(dataset.name, index, number, run, dataset.lastmod)
+            part = Record(url, Kind.DUMP, depth, parent, task=task)
+            if change is not None:
+                files.append(FollowUp(part, change=change))
         for uri in dataset.samples:
             page = SamplePage(dataset.name, uri)
             sample = Record(uri, Kind.PAGE, depth, parent, task=page)
             files.append(FollowUp(sample, is_part_of_source=True))
         return files
 
+    async def _changes(
+        self, dataset: KnownDataset, urls: list[str]
+    ) -> list[str | None]:
+        """Return what sets a fetch of each file in this run apart; None if nothing.
 
-def _merged(
-    known: KnownDataset, other: KnownDataset, document: Document
-) -> KnownDataset:
-    """Return a dataset with the kinds of access that a later description adds.
-
-    The description counts if it is of the site of the dataset, or of its data.
-    """
-    sites = {site_of(url) for way in known.ways for part in way.parts for url in part}
-    if site_of(document.url) not in {*sites, site_of(known.name)}:
-        return known
-    kinds = {way.way for way in known.ways}
-    new = tuple(way for way in other.ways if way.way not in kinds)
-    return replace(known, ways=known.ways + new)
+        A file with validators is requested in each run: 304 costs no body.
+        """
+        run = self._session.run
+        if not run:
+            return ["" for _ in urls]
+        claim = ListedPageClaim(run, 0, dataset.lastmod, dataset.changefreq)
+        policy = RevisitPolicy(run, int(time.time()), self._revisit_secs)
+        fetches = await self._fetches.last_of(urls)
+        changes: list[str | None] = []
+        for url in urls:
+            fetch = fetches[url]
+            # A record of this run is the same once more.
+            is_due = fetch is None or fetch.run == run or _is_worth_asking(fetch)
+            is_due = is_due or policy.change_of(claim, fetch) is not None
+            changes.append(f"run {run}" if is_due else None)
+        return changes
 
 
 def _believed(
@@ -339,6 +413,10 @@ def _believed(
     }
     sites.add(site_of(document.url))
     return tuple(UriPrefix(x, requestable(x)) for x in spaces if sites == {site_of(x)})
+
+
+def _is_worth_asking(fetch: PageFetch) -> bool:
+    return bool(fetch.n_failures or fetch.etag or fetch.last_modified)
 
 
 def _is_wanted(url: str, depth: int, wants: Callable[[str, int], bool]) -> bool:

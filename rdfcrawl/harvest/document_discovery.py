@@ -14,13 +14,14 @@ from rdfcrawl.bytesource import head_of
 from rdfcrawl.catalogs.ckan import portal
 from rdfcrawl.catalogs.sparql import recognition
 from rdfcrawl.catalogs.sparql.recognition import ERROR_STATUSES, PAGE_TYPES, TABLE_TYPES
-from rdfcrawl.formats import HTML
 from rdfcrawl.harvest.collections import CollectionPages
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
-from rdfcrawl.harvest.page_fetches import PageFetches
+from rdfcrawl.harvest.found_sources import FoundSources
+from rdfcrawl.harvest.page_fetches import PageFetches, shortfall_of
 from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.records import Document, FollowUp, Kind, Record
 from rdfcrawl.sitemaps.access import AccessMethod
+from rdfcrawl.tasks.pages import RevisitedPage
 from rdfcrawl.tasks.sitemap import RobotsTask
 from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri import is_of_web
@@ -46,6 +47,7 @@ class DocumentDiscovery:
         self._wants_endpoints = Kind.SPARQL in context.arguments.harvest
         self._collections = CollectionPages(context)
         self._fetches = PageFetches(context.state_store)
+        self._found = FoundSources(context)
         self._endpoints = context.arguments.endpoints
 
     async def find(self, document: Document, scan: DocumentScan) -> Discovery:
@@ -57,15 +59,17 @@ class DocumentDiscovery:
         if not document.is_nofollow:
             is_shown = response.error_body or response.media_type in LOOKED_AT
             if is_shown or self._sources.wants_lists:  # most documents show nothing
-                discoveries.append(await self._sources.find(document))
+                discoveries.append(
+                    await self._noted(await self._sources.find(document))
+                )
             if self._sites.wants_any or document.record.url.endswith(PATH):
-                discoveries.append(self._sites.find(document))
-            if scan.has_any:
+                discoveries.append(await self._noted(self._sites.find(document)))
+            if scan.has_any or isinstance(document.record.task, RevisitedPage):
                 discoveries.append(await self._described(document, scan))
             may_be_page = scan.has_any or document.links or document.record.task
             if may_be_page and self.follow.wants_datasets:
                 discoveries.append(await self._collections.find(document, scan))
-        if kind is Kind.DUMP and (lack := _shortfall_of(document)):
+        if kind is Kind.DUMP and (lack := shortfall_of(document)):
             discoveries.append(await self._datasets.instead_of_file(document, lack))
         some = [each for each in discoveries if each is not NOTHING_FOUND]
         return self._without_named(sum(some, NOTHING_FOUND)) if some else NOTHING_FOUND
@@ -77,9 +81,22 @@ class DocumentDiscovery:
 
     async def revisits(self) -> AsyncIterator[list[FollowUp]]:
         """Yield the records that another run of the crawl repeats, in groups."""
-        if self._run:
-            async for group in self._collections.again():
-                yield group
+        if not self._run:
+            return
+        repeated = (
+            self._collections.again(),
+            self._found.again(),
+            self._datasets.again(),
+        )
+        for groups in repeated:
+            async for group in groups:
+                yield list(self._without_named(found(*group)).follow_ups)
+
+    async def _noted(self, discovery: Discovery) -> Discovery:
+        """Return a discovery of sources, which later runs ask again."""
+        if discovery.follow_ups:
+            await self._found.note(discovery.follow_ups)
+        return discovery
 
     async def _described(self, document: Document, scan: DocumentScan) -> Discovery:
         """Return the records of the datasets in the statements of a document."""
@@ -109,22 +126,6 @@ class DocumentDiscovery:
     def _named_endpoints(self) -> frozenset[str]:
         named = islice(iter_seeds(self._endpoints), _MAX_ENDPOINTS)
         return frozenset(x for x in named if isinstance(x, str))
-
-
-def _shortfall_of(document: Document) -> str:
-    """Return the deficiency of a dump in a few words; empty if there is none.
-
-    A redirect to another host, where the dump is requested next, is none. Single
-    statements that were left out are no reason to fetch everything once more.
-    """
-    if 300 <= document.status < 400 and not document.faults:
-        return ""
-    if not document.n_quads:
-        reasons = [str(fault.reason) for fault in document.faults]
-        return reasons[0] if reasons else "no statements"
-    if document.reading.format is HTML and not document.reading.n_members:
-        return "a page"
-    return "cut" if document.is_partial else ""
 
 
 PATH: Final = "/.well-known/void"
@@ -161,7 +162,8 @@ class SiteOffers:
         task = read_task(record)
         if not (task.is_named and task.payload == RobotsTask()):
             return NOTHING_FOUND
-        return found(FollowUp(_void(record, record.depth), is_part_of_source=True))
+        void = _void(record, record.depth, self._run)
+        return found(replace(void, is_part_of_source=True))
 
     def _of_site(self, record: Record) -> Discovery:
         origin = origin_of(record.url)
@@ -170,19 +172,22 @@ class SiteOffers:
         if len(self._known) >= _MAX_SITES:
             self._known.clear()
         self._known.add(origin)
-        records = []
+        follow_ups = []
         if self._wants_void:
-            records.append(_void(record, record.depth + 1))
+            follow_ups.append(_void(record, record.depth + 1, self._run))
         if self._wants_sitemaps:
             from rdfcrawl.harvest.sitemap import root_of  # noqa: PLC0415 (slow)
 
             root = root_of(origin, self._run, is_named=False)
-            records.append(replace(root, depth=record.depth + 1, parent=record.url))
-        return found(*map(FollowUp, records))
+            root = replace(root, depth=record.depth + 1, parent=record.url)
+            follow_ups.append(FollowUp(root))
+        return found(*follow_ups)
 
 
-def _void(record: Record, depth: int) -> Record:
-    return Record(origin_of(record.url) + PATH, Kind.PAGE, depth, record.url)
+def _void(record: Record, depth: int, run: int) -> FollowUp:
+    url, task = origin_of(record.url) + PATH, RevisitedPage(run)
+    page = Record(url, Kind.PAGE, depth, record.url, task=task)
+    return FollowUp(page, change=f"run {run}" if run else "")
 
 
 LOOKED_AT: Final = PAGE_TYPES | TABLE_TYPES

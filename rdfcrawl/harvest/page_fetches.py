@@ -1,4 +1,4 @@
-"""The last fetches of listed pages: what later runs of a crawl compare with.
+"""The last fetches of pages and dumps that later runs of a crawl ask for again.
 
 A fetch is noted when the statements of the page are on disk. Of each page about 120
 bytes are kept, in a table of its site: the digest of the URL, and a `PageFetch`.
@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.fetch.answer import HttpRequest, conditional_headers
+from rdfcrawl.formats import HTML
+from rdfcrawl.records import Kind
 from rdfcrawl.sitemaps.revisits import PageFetch
-from rdfcrawl.tasks.pages import ListedPage
+from rdfcrawl.tasks.pages import DumpPart, ListedPage, RevisitedPage
 from rdfcrawl.uri.origin import site_of
 
 if TYPE_CHECKING:
@@ -25,10 +27,11 @@ if TYPE_CHECKING:
 MAX_PAGES: Final = 1_000_000  # of one site; others are fetched when they are new
 _FETCHES: Final = "fetches"  # table of a site: digest of a URL -> `PageFetch`
 _KEY_BYTES: Final = 9
+_REVISITED: Final = (ListedPage, DumpPart, RevisitedPage)
 
 
 class PageFetches:
-    """The last fetches of listed pages, shared by all workers of a crawl."""
+    """The last fetches of such pages and dumps, shared by all workers of a crawl."""
 
     def __init__(self, store: StateStore) -> None:
         self._store = store
@@ -40,7 +43,7 @@ class PageFetches:
         A page of this run is requested unconditionally: its statements may be lost.
         """
         task = record.task
-        if not isinstance(task, ListedPage) or not task.run:
+        if not isinstance(task, _REVISITED) or not task.run:
             return None
         fetch = (await self.last_of([_listed_url(record)])).popitem()[1]
         if fetch is None or fetch.run >= task.run:
@@ -61,11 +64,13 @@ class PageFetches:
         return found
 
     def note(self, document: Document) -> None:
-        """Note the fetch of a listed page, for the next flush."""
+        """Note a fetch, for the next flush."""
         record, task, status = document.record, document.record.task, document.status
-        if not isinstance(task, ListedPage):
+        if not isinstance(task, _REVISITED):
             return
         is_fetched = 200 <= status < 400 and not document.is_deleted
+        if record.kind is Kind.DUMP:
+            is_fetched = is_fetched and not shortfall_of(document)
         fetch = PageFetch(
             task.run,
             document.response.started_ms // 1000,
@@ -99,6 +104,22 @@ class PageFetches:
             entries = dict(entry for entry, text in pairs if text)
         if entries:
             await self._store.put(site, _FETCHES, entries)
+
+
+def shortfall_of(document: Document) -> str:
+    """Return the deficiency of a dump in a few words; empty if there is none.
+
+    A redirect to another host, where the dump is requested next, is none. Single
+    statements that were left out are no reason to fetch everything once more.
+    """
+    if 300 <= document.status < 400 and not document.faults:
+        return ""
+    if not document.n_quads:
+        reasons = [str(fault.reason) for fault in document.faults]
+        return reasons[0] if reasons else "no statements"
+    if document.reading.format is HTML and not document.reading.n_members:
+        return "a page"
+    return "cut" if document.is_partial else ""
 
 
 def _adds_to_last(fetch: PageFetch, status: int) -> bool:

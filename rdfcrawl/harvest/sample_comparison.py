@@ -25,7 +25,8 @@ from rdfcrawl.tasks.pages import DumpPart, SamplePage
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.state_store import StateStore
-    from rdfcrawl.harvest.datasets import DatasetRegistry, KnownDataset
+    from rdfcrawl.harvest.datasets import DatasetRegistry
+    from rdfcrawl.harvest.known_datasets import KnownDataset
     from rdfcrawl.records import Document
 
 _TABLE: Final = "samples"  # of a dataset: "page URI" and "N URI" for part N of the dump
@@ -38,9 +39,10 @@ MAX_SAMPLE_BYTES: Final = 256 * 1024  # of N-Quads; larger ones are not compared
 class SampleComparison:
     """Keeps and compares samples, for all workers of a crawl."""
 
-    def __init__(self, store: StateStore, datasets: DatasetRegistry) -> None:
+    def __init__(self, store: StateStore, datasets: DatasetRegistry, run: int) -> None:
         self._store = store
         self._datasets = datasets
+        self._run = f"{run}\n"  # begin of what it has kept
 
     async def put_page(
         self, sample: SamplePage, quads: bytes, document: Document
@@ -73,8 +75,11 @@ class SampleComparison:
         return statements
 
     async def _put(self, sample: SamplePage, side: str, quads: bytes) -> None:
-        entry = {f"{side} {sample.uri}": quads.decode()}
+        entry = {f"{side} {sample.uri}": self._run + quads.decode()}
         await self._store.put(sample.dataset, _TABLE, entry)
+
+    def _is_now(self, text: str) -> bool:
+        return text.startswith(self._run)
 
     async def _compare(self, sample: SamplePage, document: Document) -> bytes:
         dataset = await self._datasets.known(sample.dataset)
@@ -83,10 +88,11 @@ class SampleComparison:
             return b""
         n_parts = len(dataset.ways[index].parts)
         keys = [f"{side} {sample.uri}" for side in (_PAGE, *range(n_parts))]
-        page, *parts = await self._store.get_many(sample.dataset, _TABLE, keys)
-        if page is None or None in parts:
-            return b""  # the other side comes later
-        dump = "".join(part for part in parts if part)
+        texts = await self._store.get_many(sample.dataset, _TABLE, keys)
+        sides = [x.removeprefix(self._run) for x in texts if x and self._is_now(x)]
+        if len(sides) < len(keys):
+            return b""  # the other side comes later, or is that of an earlier run
+        page, dump = sides[0], "".join(sides[1:])
         found = compare_sample(page.encode(), dump.encode())
         who = document.record.url  # both sides may find each other at once
         claim = (sample.dataset, _TABLE, f"reported {sample.uri}", who)

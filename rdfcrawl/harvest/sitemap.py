@@ -185,6 +185,9 @@ class SitemapHarvester(Harvester):
         await self._checks.take(
             reading.datasets, response, hosts, is_asked=reading.task.is_confirming
         )
+        if reading.before.read_ms and is_whole(reading.document, reading.log.all()):
+            url = response.final_url
+            await self._checks.withdraw(reading.datasets, url, response)
         n_taken = len(response.follow_ups)
         await self._compare(reading)
         await self._checks.has_said(hosts, response.document)
@@ -211,13 +214,14 @@ class SitemapHarvester(Harvester):
         reading = self._reading(response, task)
         reading.before = before = await self._parts.before(reading.key)
         if document.status == 304:
-            await self._checks.stays(sites, response.final_url)
+            await self._checks.stays(sites, response.final_url, response)
             async for page in self._pages.again(reading.listing()):
                 response.follow_ups.append(page)
             read_ms = document.response.started_ms
             await self._parts.put(reading.key, replace(before, read_ms=read_ms))
         elif document.status in _ABSENT and before.read_ms:
             document.is_deleted = True
+            await self._checks.withdraw([], before.url or document.url, response)
             async for page in self._pages.absent(reading.listing()):
                 response.follow_ups.append(page)
             await self._parts.put(reading.key, SitemapState())
@@ -300,9 +304,10 @@ class SitemapHarvester(Harvester):
         self, reading: SitemapReading, url: str, key: str, state: SitemapState
     ) -> None:
         """Take a sitemap of an index as it was when it was read last."""
-        await self._checks.stays(reading.task.robots_hosts, state.url or url)
+        hosts, response = reading.task.robots_hosts, reading.response
+        await self._checks.stays(hosts, state.url or url, response)
         async for page in self._pages.again(reading.listing(key, url, state)):
-            reading.response.follow_ups.append(page)
+            response.follow_ups.append(page)
 
     async def _compare(self, reading: SitemapReading) -> None:
         """Find what a sitemap lists no more, and keep its state for the next run.
@@ -336,6 +341,7 @@ class SitemapHarvester(Harvester):
         while waiting:
             key, url, state = waiting.pop()
             reading.gone.append(state.url or url)
+            await self._checks.withdraw([], state.url or url, response)
             async for page in self._pages.absent(reading.listing(key, url, state)):
                 response.follow_ups.append(page)
             waiting += [x async for x in self._parts.gone(key, state.since_run)]

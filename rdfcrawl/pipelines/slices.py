@@ -32,7 +32,7 @@ from rdfcrawl.tasks.pages import DumpPart, SamplePage
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.harvest.datasets import KnownDataset
+    from rdfcrawl.harvest.known_datasets import KnownDataset
 
 _AT_ONCE: Final = 200  # descriptions
 _CHUNK_BYTES: Final = 256 * 1024
@@ -80,7 +80,7 @@ class SlicesPipeline:
     @property
     def _samples(self) -> SampleComparison:
         context = self._spider.harvesters.context
-        return SampleComparison(context.state_store, context.datasets)
+        return SampleComparison(context.state_store, context.datasets, context.run)
 
     async def _sample(
         self, document: Document, chunks: AsyncIterator[bytes], sample: SamplePage

@@ -307,7 +307,8 @@ class RdfSpider(Spider):
 
         session = self.joined()
         if self._datasets is None:
-            self._datasets = DatasetRegistry(session)
+            revisit_secs = self.options.harvest.revisit_secs
+            self._datasets = DatasetRegistry(session, revisit_secs)
         number = session.profiles.own if profile is None else profile
         arguments = session.profiles.arguments[number]
         options = self.options

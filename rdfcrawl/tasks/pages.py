@@ -38,6 +38,8 @@ class DumpPart:
     dataset: str  # name
     way: int  # index among its ways
     part: int  # index among the parts of the way
+    run: int = 0  # in which the file is fetched
+    lastmod: str = ""  # date of the dataset in its description
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,16 @@ class SamplePage:
 
     dataset: str  # name
     uri: str  # as it is in the data
+
+
+@dataclass(frozen=True, slots=True)
+class RevisitedPage:
+    """A page that each run fetches again."""
+
+    TAG: ClassVar = "revisited"
+
+    run: int  # in which it is fetched
+    lastmod: str = ""  # nothing dates it
 
 
 @dataclass(frozen=True, slots=True)

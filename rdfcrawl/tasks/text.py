@@ -14,6 +14,7 @@ from rdfcrawl.tasks.pages import (
     DumpPart,
     ListedPage,
     RequestTask,
+    RevisitedPage,
     SamplePage,
 )
 from rdfcrawl.tasks.source import SourceTask
@@ -22,7 +23,13 @@ MAX_TASK_CHARS: Final = 8192
 _MOST_KEPT: Final = 256  # the pages of one sitemap have few different tasks
 
 Task: TypeAlias = (
-    ListedPage | CollectionPage | DumpPart | SamplePage | SourceTask | RequestTask
+    ListedPage
+    | RevisitedPage
+    | CollectionPage
+    | DumpPart
+    | SamplePage
+    | SourceTask
+    | RequestTask
 )
 
 

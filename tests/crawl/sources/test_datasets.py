@@ -192,7 +192,7 @@ def test_way_that_is_named_later_is_taken_when_others_fail(
     assert "/query" not in " ".join(site.asked())
     commands.crawl([later], arguments=NONE, folder=folder)
     assert "/query" in " ".join(site.asked())
-    assert site.asked()["/gone.nt"] == 1
+    assert site.asked()["/gone.nt"] == 2  # each run tries the best way first
 
 
 def test_distributions_that_are_no_rdf_are_left_out(

@@ -1,4 +1,4 @@
-"""What later runs of a crawl leave alone: the README has it among what is missing."""
+"""Datasets and sources in later runs: changed, moved, withdrawn, come upon."""
 
 from __future__ import annotations
 
@@ -6,45 +6,149 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
-from tests.crawl.sources.test_sitemap import Site, urlset
+from tests.crawl.sources.test_revisits import DatedSite, entry, said
+from tests.crawl.sources.test_sitemap import urlset
 
 if TYPE_CHECKING:
-    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_fixtures import Commands, CrawlResult
     from tests.support.crawl_webs import Loopback
 
+NTRIPLES = "application/n-triples"
 
-def test_dumps_are_fetched_once(commands: Commands, loopback: Loopback) -> None:
-    """If a dump has changed, or failed, then a later run does not ask for it."""
-    site = Site(loopback, "127.20.8.12")
-    dumps = ["/good.nt", "/bad.nt"]
-    datasets = "".join(
-        f"<sc:dataset><sc:dataDumpLocation>{site.at(dump)}</sc:dataDumpLocation>"
-        "</sc:dataset>"
-        for dump in dumps
+
+class DatasetSite(DatedSite):
+    """A site with dumps of one statement each."""
+
+    def dump(self, name: str, text: str, *, is_tagged: bool = True) -> None:
+        """Serve a dump."""
+        body = f'<{self.at(f"/{name}")}> <urn:x:says> "{text}" .\n'.encode()
+        (self.tagged if is_tagged else self.put)(f"/{name}.nt", body, NTRIPLES)
+
+    def dataset(self, name: str, *dumps: str, lastmod: str = "") -> str:
+        """Return the declaration of a dataset with what begins with its name."""
+        places = "".join(
+            f"<sc:dataDumpLocation>{self.at(f'/{each}.nt')}</sc:dataDumpLocation>"
+            for each in dumps
+        )
+        dated = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
+        return (
+            f"<sc:dataset><sc:datasetURI>{self.at(f'/d/{name}')}</sc:datasetURI>"
+            f"<sc:linkedDataPrefix>{self.at(f'/{name}/')}</sc:linkedDataPrefix>"
+            f"{dated}{places}</sc:dataset>"
+        )
+
+    def texts(self, result: CrawlResult) -> dict[str, str]:
+        """Return what the latest versions say of each name."""
+        return {url.removeprefix(self.at("/")): x for url, x in said(result).items()}
+
+
+def test_datasets_of_a_sitemap_are_kept_up(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a dataset has changed, moved, grown, failed or gone, then a later run sees it.
+
+    Of a page below a prefix that has changed, the page is asked, and the dump is not
+    fetched. A dump without validators is asked for when it is dated, or old.
+    """
+    site = DatasetSite(loopback, "127.20.8.12")
+    for name in ("tagged", "moved", "part1", "part2", "whole", "gone"):
+        site.dump(name, "first")
+    for name in ("dated", "plain"):
+        site.dump(name, "first", is_tagged=False)
+    for page in ("/whole/1", "/whole/2", "/gone/1"):
+        site.page(page, "first")
+
+    def write(datasets: str, date: str) -> None:
+        pages = [entry(site.at("/whole/1"), date), entry(site.at("/whole/2"), "2020")]
+        rows = [*pages, entry(site.at("/gone/1"))]
+        site.put("/sitemap.xml", urlset(rows, datasets))
+
+    kept = (
+        site.dataset("tagged", "tagged")
+        + site.dataset("dated", "dated", lastmod="2099-01-01")
+        + site.dataset("plain", "plain")
+        + site.dataset("whole", "whole")
+        + site.dataset("failed", "failed")
     )
-    line = "<urn:x:s> <urn:x:p> <urn:x:o{}> .\n"
-    site.put("/good.nt", line.format(1).encode(), "application/n-triples")
-    site.put("/sitemap.xml", urlset([], datasets))
+    others = (site.dataset("moved", "moved"), site.dataset("parts", "part1"))
+    write(kept + "".join(others) + site.dataset("gone", "gone"), "2020-01-01")
     folder = commands.folder()
-    site.crawl(commands, folder=folder)
-    assert sorted(set(site.asked()) & set(dumps)) == sorted(dumps)
+    first = site.crawl(commands, folder=folder)
+    assert "way_failed" in first.faults(site.at("/failed.nt"))
+    assert {x for x in site.asked() if x.count("/") > 1} == {"/failed/"}
     n_asked = len(site.asked())
-    for dump in dumps:
-        site.put(dump, line.format(2).encode(), "application/n-triples")
-    site.put("/sitemap.xml", urlset([site.page("/page/1")], datasets))
-    site.crawl(commands, folder=folder)
-    assert site.asked()[n_asked:] == ["/sitemap.xml", "/page/1"]
+    for name in ("tagged", "failed", "new"):
+        site.dump(name, "second")
+    for name in ("dated", "plain"):
+        site.dump(name, "second", is_tagged=False)
+    for name in ("moved", "gone"):
+        site.fails(f"/{name}.nt", "404 Not Found")
+    site.page("/whole/1", "second")
+    others = (site.dataset("moved", "new"), site.dataset("parts", "part1", "part2"))
+    write(kept + "".join(others), "2020-02-01")
+    result = site.crawl(commands, folder=folder)
+    asked = [*site.asked_since(n_asked)]
+    assert [target for target in asked if target.count("/") > 1] == [
+        "/gone/1",
+        "/whole/1",
+    ]
+    assert "/plain.nt" not in asked
+    texts = site.texts(result)
+    names = ("tagged", "failed", "new", "dated", "whole/1")
+    assert {texts[name] for name in names} == {"second"}
+    names = ("whole", "plain", "part1", "part2", "gone/1")
+    assert {texts[name] for name in names} == {"first"}
+    assert not {"moved", "gone"} & texts.keys()
+    assert "UNCHANGED" in result.statuses(site.at("/whole.nt"))
+    assert result.faults(site.at("/moved.nt")) == ["not_found"]
+    result = site.crawl(commands, folder=folder, REVISIT_SECS=0)
+    assert site.texts(result)["plain"] == "second"
 
 
-def test_endpoint_that_was_come_upon(commands: Commands) -> None:
-    """If a crawl came upon an endpoint, then a later run does not ask it again."""
+def test_sources_that_were_come_upon_are_asked_again(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a crawl came upon endpoints, sitemaps or VoID, then a later run asks again.
+
+    A description that has changed leads to the data where they are now.
+    """
+    site = DatasetSite(loopback, "127.20.8.13")
+    for name in ("old", "described"):
+        site.dump(name, "first")
+    site.tagged("/.well-known/void", void(site, "old"))
+    listed = site.page("/page/1", "first")
+    site.put("/sitemap.xml", urlset([entry(listed, changefreq="always")]))
+    catalog = void(site, "described").replace(b"/d>", b"/e>")
     with LocalWeb(first_address="127.81.8.21", n_hosts=1) as web:
         node = web.start(EndpointOptions(n_triples=50, blank_share=0))
+        link = f"\n<#it> <urn:x:at> <{node.endpoint_url}> .".encode()
+        site.put("/catalog", catalog + link)
+        given = {"harvest": "sparql,sitemap,void"}
         folder = commands.folder()
-        first = commands.crawl([node.endpoint_url], folder=folder)
-        assert first.code == 0, first.stderr
-        n_asked = len(web.targets(node))
-        assert n_asked > 3
-        again = commands.crawl([node.endpoint_url], folder=folder)
-        assert again.code == 0, again.stderr
-        assert len(web.targets(node)) == n_asked
+
+        def crawl() -> CrawlResult:
+            seeds = [site.at("/catalog")]
+            return commands.crawl(seeds, arguments=given, folder=folder)
+
+        assert crawl().code == 0
+        n_asked, n_queries = len(site.server.targets), len(web.targets(node))
+        assert n_queries > 3
+        site.page("/page/1", "second")
+        site.dump("described", "second")
+        site.dump("now", "second")
+        site.fails("/old.nt", "410 Gone")
+        site.tagged("/.well-known/void", void(site, "now"))
+        result = crawl()
+        assert len(web.targets(node)) > 1.5 * n_queries
+    asked = site.server.targets[n_asked:]
+    assert "/catalog" not in asked
+    texts = site.texts(result)
+    assert texts == {"page/1": "second", "described": "second", "now": "second"}
+
+
+def void(site: DatasetSite, dump: str) -> bytes:
+    """Return the description of a dataset with a dump."""
+    return (
+        f"<{site.at('/d')}> a <http://rdfs.org/ns/void#Dataset> ;"
+        f" <http://rdfs.org/ns/void#dataDump> <{site.at(f'/{dump}.nt')}> ."
+    ).encode()
