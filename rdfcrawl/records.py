@@ -114,10 +114,18 @@ class Record:
 
 
 class Urgency(IntEnum):
-    """The urgency of a record among those of its host."""
+    """The urgency of a record among those of its host.
+
+    The numbers are in queues and tables: those that came later stand in between.
+    """
 
     SOON = 1
+    HIGHEST = 4
+    HIGH = 5
+    RAISED = 6
     ORDINARY = 2
+    LOWERED = 7
+    LOW = 8
     LATER = 3  # when the host has nothing else
 
 

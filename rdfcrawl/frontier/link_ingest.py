@@ -34,11 +34,7 @@ from rdfcrawl.uri.traps import LinkVerdict, UrlForms, is_endless
 SEED_BAND: Final = b"1"
 LINK_BAND: Final = b"2"
 LATER_BAND: Final = b"3"  # what is wanted when the host has nothing else
-_BANDS: Final = {
-    Urgency.SOON: SEED_BAND,
-    Urgency.ORDINARY: LINK_BAND,
-    Urgency.LATER: LATER_BAND,
-}
+_BANDS: Final = {urgency: b"%d" % urgency for urgency in Urgency}
 _MAX_CACHED: Final = 100_000
 _FEW: Final = 8  # hosts that are looked for one after the other
 _BEGIN: Final = 8  # past "http://" and "https://"

@@ -31,7 +31,15 @@ if TYPE_CHECKING:
 
 _LISTED: Final = "listed"  # table of a sitemap: URL -> `ListedPageClaim`
 _AT_ONCE: Final = 500
-_SOON: Final = 7_000  # from this rank on an entry is wanted before others
+# From which rank on a page has which urgency; 5000 is the default of the protocol.
+_URGENCIES: Final = (
+    (9_000, Urgency.HIGHEST),
+    (7_000, Urgency.HIGH),
+    (5_001, Urgency.RAISED),
+    (5_000, Urgency.ORDINARY),
+    (3_000, Urgency.LOWERED),
+    (0, Urgency.LOW),
+)
 _NOT_WHOLE: Final = (LOSSES - {Reason.SYNTAX}) | {Reason.EMPTY, Reason.UNKNOWN_FORMAT}
 
 
@@ -162,8 +170,18 @@ class ListedPages:
     ) -> FollowUp:
         task = ListedPage(claim.rank, listing.secs, self._run, claim.lastmod)
         record = Record(url, Kind.PAGE, listing.depth + 1, listing.url, task=task)
-        urgency = Urgency.SOON if claim.rank >= _SOON else Urgency.ORDINARY
+        urgency = next(urgency for least, urgency in _URGENCIES if claim.rank >= least)
         return FollowUp(record, urgency=urgency, change=change)
+
+
+def by_priority(listed: list[FollowUp]) -> list[FollowUp]:
+    """Return follow-ups with the pages of high priority before others."""
+    return sorted(listed, key=_minus_rank)
+
+
+def _minus_rank(follow_up: FollowUp) -> int:
+    task = follow_up.record.task
+    return -task.rank if isinstance(task, ListedPage) else -10_001
 
 
 def is_whole(document: Document, faults: Iterable[Fault]) -> bool:

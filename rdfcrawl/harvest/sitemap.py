@@ -22,6 +22,7 @@ from rdfcrawl.harvest.listed_pages import (
     KnownPage,
     ListedPages,
     SitemapLook,
+    by_priority,
     is_whole,
 )
 from rdfcrawl.harvest.protocol import HarvestContext, Harvester
@@ -70,6 +71,8 @@ class SitemapHarvester(Harvester):
         self._checks = CrossHostChecks(context, self._consents)
         self._parts = SitemapParts(context)
         self._pages = ListedPages(context)
+        budget = context.arguments.budget
+        self._has_budget = budget.of_host > 0 or budget.of_domain > 0
         self._wants_resourcesync = Kind.RESOURCESYNC in context.arguments.harvest
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
@@ -151,7 +154,8 @@ class SitemapHarvester(Harvester):
     async def _read(self, reading: SitemapReading) -> AsyncIterator[HarvestedPart]:
         """Yield the statements and entries of a sitemap.
 
-        Entries are held back if there are datasets, which may cover the entries.
+        Entries are held back if there are datasets, which may cover the entries, and if
+        a budget is to go to those of high priority.
         """
         response = reading.response
         reading.before = await self._parts.before(reading.key)
@@ -164,7 +168,8 @@ class SitemapHarvester(Harvester):
                 buffer.add(_describe(item, response.record.url))
             if chunk := buffer.take():
                 yield chunk
-            if len(response.follow_ups) >= at_once and not reading.datasets:
+            is_held = reading.datasets or self._has_budget
+            if len(response.follow_ups) >= at_once and not is_held:
                 for follow_up in response.take_follow_ups():
                     yield follow_up
         for follow_up in await self._end(reading):
@@ -182,6 +187,8 @@ class SitemapHarvester(Harvester):
         if reading.datasets:
             await reading.foreign.names()
         listed = response.take_follow_ups()
+        if self._has_budget:
+            listed = by_priority(listed)
         await self._checks.take(
             reading.datasets, response, hosts, is_asked=reading.task.is_confirming
         )

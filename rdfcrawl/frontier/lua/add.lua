@@ -21,6 +21,7 @@ local has_budget = most_of_key > 0 or most_of_domain > 0
 -- keys that is all they have. A longer one would unfold the hash.
 local MOST_INLINE = 60
 local OF_DOMAIN, IS_AWAY = 45, 43 -- '-', '+': see `domain_of`
+local SITEMAP = 2 -- kind of a robots.txt or sitemap (`records.Kind`), which costs no budget
 
 local answer, fresh_total, known_total, new_hosts, now = {}, 0, 0, 0, nil
 
@@ -90,18 +91,20 @@ local function is_away(key, place, room, n_keys, at, n)
   return true
 end
 
+local function is_free(item) return string.byte(item, 2) % 16 == SITEMAP end
+
 local function add_to(key, place, at, n)
   local host = host_of(key)
-  local h = call('HMGET', host, 'n', 'a', 'lk', 'na', 'g')
-  local waiting, accepted = tonumber(h[1] or 0), tonumber(h[2] or 0)
-  local bands, fresh, known = {}, 0, 0
+  local h = call('HMGET', host, 'n', 'a', 'lk', 'na', 'g', 'x')
+  local waiting, accepted, free = tonumber(h[1] or 0), tonumber(h[2] or 0), tonumber(h[6] or 0)
+  local bands, fresh, known, fresh_free = {}, 0, 0, 0
   local room, why, n_keys = math.huge, nil, nil
   local how = string.byte(place)
   local is_counted = accepted == 0 and how ~= OF_DOMAIN and how ~= IS_AWAY
   if how == IS_AWAY then
-    room, why = own_room(accepted)
+    room, why = own_room(accepted - free)
   elseif (has_budget or is_counted) and not only_looks then
-    room, why, n_keys = room_of(key, place, accepted, is_counted)
+    room, why, n_keys = room_of(key, place, accepted - free, is_counted)
   end
   if is_counted and most_here > 0 and is_away(key, place, room, n_keys, at, n) then
     for _ = 1, n do answer[#answer + 1] = 'A' end
@@ -116,11 +119,11 @@ local function add_to(key, place, at, n)
       mark = 'W'
       if call('SISMEMBER', name, fingerprint) == 1 then
         mark = '0'
-      elseif band ~= 'k' then
+      elseif band ~= 'k' and not is_free(item) then
         if fresh >= room then mark = room == 0 and 'F' or 'L' end
         fresh = fresh + 1
       end
-    elseif band ~= 'k' and fresh >= room then
+    elseif band ~= 'k' and fresh - fresh_free >= room and not is_free(item) then
       mark = '0'
       if call('SISMEMBER', name, fingerprint) == 0 then
         mark = refuse(why, key, place, fingerprint, item, most_over)
@@ -133,6 +136,7 @@ local function add_to(key, place, at, n)
         known = known + 1
       else
         fresh = fresh + 1
+        if is_free(item) then fresh_free = fresh_free + 1 end
         local list = bands[band]
         if not list then list = {}; bands[band] = list end
         list[#list + 1] = sub(item, 2)
@@ -161,6 +165,7 @@ local function add_to(key, place, at, n)
   else
     call('HSET', host, 'n', waiting + fresh, 'a', accepted + fresh)
   end
+  if fresh_free > 0 then call('HINCRBY', host, 'x', fresh_free) end
   local g = h[5]
   if accepted == 0 and how == IS_AWAY or n_keys and n_keys > CROWD_AFTER then
     g = #domain_of(key, place)
@@ -168,7 +173,7 @@ local function add_to(key, place, at, n)
   end
   if most_of_domain > 0 and how ~= IS_AWAY then
     local domain, bucket = domain_of(key, place)
-    call('HINCRBY', counts_of(bucket), domain .. ' a', fresh)
+    call('HINCRBY', counts_of(bucket), domain .. ' a', fresh - fresh_free)
   end
   if waiting == 0 then
     now = now or now_ms()

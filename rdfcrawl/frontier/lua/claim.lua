@@ -42,7 +42,7 @@ local function given_before(leases)
 end
 
 local function take_ordinary(key, most, items, first)
-  for band = RETRY_BAND + 1, LAST_BAND do
+  for _, band in ipairs(ORDINARY_BANDS) do
     if #items == most then break end
     if first and tonumber(string.sub(first, 1, 1)) == band then
       redis.call('HDEL', host_of(key), 'i')

@@ -15,6 +15,7 @@
 -- only as the first write of a script, so that each of these frees before it adds.
 local T = KEYS[1]
 local RETRY_BAND, LAST_BAND = 0, 3
+local ORDINARY_BANDS = {1, 4, 5, 6, 2, 7, 8, 3} -- in this order
 
 -- Time in ms. It never goes back: where the clock of the server does, hosts would rest,
 -- and leases last, for as much longer. `clk` is the latest time that was kept, `off`

@@ -165,19 +165,23 @@ def test_list_that_shrank_is_shorter_in_the_store(
     assert told == set(pages[:3])
 
 
-def test_page_of_high_priority_comes_first(
-    commands: Commands, loopback: Loopback
-) -> None:
-    """If a page has a priority of 0.7, then it is asked for before the others."""
+def test_pages_are_fetched_by_priority(commands: Commands, loopback: Loopback) -> None:
+    """If pages have priorities, then these say which come first, and which at all."""
     site = Site(loopback, "127.20.3.5")
+    priorities = ("0.1", "0.5", "0.95", "0.3", "0.6", "0.7")
     rows = [
-        f"<loc>{site.page(f'/page/{n}')}</loc><priority>{priority}</priority>"
-        for n, priority in enumerate(("0.6", "0.5", "0.7"))
+        f"<loc>{site.page(f'/page/{priority}')}</loc><priority>{priority}</priority>"
+        for priority in priorities
     ]
     site.put("/sitemap.xml", urlset(rows))
     site.crawl(commands)
-    assert site.asked()[:2] == ["/sitemap.xml", "/page/2"]
-    assert len(site.asked()) == 4
+    order = [f"/page/{priority}" for priority in sorted(priorities, reverse=True)]
+    assert site.asked() == ["/sitemap.xml", *order]
+    n_asked = len(site.asked())
+    arguments = {"sites": site.at("/"), "max_per_host": 3}  # with VoID
+    result = commands.crawl(arguments=arguments, spider="sitemap")
+    assert site.asked()[n_asked:] == ["/sitemap.xml", *order[:2]]
+    assert result.statistics["fault/host_budget"] == 4
 
 
 def test_indexes_are_read_three_deep(commands: Commands, loopback: Loopback) -> None:
