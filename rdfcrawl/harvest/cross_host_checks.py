@@ -23,10 +23,12 @@ from rdfcrawl.sitemaps.access import (
     is_confirmed,
     ways_to_dataset,
 )
+from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.dates import parse_point
 from rdfcrawl.sitemaps.description import dataset_iri
 from rdfcrawl.sitemaps.entry import ChangeFrequency  # noqa: TC001 (decoded)
 from rdfcrawl.sitemaps.semantic import DataLocation, SitemapDataset, UriPrefix
+from rdfcrawl.tasks.pages import RevisitedPage
 from rdfcrawl.tasks.sitemap import RobotsTask
 from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri.origin import site_of
@@ -188,6 +190,15 @@ class CrossHostChecks:
         )
         found = await self._datasets.register(known, document, source=sitemap)
         _add(found, response)
+        if dataset.uri and may_list(dataset.uri, sitemap, sites):
+            response.follow_ups.append(self._itself(dataset.uri, document))
+
+    def _itself(self, uri: str, document: Document) -> FollowUp:
+        """Return the record of the page about a dataset, which each run asks for."""
+        depth, parent, run = document.record.depth + 1, document.record.url, self._run
+        task = RevisitedPage(run)
+        page = Record(uri.partition("#")[0], Kind.PAGE, depth, parent, task=task)
+        return FollowUp(page, change=f"run {run}" if run else "")
 
     async def _is_known(self, site: str) -> bool:
         """Return whether all sitemaps of a site are read."""

@@ -360,7 +360,8 @@ class DatasetRegistry:
         changes = await self._changes(dataset, urls)
         files = []
         for number, (url, change) in enumerate(zip(urls, changes, strict=True)):
-            task = DumpPart(dataset.name, index, number, run, dataset.lastmod)
+            graphs = _graphs_elsewhere(dataset, url)
+            task = DumpPart(dataset.name, index, number, run, dataset.lastmod, graphs)
             part = Record(url, Kind.DUMP, depth, parent, task=task)
             if change is not None:
                 files.append(FollowUp(part, change=change))
@@ -413,6 +414,13 @@ def _believed(
     }
     sites.add(site_of(document.url))
     return tuple(UriPrefix(x, requestable(x)) for x in spaces if sites == {site_of(x)})
+
+
+def _graphs_elsewhere(dataset: KnownDataset, dump: str) -> tuple[str, ...]:
+    """Return the prefixes of a dataset on other sites than that of a dump."""
+    urls = (prefix.url for prefix in dataset.prefixes)
+    others = tuple(url for url in urls if site_of(url) != site_of(dump))
+    return others if sum(map(len, others)) <= _MAX_GRAPHS_CHARS else ()
 
 
 def _is_worth_asking(fetch: PageFetch) -> bool:

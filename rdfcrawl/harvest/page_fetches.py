@@ -13,6 +13,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.codec import decode, encode
+from rdfcrawl.errors import LOSSES
 from rdfcrawl.fetch.answer import HttpRequest, conditional_headers
 from rdfcrawl.formats import HTML
 from rdfcrawl.records import Kind
@@ -77,7 +78,8 @@ class PageFetches:
             task.lastmod,
             n_failures=0 if is_fetched else 1,
         )
-        if is_fetched and not (document.faults or document.is_partial):
+        has_losses = any(fault.reason in LOSSES for fault in document.faults)
+        if is_fetched and not (has_losses or document.is_partial):
             etag, last_modified = (
                 document.response.etag,
                 document.response.last_modified,

@@ -84,7 +84,7 @@ class DiscoverPipeline:
         if document.chunks is not None:
             links = await self._read(document, document.chunks, scan)
             document.chunks = None  # they hold the body, and the document itself
-            if document.links and document.is_followed:
+            if document.links:  # also those of a list whose statements are not followed
                 links |= follow.choose(document.links)
         # First, as they know more of what they lead to than links do.
         found = await discovery.find(document, scan)

@@ -26,12 +26,14 @@ from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.records import NOT_READ, BodyReading, Document, DocumentFacts
 from rdfcrawl.robots.options import reservation_policy
+from rdfcrawl.tasks.pages import DumpPart
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from rdfcrawl.arguments.crawl import CrawlArguments
     from rdfcrawl.extraction.bulk import BulkOutput, BulkPart
+    from rdfcrawl.rdf.graphs import Trust
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
 
 logger = logging.getLogger(__name__)
@@ -91,6 +93,7 @@ class ExtractPipeline:
             media_type=document.media_type,
             charset=document.response.charset,
             http_links=document.response.http_links,
+            trust=_trust_in(document),
             wants_hyperlinks=self._arguments_of(document).follow.wants_hyperlinks,
             rules=self._options.rules,
             custom=self._options.custom,
@@ -140,6 +143,12 @@ class ExtractPipeline:
 
     async def _load_context(self, url: str, *, document_url: str) -> ContextDocument:
         return await self._services().contexts.load(url, document_url=document_url)
+
+
+def _trust_in(document: Document) -> Trust:
+    """Return whose graph names are believed: also those of the hosts of a dataset."""
+    task = document.record.task
+    return (isinstance(task, DumpPart) and task.graphs) or "same-origin"
 
 
 # The body, how to read it, and its reading in this process.

@@ -19,7 +19,7 @@ from rdfcrawl.uri.origin import Origin
 if TYPE_CHECKING:
     from rdfcrawl.faultlog import FaultLog
 
-Trust = Literal["same-origin", "named", "all"]
+Trust = Literal["same-origin", "named", "all"] | tuple[str, ...]
 
 CRAWL_NAMES: Final = "urn:rdfcrawl:"  # the crawl's own: provenance and the like
 
@@ -75,7 +75,7 @@ class GraphRule:
 
     `same-origin` admits graphs of the origin of the response; `named` all graphs but
     those of the crawl, for sources that the operator has named; `all` is for documents
-    that are not crawled.
+    that are not crawled. Prefixes of graph names are admitted beside the origin.
     """
 
     def __init__(self, url: str, trust: Trust = "same-origin") -> None:
@@ -89,6 +89,8 @@ class GraphRule:
         if is_crawls(name):
             return False
         if self._trust == "named":
+            return True
+        if isinstance(self._trust, tuple) and name.startswith(self._trust):
             return True
         if self._origin is None:
             self._origin = Origin.parse(self._url)

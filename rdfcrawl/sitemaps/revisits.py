@@ -53,7 +53,7 @@ class PageFetch:
         secs: time of the request, Unix time.
         lastmod: claim of the sitemap at that time.
         n_failures: fetches in a row, up to this one, that brought nothing.
-        etag, last_modified: of the last response without faults.
+        etag, last_modified: of the last response that was read without losses.
     """
 
     run: int

@@ -40,6 +40,8 @@ class DumpPart:
     part: int  # index among the parts of the way
     run: int = 0  # in which the file is fetched
     lastmod: str = ""  # date of the dataset in its description
+    # prefixes of URIs on other hosts, which confirm that the data are theirs
+    graphs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,14 +12,17 @@ from rdfcrawl.errors import SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.harvest.resourcesync.step_runner import StepRunner
 from rdfcrawl.harvest.response import iter_unpacked
-from rdfcrawl.records import Document, FollowUp, Urgency
+from rdfcrawl.links.relations import Relation
+from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.sitemaps.resourcesync.describe import describe_document
 from rdfcrawl.sitemaps.resourcesync.documents import DocumentEntries, DocumentHeading
 from rdfcrawl.sitemaps.resourcesync.dumps import unpack
 from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes, FixityVerifier
 from rdfcrawl.sitemaps.resourcesync.plan import fallback, follow
-from rdfcrawl.sitemaps.resourcesync.resources import source_id
+from rdfcrawl.sitemaps.resourcesync.resources import links_of, source_id
+from rdfcrawl.tasks.pages import RevisitedPage
 from rdfcrawl.tasks.sync import SyncMode, SyncTask
+from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
     from rdfcrawl.bytesource import ByteSource
@@ -56,6 +59,9 @@ class DocumentReader:
                 yield each
             is_done = work.is_done
             heading = await asyncio.to_thread(heading_of, source, document)
+            if heading and not task.cursor:
+                for about in _descriptions(heading, page):
+                    yield about
             lines = describe_document(heading) if heading and not task.cursor else ()
             page.describe(document, lines)
         if not is_done:
@@ -109,6 +115,17 @@ def _given(page: SyncResponse, state: MirrorState) -> dict[str, Any]:
 
 def _unpacked(page: SyncResponse) -> ByteSource | None:
     return next(iter_unpacked(page.document, page.log), None)
+
+
+def _descriptions(heading: DocumentHeading, page: SyncResponse) -> Iterator[FollowUp]:
+    """Yield the records of pages about a source on its own host, for each run."""
+    record, run = page.record, page.context.run
+    urls = {x.url for x in links_of(heading) if x.relation is Relation.DESCRIBEDBY}
+    for url in sorted(urls):
+        if host_of(url) == host_of(page.document.url):
+            task = RevisitedPage(run)
+            about = Record(url, Kind.PAGE, record.depth + 1, record.url, task=task)
+            yield FollowUp(about, change=f"run {run}" if run else "")
 
 
 def heading_of(source: ByteSource, document: Document) -> DocumentHeading | None:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.sitemaps.resourcesync.documents import (
         DocumentEntries,
+        DocumentHeading,
         ResourceEntry,
         RsLink,
     )
@@ -57,12 +58,12 @@ _RELATIONS: Final = {
 }
 
 
-def links_of(entry: ResourceEntry) -> Iterator[Link]:
-    """Yield the links of a resource that a crawl may follow.
+def links_of(stated: ResourceEntry | DocumentHeading) -> Iterator[Link]:
+    """Yield the links of a resource, or of a document, that a crawl may follow.
 
     `ALTERNATE` links are only those with the media type of a readable format.
     """
-    for each in entry.links:
+    for each in stated.links:
         relation = _RELATIONS.get(each.rel)
         if relation is None:
             continue

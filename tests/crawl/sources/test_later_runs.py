@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from typing import TYPE_CHECKING
 
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from tests.crawl.sources.test_revisits import DatedSite, entry, said
-from tests.crawl.sources.test_sitemap import urlset
+from tests.crawl.sources.test_sitemap import index, urlset
 
 if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands, CrawlResult
@@ -75,7 +77,7 @@ def test_datasets_of_a_sitemap_are_kept_up(
     folder = commands.folder()
     first = site.crawl(commands, folder=folder)
     assert "way_failed" in first.faults(site.at("/failed.nt"))
-    assert {x for x in site.asked() if x.count("/") > 1} == {"/failed/"}
+    assert resources(site.asked()) == ["/failed/"]
     n_asked = len(site.asked())
     for name in ("tagged", "failed", "new"):
         site.dump(name, "second")
@@ -88,10 +90,7 @@ def test_datasets_of_a_sitemap_are_kept_up(
     write(kept + "".join(others), "2020-02-01")
     result = site.crawl(commands, folder=folder)
     asked = [*site.asked_since(n_asked)]
-    assert [target for target in asked if target.count("/") > 1] == [
-        "/gone/1",
-        "/whole/1",
-    ]
+    assert resources(asked) == ["/gone/1", "/whole/1"]
     assert "/plain.nt" not in asked
     texts = site.texts(result)
     names = ("tagged", "failed", "new", "dated", "whole/1")
@@ -146,9 +145,53 @@ def test_sources_that_were_come_upon_are_asked_again(
     assert texts == {"page/1": "second", "described": "second", "now": "second"}
 
 
+def resources(asked: list[str]) -> list[str]:
+    """Return the requests for what may be below a prefix."""
+    return [x for x in asked if x.count("/") > 1 and not x.startswith("/d/")]
+
+
 def void(site: DatasetSite, dump: str) -> bytes:
     """Return the description of a dataset with a dump."""
     return (
         f"<{site.at('/d')}> a <http://rdfs.org/ns/void#Dataset> ;"
         f" <http://rdfs.org/ns/void#dataDump> <{site.at(f'/{dump}.nt')}> ."
     ).encode()
+
+
+def test_data_on_a_host_that_confirms_it(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If another host confirms that it has the data, then it may name their graphs.
+
+    That is remembered where its sitemap is not read, as its date is the same. The URI
+    of the dataset itself is dereferenced.
+    """
+    site, other = (DatasetSite(loopback, f"127.20.8.{n}") for n in (14, 15))
+    graphs = [site.at(f"/data/{n}") for n in (1, 2)]
+    foreign = site.at("/elsewhere/1")
+    quads = [f'<{x}> <urn:x:says> "first" <{x}> .\n' for x in (graphs[0], foreign)]
+    other.tagged("/dump.nq", "".join(quads).encode(), "application/n-quads")
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        name = graphs[1].replace("/", "%2F").replace(":", "%3A")
+        archive.writestr(name, f'<{graphs[1]}> <urn:x:says> "first" .')
+    other.tagged("/dump.zip", packed.getvalue(), "application/zip")
+    places = "".join(
+        f"<sc:dataDumpLocation>{other.at(path)}</sc:dataDumpLocation>"
+        for path in ("/dump.nq", "/dump.zip")
+    )
+    declared = site.dataset("data").replace("</sc:dataset>", f"{places}</sc:dataset>")
+    site.page("/d/data", "itself")
+    other.robots(other.at("/index.xml"))
+    other.put("/own.xml", urlset([], declared), "application/xml")
+    folder = commands.folder()
+    for n, date in enumerate(("2020-01-01", "2020-02-01", "2020-02-01")):
+        other.put("/index.xml", index([entry(other.at("/own.xml"), date)]))
+        site.put("/sitemap.xml", urlset([site.page(f"/page/{n}")], declared))
+        n_asked = len(other.asked())
+        result = site.crawl(commands, folder=folder)
+        assert "fault/unconfirmed_claim" not in result.statistics
+    assert other.asked_since(n_asked) == ["/dump.nq", "/dump.zip", "/index.xml"]
+    latest = {graph for *_, graph in result.latest_quads}
+    assert {*graphs, site.at("/d/data")} <= latest
+    assert foreign not in latest

@@ -320,6 +320,30 @@ def test_long_list_is_read_in_flat_memory(
     assert peaks[1] - peaks[0] < 30 * 2**20
 
 
+def test_what_describes_a_source_or_a_resource_is_fetched(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a document or an entry links to its description, then that is followed."""
+    source = Source(loopback, "127.83.4.2")
+    link = '<rs:ln rel="describedby" href="{}"/>'.format
+    about = [source.resource(name, name)[0] for name in ("source", "image")]
+    image = source.put("/image.png", b"1", "image/png")
+    source.list([(image, {"type": "image/png"}, link(about[1]))])
+    md, up = {"capability": "capabilitylist"}, source.at("/description.xml")
+    offers = [(source.offers[RESOURCES], {"capability": RESOURCES}, "")]
+    body = document(md, offers, up=up).decode()
+    body = body.replace("<url>", f"{link(about[0])}<url>", 1)
+    source.put("/capabilities.xml", body.encode(), XML)
+    url = source.at("/capabilities.xml")
+    result = synchronize(commands, url, commands.folder(), has_files=False)
+    assert about[0] in result.graphs
+    assert about[1] not in result.graphs
+    given = {"follow": "none,describedby"}
+    folder = commands.folder()
+    result = synchronize(commands, url, folder, has_files=False, arguments=given)
+    assert set(about) <= result.graphs
+
+
 def test_large_resources_of_a_dump_are_read(
     commands: Commands, loopback: Loopback
 ) -> None:
