@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2] / "rdfcrawl"
 # and inside functions, too; rooms of one row do not know each other. A room is a folder
 # or a file; what has a dot is taken out of its folder.
 ROWS = """
-console errors options.defaults rdf.namespaces signals
+console errors options.defaults rdf.namespaces signals sorting
 codec columns duplicates extras faultlog formats options.values reservations uri
 bytesource guard links.relations measures ranking stores tasks
 log options.conflicts options.merging records refresh unpack
@@ -45,7 +45,8 @@ PURE = """
 arguments bytesource catalogs codec columns description duplicates errors faultlog
 formats frontier.blocked_hosts frontier.url_kind guard.policy html links measures
 pipelines.provenance ranking rdf records refresh request_turns reservations
-robots.parser robots.paths robots.policy sitemaps stores.deflate tasks unpack uri warc
+robots.parser robots.paths robots.policy sitemaps sorting
+stores.deflate tasks unpack uri warc
 """
 IMPURE_LIBRARIES = {"aiohttp", "redis", "scrapy", "twisted"}
 

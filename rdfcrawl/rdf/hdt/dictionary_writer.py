@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.rdf.hdt.runs import SortedRun
     from rdfcrawl.rdf.hdt.sorting import Places
-    from rdfcrawl.rdf.hdt.spill import SpillFolder
+    from rdfcrawl.sorting import SpillFolder
 
 BLOCK_STRINGS = 16  # as hdt-cpp and hdt-java
 

@@ -1,56 +1,23 @@
-"""External sorting: merge spilled, sorted runs in one pass.
-
-A piece of each run is held. Entries up to the least of the last entries of the pieces
-are sorted together and handed out; then used up pieces are replaced by the next ones.
-"""
+"""Merge runs as `rdfcrawl.sorting` does, with the places of strings, or of integers."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from operator import ne
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+
+from rdfcrawl.sorting import piece_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from rdfcrawl.rdf.hdt.spill import SpillFile
+    from rdfcrawl.sorting import SpillFile, StringRun
 
 Keys: TypeAlias = "NDArray[Any]"  # words, or strings of bytes
 Places: TypeAlias = "NDArray[np.int64]"
-
-
-class StringRun:
-    """Spilled run of sorted, distinct strings without NUL."""
-
-    def __init__(self, spill: SpillFile, strings: Sequence[bytes]) -> None:
-        content = b"\0".join(strings)
-        self._spill = spill
-        self._at, self._end = spill.add(content)
-        self._end += spill.add(b"\0")[1] - self._end if strings else 0
-        self.piece: list[bytes] = []
-
-    def refill(self, n_bytes: int) -> bool:
-        """Read the next piece if none is held; return whether one is held now."""
-        while not self.piece and self._at < self._end:
-            end = min(self._at + n_bytes, self._end)
-            content = self._spill.read(self._at, end)
-            whole = content.rfind(b"\0")
-            if whole < 0:  # one string is longer than a piece
-                n_bytes *= 2
-                continue
-            self.piece = content[:whole].split(b"\0")
-            self._at += whole + 1
-        return bool(self.piece)
-
-    def take(self, bound: bytes) -> list[bytes]:
-        """Remove and return the entries of the piece up to a bound."""
-        n = bisect_right(self.piece, bound)
-        taken, self.piece = self.piece[:n], self.piece[n:]
-        return taken
 
 
 def merge_strings(
@@ -61,7 +28,7 @@ def merge_strings(
     With them, for each run, the places of its own strings among these. The pieces take
     `memory_bytes` together.
     """
-    size = _piece_bytes(memory_bytes // 8, len(runs))  # objects are far larger
+    size = piece_bytes(memory_bytes // 8, len(runs))  # objects are far larger
     while live := [run for run in runs if run.refill(size)]:
         bound = min(run.piece[-1] for run in live)
         parts = [run.take(bound) if run.piece else [] for run in runs]
@@ -108,7 +75,7 @@ class KeyRun:
 
 def merge_keys(runs: Sequence[KeyRun], memory_bytes: int) -> Iterator[Keys]:
     """Yield the distinct keys of all runs, sorted, some at a time."""
-    size = _piece_bytes(memory_bytes // 4, len(runs))
+    size = piece_bytes(memory_bytes // 4, len(runs))
     while live := [run for run in runs if run.refill(size)]:
         bound = min(run.piece[-1] for run in live)
         parts = [run.take(bound) for run in live]
@@ -121,7 +88,3 @@ def sort_keys(keys: Keys) -> Keys:
     is_new = np.ones(len(keys), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
     return ordered[is_new]
-
-
-def _piece_bytes(memory_bytes: int, n_runs: int) -> int:
-    return min(max(memory_bytes // max(n_runs, 1), 4096), 2**20)

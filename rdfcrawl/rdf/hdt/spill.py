@@ -1,9 +1,7 @@
-"""Spill data that does not fit into memory to unnamed files, packed if integers."""
+"""Spill what goes into a file of HDT: with a checksum, packed if integers."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,64 +11,14 @@ from rdfcrawl.rdf.hdt.sequences import TYPE_LOG, TYPE_PLAIN_BITMAP, pack
 from rdfcrawl.rdf.hdt.vbyte import preamble
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
     from typing import BinaryIO
 
     from numpy.typing import NDArray
 
     from rdfcrawl.rdf.hdt.crc import Buffer
+    from rdfcrawl.sorting import SpillFolder
 
-_IN_MEMORY_BYTES = 512 * 1024
-_COPY_BYTES = 2**20
 _JOINED_BYTES = 256 * 1024
-
-
-class SpillFile:
-    """Bytes in the order they were added; a few stay in memory."""
-
-    def __init__(self, file: SpooledTemporaryFile[bytes]) -> None:
-        self._file = file
-        self.n_bytes = 0
-
-    def add(self, content: Buffer) -> tuple[int, int]:
-        """Add bytes; return the offsets of begin and end."""
-        begin = self.n_bytes
-        self._file.seek(begin)
-        self._file.write(content)
-        self.n_bytes += len(content)
-        return begin, self.n_bytes
-
-    def read(self, begin: int, end: int) -> bytes:
-        """Return the bytes between two offsets."""
-        self._file.seek(begin)
-        return self._file.read(end - begin)
-
-    def pieces(self) -> Iterator[bytes]:
-        """Yield all bytes, 1 MiB at a time."""
-        for begin in range(0, self.n_bytes, _COPY_BYTES):
-            yield self.read(begin, min(begin + _COPY_BYTES, self.n_bytes))
-
-    def drop(self) -> None:
-        """Free the disk space."""
-        self._file.close()
-
-
-class SpillFolder(ExitStack):
-    """Factory of spills in a folder, which closes them on exit.
-
-    The files are created once they are large, and vanish with the process.
-    """
-
-    def __init__(self, folder: Path | None) -> None:
-        super().__init__()
-        self._folder = None if folder is None else str(folder)
-
-    def new(self) -> SpillFile:
-        """Return a new spill."""
-        return SpillFile(
-            self.enter_context(SpooledTemporaryFile(_IN_MEMORY_BYTES, dir=self._folder))
-        )
 
 
 class CheckedSpill:

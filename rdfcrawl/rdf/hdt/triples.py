@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.rdf.hdt.cursor import FileCursor
     from rdfcrawl.rdf.hdt.sorting import Keys, Places
-    from rdfcrawl.rdf.hdt.spill import SpillFile, SpillFolder
+    from rdfcrawl.sorting import SpillFile, SpillFolder
 
     Columns = tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]
     Numbers = dict[str, NDArray[np.uint64]]  # of the terms by role, `s`, `p` and `o`

@@ -18,9 +18,9 @@ from rdfcrawl.rdf.hdt.control import (
 )
 from rdfcrawl.rdf.hdt.dictionary_writer import DictionaryWriter
 from rdfcrawl.rdf.hdt.runs import iter_runs, iter_triples
-from rdfcrawl.rdf.hdt.spill import SpillFolder
 from rdfcrawl.rdf.hdt.triples import KeyCodec, TriplesWriter, sort_triples
 from rdfcrawl.rdf.namespaces import HDT, RDF_TYPE, VOID
+from rdfcrawl.sorting import SpillFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

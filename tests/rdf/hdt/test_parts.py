@@ -28,10 +28,11 @@ from rdfcrawl.rdf.hdt.front_coding import (
     iter_long_block,
 )
 from rdfcrawl.rdf.hdt.sequences import LogArray, WindowedBitmap
-from rdfcrawl.rdf.hdt.sorting import KeyRun, StringRun, merge_keys, merge_strings
-from rdfcrawl.rdf.hdt.spill import IntegerPacker, SpillFolder
+from rdfcrawl.rdf.hdt.sorting import KeyRun, merge_keys, merge_strings
+from rdfcrawl.rdf.hdt.spill import IntegerPacker
 from rdfcrawl.rdf.hdt.triples import KeyCodec
 from rdfcrawl.rdf.hdt.vbyte import decode_vbyte, encode_vbyte
+from rdfcrawl.sorting import SpillFolder, StringRun
 
 STRINGS = st.lists(
     st.binary(max_size=40).map(lambda text: text.replace(b"\0", b"")), unique=True

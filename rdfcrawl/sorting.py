@@ -1,0 +1,159 @@
+"""External sorting of strings: sorted runs are spilled to disk, and merged in one pass.
+
+A piece of each run is held. Entries up to the least of the last entries of the pieces
+are sorted together and handed out; then used up pieces are replaced by the next ones.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from contextlib import ExitStack
+from tempfile import SpooledTemporaryFile
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+_IN_MEMORY_BYTES: Final = 512 * 1024
+_COPY_BYTES: Final = 2**20
+_STRING_BYTES: Final = 90  # memory of a string beside its length, in list and set
+_LEAST_PIECE_BYTES: Final = 4096
+_MOST_PIECE_BYTES: Final = 2**20
+_OBJECTS: Final = 8  # pieces become objects, which are far larger
+
+
+class SpillFile:
+    """Bytes in the order they were added; a few stay in memory."""
+
+    def __init__(self, file: SpooledTemporaryFile[bytes]) -> None:
+        self._file = file
+        self.n_bytes = 0
+
+    def add(self, content: bytes | bytearray | memoryview) -> tuple[int, int]:
+        """Add bytes; return the offsets of begin and end."""
+        begin = self.n_bytes
+        self._file.seek(begin)
+        self._file.write(content)
+        self.n_bytes += len(content)
+        return begin, self.n_bytes
+
+    def read(self, begin: int, end: int) -> bytes:
+        """Return the bytes between two offsets."""
+        self._file.seek(begin)
+        return self._file.read(end - begin)
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield all bytes, 1 MiB at a time."""
+        for begin in range(0, self.n_bytes, _COPY_BYTES):
+            yield self.read(begin, min(begin + _COPY_BYTES, self.n_bytes))
+
+    def drop(self) -> None:
+        """Free the disk space."""
+        self._file.close()
+
+
+class SpillFolder(ExitStack):
+    """Factory of spills in a folder, which closes them on exit.
+
+    The files are created once they are large, and vanish with the process.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        super().__init__()
+        self._folder = None if folder is None else str(folder)
+
+    def new(self) -> SpillFile:
+        """Return a new spill."""
+        return SpillFile(
+            self.enter_context(SpooledTemporaryFile(_IN_MEMORY_BYTES, dir=self._folder))
+        )
+
+
+class StringRun:
+    """Spilled run of sorted, distinct strings without NUL."""
+
+    def __init__(self, spill: SpillFile, strings: Sequence[bytes]) -> None:
+        content = b"\0".join(strings)
+        self._spill = spill
+        self._at, self._end = spill.add(content)
+        self._end += spill.add(b"\0")[1] - self._end if strings else 0
+        self.piece: list[bytes] = []
+
+    def refill(self, n_bytes: int) -> bool:
+        """Read the next piece if none is held; return whether one is held now."""
+        while not self.piece and self._at < self._end:
+            end = min(self._at + n_bytes, self._end)
+            content = self._spill.read(self._at, end)
+            whole = content.rfind(b"\0")
+            if whole < 0:  # one string is longer than a piece
+                n_bytes *= 2
+                continue
+            self.piece = content[:whole].split(b"\0")
+            self._at += whole + 1
+        return bool(self.piece)
+
+    def take(self, bound: bytes) -> list[bytes]:
+        """Remove and return the entries of the piece up to a bound."""
+        n = bisect_right(self.piece, bound)
+        taken, self.piece = self.piece[:n], self.piece[n:]
+        return taken
+
+
+class StringSorter:
+    """Strings without NUL, each once, to be read in their order.
+
+    Args:
+        spill: takes what does not fit in memory.
+        memory_bytes: that the strings may take, about, before and while they are read.
+    """
+
+    def __init__(self, spill: SpillFile, memory_bytes: int) -> None:
+        self._spill, self._memory_bytes = spill, memory_bytes
+        self._held: set[bytes] = set()
+        self._n_held_bytes = 0
+        self._runs: list[StringRun] = []
+
+    def add(self, string: bytes) -> None:
+        """Add a string, which may have been added before.
+
+        Raises:
+            OSError: the disk is full.
+        """
+        self._held.add(string)
+        self._n_held_bytes += len(string) + _STRING_BYTES
+        if self._n_held_bytes > self._memory_bytes:
+            self._end_run()
+
+    def _end_run(self) -> None:
+        self._runs.append(StringRun(self._spill, sorted(self._held)))
+        self._held.clear()
+        self._n_held_bytes = 0
+
+    def sorted(self) -> Iterator[list[bytes]]:
+        """Yield all strings in their order, some at a time.
+
+        Raises:
+            OSError: the disk is full, or cannot be read.
+        """
+        if not self._runs:
+            if self._held:
+                yield sorted(self._held)
+            return
+        if self._held:
+            self._end_run()
+        runs = self._runs
+        size = piece_bytes(self._memory_bytes // _OBJECTS, len(runs))
+        while live := [run for run in runs if run.refill(size)]:
+            bound = min(run.piece[-1] for run in live)
+            strings: list[bytes] = []
+            for run in live:
+                strings += run.take(bound)
+            strings.sort()  # which knows rising runs: this is a merge
+            yield list(dict.fromkeys(strings))
+
+
+def piece_bytes(memory_bytes: int, n_runs: int) -> int:
+    """Return how much of each run is held while runs are merged."""
+    size = max(memory_bytes // max(n_runs, 1), _LEAST_PIECE_BYTES)
+    return min(size, _MOST_PIECE_BYTES)
