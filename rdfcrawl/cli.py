@@ -47,6 +47,7 @@ COMMANDS: Final = {
     "settings": "scrapy.commands",
     "shell": "scrapy.commands",
     "store": "rdfcrawl.commands",
+    "urldb": "rdfcrawl.commands",
     "view": "scrapy.commands",
     "workers": "rdfcrawl.commands",
 }

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _IN_MEMORY_BYTES: Final = 512 * 1024
 _COPY_BYTES: Final = 2**20
+_JOINED: Final = 10_000  # strings
 _STRING_BYTES: Final = 90  # memory of a string beside its length, in list and set
 _LEAST_PIECE_BYTES: Final = 4096
 _MOST_PIECE_BYTES: Final = 2**20
@@ -74,10 +75,11 @@ class StringRun:
     """Spilled run of sorted, distinct strings without NUL."""
 
     def __init__(self, spill: SpillFile, strings: Sequence[bytes]) -> None:
-        content = b"\0".join(strings)
         self._spill = spill
-        self._at, self._end = spill.add(content)
-        self._end += spill.add(b"\0")[1] - self._end if strings else 0
+        self._at = self._end = spill.n_bytes
+        for first in range(0, len(strings), _JOINED):
+            content = b"\0".join(strings[first : first + _JOINED])
+            self._end = spill.add(content + b"\0")[1]
         self.piece: list[bytes] = []
 
     def refill(self, n_bytes: int) -> bool:

@@ -189,7 +189,7 @@ class CrawlOptions:
             frontier=FrontierOptions.from_settings(settings, budget=budget),
             work=WorkerOptions.from_settings(settings, name=worker),
             keys=PolitenessKey(one_of(settings, "POLITENESS_KEY", HostGrouping)),
-            normal_form=NormalForm(_session_parameters(settings)),
+            normal_form=normal_form_of(settings),
             schemes=scheme_policy(settings),
             trap_limits=TrapLimits(
                 repeats=integer(settings, "TRAP_REPEATS", 0, 1000),
@@ -255,10 +255,15 @@ def _leave_hosts(settings: BaseSettings) -> Path | None:
     return path
 
 
-def _session_parameters(settings: BaseSettings) -> tuple[str, ...]:
+def normal_form_of(settings: BaseSettings) -> NormalForm:
+    """Return the normal form by which a crawl compares URLs.
+
+    Raises:
+        ConfigError: a session parameter is no name.
+    """
     if settings.get("SESSION_PARAMETERS") is None:
-        return SESSION_PARAMETERS
-    return tuple(settings.getlist("SESSION_PARAMETERS"))
+        return NormalForm(SESSION_PARAMETERS)
+    return NormalForm(tuple(settings.getlist("SESSION_PARAMETERS")))
 
 
 def _host_name() -> str:

@@ -32,6 +32,7 @@ EXTRAS = {
     "shapes/child.py": "shapes",
     "shapes/validator.py": "shapes",
     "sitemaps/resourcesync/patch.py": "json-patch",
+    "urldb/columns.py": "parquet",
     "warc/captures.py": "warc",
 }
 # In bytes as they are shipped; compiled, the modules take half as much again.

@@ -25,7 +25,7 @@ bytesource guard links.relations measures ranking stores tasks
 log options.conflicts options.merging records refresh unpack
 rdf request_turns tasks.records warc
 description followers html links robots
-export extraction sitemaps
+export extraction sitemaps urldb
 catalogs changes shapes
 arguments
 frontier

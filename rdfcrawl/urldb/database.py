@@ -1,0 +1,102 @@
+"""Read the URL database of a crawl."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.uri import NormalForm
+from rdfcrawl.urldb.keys import key_of
+from rdfcrawl.urldb.manifest import FOLDER, read_manifest
+from rdfcrawl.urldb.record import UrlRecord, parse_record
+from rdfcrawl.urldb.segment import SegmentReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Self
+
+_ATTEMPTS: Final = 5  # a build may replace segments in between
+
+
+class UrlDatabase:
+    """What is known of the URIs of a crawl; a context manager.
+
+    A build in the meantime changes nothing of what is read.
+
+    Args:
+        root: `CRAWL_DIR/<CRAWL_ID>`.
+
+    Attributes:
+        n_records: how many URIs there are.
+
+    Raises:
+        ConfigError: nothing was built there, or it is damaged.
+        OSError: the disk cannot be read.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._folder = root / FOLDER
+        self._segments: dict[str, SegmentReader] = {}
+        for attempt in range(_ATTEMPTS):
+            try:
+                self._open()
+            except FileNotFoundError:
+                self.close()
+                if attempt == _ATTEMPTS - 1:
+                    raise
+            else:
+                return
+
+    def _open(self) -> None:
+        manifest = read_manifest(self._folder)
+        if manifest is None:
+            raise ConfigError(f"{self._folder}: is not there; urldb build builds it")
+        self.n_records = manifest.n_records
+        self._normal_form = NormalForm(manifest.session_parameters)
+        for partition, name in manifest.segments.items():
+            self._segments[partition] = SegmentReader(self._folder / name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the files."""
+        for segment in self._segments.values():
+            segment.close()
+        self._segments.clear()
+
+    def find(self, url: str) -> UrlRecord | None:
+        """Return what is known of a URL in any spelling; None if that is nothing."""
+        key = key_of(url, self._normal_form)
+        if key is None:
+            return None
+        segment = self._segments.get(key[:2].decode())
+        if segment is None:
+            return None
+        wanted = key[3:]
+        at = bisect_right(segment.blocks, wanted, key=lambda block: block.first)
+        if at == 0:
+            return None
+        for line in segment.lines(segment.blocks[at - 1]):
+            if line.startswith(wanted + b"\t"):
+                return parse_record(line)
+        return None
+
+    def records(self) -> Iterator[UrlRecord]:
+        """Yield all records: those of each registered domain together, and in order.
+
+        Hosts of a domain, and URLs of a host, are sorted.
+        """
+        for segment in self._segments.values():
+            yield from map(parse_record, segment.iter_lines())

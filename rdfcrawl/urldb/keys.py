@@ -1,0 +1,45 @@
+"""The keys by which URIs are sorted: registered domain, host, URL in normal form."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.uri import (
+    MAX_CACHED_HOSTS,
+    MAX_URL_CHARS,
+    BadUri,
+    host_of,
+    partition_of,
+    registered_domain,
+)
+
+if TYPE_CHECKING:
+    from rdfcrawl.uri import NormalForm
+
+N_PARTITIONS: Final = 64
+"""Partitions of URIs; all hosts of one registered domain are in one."""
+
+
+def key_of(url: str, normal_form: NormalForm) -> bytes | None:
+    r"""Return partition, registered domain, host and URL; None for what has no host.
+
+    >>> from rdfcrawl.uri import NormalForm
+    >>> key_of("HTTP://data.example.org/%7Ea", NormalForm())
+    b'3b\texample.org\tdata.example.org\thttp://data.example.org/~a'
+    """
+    try:
+        normal = normal_form.normalize(url)
+    except BadUri:
+        return None
+    # What is longer was never queued. UTF-8 has no control character of another byte.
+    if len(normal) > MAX_URL_CHARS or not normal.isprintable():
+        return None
+    host = host_of(normal)
+    return _prefix(host) + normal.encode() if host else None
+
+
+@lru_cache(maxsize=MAX_CACHED_HOSTS)
+def _prefix(host: str) -> bytes:
+    partition = partition_of(host, N_PARTITIONS)
+    return f"{partition:02x}\t{registered_domain(host)}\t{host}\t".encode()

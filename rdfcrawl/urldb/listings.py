@@ -1,0 +1,88 @@
+"""Observations from the statements of sitemaps: what they list, and what they claim."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.rdf.namespaces import DCTERMS, RC
+from rdfcrawl.stores.reading import iter_marked
+from rdfcrawl.urldb.activities import UrlObservation
+from rdfcrawl.urldb.joining import observe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_LISTS: Final = f"{RC}lists".encode()
+_LISTS_SITEMAP: Final = f"{RC}listsSitemap".encode()
+_MODIFIED: Final = f"{DCTERMS}modified".encode()
+_CHANGEFREQ: Final = f"{RC}changefreq".encode()
+_PRIORITY: Final = f"{RC}priority".encode()
+_STATEMENT: Final = re.compile(
+    rb'^<([^>\n]*)> <(%b)> ["<]([^>"\n]*)[">]'
+    % b"|".join(
+        map(re.escape, (_LISTS, _LISTS_SITEMAP, _MODIFIED, _CHANGEFREQ, _PRIORITY))
+    ),
+    re.MULTILINE,
+)
+_MAX_BYTES: Final = 100  # of a claim
+
+
+def iter_listings(blocks: Iterable[bytes]) -> Iterator[UrlObservation]:
+    """Yield what sitemaps say in the marked documents of a member, in whole lines.
+
+    A document is a sitemap if it says of itself what it lists.
+    """
+    reading: _SitemapReading | None = None
+    for mark, quads in iter_marked(blocks):
+        if mark is not None:
+            if reading is not None:
+                yield from reading.take()
+            reading = _SitemapReading(mark[1], int(mark[2]))
+        elif reading is not None and (reading.is_sitemap or _LISTS in quads):
+            yield from reading.read(quads)
+    if reading is not None:
+        yield from reading.take()
+
+
+class _SitemapReading:
+    """One version of a document that may be a sitemap."""
+
+    def __init__(self, graph: bytes, version_ms: int) -> None:
+        self._sitemap = graph.partition(b"#")[0]  # a later part has a fragment
+        self._name = self._sitemap.decode("utf-8", "replace")
+        self._ms = version_ms
+        self._url = b""
+        self._is_index = False
+        self._claims: dict[bytes, bytes] = {}
+        self.is_sitemap = False
+
+    def read(self, quads: bytes) -> Iterator[UrlObservation]:
+        """Yield the entries that are complete; the claims of one stand behind it."""
+        for subject, predicate, value in _STATEMENT.findall(quads):
+            if predicate in (_LISTS, _LISTS_SITEMAP):
+                if subject == self._sitemap:
+                    yield from self.take()
+                    self._url, self._is_index = value, predicate == _LISTS_SITEMAP
+                    self.is_sitemap = True
+            elif subject == self._url and len(value) <= _MAX_BYTES:
+                self._claims[predicate] = value
+
+    def take(self) -> Iterator[UrlObservation]:
+        """Yield the last entry, if there is one."""
+        if not self._url:
+            return
+        claims = [
+            self._claims.get(predicate, b"").decode("utf-8", "replace")
+            for predicate in (_MODIFIED, _CHANGEFREQ, _PRIORITY)
+        ]
+        ms, url = self._ms, self._url.decode("utf-8", "replace")
+        latest: list[list[int | str]] = []
+        if self._is_index:
+            latest.append(["isSitemap", ms, "true"])
+        said = observe(
+            listed=[ms, self._name, ms], claim=[*claims, ms, ms], latest=latest
+        )
+        self._url = b""
+        self._claims.clear()
+        yield UrlObservation(url, 0, said)

@@ -1,0 +1,96 @@
+"""Which segments the URL database has, and what of the logs is in them."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FOLDER: Final = "urldb"
+"""Name of the folder, in that of the crawl."""
+
+FORMAT: Final = 1
+_NAME: Final = "urldb.json"
+_DRAFT: Final = ".urldb.json.draft"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrlDatabaseManifest:
+    """The state of a URL database: replaced as a whole.
+
+    Attributes:
+        log: name of the log.
+        generation: of the log.
+        session_parameters: of the normal form of its URLs.
+        offsets: by `quads/<segment>` and so on: behind what is in the database.
+        segments: file by number of the partition.
+        n_records: in all segments.
+        format: version of the form.
+    """
+
+    log: str
+    generation: int
+    session_parameters: tuple[str, ...]
+    offsets: dict[str, int] = field(default_factory=dict)
+    segments: dict[str, str] = field(default_factory=dict)
+    n_records: int = 0
+    format: int = FORMAT
+
+    def is_behind(self, other: UrlDatabaseManifest) -> bool:
+        """Return whether this database may be brought up to date with another's log."""
+        return (self.log, self.generation, self.session_parameters) == (
+            *(other.log, other.generation, other.session_parameters),
+        )
+
+
+def read_manifest(folder: Path) -> UrlDatabaseManifest | None:
+    """Return the manifest in a folder; None if nothing was built there.
+
+    Raises:
+        ConfigError: the file is damaged, or of another version of rdfcrawl.
+    """
+    path = folder / _NAME
+    try:
+        found = json.loads(path.read_bytes())
+        if found["format"] != FORMAT:
+            raise ConfigError(
+                f"{path}: has format {found['format']}, not {FORMAT}; remove its"
+                " folder, and build it anew"
+            )
+        found["session_parameters"] = tuple(found["session_parameters"])
+        return UrlDatabaseManifest(**found)
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError) as error:
+        raise ConfigError(f"{path}: is damaged: {error!r}") from error
+
+
+def write_manifest(folder: Path, manifest: UrlDatabaseManifest) -> None:
+    """Replace the manifest in a folder; all that it names is on disk before.
+
+    Raises:
+        OSError: the disk refuses it.
+    """
+    content = json.dumps(asdict(manifest), indent=1, sort_keys=True).encode() + b"\n"
+    draft = folder / _DRAFT
+    with draft.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(folder / _NAME)
+    sync_folder(folder)
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names of the files in a folder to disk."""
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,143 @@
+"""What is known of one URI."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.urldb.joining import SPELLING
+
+if TYPE_CHECKING:
+    from rdfcrawl.urldb.joining import Joined
+
+_CHARACTERS: Final = "utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class FirstSeen:
+    """When a URI was seen in one of both ways, by links or by sitemaps.
+
+    Attributes:
+        first_ms: when the fetch of the first document that names it began, Unix time.
+        document: that document.
+        last_ms: when the fetch of the last one began.
+    """
+
+    first_ms: int
+    document: str
+    last_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SitemapClaim:
+    """What sitemaps have said of a URI, at one or several readings.
+
+    Attributes:
+        lastmod: as it is stated; empty: not stated.
+        changefreq: as it is stated; empty: not stated.
+        priority: as it is stated; empty: not stated.
+        first_ms: when the first reading that says so began, Unix time in ms.
+        last_ms: the last one.
+    """
+
+    lastmod: str
+    changefreq: str
+    priority: str
+    first_ms: int
+    last_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class UrlFetch:
+    """One fetch of a URI.
+
+    Attributes:
+        started_ms: its begin, Unix time in ms; 0: nothing was asked for.
+        outcome: `sq:status` of its activity.
+        http_status: of the last answer; 0: there was none.
+        n_statements: that were stored.
+        fault: reason of the first fault; empty: there was none.
+        content_hash: of the decoded body, 32 hex digits; empty: not known.
+        text_hash: of the text or statements, 32 hex digits; empty: not known.
+        run: of the crawl; -1: not known.
+    """
+
+    started_ms: int
+    outcome: str
+    http_status: int
+    n_statements: int
+    fault: str
+    content_hash: str
+    text_hash: str
+    run: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrlRecord:
+    """What is known of one URI; histories have their latest members.
+
+    Attributes:
+        url: in normal form.
+        domain: its registered domain.
+        host: its host.
+        linked: how links led to it.
+        listed: how sitemaps list it, indexes of sitemaps included.
+        fetches: at most `MAX_FETCHES`, oldest first.
+        claims: at most `MAX_CLAIMS`, those with the latest `lastmod`, in its order.
+        latest: by name of a `LatestValue`, what was told last of it.
+    """
+
+    url: str
+    domain: str
+    host: str
+    linked: FirstSeen | None = None
+    listed: FirstSeen | None = None
+    fetches: tuple[UrlFetch, ...] = ()
+    claims: tuple[SitemapClaim, ...] = ()
+    latest: dict[str, str]
+
+    @property
+    def last_fetch(self) -> UrlFetch | None:
+        """The latest fetch."""
+        return self.fetches[-1] if self.fetches else None
+
+    @property
+    def requested_url(self) -> str:
+        """The URL as it was written where it was found, to be asked for."""
+        return self.latest.get(SPELLING, self.url)
+
+    @property
+    def is_sitemap(self) -> bool:
+        """Whether an index lists the URI, or it was read as a sitemap."""
+        return "isSitemap" in self.latest or "sitemapFormat" in self.latest
+
+    def changes(self) -> list[UrlFetch]:
+        """Return the fetches whose content differs from that of the one before.
+
+        Those without a hash, as of 304, count as equal.
+        """
+        found, before = [], ""
+        for fetch in self.fetches:
+            known = fetch.text_hash or fetch.content_hash
+            if known and before and known != before:
+                found.append(fetch)
+            before = known or before
+        return found
+
+
+def parse_record(line: bytes) -> UrlRecord:
+    """Return the record in a line of a segment."""
+    domain, host, url, text = line.split(b"\t", 3)
+    joined: Joined = json.loads(text)
+    listed, linked, fetches, claims, latest = joined
+    return UrlRecord(
+        url=url.decode(_CHARACTERS),
+        domain=domain.decode(_CHARACTERS),
+        host=host.decode(_CHARACTERS),
+        linked=FirstSeen(*linked) if linked else None,
+        listed=FirstSeen(*listed) if listed else None,
+        fetches=tuple(UrlFetch(*each) for each in fetches),
+        claims=tuple(SitemapClaim(*each) for each in claims),
+        latest={name: value for name, _, value in latest},
+    )

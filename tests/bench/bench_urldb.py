@@ -1,0 +1,194 @@
+"""What the memory of URIs costs: CPU time, peak memory, and bytes for each URI.
+
+Logs are written as a crawl writes them: each URI is listed by a sitemap, fetched once,
+and named by ten documents. Then a later run, which fetches one URI in a hundred anew.
+
+Run: `python -m tests.bench.bench_urldb [N_URIS ...]`, e.g. `1000000 10000000`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rdfcrawl.pipelines.provenance import GRAPH, WorkerAgent, describe
+from rdfcrawl.rdf.namespaces import DCTERMS, RC, XSD
+from rdfcrawl.records import BodyReading, Document, FetchedResponse, Record
+from rdfcrawl.stores.identity import ensure_identity
+from rdfcrawl.stores.nquads import document_mark
+from rdfcrawl.stores.segments import QuadSegments
+from rdfcrawl.uri import NormalForm
+from rdfcrawl.urldb.building import build
+from tests.bench.figures import Figure, judge
+from tests.support.url_events import HYPERLINK, TURTLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SIZES = (20_000, 200_000)
+LISTED = 1000  # by one sitemap
+LINKS = 10  # of one document
+N_HOSTS = 5000
+MOST_MB = 900.0
+MOST_BYTES = 150.0
+MOST_US = 250.0  # of CPU for a URI
+MOST_SLOPE = 1.3
+_T0 = 1_790_000_000_000
+_AGENT = WorkerAgent("bench", "bench", version="0")
+
+
+def url_of(number: int) -> str:
+    """Return the URL of a page: hosts of very different sizes."""
+    host = min(number % N_HOSTS, number * 7919 % N_HOSTS)
+    return f"http://www.host{host}.example/resource/items/{number}"
+
+
+def activity(url: str, ms: int) -> bytes:
+    """Return the activity of a fetch, with its facts."""
+    name = url.rpartition("/")[2]
+    record = Record(url, depth=2, parent=url_of(0))
+    response = FetchedResponse(
+        requested=(url,),
+        status=200,
+        media_type="text/turtle",
+        n_bytes=1000,
+        etag=f'"{hash((url, ms)) & 0xFFFFFFFF:x}"',
+        last_modified="Tue, 01 Sep 2026 10:00:00 GMT",
+        started_ms=ms,
+        ended_ms=ms + 9,
+    )
+    reading = BodyReading(format=TURTLE, decided_by="content-type")
+    document = Document(
+        record=record, url=url, response=response, reading=reading, n_quads=20
+    )
+    lines = describe(document, _AGENT)
+    subject = lines.partition(b" ")[0].decode()
+    digest = f"{int(name) * 0x9E3779B97F4A7C15F39CC0605CEDC835 + ms % 2**128:032x}"
+    facts = (("contentHash", digest), ("textHash", digest[::-1]), ("run", "0"))
+    return (
+        lines
+        + "".join(
+            f'{subject} <{RC}{term}> "{value}" <{GRAPH}> .\n' for term, value in facts
+        ).encode()
+    )
+
+
+def sitemap(number: int, urls: Iterable[str], ms: int) -> bytes:
+    """Return a version of a sitemap."""
+    name = f"http://www.host{number % N_HOSTS}.example/sitemap-{number}.xml"
+    lines = "".join(
+        f"<{name}> <{RC}lists> <{url}> <{name}> .\n"
+        f'<{url}> <{DCTERMS}modified> "2026-09-01T10:00:00Z"^^<{XSD}dateTime>'
+        f" <{name}> .\n"
+        for url in urls
+    )
+    return document_mark(name, ms) + lines.encode()
+
+
+async def write(root: Path, n_uris: int, begin: int, step: int) -> None:
+    """Write the logs of a run: every `step`th URI is listed and fetched, and links."""
+    dice = random.Random(begin)
+    kinds = ("quads", "provenance", "links")
+    quads, provenance, links = (QuadSegments(root / x, f"w{begin}") for x in kinds)
+    ensure_identity(root / "quads")
+    listed: list[str] = []
+    for number in range(0, n_uris, step):
+        url, ms = url_of(number), _T0 + begin * 10**9 + number
+        listed.append(url)
+        if len(listed) == LISTED or number + step >= n_uris:
+            quads.write_document(sitemap(number // LISTED, listed, ms))
+            listed.clear()
+        provenance.write_document(activity(url, ms))
+        targets = (
+            # Half of all links go to few pages.
+            url_of(int(n_uris * dice.random() ** (8 if n % 2 else 1)))
+            for n in range(LINKS)
+        )
+        lines = "".join(f"<{target}> <{HYPERLINK}>\n" for target in targets)
+        links.write_document(document_mark(url, ms) + lines.encode())
+        if number % 100_000 == 0:
+            for each in (quads, provenance, links):
+                await each.flush(sync=False)
+    for each in (quads, provenance, links):
+        await each.close()
+
+
+def run(action: str, root: Path, n_uris: int) -> None:
+    """Write logs or build; print seconds of CPU, peak memory, and what was built."""
+    start = time.process_time()
+    n_records = n_bytes = 0
+    if action == "build":
+        report = build(root, NormalForm(), scratch=root)
+        n_records, n_bytes = report.n_records, report.n_bytes
+    else:
+        is_first = action == "write"
+        asyncio.run(write(root, n_uris, int(not is_first), 1 if is_first else 100))
+    secs = time.process_time() - start
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(f"{secs:.3f} {peak_mb} {n_records} {n_bytes}")
+
+
+def measured(action: str, root: Path, n_uris: int) -> tuple[float, int, int, int]:
+    """Run in a process of its own."""
+    program = [sys.executable, "-m", "tests.bench.bench_urldb", action, str(root)]
+    done = subprocess.run(
+        [*program, str(n_uris)], check=True, capture_output=True, text=True
+    )
+    secs, peak_mb, n_records, n_bytes = done.stdout.split()
+    found = float(secs), int(peak_mb), int(n_records), int(n_bytes)
+    print(
+        f"{action} {n_uris}: {found[0]:.1f} s of CPU, peak RSS {found[1]} MB"
+        + (f", {found[2]} URIs, {found[3]} bytes" if found[2] else ""),
+        flush=True,
+    )
+    return found
+
+
+def measure(root: Path, n_uris: int) -> tuple[list[Figure], float]:
+    """Return what logs of a size cost, and microseconds for a URI."""
+    measured("write", root, n_uris)
+    secs, peak_mb, n_records, n_bytes = measured("build", root, n_uris)
+    measured("write-later", root, n_uris)
+    later_secs, later_mb, _, _ = measured("build", root, n_uris)
+    name = f"urldb {n_uris:,}"
+    us = secs / n_records * 1e6
+    return [
+        Figure(f"{name}, build", us, "µs/URI", at_most=MOST_US),
+        Figure(f"{name}, 1 % anew", later_secs / secs, "x build", at_most=0.7),
+        Figure(f"{name}, memory", max(peak_mb, later_mb), "MB", at_most=MOST_MB),
+        Figure(f"{name}, size", n_bytes / n_records, "B/URI", at_most=MOST_BYTES),
+    ], us
+
+
+def main(arguments: list[str] | None = None) -> list[Figure]:
+    """Run all sizes, each step in a process of its own."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if given and not given[0].isdigit():
+        run(given[0], Path(given[1]), int(given[2]))
+        return []
+    sizes = [int(each) for each in given] or [*SIZES]
+    figures: list[Figure] = []
+    costs: list[float] = []
+    for n_uris in sizes:
+        with tempfile.TemporaryDirectory() as name:
+            root = Path(name) / "crawl"
+            found, us = measure(root, n_uris)
+            shutil.rmtree(root)
+        figures += found
+        costs.append(us)
+    if len(costs) > 1:
+        slope = Figure("urldb, slope", costs[-1] / costs[0], "x", at_most=MOST_SLOPE)
+        figures.append(slope)
+    return figures
+
+
+if __name__ == "__main__":
+    sys.exit(judge(main()))

@@ -1,0 +1,154 @@
+"""Logs of crawls, written from a list of what happened to URLs."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.harvest.quad_buffer import QuadBuffer
+from rdfcrawl.pipelines.provenance import GRAPH, WorkerAgent, describe
+from rdfcrawl.rdf.namespaces import RC
+from rdfcrawl.records import BodyReading, Document, FetchedResponse, Record
+from rdfcrawl.sitemaps.dates import parse_point
+from rdfcrawl.sitemaps.entry import SitemapEntry
+from rdfcrawl.sitemaps.facts import describe_entry
+from rdfcrawl.stores.identity import ensure_identity
+from rdfcrawl.stores.nquads import document_mark
+from rdfcrawl.stores.segments import QuadSegments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from rdfcrawl.sitemaps.entry import ChangeFrequency
+
+TURTLE: Any = SimpleNamespace(name="Turtle")
+HYPERLINK = f"{RC}hyperlink"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedUrl:
+    """An entry of a sitemap."""
+
+    url: str
+    lastmod: str = ""
+    changefreq: ChangeFrequency | None = None
+    priority: float | None = None
+    is_sitemap: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SitemapRead:
+    """The reading of a sitemap."""
+
+    url: str
+    ms: int
+    entries: tuple[ListedUrl, ...]
+
+    def write(self, logs: CrawlLogs) -> None:
+        """Write its statements."""
+        buffer = QuadBuffer(self.url, FaultLog())
+        for n, each in enumerate(self.entries):
+            entry = SitemapEntry(
+                position=n,
+                url=each.url,
+                is_sitemap=each.is_sitemap,
+                lastmod=parse_point(each.lastmod) if each.lastmod else None,
+                changefreq=each.changefreq,
+                priority=each.priority,
+            )
+            buffer.add(describe_entry(entry, sitemap=self.url))
+        logs.quads.write_document(document_mark(self.url, self.ms) + buffer.take())
+
+
+@dataclass(frozen=True, slots=True)
+class UrlFetched:
+    """The fetch of a URL; `facts` are terms of `rc:` and their values."""
+
+    url: str
+    ms: int
+    status: int = 200
+    etag: str = ""
+    target: str = ""
+    fault: Reason | None = None
+    facts: tuple[tuple[str, str], ...] = ()
+
+    def write(self, logs: CrawlLogs) -> None:
+        """Write its activity."""
+        requested = (self.url, self.target) if self.target else (self.url,)
+        document = Document(
+            record=Record(self.url),
+            url=self.target or self.url,
+            response=FetchedResponse(
+                requested=requested,
+                status=self.status,
+                etag=self.etag,
+                started_ms=self.ms,
+                ended_ms=self.ms + 5,
+            ),
+            reading=BodyReading(format=TURTLE if self.status == 200 else None),
+            n_quads=3 if self.status == 200 else 0,
+            faults=[Fault(self.fault, "why")] if self.fault else [],
+        )
+        lines = describe(document, logs.agent)
+        name = lines.partition(b" ")[0].decode()
+        lines += "".join(
+            f'{name} <{RC}{term}> "{value}" <{GRAPH}> .\n' for term, value in self.facts
+        ).encode()
+        logs.provenance.write_document(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class LinksFound:
+    """The links of a document."""
+
+    url: str
+    ms: int
+    targets: tuple[str, ...]
+
+    def write(self, logs: CrawlLogs) -> None:
+        """Write a line for each."""
+        lines = "".join(f"<{target}> <{HYPERLINK}>\n" for target in self.targets)
+        mark = document_mark(self.url, self.ms)
+        logs.links.write_document(mark + lines.encode())
+
+
+UrlEvent = SitemapRead | UrlFetched | LinksFound
+
+
+class CrawlLogs:
+    """The three logs of a worker, open."""
+
+    def __init__(self, root: Path, worker: str) -> None:
+        self.agent = WorkerAgent(worker, "test", version="0")
+        self.quads = QuadSegments(root / "quads", worker)
+        self.provenance = QuadSegments(root / "provenance", worker)
+        self.links = QuadSegments(root / "links", worker)
+        ensure_identity(root / "quads")
+
+    async def flush(self) -> None:
+        """Bring all to the files: what comes next is in other members."""
+        for each in (self.quads, self.provenance, self.links):
+            await each.flush(sync=False)
+
+    async def close(self) -> None:
+        """End all files."""
+        for each in (self.quads, self.provenance, self.links):
+            await each.close()
+
+
+def write_events(root: Path, events: Iterable[UrlEvent], worker: str = "w") -> None:
+    """Append to the logs in a folder, each event in a member of its own."""
+
+    async def write() -> None:
+        logs = CrawlLogs(root, worker)
+        for event in events:
+            event.write(logs)
+            await logs.flush()
+        await logs.close()
+
+    asyncio.run(write())
