@@ -36,6 +36,7 @@ _FACTS: Final = {
             for term in (
                 *("contentHash", "textHash", "canonical", "run", "etag"),
                 *("lastModified", "parent", "source", "sitemapFormat", "foundBy"),
+                "task",
             )
         ),
     )
@@ -43,7 +44,7 @@ _FACTS: Final = {
 # What is told last counts; in the order of their names.
 _LATEST: Final = (
     *("canonical", "etag", "foundBy", "lastModified", "parent"),
-    *("redirect", "sitemapFormat", "source"),
+    *("redirect", "sitemapFormat", "source", "task"),
 )
 
 
@@ -99,7 +100,10 @@ def _observed(facts: dict[str, bytes]) -> UrlObservation:
         _text(facts.get("contentHash", b"")),
         _text(facts.get("textHash", b"")),
         _number(facts.get("run"), -1),
+        _text(facts.get("lastModified", b"")),
     ]
+    if "task" in facts:  # what it is for is behind a bracket
+        facts["task"] = facts["task"].partition(b"(")[0] + b'"'
     latest: list[list[int | str]] = [
         [name, started_ms, _text(facts[name])] for name in _LATEST if name in facts
     ]

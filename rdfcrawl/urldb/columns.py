@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from rdfcrawl.urldb.record import FirstSeen, UrlRecord
@@ -25,6 +26,25 @@ _FETCH: Final = pa.struct(
         ("content_hash", pa.string()),
         ("text_hash", pa.string()),
         ("run", pa.int64()),
+        ("last_modified", pa.string()),
+    ]
+)
+_LISTING: Final = pa.struct(
+    [
+        ("sitemap", pa.string()),
+        ("first", _TIME),
+        ("last", _TIME),
+        ("lastmod", pa.string()),
+        ("changefreq", pa.string()),
+        ("priority", pa.string()),
+    ]
+)
+_READING: Final = pa.struct(
+    [
+        ("started", _TIME),
+        ("n_urls", pa.int64()),
+        ("list_hash", pa.string()),
+        ("is_index", pa.bool_()),
     ]
 )
 _CLAIM: Final = pa.struct(
@@ -45,6 +65,7 @@ _LATEST: Final = {
     "redirect": "redirect",
     "sitemap_format": "sitemapFormat",
     "spelling": "spelling",
+    "task": "task",
 }
 SCHEMA: Final = pa.schema(
     [
@@ -61,11 +82,15 @@ SCHEMA: Final = pa.schema(
         *(pa.field(name, pa.string()) for name in _LATEST),
         pa.field("fetches", pa.list_(_FETCH), nullable=False),
         pa.field("claims", pa.list_(_CLAIM), nullable=False),
+        pa.field("listings", pa.list_(_LISTING), nullable=False),
+        pa.field("readings", pa.list_(_READING), nullable=False),
     ]
 )
 """Columns of a URI; see the reference of the URL database."""
 
 _GROUP_ROWS: Final = 64 * 1024
+# What stands for nothing, in columns of numbers; the empty text does in others.
+_UNKNOWN: Final = {"started": (0,), "http_status": (0,), "run": (-1,), "n_urls": ()}
 
 
 def write_parquet(records: Iterable[UrlRecord], path: Path) -> int:
@@ -97,30 +122,23 @@ def _row(record: UrlRecord) -> dict[str, Any]:
         **_seen("listed", record.listed),
         "is_sitemap": record.is_sitemap,
         **{name: record.latest.get(value) for name, value in _LATEST.items()},
-        "fetches": [
-            {
-                "started": fetch.started_ms or None,
-                "outcome": fetch.outcome,
-                "http_status": fetch.http_status or None,
-                "n_statements": fetch.n_statements,
-                "fault": fetch.fault or None,
-                "content_hash": fetch.content_hash or None,
-                "text_hash": fetch.text_hash or None,
-                "run": None if fetch.run < 0 else fetch.run,
-            }
-            for fetch in record.fetches
-        ],
-        "claims": [
-            {
-                "lastmod": claim.lastmod or None,
-                "changefreq": claim.changefreq or None,
-                "priority": claim.priority or None,
-                "first": claim.first_ms,
-                "last": claim.last_ms,
-            }
-            for claim in record.claims
-        ],
+        "fetches": _rows(record.fetches, _FETCH),
+        "claims": _rows(record.claims, _CLAIM),
+        "listings": _rows(record.listings, _LISTING),
+        "readings": _rows(record.readings, _READING),
     }
+
+
+def _rows(history: Sequence[Any], kind: pa.StructType) -> list[dict[str, Any]]:
+    """Return a history as rows, whose fields are in the order of the columns."""
+    names = [field.name for field in kind]
+    return [
+        {
+            name: None if value in _UNKNOWN.get(name, ("",)) else value
+            for name, value in zip(names, astuple(each), strict=True)
+        }
+        for each in history
+    ]
 
 
 def _seen(way: str, seen: FirstSeen | None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final
 
@@ -94,9 +95,6 @@ class UrlDatabase:
         return None
 
     def records(self) -> Iterator[UrlRecord]:
-        """Yield all records: those of each registered domain together, and in order.
-
-        Hosts of a domain, and URLs of a host, are sorted.
-        """
-        for segment in self._segments.values():
-            yield from map(parse_record, segment.iter_lines())
+        """Yield all records, sorted by registered domain, host and URL."""
+        segments = (segment.iter_lines() for segment in self._segments.values())
+        yield from map(parse_record, heapq.merge(*segments))

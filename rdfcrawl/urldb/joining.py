@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MAX_FETCHES: Final = 50
 MAX_CLAIMS: Final = 16
+MAX_LISTINGS: Final = 16
+MAX_READINGS: Final = 50
 
 SPELLING: Final = "spelling"
 """Name of the latest value that is the URL as it is written."""
@@ -23,7 +25,8 @@ SPELLING: Final = "spelling"
 Seen: TypeAlias = "list[int | str]"
 """When first, in which document, when last."""
 Joined: TypeAlias = "list[list]"  # type: ignore[type-arg] # as JSON has it
-"""Listed, linked (`Seen` or empty), fetches, claims, latest values."""
+"""Listed, linked (`Seen` or empty), fetches, claims, latest values, listings, readings.
+"""
 
 _decode: Final = json.JSONDecoder().decode
 _encode: Final = json.JSONEncoder(
@@ -38,6 +41,8 @@ def observe(
     fetch: list[int | str] | None = None,
     claim: list[int | str] | None = None,
     latest: Iterable[list[int | str]] = (),
+    listing: list[int | str] | None = None,
+    reading: list[int | str] | None = None,
 ) -> Joined:
     """Return an observation.
 
@@ -47,10 +52,12 @@ def observe(
         fetch: the fields of a `UrlFetch`.
         claim: the fields of a `SitemapClaim`.
         latest: name, time in ms and value; sorted by name.
+        listing: the fields of a `UrlListing`.
+        reading: the fields of a `SitemapVersion`.
     """
-    fetches = [] if fetch is None else [fetch]
-    claims = [] if claim is None else [claim]
-    return [listed or [], linked or [], fetches, claims, list(latest)]
+    histories = ([] if one is None else [one] for one in (fetch, claim))
+    more = ([] if one is None else [one] for one in (listing, reading))
+    return [listed or [], linked or [], *histories, list(latest), *more]
 
 
 def spell(observation: Joined, url: str, ms: int) -> None:
@@ -70,7 +77,8 @@ def join(texts: list[bytes]) -> bytes:
     if len(texts) == 1:
         return texts[0]
     parts: list[Joined] = [_decode(text.decode()) for text in texts]
-    listed, linked, fetches, claims, latest = zip(*parts, strict=True)
+    listed, linked, fetches, claims, latest, *more = zip(*parts, strict=True)
+    listings, readings = more
     return pack(
         [
             _join_seen(listed),
@@ -78,6 +86,8 @@ def join(texts: list[bytes]) -> bytes:
             _join_fetches(fetches),
             _join_claims(claims),
             _join_latest(latest),
+            _join_listings(listings),
+            _join_readings(readings),
         ]
     )
 
@@ -126,3 +136,26 @@ def _join_latest(values: tuple[list, ...]) -> list:  # type: ignore[type-arg]
         for name, ms, value in some:
             latest[name] = max(latest.get(name, (ms, value)), (ms, value))
     return [[name, *latest[name]] for name in sorted(latest)]
+
+
+def _join_listings(listings: tuple[list, ...]) -> list:  # type: ignore[type-arg]
+    """Keep of each sitemap what it has said last; the first sitemaps by name."""
+    known = [each for each in listings if each]
+    if len(known) < 2:
+        return known[0] if known else []
+    joined: dict[str, tuple[int, list[int | str]]] = {}
+    for some in known:
+        for sitemap, first_ms, *last in some:
+            first, said = joined.get(sitemap, (first_ms, last))
+            joined[sitemap] = min(first, first_ms), max(said, last)
+    names = sorted(joined)[:MAX_LISTINGS]
+    return [[name, joined[name][0], *joined[name][1]] for name in names]
+
+
+def _join_readings(readings: tuple[list, ...]) -> list:  # type: ignore[type-arg]
+    known = [each for each in readings if each]
+    if len(known) < 2:
+        return known[0] if known else []
+    return sorted({tuple(each): each for some in known for each in some}.values())[
+        -MAX_READINGS:
+    ]

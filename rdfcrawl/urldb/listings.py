@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.rdf.namespaces import DCTERMS, RC
@@ -37,12 +38,12 @@ def iter_listings(blocks: Iterable[bytes]) -> Iterator[UrlObservation]:
     for mark, quads in iter_marked(blocks):
         if mark is not None:
             if reading is not None:
-                yield from reading.take()
+                yield from reading.end()
             reading = _SitemapReading(mark[1], int(mark[2]))
         elif reading is not None and (reading.is_sitemap or _LISTS in quads):
             yield from reading.read(quads)
     if reading is not None:
-        yield from reading.take()
+        yield from reading.end()
 
 
 class _SitemapReading:
@@ -55,6 +56,8 @@ class _SitemapReading:
         self._url = b""
         self._is_index = False
         self._claims: dict[bytes, bytes] = {}
+        self._n_urls = 0
+        self._hash = blake2b(digest_size=16)
         self.is_sitemap = False
 
     def read(self, quads: bytes) -> Iterator[UrlObservation]:
@@ -65,8 +68,18 @@ class _SitemapReading:
                     yield from self.take()
                     self._url, self._is_index = value, predicate == _LISTS_SITEMAP
                     self.is_sitemap = True
+                    self._n_urls += 1
+                    self._hash.update(value + b"\n")
             elif subject == self._url and len(value) <= _MAX_BYTES:
                 self._claims[predicate] = value
+
+    def end(self) -> Iterator[UrlObservation]:
+        """Yield the last entry, and the reading itself."""
+        yield from self.take()
+        if self.is_sitemap:
+            counted = self._n_urls, self._hash.hexdigest(), self._is_index
+            said = observe(reading=[self._ms, *counted])
+            yield UrlObservation(self._name, 0, said)
 
     def take(self) -> Iterator[UrlObservation]:
         """Yield the last entry, if there is one."""
@@ -81,7 +94,10 @@ class _SitemapReading:
         if self._is_index:
             latest.append(["isSitemap", ms, "true"])
         said = observe(
-            listed=[ms, self._name, ms], claim=[*claims, ms, ms], latest=latest
+            listed=[ms, self._name, ms],
+            claim=[*claims, ms, ms],
+            latest=latest,
+            listing=[self._name, ms, ms, *claims],
         )
         self._url = b""
         self._claims.clear()

@@ -30,6 +30,44 @@ class FirstSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class UrlListing:
+    """One sitemap that lists a URI, and what it has said last.
+
+    Attributes:
+        sitemap: URL of the sitemap.
+        first_ms: when its first reading that lists the URI began, Unix time.
+        last_ms: the last one.
+        lastmod: as it is stated; empty: not stated.
+        changefreq: as it is stated; empty: not stated.
+        priority: as it is stated; empty: not stated.
+    """
+
+    sitemap: str
+    first_ms: int
+    last_ms: int
+    lastmod: str
+    changefreq: str
+    priority: str
+
+
+@dataclass(frozen=True, slots=True)
+class SitemapVersion:
+    """One reading of a sitemap, or of a part of a large one.
+
+    Attributes:
+        started_ms: when it began, Unix time.
+        n_urls: that it lists.
+        list_hash: of these in their order, 32 hex digits.
+        is_index: whether it lists sitemaps.
+    """
+
+    started_ms: int
+    n_urls: int
+    list_hash: str
+    is_index: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SitemapClaim:
     """What sitemaps have said of a URI, at one or several readings.
 
@@ -61,6 +99,7 @@ class UrlFetch:
         content_hash: of the decoded body, 32 hex digits; empty: not known.
         text_hash: of the text or statements, 32 hex digits; empty: not known.
         run: of the crawl; -1: not known.
+        last_modified: `Last-Modified` of the answer; empty: not sent.
     """
 
     started_ms: int
@@ -71,6 +110,7 @@ class UrlFetch:
     content_hash: str
     text_hash: str
     run: int
+    last_modified: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +125,9 @@ class UrlRecord:
         listed: how sitemaps list it, indexes of sitemaps included.
         fetches: at most `MAX_FETCHES`, oldest first.
         claims: at most `MAX_CLAIMS`, those with the latest `lastmod`, in its order.
+        listings: by the sitemaps that list the URI, at most `MAX_LISTINGS`; the first
+            ones by name.
+        readings: of a sitemap, at most `MAX_READINGS`, oldest first.
         latest: by name of a `LatestValue`, what was told last of it.
     """
 
@@ -95,6 +138,8 @@ class UrlRecord:
     listed: FirstSeen | None = None
     fetches: tuple[UrlFetch, ...] = ()
     claims: tuple[SitemapClaim, ...] = ()
+    listings: tuple[UrlListing, ...] = ()
+    readings: tuple[SitemapVersion, ...] = ()
     latest: dict[str, str]
 
     @property
@@ -110,7 +155,8 @@ class UrlRecord:
     @property
     def is_sitemap(self) -> bool:
         """Whether an index lists the URI, or it was read as a sitemap."""
-        return "isSitemap" in self.latest or "sitemapFormat" in self.latest
+        is_named = "isSitemap" in self.latest or "sitemapFormat" in self.latest
+        return is_named or bool(self.readings) or self.latest.get("task") == "sitemap"
 
     def changes(self) -> list[UrlFetch]:
         """Return the fetches whose content differs from that of the one before.
@@ -130,7 +176,7 @@ def parse_record(line: bytes) -> UrlRecord:
     """Return the record in a line of a segment."""
     domain, host, url, text = line.split(b"\t", 3)
     joined: Joined = json.loads(text)
-    listed, linked, fetches, claims, latest = joined
+    listed, linked, fetches, claims, latest, listings, readings = joined
     return UrlRecord(
         url=url.decode(_CHARACTERS),
         domain=domain.decode(_CHARACTERS),
@@ -139,5 +185,7 @@ def parse_record(line: bytes) -> UrlRecord:
         listed=FirstSeen(*listed) if listed else None,
         fetches=tuple(UrlFetch(*each) for each in fetches),
         claims=tuple(SitemapClaim(*each) for each in claims),
+        listings=tuple(UrlListing(*each) for each in listings),
+        readings=tuple(SitemapVersion(*each) for each in readings),
         latest={name: value for name, _, value in latest},
     )

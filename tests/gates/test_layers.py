@@ -25,8 +25,8 @@ bytesource guard links.relations measures ranking stores tasks
 log options.conflicts options.merging records refresh unpack
 rdf request_turns tasks.records warc
 description followers html links robots
-export extraction sitemaps urldb
-catalogs changes shapes
+export extraction sitemaps
+catalogs changes shapes urldb
 arguments
 frontier
 fetch

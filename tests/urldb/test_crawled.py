@@ -39,8 +39,8 @@ def check(root: Path, web: LocalWeb, node: SitemapNode) -> None:
         if record.fetches and url.removeprefix(node.origin) not in NOT_VISITED
     }
     for url in fetched.keys() - served.keys():
-        (refused,) = records[url].fetches
-        assert (refused.http_status, refused.fault) == (0, "robots_disallowed")
+        refused = {(x.http_status, x.fault) for x in records[url].fetches}
+        assert refused == {(0, "robots_disallowed")}
         assert any(url.startswith(node.origin + path) for path in node.disallowed)
         del fetched[url]
     assert fetched == served
