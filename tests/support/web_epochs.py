@@ -67,6 +67,7 @@ class EpochWeb:
     Args:
         web: that serves them.
         sites: options of each site; they have the seeds 1, 2, ... unless they say.
+            `mirror_of` is the number of a site before it, from 0 on.
 
     Attributes:
         clock: of all of them.
@@ -76,10 +77,13 @@ class EpochWeb:
     def __init__(self, web: LocalWeb, *sites: Mapping[str, Any]) -> None:
         self._web = web
         self.clock = WebClock()
-        self.nodes: list[EvolvingNode] = [
-            web.start(EvolvingOptions(clock=self.clock, **{"seed": n, **options}))
-            for n, options in enumerate(sites, start=1)
-        ]
+        self.nodes: list[EvolvingNode] = []
+        for n, options in enumerate(sites, start=1):
+            given = {"seed": n, **options}
+            if "mirror_of" in given:  # the number of a site before it
+                original = self.nodes[given["mirror_of"]]
+                given |= {"mirror_of": original.origin, "seed": original.options.seed}
+            self.nodes.append(web.start(EvolvingOptions(clock=self.clock, **given)))
 
     @property
     def fronts(self) -> str:

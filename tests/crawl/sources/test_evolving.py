@@ -10,11 +10,13 @@ from rdfcrawl.dataweb.evolution.parameters import (
     VanishedAs,
 )
 from rdfcrawl.dataweb.evolution.sightings import first_seen_by_sitemaps
-from rdfcrawl.rdf.namespaces import RC
+from rdfcrawl.duplicates.clusters import ContentPrint, find_clusters
+from rdfcrawl.duplicates.fingerprints import read_sketch
+from rdfcrawl.rdf.namespaces import RC, SQUIRREL
 from tests.support.web_epochs import changing_web
 
 if TYPE_CHECKING:
-    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_fixtures import Commands, CrawlResult
     from tests.support.web_epochs import EpochWeb
 
 # Their sitemaps are truthful, each in its own layout.
@@ -25,6 +27,7 @@ SITES: list[dict[str, Any]] = [
         "has_index": False,
         "validators": (ValidatorBehaviour.ETAG,),
     },
+    {"mirror_of": 0},
 ]
 COMMON: dict[str, Any] = {
     "n_pages": 25,
@@ -32,6 +35,7 @@ COMMON: dict[str, Any] = {
     "vanished_as": (VanishedAs.GONE,),
     "dropped": 1.0,
     "rates": (0.0, 0.1, 0.5),
+    "duplicates": 0.3,
 }
 
 
@@ -45,22 +49,44 @@ def listed(web: EpochWeb, at: float) -> set[str]:
     }
 
 
+def clusters(result: CrawlResult, urls: set[str]) -> set[frozenset[str]]:
+    """Return the clusters of duplicates by the facts that a crawl has written."""
+    rows: Any = result.provenance.query(
+        f"SELECT ?url ?text ?sketch {{ GRAPH ?g {{ ?a <{SQUIRREL}crawled> ?url ;"
+        f" <{RC}textHash> ?text ; <{RC}sketch> ?sketch }} }}"
+    )
+    prints = (
+        ContentPrint(
+            url=row["url"].value,
+            text_hash=row["text"].value,
+            minima=read_sketch(row["sketch"].value),
+        )
+        for row in rows
+        if row["url"].value in urls
+    )
+    return set(map(frozenset, find_clusters(prints)))
+
+
 def test_later_run_fetches_what_changed_by_truthful_sitemaps(
     commands: Commands,
 ) -> None:
-    """If sitemaps are truthful, a later run fetches what changed, came, and no more."""
+    """If sitemaps are truthful, a later run fetches what changed, came, and no more.
+
+    Duplicates under parameters and of the mirror are found by the facts of the first.
+    """
     folder = commands.folder()
     with changing_web("127.94.1.1", *(COMMON | site for site in SITES)) as web:
-        epochs = list(
-            web.epochs(
-                lambda: commands.crawl(
-                    arguments={"sites": web.fronts}, spider="sitemap", folder=folder
-                ),
-                n=2,
-                days=4,
-            )
+        runs = web.epochs(
+            lambda: commands.crawl(
+                arguments={"sites": web.fronts}, spider="sitemap", folder=folder
+            ),
+            n=2,
+            days=4,
         )
-        first, second = epochs
+        first = next(runs)
+        found = clusters(first.result, set(first.stored))
+        second = next(runs)
+        epochs = first, second
         truth = web.truth(second.at)
         then, now = (listed(web, epoch.at) for epoch in epochs)
         there = {url for url in now if truth.urls[url].revision(second.at) is not None}
@@ -78,6 +104,9 @@ def test_later_run_fetches_what_changed_by_truthful_sitemaps(
                 for url, when in epoch.stored.items()
             }
         assert first.freshness.freshness == 1.0
+        wanted = [urls & then for urls in truth.clusters(first.at).values()]
+        assert found == {frozenset(urls) for urls in wanted if len(urls) > 1}
+        assert len(found) > 10
         assert second.freshness.late <= then - there
         fetches = [(url, epoch.at) for epoch in epochs for url, _ in epoch.asked]
         seen = {o for _, p, o, _ in second.result.quads if p == f"{RC}lists"}
