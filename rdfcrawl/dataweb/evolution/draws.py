@@ -8,6 +8,7 @@ from hashlib import blake2b
 from threading import Lock
 
 DAY_SECS = 86_400.0
+HOUR_SECS = 3600.0
 NEVER = math.inf
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from rdfcrawl.dataweb.evolution.draws import (
     DAY_SECS,
+    HOUR_SECS,
     NEVER,
     PoissonProcess,
     draw_exponential,
@@ -94,6 +95,23 @@ class PageHistory:
     def is_there(self, at: float) -> bool:
         """Return whether it has come and not vanished."""
         return self.born <= at < self.gone
+
+    def fails(self, at: float) -> bool:
+        """Return whether it is there, but cannot be had in this hour."""
+        share = self.parameters.failing
+        hour = int(at // HOUR_SECS)
+        return self.is_there(at) and self._draw("failing", hour) < share
+
+    def failing_hours(self, until: float) -> list[float]:
+        """Return the begin of each hour up to a time in which it cannot be had."""
+        if not self.parameters.failing:
+            return []
+        first, last = (
+            int(at // HOUR_SECS) for at in (self.born, min(until, self.gone))
+        )
+        hours = range(first, last + 1)
+        share = self.parameters.failing
+        return [n * HOUR_SECS for n in hours if self._draw("failing", n) < share]
 
     def revision(self, at: float) -> int:
         """Return how often it has changed up to a time."""

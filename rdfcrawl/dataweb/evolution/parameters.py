@@ -86,6 +86,7 @@ class EvolutionParameters:
         vanishing: probability, for each day, that a page vanishes (a rate).
         vanished_as: how vanished pages are answered; each has one of them.
         dropped: share of vanished pages that leave sitemaps and lists of links.
+        failing: share of hours in which a page answers 503, whatever it has.
         html: share of pages in HTML with RDFa; the others are in Turtle.
         discovery: how pages become known; each has one of them.
         lag_days: mean time from the first way to the second.
@@ -116,6 +117,7 @@ class EvolutionParameters:
     vanishing: float = 0.01
     vanished_as: tuple[VanishedAs, ...] = (VanishedAs.NOT_FOUND, VanishedAs.GONE)
     dropped: float = 0.5
+    failing: float = 0.0
     html: float = 0.5
     discovery: tuple[DiscoveryWay, ...] = tuple(DiscoveryWay)
     lag_days: float = 1.0
@@ -139,7 +141,7 @@ class EvolutionParameters:
         _check("per_sitemap", self.per_sitemap, 1, 50_000)
         for name in ("births", "vanishing"):
             _check(name, getattr(self, name), 0, MAX_RATE)
-        for name in ("dropped", "html", "duplicates", "near"):
+        for name in ("dropped", "failing", "html", "duplicates", "near"):
             _check(name, getattr(self, name), 0, 1)
         for name in ("lag_days", "delay_days"):
             _check(name, getattr(self, name), 0, 36_600)

@@ -24,7 +24,7 @@ def first_seen_by_links(
 
     Args:
         truth: of the web.
-        fetches: URL and time of the web of each; no sitemap is needed.
+        fetches: URL and time of the web of each that was answered with 200.
     """
     by_source: dict[str, list[LinkTruth]] = defaultdict(list)
     for links in truth.links.values():
@@ -46,7 +46,8 @@ def first_seen_by_sitemaps(
 
     Args:
         nodes: of the web.
-        fetches: URL and time of the web of each; what is no sitemap is passed over.
+        fetches: URL and time of the web of each that was answered with 200; what is no
+            sitemap is passed over.
     """
     by_origin = {node.origin: node for node in nodes}
     seen: dict[str, float] = {}

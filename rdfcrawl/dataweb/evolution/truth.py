@@ -41,6 +41,7 @@ class UrlTruth:
         changes: times at which its document becomes another.
         cluster: URL that stands for all whose documents are equal or nearly so.
         is_near: the document differs from that one by a number.
+        failing: begin of each hour in which the answer is 503.
     """
 
     url: str
@@ -52,6 +53,7 @@ class UrlTruth:
     changes: Sequence[float] = ()
     cluster: str = ""
     is_near: bool = False
+    failing: Sequence[float] = ()
 
     def revision(self, at: float) -> int | None:
         """Return how often it has changed up to a time; None if it is not there."""
@@ -78,6 +80,7 @@ class UrlTruth:
             "changes": list(self.changes),
             "cluster": self.cluster,
             "is_near": self.is_near,
+            "failing": list(self.failing),
         }
 
 
@@ -245,6 +248,7 @@ def _urls(node: EvolvingNode, horizon: float) -> Iterator[UrlTruth]:
             changes=page.changes(horizon),
             cluster=node.documents.canonical_url(page),
             is_near=path.duplicate == "near",
+            failing=page.failing_hours(horizon),
         )
 
 

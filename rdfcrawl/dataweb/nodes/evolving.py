@@ -17,7 +17,7 @@ from rdfcrawl.dataweb.evolution.parameters import (
     ValidatorBehaviour,
     VanishedAs,
 )
-from rdfcrawl.dataweb.messages import GONE, NOT_FOUND, NodeResponse
+from rdfcrawl.dataweb.messages import GONE, NOT_FOUND, NodeResponse, text_response
 from rdfcrawl.dataweb.nodes.base import SEE_ALSO
 from rdfcrawl.dataweb.nodes.site import (
     EPOCH,
@@ -174,6 +174,8 @@ class EvolvingNode(ChangingSite):
             return self._no_page()
         if not page.is_there(at):
             return self._vanished(page)
+        if page.fails(at):
+            return _UNAVAILABLE
         return self._respond(
             request,
             self.body_of(path, page.revision(at)),
@@ -268,4 +270,5 @@ class EvolvingNode(ChangingSite):
         )
 
 
+_UNAVAILABLE = text_response(503)
 _SOFT_ERROR = NodeResponse(200, NO_PAGE, content_type=HTML)

@@ -54,6 +54,21 @@ def test_truth_says_when_documents_differ(seed: int, day: float, other: float) -
                 assert answer.status == known.gone_status
 
 
+def test_failing_hours_are_as_many_as_stated() -> None:
+    """If pages fail now and then, it is in the hours that the truth tells."""
+    node = site(failing=0.1, vanishing=0.0, births=0.0, n_pages=40)
+    truth = truth_of(node, days=10)
+    n_failing = 0
+    for page in node.history.pages(0.0):
+        known = truth.urls[node.origin + page.path]
+        n_failing += len(known.failing)
+        for hour in (0.0, 1.0, *(at / 3600 for at in known.failing)):
+            answer = ask(node, page.path, (hour + 0.5) / 24)
+            is_failing = hour * 3600 in known.failing
+            assert answer.status == (503 if is_failing else 200)
+    assert n_failing == pytest.approx(0.1 * 40 * 241, rel=0.2)
+
+
 def test_file_of_the_truth_is_read_back(tmp_path: Path) -> None:
     """If the truth is written and read, then nothing of it is lost."""
     node = site(**BUSY)
