@@ -191,7 +191,10 @@ def begin() -> WorkerForks | None:
     pid = _fork()
     if pid == 0:
         ours.close()
-        _run(*_fork_workers(theirs))
+        words, out = _fork_workers(theirs)
+        _leave_streams(out)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _FOR_THE_POOL)
+        execute(words)
     theirs.close()
     if pid < 0:
         ours.close()
@@ -292,12 +295,10 @@ def _leave_streams(out: str) -> None:
     os.close(end)
 
 
-def _run(words: list[str], out: str) -> NoReturn:
+def execute(words: list[str]) -> NoReturn:
     """Go on as `scrapy <words>`, or as `rdfcrawl <words>`."""
     is_ours = program() == "rdfcrawl"
     line = import_module("rdfcrawl.cli" if is_ours else "scrapy.cmdline")
-    _leave_streams(out)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _FOR_THE_POOL)
     sys.argv[1:] = words
     line.execute(sys.argv)
     sys.exit(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 import signal
@@ -215,9 +216,13 @@ class WorkerPool:
 
 async def _start_process(words: Sequence[str], out: Path) -> Worker:
     with out.open("ab") as file:
-        return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", program(), *words),
-            stdin=asyncio.subprocess.DEVNULL,
+        child = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "rdfcrawl.progress.worker_process", program()),
+            stdin=asyncio.subprocess.PIPE,
             stdout=file,
             stderr=file,
         )
+    if child.stdin is not None:
+        child.stdin.write(json.dumps(words).encode() + b"\n")
+        child.stdin.close()
+    return child

@@ -36,3 +36,8 @@ def children(pid: int) -> list[int]:
     except OSError:
         return []
     return [int(word) for word in text.split()]
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the children of a process, and theirs."""
+    return [each for child in children(pid) for each in (child, *descendants(child))]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.support.crawl_kills import worker_pids
-from tests.support.processes import children
+from tests.support.processes import children, descendants
 
 if TYPE_CHECKING:
     from tests.conftest import RawServer
@@ -106,6 +109,24 @@ def test_a_signal_ends_forked_workers(commands: Commands, loopback: Loopback) ->
     log = (result.folder / "logs" / "worker-0.log").read_text()
     assert "Spider closed (shutdown)" in log
     assert (result.folder / "logs" / "worker-0.out").read_text() == ""
+
+
+@pytest.mark.parametrize("is_forked", [True, False])
+def test_settings_are_on_no_other_command_line(
+    commands: Commands, loopback: Loopback, *, is_forked: bool
+) -> None:
+    """If a setting has a password, then no process that is started shows it."""
+    server = slow_host(loopback)
+    url, word = "redis://:s3cret-of-redis@localhost:6379/0", b"s3cret-of-redis"
+    crew = start(commands, server, WORKERS_FORK=is_forked, OLD_REDIS_URL=url)
+    commands.wait_until(lambda: len(server.targets) > 3)
+    own = Path(f"/proc/{crew.process.pid}/cmdline").read_bytes()
+    started = descendants(crew.process.pid)
+    lines = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in started]
+    assert lines
+    assert not [line for line in lines if word in line and line != own]
+    crew.send(signal.SIGTERM)
+    assert crew.wait().code == 1
 
 
 def test_workers_may_be_new_processes(commands: Commands, loopback: Loopback) -> None:
