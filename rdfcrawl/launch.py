@@ -217,9 +217,7 @@ def check_operator(
         if parsed.shapes is not None and settings.get(WORKER) is None:
             _follow_with_shapes(parsed.shapes, options.crawl.paths, settings, given)
         if settings.get("STORES"):
-            from rdfcrawl.followers.options import follower_plans
-
-            follower_plans(settings)
+            _check_followers(settings, parsed.shapes)
         link_policy_class(settings)
         ProgressOptions.from_settings(settings)
         CrawlDescribing.from_settings(settings)
@@ -240,6 +238,18 @@ def _follow_with_shapes(
     stores.setdefault(f"shapes:{shapes}", {"report": str(paths.root / "shapes")})
     for settings in all_settings:
         settings.set("STORES", stores, "cmdline")
+
+
+def _check_followers(settings: BaseSettings, shapes: Path | None) -> None:
+    """Raise `ConfigError` if a store is wrong; of shapes, it names the argument."""
+    from rdfcrawl.followers.options import follower_plans
+
+    try:
+        follower_plans(settings)
+    except ConfigError as error:
+        raise ConfigError(
+            str(error).removeprefix(f"STORES=shapes:{shapes}: ")
+        ) from error
 
 
 def _check_named(arguments: CrawlArguments, options: SpiderOptions) -> None:

@@ -167,6 +167,17 @@ def test_wrong_shapes_are_told_at_once(
         ShapesFollower.from_options(f"shapes:{path}", {"x": 1})
 
 
+def test_wrong_shapes_name_their_argument(commands: Commands, tmp_path: Path) -> None:
+    """If the file of `-a shapes` is wrong, then one line names the argument."""
+    path = tmp_path / "shapes.ttl"
+    path.write_text("no turtle")
+    words = ("crawl", "linkeddata", "-aseeds=http://127.0.0.1:1/", f"-ashapes={path}")
+    result = commands.start(*words).wait()
+    assert result.code == 2
+    assert f": shapes: {path}: SyntaxError" in result.stderr
+    assert "STORES" not in result.stderr
+
+
 def test_guide_judges_a_crawl(
     commands: Commands, loopback: Loopback, tmp_path: Path
 ) -> None:
