@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from hashlib import blake2b
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Final
 
 from rdfcrawl.followers.graphs import graph_of
 from rdfcrawl.followers.sparql.statements import GraphContent, by_graph, triples_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rdfcrawl.log.documents import LogDocument
 
@@ -22,8 +22,9 @@ _MAX_FILES: Final = 256
 def iter_contents(document: LogDocument) -> Iterator[GraphContent]:
     """Yield what a document says in each graph.
 
-    A long document is parted into files by its graphs first. A content is to be used
-    before the next is asked for.
+    A long document is parted into files by its graphs first, which are in no folder:
+    nothing is left of them if the process is killed. A content is to be used before the
+    next is asked for.
 
     Raises:
         OSError: there is no room for the files.
@@ -32,9 +33,11 @@ def iter_contents(document: LogDocument) -> Iterator[GraphContent]:
         yield from _held(document.pieces())
         return
     n_files = min(_MAX_FILES, -(-document.n_bytes // _HELD_BYTES) * 2)
-    with TemporaryDirectory(prefix="rdfcrawl-") as folder:
-        for path in _spread(document, Path(folder), n_files):
-            yield from _contents_of(path)
+    with ExitStack() as stack:
+        files = [stack.enter_context(TemporaryFile()) for _ in range(n_files)]
+        _spread(document, files)
+        for file in files:
+            yield from _contents_of(file)
 
 
 def _held(pieces: Iterator[bytes]) -> Iterator[GraphContent]:
@@ -42,50 +45,45 @@ def _held(pieces: Iterator[bytes]) -> Iterator[GraphContent]:
         yield GraphContent.of_lines(graph, b"".join(lines))
 
 
-def _spread(document: LogDocument, folder: Path, n_files: int) -> list[Path]:
+def _spread(document: LogDocument, files: Sequence[IO[bytes]]) -> None:
     """Write all quads of one graph into one file."""
-    paths = [folder / str(number) for number in range(n_files)]
-    files: list[IO[bytes]] = [path.open("wb") for path in paths]
     numbers: dict[str, int] = {}
-    try:
-        for piece in document.pieces():
-            for line in piece.splitlines(keepends=True):
-                graph = graph_of(line)
-                number = numbers.get(graph)
-                if number is None:
-                    if len(numbers) > 100_000:
-                        numbers.clear()
-                    digest = blake2b(graph.encode(), digest_size=4).digest()
-                    number = numbers[graph] = int.from_bytes(digest, "big") % n_files
-                files[number].write(line)
-    finally:
-        for file in files:
-            file.close()
-    return paths
+    for piece in document.pieces():
+        for line in piece.splitlines(keepends=True):
+            graph = graph_of(line)
+            number = numbers.get(graph)
+            if number is None:
+                if len(numbers) > 100_000:
+                    numbers.clear()
+                digest = blake2b(graph.encode(), digest_size=4).digest()
+                number = numbers[graph] = int.from_bytes(digest, "big") % len(files)
+            files[number].write(line)
 
 
-def _contents_of(path: Path) -> Iterator[GraphContent]:
-    if path.stat().st_size <= 2 * _HELD_BYTES:
-        yield from _held(iter((path.read_bytes(),)))
+def _contents_of(file: IO[bytes]) -> Iterator[GraphContent]:
+    if file.tell() <= 2 * _HELD_BYTES:
+        file.seek(0)
+        yield from _held(iter((file.read(),)))
         return
     names: dict[str, int] = {}
-    for piece in _pieces_of(path):
+    for piece in _pieces_of(file):
         for line in piece.splitlines(keepends=True):
             graph = graph_of(line)
             names[graph] = names.get(graph, 0) + len(line)
     for graph, n_bytes in names.items():  # mostly one of them, and the others short
-        yield GraphContent(graph, n_bytes, lambda graph=graph: _only(path, graph))  # type: ignore[misc]
+        yield GraphContent(graph, n_bytes, lambda graph=graph: _only(file, graph))  # type: ignore[misc]
 
 
-def _only(path: Path, graph: str) -> Iterator[bytes]:
+def _only(file: IO[bytes], graph: str) -> Iterator[bytes]:
     tail = b" <%s> .\n" % graph.encode()
-    for piece in _pieces_of(path):
+    for piece in _pieces_of(file):
         lines = [x for x in piece.splitlines(keepends=True) if x.endswith(tail)]
         if lines:
             yield triples_of(b"".join(lines), graph)
 
 
-def _pieces_of(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while lines := file.readlines(256 * 1024):
-            yield b"".join(lines)
+def _pieces_of(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield lines from the beginning; one iterator at a time."""
+    file.seek(0)
+    while lines := file.readlines(256 * 1024):
+        yield b"".join(lines)
