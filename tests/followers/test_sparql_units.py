@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,9 +13,14 @@ from scrapy.settings import Settings
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.followers.options import follower_plans
+from rdfcrawl.followers.sparql import spreading
 from rdfcrawl.followers.sparql.digest import DigestChallenge
+from rdfcrawl.followers.sparql.groups import PlainDocument, grouped
 from rdfcrawl.followers.sparql.options import SparqlStoreOptions
 from rdfcrawl.followers.sparql.parts import iter_parts
+from rdfcrawl.followers.sparql.records import DocumentRecord, StoredVersion
+from rdfcrawl.log.crawl_log import CrawlLog
+from tests.support.written_logs import RawVersion, versions_in, write_log
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -174,3 +180,40 @@ def test_blank_node_of_a_triple_term_is_not_cut() -> None:
     ]
     parts = list(iter_parts(lambda: iter([b"".join(lines)]), max_bytes=1, max_lines=1))
     assert sorted(len(part.splitlines()) for part in parts) == [1, 3]
+
+
+def test_virtuoso_gets_short_documents_together(tmp_path: Path) -> None:
+    """If a document has no blank nodes and few lines, then it shares an update."""
+    said = [(1, "o"), (1, "_:b"), (41, "o"), (40, "o"), (1, "o")]
+    for n, (n_lines, term) in enumerate(said):
+        value = term if term[0] == "_" else f"<a:{term}>"
+        lines = (f"<a:{i}> <a:p> {value} <a:g{n}> .\n" for i in range(n_lines))
+        write_log(tmp_path, [RawVersion(f"a:g{n}", 1, "".join(lines).encode())])
+    identity = CrawlLog(tmp_path).identity
+    plain = [
+        PlainDocument(each, DocumentRecord(), StoredVersion.of(each, identity))
+        for each in versions_in(tmp_path)
+    ]
+    options = SparqlStoreOptions.read("virtuoso+http://host/", {}, {})
+    groups = [[each.graph for each in group] for group in grouped(plain, options)]
+    assert groups == [["a:g0", "a:g3", "a:g4"], ["a:g1", "a:g2"]]
+
+
+def test_long_document_leaves_no_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a document is long, then its graphs are parted in files without a name."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(spreading, "_HELD_BYTES", 1000)
+    quads = [f'<a:s> <a:p> "{n}" <a:g{n % 7 if n < 70 else 7}> .\n' for n in range(900)]
+    write_log(tmp_path, [RawVersion("a:d", 1, "".join(quads).encode())])
+    (document,) = versions_in(tmp_path)
+    found = []
+    for content in spreading.iter_contents(document):
+        assert not list(folder.iterdir())
+        for _ in range(2):  # a store may be asked again
+            lines = b"".join(content.pieces()).decode().splitlines(keepends=True)
+        found += [f"{line[:-2]}<{content.graph}> .\n" for line in lines]
+    assert sorted(found) == sorted(quads)

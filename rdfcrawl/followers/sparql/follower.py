@@ -194,8 +194,10 @@ class SparqlFollower:
     ) -> set[str]:
         """Return the documents whose graphs are not theirs alone."""
         named = {graph for graphs in foreign.values() for graph in graphs}
-        written = self._records.shared(foreign)
-        written |= self._records.writers(foreign.keys() - written).keys()
+        written: set[str] = set()
+        if self._records.has_foreign():  # mostly not, and that is one query
+            written = self._records.shared(foreign)
+            written |= self._records.writers(foreign.keys() - written).keys()
         return {
             graph
             for graph, graphs in foreign.items()

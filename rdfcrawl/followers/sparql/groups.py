@@ -11,7 +11,7 @@ from rdfcrawl.followers.sparql.statements import own_content
 from rdfcrawl.followers.sparql.writing import JOINT, draft_of, drop, insert
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rdfcrawl.followers.sparql.options import SparqlStoreOptions
     from rdfcrawl.followers.sparql.profiles import StoreProfile
@@ -55,12 +55,30 @@ class PlainDocument:
 
 
 def grouped(
-    plain: Sequence[PlainDocument], options: SparqlStoreOptions
+    plain: Iterable[PlainDocument], options: SparqlStoreOptions
 ) -> Iterator[list[PlainDocument]]:
     """Yield documents in groups that one update takes, or that are PUT in turn."""
-    most = _PUT_AT_ONCE
+    updated: list[PlainDocument] = []
+    put: list[PlainDocument] = []
+    for each in plain:
+        (updated if _goes_by_update(each, options) else put).append(each)
+    n_updated = min(1000, options.batch_lines // (_RECORD_LINES + 1) or 1)
+    yield from _cut(updated, n_updated, options)
+    yield from _cut(put, _PUT_AT_ONCE, options)
+
+
+def _goes_by_update(each: PlainDocument, options: SparqlStoreOptions) -> bool:
     if options.method == "update":
-        most = min(1000, options.batch_lines // (_RECORD_LINES + 1) or 1)
+        return True
+    quads = each.document.quads
+    if quads is None or not options.profile.data_lines:
+        return False
+    return quads.count(b"\n") <= options.profile.data_lines and b"_:" not in quads
+
+
+def _cut(
+    plain: Sequence[PlainDocument], most: int, options: SparqlStoreOptions
+) -> Iterator[list[PlainDocument]]:
     group: list[PlainDocument] = []
     n_bytes = n_lines = 0
     for each in plain:
@@ -102,16 +120,17 @@ class GroupWriter:
             UncutGraph: one would have to be cut, and cannot be.
             StoreFault: the store takes nothing now, or has lost something.
         """
-        is_update = self._store.options.method == "update"
-        if is_update and all(map(self._is_small, group)):
+        if all(map(self._goes_at_once, group)):
             self._store.update(_update_of(group, self._store.options.profile))
         else:
             self._write_one_by_one(group)
         self._check(group)
 
-    def _is_small(self, each: PlainDocument) -> bool:
-        return each.record.is_whole_or_new and self._writer.is_small(
-            own_content(each.document)
+    def _goes_at_once(self, each: PlainDocument) -> bool:
+        return (
+            _goes_by_update(each, self._store.options)
+            and each.record.is_whole_or_new
+            and self._writer.is_small(own_content(each.document))
         )
 
     def _write_one_by_one(self, group: Sequence[PlainDocument]) -> None:

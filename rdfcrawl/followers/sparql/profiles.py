@@ -28,6 +28,8 @@ class StoreProfile:
         has_fence: an update fails as a whole if it clears a graph that is not there.
         data_preamble: of updates that have data alone, and no patterns.
         has_blank_data: `INSERT DATA` may have blank nodes.
+        data_lines: a document of so few statements, and without blank nodes, goes with
+            others by one update, also if `method` is `graph-store`.
         media_type: of triples.
         method: by default.
         login: how user and password are sent.
@@ -52,6 +54,7 @@ class StoreProfile:
     has_fence: bool = False
     data_preamble: bytes = b""
     has_blank_data: bool = True
+    data_lines: int = 0
     media_type: str = "application/n-triples"
     method: str = "update"
     login: str = "basic"
@@ -92,6 +95,8 @@ PROFILES: Final = {
         # Else each statement of INSERT DATA and DELETE DATA is compiled by itself.
         data_preamble=b"define sql:big-data-const 1 ",
         has_blank_data=False,
+        # CPU: 5 ms for each PUT, 0.1 ms for each line of INSERT DATA.
+        data_lines=40,
         media_type="text/turtle",
         method="graph-store",
         login="digest",

@@ -198,6 +198,14 @@ class DocumentRecords:
             found[row["d"]] = DocumentRecord((*known.versions, version))
         return found
 
+    def has_foreign(self) -> bool:
+        """Return whether any document writes or has written a graph beside its own."""
+        query = (
+            f"SELECT ?x WHERE {{ GRAPH <{RECORDS}> {{"
+            f" {{ ?x {_WRITES} ?g }} UNION {{ ?x {_PART_OF} ?g }} }} }} LIMIT 1"
+        )
+        return bool(self._store.select(query))
+
     def writers(self, graphs: Iterable[str]) -> dict[str, set[str]]:
         """Return by graph the documents that write the graph beside their own."""
         found: dict[str, set[str]] = {}
@@ -221,13 +229,14 @@ class DocumentRecords:
         last = ""
         while True:
             after = f'FILTER(STR(?x) > "{last}")' if last else ""
-            rows = self._store.select(
-                f"SELECT ?x WHERE {{ {where} {after} }} ORDER BY STR(?x) LIMIT {_PAGE}"
-            )
-            found |= {row["x"] for row in rows}
-            if len(rows) < _PAGE:
+            n_before = len(found)
+            # In one answer, as each takes a scan; but some stores limit an answer.
+            for last in self._store.values(
+                f"SELECT ?x WHERE {{ {where} {after} }} ORDER BY STR(?x)"
+            ):
+                found.add(last)
+            if len(found) - n_before < _PAGE:
                 break
-            last = rows[-1]["x"]
         if len(found) < n_graphs:
             raise StoreFault(
                 f"{self._store.options.name}: tells {len(found)} graphs of {document},"
