@@ -107,6 +107,7 @@ class DocumentLedger:
 
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(path, isolation_level=None)
+        self._has_foreign = True  # whether documents write graphs beside their own
         try:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
@@ -168,6 +169,8 @@ class DocumentLedger:
         Of a version that says what the store has, only the time is noted.
         """
         self._db.execute("DELETE FROM fresh")
+        found = self._db.execute("SELECT 1 FROM writes LIMIT 1").fetchone()
+        self._has_foreign = found is not None
         latest: dict[bytes, LogDocument] = {}
         for document in documents:
             key = key_of(document.graph.encode())
@@ -204,13 +207,15 @@ class DocumentLedger:
             " WHERE NOT EXISTS (SELECT 1 FROM documents WHERE key = ?1)",
             [key],
         )
-        self._db.execute("UPDATE writes SET is_new = 0 WHERE document = ?", [key])
+        if self._has_foreign:
+            self._db.execute("UPDATE writes SET is_new = 0 WHERE document = ?", [key])
         for graph in graphs:
             self._note_graph(key, graph)
         row = [key, document.graph, *document.version, log.log, log.generation]
         self._db.execute(_PUT, row)
 
     def _note_graph(self, document: bytes, graph: str) -> None:
+        self._has_foreign = True
         key = key_of(graph.encode())
         is_known = self._db.execute(
             "UPDATE writes SET is_new = 1 WHERE graph = ? AND document = ?",
@@ -245,16 +250,18 @@ class DocumentLedger:
     def graphs_of(self, document: LogDocument) -> WrittenGraphs:
         """Return the graphs of a document that was noted by `intend`."""
         key = key_of(document.graph.encode())
+        is_new = self._db.execute(
+            "SELECT 1 FROM fresh WHERE graph = ?1 AND document = ?1", [key]
+        ).fetchone()
+        own = [] if is_new else [document.graph]
+        if not self._has_foreign:
+            return WrittenGraphs((*own,), frozenset())
         former = self._db.execute(
             "SELECT iri FROM writes JOIN graphs ON graph = key WHERE document = ?1"
             " AND (graph, document) NOT IN (SELECT graph, document FROM fresh)",
             [key],
         )
         names = [iri for (iri,) in former]
-        is_new = self._db.execute(
-            "SELECT 1 FROM fresh WHERE graph = ?1 AND document = ?1", [key]
-        ).fetchone()
-        own = [] if is_new else [document.graph]
         shared = self._db.execute(_SHARED_OF_DOCUMENT, [key])
         return WrittenGraphs((*own, *names), frozenset(graph for (graph,) in shared))
 
