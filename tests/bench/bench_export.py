@@ -40,14 +40,20 @@ _FLUSHED_THINGS = 500
 
 
 def write_log(
-    root: Path, n_quads: int, n_quads_of_document: int = QUADS_OF_DOCUMENT
+    root: Path,
+    n_quads: int,
+    n_quads_of_document: int = QUADS_OF_DOCUMENT,
+    *,
+    has_blank_nodes: bool = True,
 ) -> None:
     """Write a log as a crawl would: documents of some hosts that link to each other."""
     n_things = n_quads // QUADS_OF_DOCUMENT
-    asyncio.run(_write(root, n_things, n_quads_of_document // QUADS_OF_DOCUMENT))
+    label = "_:b{:x}n0" if has_blank_nodes else "<http://e.example/address/{}>"
+    n_of_document = n_quads_of_document // QUADS_OF_DOCUMENT
+    asyncio.run(_write(root, n_things, n_of_document, label))
 
 
-async def _write(root: Path, n_things: int, n_of_document: int) -> None:
+async def _write(root: Path, n_things: int, n_of_document: int, label: str) -> None:
     store = NQuadsStore(root / "quads", "bench")
     await store.open()
     dice = random.Random(0)
@@ -55,7 +61,9 @@ async def _write(root: Path, n_things: int, n_of_document: int) -> None:
         graph = f"http://h{first % 97}.example/page/{first}"
         version_ms = 1_790_000_000_000 + first
         things = range(first, min(first + n_of_document, n_things))
-        chunks = ("".join(_lines(graph, n, n_things, dice)).encode() for n in things)
+        chunks = (
+            "".join(_lines(graph, n, n_things, dice, label)).encode() for n in things
+        )
         if n_of_document == 1:
             store.put(graph, version_ms, next(chunks))
         else:
@@ -68,11 +76,13 @@ async def _write(root: Path, n_things: int, n_of_document: int) -> None:
     await store.close()
 
 
-def _lines(graph: str, n: int, n_documents: int, dice: random.Random) -> Iterator[str]:
+def _lines(
+    graph: str, n: int, n_documents: int, dice: random.Random, label: str
+) -> Iterator[str]:
     it = f"<http://h{n % 97}.example/page/{n}#it>"
     yield f'{it} <http://xmlns.com/foaf/0.1/name> "Name of {n}"@en <{graph}> .\n'
-    yield f"{it} <http://schema.org/address> _:b{n:x}n0 <{graph}> .\n"
-    yield f'_:b{n:x}n0 <http://schema.org/postalCode> "{n % 9999}" <{graph}> .\n'
+    yield f"{it} <http://schema.org/address> {label.format(n)} <{graph}> .\n"
+    yield f'{label.format(n)} <http://schema.org/postalCode> "{n % 9999}" <{graph}> .\n'
     for i in range(QUADS_OF_DOCUMENT - 3):
         other = dice.randrange(n_documents)
         term = (

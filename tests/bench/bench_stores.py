@@ -3,7 +3,7 @@
 Each store is filled from a log by `scrapy store load`, then by its own bulk loader from
 `scrapy export` of the same log; CPU is that of loader and server together. Then it
 follows a crawl without delay, on the same machine as the web, which is as fast as a
-crawl can be: how far behind it is at the end, and how long it takes to catch up.
+crawl can be: how far behind it is, and how long it takes to catch up.
 """
 
 from __future__ import annotations
@@ -39,12 +39,20 @@ def main(arguments: list[str] | None = None) -> list[Figure]:
     parser.add_argument("stores", nargs="*", help="names; all by default")
     parser.add_argument("--quads", type=int, default=40_000, help="in the log")
     parser.add_argument("--per-document", type=int, default=20, help="quads")
+    parser.add_argument(
+        "--no-blank-nodes", action="store_true", help="each thing has an IRI"
+    )
     parser.add_argument("--nodes", type=int, default=10, help="hosts crawled; 0: none")
     options = parser.parse_args(arguments)
     known = {store.name: store for store in STORES}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_log(folder / "log", options.quads, options.per_document)
+        write_log(
+            folder / "log",
+            options.quads,
+            options.per_document,
+            has_blank_nodes=not options.no_blank_nodes,
+        )
         data = _exported(folder)
         figures = []
         for chosen in options.stores or known:
@@ -116,13 +124,15 @@ def _crawl(store: LoadedStore, n_nodes: int) -> None:
     config = crawled_web(n_nodes)
     n_documents = n_nodes * config.n_resources
     root = store.folder / "crawls" / "linkeddata"
-    ended: list[tuple[float, int]] = []
+    lags: list[tuple[int, float]] = []  # in documents and seconds
+    ended: list[float] = []
 
     def look(_: int) -> None:
-        if not ended and is_finished(root / "quads"):
-            statuses = read_statuses(root)
-            n_behind = statuses[0].n_behind if statuses else n_documents
-            ended.append((time.monotonic(), n_behind))
+        if not ended:
+            found = read_statuses(root) if root.exists() else []
+            lags.extend((each.n_behind, each.secs_behind) for each in found)
+            if is_finished(root / "quads"):
+                ended.append(time.monotonic())
 
     with run_dataweb(config, store.folder):
         stores = json.dumps({store.uri: store.options})
@@ -135,13 +145,17 @@ def _crawl(store: LoadedStore, n_nodes: int) -> None:
         ]
         began = time.monotonic()
         usage = run_measured(line, look)
-    at_end, n_behind = ended[0]
+    at_end, last = ended[0], lags[-1] if lags else (n_documents, 0.0)
     print(
         f"{store.name + ', beside a crawl':34}{at_end - began:7.1f} s, {n_documents}"
-        f" documents, then {n_behind} behind,"
-        f" {began + usage.wall_secs - at_end:.1f} s to catch up",
+        f" documents; behind: {_lag(max(lags, default=last))} at most, {_lag(last)} at"
+        f" the end; caught up {began + usage.wall_secs - at_end:.1f} s later",
         flush=True,
     )
+
+
+def _lag(lag: tuple[int, float]) -> str:
+    return f"{lag[0]} documents, {lag[1]:.1f} s"
 
 
 if __name__ == "__main__":

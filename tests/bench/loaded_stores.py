@@ -14,11 +14,15 @@ from tests.bench.measured import cpu_secs, run_measured
 from tests.support.processes import peak_bytes
 from tests.support.sparql_services import (
     FUSEKI,
+    JETTY,
+    RDF4J,
+    Rdf4jServer,
     SparqlServer,
     VirtuosoServer,
     find_jar,
     free_port,
     fuseki_server,
+    rdf4j_server,
     virtuoso_server,
 )
 
@@ -241,6 +245,55 @@ class VirtuosoStore(_ServedStore):
         return self.while_running(execute)
 
 
+class VirtuosoUpdateStore(VirtuosoStore):
+    """Virtuoso, by updates alone."""
+
+    name = "virtuoso-update"
+
+    def make(self) -> SparqlServer:
+        """Return the server."""
+        server = super().make()
+        self.options["method"] = "update"
+        return server
+
+
+class Rdf4jStore(_ServedStore):
+    """RDF4J server with a repository on disk, whose bulk way is one long request."""
+
+    name = "rdf4j"
+    loader = "POST /statements"
+    server: Rdf4jServer
+
+    @classmethod
+    def missing(cls) -> str:
+        """Return what is not installed."""
+        found = shutil.which("java") and find_jar(RDF4J) and find_jar(JETTY)
+        return "" if found else f"{RDF4J} or {JETTY}"
+
+    def make(self) -> SparqlServer:
+        """Return the server."""
+        server = rdf4j_server(self.folder, java=_JAVA)
+        self.uri = f"rdf4j+{server.endpoint}"
+        return server
+
+    def prepare(self) -> None:
+        """Make the repository."""
+        self.server.make_repository(sail="openrdf:NativeStore")
+
+    def load(self, path: Path) -> Spent:
+        """Load a file."""
+        program = (
+            "import gzip, sys, urllib.request as r; r.urlopen(r.Request(sys.argv[1],"
+            " gzip.open(sys.argv[2]).read(), {'Content-Type': 'application/n-quads'}))"
+        )
+
+        def post() -> Spent:
+            url = f"{self.server.endpoint}/statements"
+            return run_loader([sys.executable, "-c", program, url, str(path)])
+
+        return self.while_running(post)
+
+
 class OxigraphStore(LoadedStore):
     """Oxigraph embedded."""
 
@@ -278,6 +331,30 @@ class ParquetStore(LoadedStore):
         return run_loader([sys.executable, "-c", program, query])
 
 
+class FilesStore(LoadedStore):
+    """Files of TriG, one for each host."""
+
+    name = "files"
+    loader = "oxigraph convert"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.uri = f"trig:{folder / 'files'}"
+        self.options = {"per": "host"}
+
+    @classmethod
+    def missing(cls) -> str:
+        """Return what is not installed."""
+        return OxigraphServerStore.missing()
+
+    def load(self, path: Path) -> Spent:
+        """Convert a file to one of TriG."""
+        plain, converted = self.folder / "data.nq", self.folder / "data.trig"
+        words = f"zcat {path} > {plain} && {_OXIGRAPH} convert"
+        words += f" --from-file {plain} --to-file {converted}"
+        return run_loader(["sh", "-c", words])
+
+
 def _oxigraph_load(folder: Path, path: Path) -> Spent:
     command = [_OXIGRAPH, "load", "--location", str(folder / "db")]
     return run_loader([*command, "--file", str(path)])
@@ -286,7 +363,10 @@ def _oxigraph_load(folder: Path, path: Path) -> Spent:
 STORES: tuple[type[LoadedStore], ...] = (
     OxigraphStore,
     ParquetStore,
+    FilesStore,
     OxigraphServerStore,
     FusekiStore,
+    Rdf4jStore,
     VirtuosoStore,
+    VirtuosoUpdateStore,
 )

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -30,6 +31,7 @@ _FUSEKI_CLASS = "org.apache.jena.fuseki.main.cmds.FusekiMainCmd"
 # `.ci/run` puts them there.
 _JARS = "~/.cache/rdfcrawl-services"
 FUSEKI = "jena-fuseki-server-*.jar"
+RDF4J, JETTY = "rdf4j-http-server-*.war", "jetty-runner-*.jar"
 # What lives for seconds is not worth the second compiler.
 _SHORT_LIVED = ("-Xmx1g", "-XX:TieredStopAtLevel=1")
 
@@ -294,6 +296,44 @@ def start_fuseki(folder: Path, statements: Path, *, secs: int = 60) -> SparqlSer
     server = fuseki_server(folder, *words, dataset="ds")
     server.start()
     return server
+
+
+# -- RDF4J -------------------------------------------------------------------------
+
+_REPOSITORY = """
+PREFIX config: <tag:rdf4j.org,2023:config/>
+[] a config:Repository ; config:rep.id "crawl" ; config:rep.impl [
+  config:rep.type "openrdf:SailRepository" ;
+  config:sail.impl [ config:sail.type "{sail}" ; config:mem.persist true ]
+] .
+"""
+
+
+class Rdf4jServer(SparqlServer):
+    """An RDF4J server, whose endpoint is that of a repository."""
+
+    def make_repository(self, *, sail: str = "openrdf:MemoryStore") -> None:
+        """Make the repository; by default in memory, and written to disk."""
+        headers = {"Content-Type": "text/turtle"}
+        body = _REPOSITORY.format(sail=sail).encode()
+        request = Request(self.endpoint, body, headers, method="PUT")
+        urlopen(request, timeout=60).close()
+
+
+def rdf4j_server(folder: Path, *, java: Iterable[str] = _SHORT_LIVED) -> Rdf4jServer:
+    """Return an RDF4J server that is not started.
+
+    Args:
+        folder: its working directory.
+        java: options of the virtual machine.
+    """
+    port = free_port()
+    command = ["java", *java, f"-Dorg.eclipse.rdf4j.appdata.basedir={folder}"]
+    command += [f"-Djava.io.tmpdir={folder}", "-jar", str(find_jar(JETTY))]
+    command += ["--host", "127.0.0.1", "--port", str(port)]
+    command += ["--path", "/rdf4j-server", str(find_jar(RDF4J))]
+    endpoint = f"http://127.0.0.1:{port}/rdf4j-server/repositories/crawl"
+    return Rdf4jServer(command, folder, endpoint, probe="/rdf4j-server/protocol")
 
 
 class Servers:

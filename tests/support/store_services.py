@@ -26,11 +26,13 @@ import pytest
 
 from tests.support.sparql_services import (
     FUSEKI,
+    JETTY,
+    RDF4J,
     SparqlServer,
     VirtuosoServer,
-    find_jar,
     free_port,
     fuseki_server,
+    rdf4j_server,
     require,
     virtuoso_server,
 )
@@ -40,14 +42,6 @@ if TYPE_CHECKING:
 
 USER, PASSWORD = "crawl", "s3cret & so"
 OWN_GRAPHS = "urn:rdfcrawl:"  # the crawl's provenance and book-keeping
-_RDF4J, _JETTY = "rdf4j-http-server-*.war", "jetty-runner-*.jar"
-_REPOSITORY = b"""
-PREFIX config: <tag:rdf4j.org,2023:config/>
-[] a config:Repository ; config:rep.id "crawl" ; config:rep.impl [
-  config:rep.type "openrdf:SailRepository" ;
-  config:sail.impl [ config:sail.type "openrdf:MemoryStore" ; config:mem.persist true ]
-] .
-"""
 _FUSEKI_DATASET = """
 :{name} fuseki:name "{name}" ; fuseki:dataset {dataset} ; {access}
   fuseki:endpoint [ fuseki:operation fuseki:query ; fuseki:name "sparql" ] ,
@@ -265,20 +259,11 @@ def oxigraph_store(
 @pytest.fixture(scope="session")
 def rdf4j_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rdf4jService]:
     """Yield a repository of RDF4J server, in memory and written to disk."""
-    require(("java",), (_RDF4J, _JETTY))
-    folder, port = tmp_path_factory.mktemp("rdf4j"), free_port()
-    command = ["java", "-Xmx512m", "-XX:TieredStopAtLevel=1"]
-    command += [f"-Dorg.eclipse.rdf4j.appdata.basedir={folder}"]
-    command += [f"-Djava.io.tmpdir={folder}", "-jar", str(find_jar(_JETTY))]
-    command += ["--host", "127.0.0.1", "--port", str(port)]
-    command += ["--path", "/rdf4j-server", str(find_jar(_RDF4J))]
-    base = f"http://127.0.0.1:{port}/rdf4j-server"
-    endpoint = f"{base}/repositories/crawl"
-    server = SparqlServer(command, folder, endpoint, probe="/rdf4j-server/protocol")
+    require(("java",), (RDF4J, JETTY))
+    server = rdf4j_server(tmp_path_factory.mktemp("rdf4j"))
     server.start()
-    store = Rdf4jService(f"rdf4j+{endpoint}", server, has_login=False)
-    make = Request(endpoint, _REPOSITORY, {"Content-Type": "text/turtle"}, method="PUT")
-    build_opener().open(make, timeout=60).close()
+    server.make_repository()
+    store = Rdf4jService(f"rdf4j+{server.endpoint}", server, has_login=False)
     yield store
     server.end()
 
