@@ -1,0 +1,85 @@
+"""Facts of a domain with the clusters of its pages."""
+
+from __future__ import annotations
+
+import pytest
+
+from rdfcrawl.measures.coverage import iter_coverage
+from rdfcrawl.measures.domain_clusters import PageContent, with_clusters
+from rdfcrawl.measures.uri_facts import SitemapListing, UriFacts, UriFetch
+
+MINIMA = tuple(range(64))
+
+
+def page(
+    url: str,
+    text_hash: str = "",
+    *,
+    status: str = "SUCCESSFUL",
+    priority: float | None = None,
+    is_listed: bool = False,
+) -> UriFacts:
+    """Return a page that was fetched, with the hash of its text."""
+    listing = SitemapListing(sitemap="map", first_ms=1, priority=priority)
+    fetch = UriFetch(started_ms=1, status=status, text_hash=text_hash, n_statements=1)
+    return UriFacts(
+        domain="a.example",
+        url=url,
+        fetches=(fetch,),
+        listings=(listing,) if is_listed else (),
+    )
+
+
+def clusters(
+    *facts: UriFacts, contents: dict[str, PageContent] | None = None
+) -> list[str]:
+    """Return the representative of each page."""
+    return [each.cluster for each in with_clusters(facts, contents)]
+
+
+def test_equal_texts_are_represented_by_the_listed_url() -> None:
+    """If pages have one text, then the one that a sitemap lists represents them."""
+    pages = (page("a", "1"), page("b-long", "1", is_listed=True), page("c", "2"))
+    assert clusters(*pages) == ["b-long", "b-long", ""]
+    (found,) = iter_coverage(with_clusters(pages))
+    assert (found.both.unique, found.listed.unique) == (2, 1)
+    assert found.unique_coverage.value == 0.5
+
+
+def test_greatest_priority_of_several_sitemaps_counts() -> None:
+    """If both pages are listed, then the greater priority decides."""
+    low = page("a", "1", is_listed=True, priority=0.1)
+    high = page("b", "1", is_listed=True, priority=0.9)
+    assert clusters(low, high) == ["b", "b"]
+
+
+def test_sketches_redirects_and_canonical_links_are_used() -> None:
+    """If contents are known, then near-duplicates and redirects are clusters, too."""
+    near = (9999, *MINIMA[1:])
+    contents = {
+        "a": PageContent(minima=MINIMA, canonical="bb"),
+        "bb": PageContent(minima=near),
+        "c": PageContent(redirects_to=("d", "elsewhere")),
+    }
+    pages = (page("a"), page("bb"), page("c", status="REDIRECTED"), page("d"))
+    assert clusters(*pages, contents=contents) == ["bb", "bb", "d", "d"]
+
+
+@pytest.mark.parametrize("status", ["FAILED", "REDIRECTED"])
+def test_failures_are_no_duplicates(status: str) -> None:
+    """If pages failed, then their texts are not known, and not equal."""
+    assert clusters(page("a", "1", status=status), page("b", "1")) == ["", ""]
+
+
+def test_unchanged_page_has_the_text_of_before() -> None:
+    """If the last fetch was a 304, then the text is that of the fetch before."""
+    fetches = (*page("a", "1").fetches, UriFetch(started_ms=2, status="UNCHANGED"))
+    again = UriFacts(domain="a.example", url="a", fetches=fetches)
+    assert clusters(again, page("b", "1")) == ["a", "a"]
+
+
+def test_pages_that_were_not_crawled_are_in_no_cluster() -> None:
+    """If a URL was only seen, then it has no duplicates, though others lead to it."""
+    seen = UriFacts(domain="a.example", url="s")
+    contents = {"a": PageContent(redirects_to=("s",))}
+    assert clusters(page("a"), seen, contents=contents) == ["", ""]
