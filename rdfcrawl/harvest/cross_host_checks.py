@@ -27,7 +27,12 @@ from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.dates import parse_point
 from rdfcrawl.sitemaps.description import dataset_iri
 from rdfcrawl.sitemaps.entry import ChangeFrequency  # noqa: TC001 (decoded)
-from rdfcrawl.sitemaps.semantic import DataLocation, SitemapDataset, UriPrefix
+from rdfcrawl.sitemaps.semantic import (
+    DataLocation,
+    SitemapDataset,
+    Slicing,
+    UriPrefix,
+)
 from rdfcrawl.tasks.pages import RevisitedPage
 from rdfcrawl.tasks.sitemap import RobotsTask
 from rdfcrawl.tasks.source import SourceTask
@@ -180,6 +185,7 @@ class CrossHostChecks:
         response.follow_ups.extend(
             _part(part.url, document) for part in kept.parts_left
         )
+        slicings = (endpoint.slicing for endpoint in kept.endpoints)
         known = KnownDataset(
             name=dataset_iri(dataset, sitemap),
             ways=ways_to_dataset(kept, seed=self._crawl),
@@ -187,6 +193,7 @@ class CrossHostChecks:
             samples=kept.samples,
             lastmod=dataset.lastmod.text if dataset.lastmod else "",
             changefreq=dataset.changefreq,
+            described_by=next(filter(None, slicings), Slicing.CBD),
         )
         found = await self._datasets.register(known, document, source=sitemap)
         _add(found, response)

@@ -8,10 +8,18 @@ files that may have changed.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
 
 from rdfcrawl.catalogs.access import DatasetDescriptions, ways_by_dataset
 from rdfcrawl.codec import encode
@@ -21,11 +29,17 @@ from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
 from rdfcrawl.harvest.known_datasets import DATASET, KnownDataset, KnownDatasets
 from rdfcrawl.harvest.page_fetches import PageFetches
 from rdfcrawl.records import Document, FollowUp, Kind, Record
-from rdfcrawl.sitemaps.access import AccessMethod, DatasetAccess, choose_way, place_of
+from rdfcrawl.sitemaps.access import (
+    DEFAULT_GRAPH,
+    AccessMethod,
+    DatasetAccess,
+    choose_way,
+    place_of,
+)
 from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.revisits import ListedPageClaim, PageFetch, RevisitPolicy
-from rdfcrawl.sitemaps.semantic import UriPrefix
-from rdfcrawl.tasks.pages import DumpPart, RevisitedPage, SamplePage
+from rdfcrawl.sitemaps.semantic import ALL_GRAPHS, UriPrefix
+from rdfcrawl.tasks.pages import DescribedSample, DumpPart, RevisitedPage, SamplePage
 from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.origin import site_of
@@ -40,6 +54,7 @@ _FAILED: Final = "failed places"  # of the crawl: URL -> what is wrong with it
 _MAX_FAILED: Final = 100_000  # that no dataset has named so far
 _MAX_NAME_CHARS: Final = 4096  # of a dataset, which is in the tasks of its files
 _MAX_GRAPHS_CHARS: Final = 2048  # the rest of a task needs room
+MAX_SAMPLES: Final = 20  # of a dataset that are compared
 _MAX_PLACES: Final = 1000  # of one dataset that are noted
 _WHOLE: Final = frozenset(
     {AccessMethod.DUMP, AccessMethod.FRAGMENTS, AccessMethod.SPARQL}
@@ -355,7 +370,9 @@ class DatasetRegistry:
         if way.way is AccessMethod.SPARQL:
             whole = SourceTask(run, graphs=way.graphs)
             url = way.parts[0][chosen[0]]
-            return [FollowUp(Record(url, Kind.SPARQL, depth, parent, task=whole))]
+            endpoint = Record(url, Kind.SPARQL, depth, parent, task=whole)
+            samples = self._samples(dataset, endpoint, way.graphs)
+            return [FollowUp(endpoint), *samples]
         urls = [mirrors[n] for mirrors, n in zip(way.parts, chosen, strict=True)]
         changes = await self._changes(dataset, urls)
         files = []
@@ -365,11 +382,19 @@ class DatasetRegistry:
             part = Record(url, Kind.DUMP, depth, parent, task=task)
             if change is not None:
                 files.append(FollowUp(part, change=change))
-        for uri in dataset.samples:
-            page = SamplePage(dataset.name, uri)
-            sample = Record(uri, Kind.PAGE, depth, parent, task=page)
-            files.append(FollowUp(sample, is_part_of_source=True))
-        return files
+        samples = (_sample(dataset, uri, depth, parent) for uri in dataset.samples)
+        return [*files, *samples]
+
+    def _samples(
+        self, dataset: KnownDataset, endpoint: Record, graphs: Sequence[str]
+    ) -> Iterator[FollowUp]:
+        """Yield the samples of a dataset, and what its endpoint says of them."""
+        depth, parent = endpoint.depth, endpoint.parent
+        for uri in dataset.samples[:MAX_SAMPLES]:
+            yield _sample(dataset, uri, depth, parent)
+            task = DescribedSample(dataset.name, uri)
+            url = describe_url(endpoint.url, uri, graphs)
+            yield FollowUp(Record(url, Kind.PAGE, depth, parent, task=task))
 
     async def _changes(
         self, dataset: KnownDataset, urls: list[str]
@@ -414,6 +439,24 @@ def _believed(
     }
     sites.add(site_of(document.url))
     return tuple(UriPrefix(x, requestable(x)) for x in spaces if sites == {site_of(x)})
+
+
+def describe_url(endpoint: str, uri: str, graphs: Sequence[str]) -> str:
+    """Return the URL by which an endpoint describes a URI (SPARQL 1.1 Protocol 2.1).
+
+    >>> describe_url("http://a.example/sparql", "http://a.example/1", ["default"])
+    'http://a.example/sparql?query=DESCRIBE+%3Chttp%3A%2F%2Fa.example%2F1%3E'
+    """
+    named = [x for x in graphs if x not in (DEFAULT_GRAPH, ALL_GRAPHS)]
+    fields = [("query", f"DESCRIBE <{uri}>")]
+    fields += [("default-graph-uri", graph) for graph in named]
+    return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(fields)}"
+
+
+def _sample(dataset: KnownDataset, uri: str, depth: int, parent: str) -> FollowUp:
+    page = SamplePage(dataset.name, uri)
+    sample = Record(uri, Kind.PAGE, depth, parent, task=page)
+    return FollowUp(sample, is_part_of_source=True)
 
 
 def _graphs_elsewhere(dataset: KnownDataset, dump: str) -> tuple[str, ...]:

@@ -41,6 +41,7 @@ class KnownDataset:
         samples: URIs in the dataset, whose pages are compared with the dump.
         lastmod: of the data; empty if it is not stated.
         changefreq: of the data; None if it is not stated.
+        described_by: slicing of what its endpoint says of a URI.
     """
 
     name: str
@@ -49,6 +50,7 @@ class KnownDataset:
     samples: tuple[str, ...] = ()
     lastmod: str = ""
     changefreq: ChangeFrequency | None = None
+    described_by: Slicing = Slicing.CBD
 
     @property
     def slicing(self) -> Slicing:

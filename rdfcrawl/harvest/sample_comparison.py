@@ -8,20 +8,23 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.harvest.datasets import MAX_SAMPLES
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.graphs import GraphRule, graph_iri
 from rdfcrawl.rdf.namespaces import RC
 from rdfcrawl.rdf.terms import iri, literal, statement
+from rdfcrawl.sitemaps.access import AccessMethod
 from rdfcrawl.sitemaps.description import is_own_name
 from rdfcrawl.sitemaps.samples import SampleDifference, compare_sample
-from rdfcrawl.sitemaps.semantic import UriPrefix
+from rdfcrawl.sitemaps.semantic import Slicing, UriPrefix
 from rdfcrawl.sitemaps.slicing import slice_dump
-from rdfcrawl.tasks.pages import DumpPart, SamplePage
+from rdfcrawl.tasks.pages import DescribedSample, DumpPart, SamplePage
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.state_store import StateStore
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
 _TABLE: Final = "samples"  # of a dataset: "page URI" and "N URI" for part N of the dump
 _PAGE: Final = "page"
 _BLOCK_BYTES: Final = 256 * 1024
-MAX_SAMPLES: Final = 20  # of a dataset that are compared
 MAX_SAMPLE_BYTES: Final = 256 * 1024  # of N-Quads; larger ones are not compared
 
 
@@ -50,6 +52,17 @@ class SampleComparison:
         """Keep the page of a sample; return statements about the differences."""
         await self._put(sample, _PAGE, quads)
         return await self._compare(sample, document)
+
+    async def put_description(
+        self, sample: DescribedSample, quads: bytes, document: Document
+    ) -> bytes:
+        """Keep what an endpoint says of a sample; return statements about differences.
+
+        Both sides are cut to what the endpoint is declared to say.
+        """
+        page = SamplePage(sample.dataset, sample.uri)
+        await self._put(page, "0", quads)
+        return await self._compare(page, document)
 
     async def put_dump(
         self,
@@ -92,15 +105,19 @@ class SampleComparison:
         sides = [x.removeprefix(self._run) for x in texts if x and self._is_now(x)]
         if len(sides) < len(keys):
             return b""  # the other side comes later, or is that of an earlier run
-        page, dump = sides[0], "".join(sides[1:])
-        found = compare_sample(page.encode(), dump.encode())
+        page, dump = sides[0].encode(), "".join(sides[1:]).encode()
+        if dataset.ways[index].way is AccessMethod.SPARQL:
+            cut = partial(_cut, sample.uri, dataset.described_by)
+            page = await asyncio.to_thread(cut, page)
+            dump = await asyncio.to_thread(cut, dump)
+        found = compare_sample(page, dump)
         who = document.record.url  # both sides may find each other at once
         claim = (sample.dataset, _TABLE, f"reported {sample.uri}", who)
         if not found or await self._store.claim(*claim) != who:
             return b""
         detail = (
             f"{sample.dataset}: {sample.uri}: {len(found.not_in_dump)} statements are"
-            f" not in the dump, {len(found.not_in_sample)} not in the sample"
+            f" not in the data, {len(found.not_in_sample)} not in the sample"
         )
         document.faults.append(Fault(Reason.SAMPLE_DIFFERS, detail[: Fault.MAX_DETAIL]))
         report = _report(sample, found, _graph_of(sample, document))
@@ -137,6 +154,13 @@ def _descriptions(dataset: KnownDataset, path: Path, folder: Path) -> dict[str, 
     )
     # A prefix matches more than the one document with that URL.
     return {each.url: each.lines for each in found if each.url in urls}
+
+
+def _cut(uri: str, slicing: Slicing, quads: bytes) -> bytes:
+    """Return the description of a sample in some statements."""
+    url = document_of(uri)
+    found = slice_dump([quads], [UriPrefix(url, url)], slicing=slicing, log=FaultLog())
+    return b"".join(each.lines for each in found if each.url == url)
 
 
 def iter_line_blocks(path: Path) -> Iterator[bytes]:

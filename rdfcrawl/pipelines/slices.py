@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.harvest.datasets import MAX_SAMPLES
 from rdfcrawl.harvest.sample_comparison import (
     MAX_SAMPLE_BYTES,
-    MAX_SAMPLES,
     SampleComparison,
     iter_line_blocks,
     lines_about,
@@ -27,7 +27,7 @@ from rdfcrawl.pipelines.items import HarvestingSpider, harvesting_spider, pass_t
 from rdfcrawl.rdf.lines import gathered
 from rdfcrawl.records import Document
 from rdfcrawl.sitemaps.slicing import slice_dump
-from rdfcrawl.tasks.pages import DumpPart, SamplePage
+from rdfcrawl.tasks.pages import DescribedSample, DumpPart, SamplePage
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -69,7 +69,7 @@ class SlicesPipeline:
             dataset = await datasets.known(task.dataset)
             if dataset is not None:
                 document.chunks = self._dump(document, document.chunks, dataset, task)
-        elif isinstance(task, SamplePage):
+        elif isinstance(task, SamplePage | DescribedSample):
             document.chunks = self._sample(document, document.chunks, task)
         return document
 
@@ -83,9 +83,16 @@ class SlicesPipeline:
         return SampleComparison(context.state_store, context.datasets, context.run)
 
     async def _sample(
-        self, document: Document, chunks: AsyncIterator[bytes], sample: SamplePage
+        self,
+        document: Document,
+        chunks: AsyncIterator[bytes],
+        sample: SamplePage | DescribedSample,
     ) -> AsyncIterator[bytes]:
-        """Pass the quads of a sample on, and keep them for the comparison."""
+        """Pass the quads of a sample on, and keep them for the comparison.
+
+        What an endpoint says is in its answers already: it is not stored once more.
+        """
+        is_page = isinstance(sample, SamplePage)
         kept: list[bytes] = []
         n_bytes = 0
         async with closing(chunks):
@@ -93,11 +100,22 @@ class SlicesPipeline:
                 n_bytes += len(chunk)
                 if n_bytes <= MAX_SAMPLE_BYTES:
                     kept.append(chunk)
-                yield chunk
-        if n_bytes <= MAX_SAMPLE_BYTES and _is_whole(document):
-            quads = b"".join(kept)
-            if report := await self._samples.put_page(sample, quads, document):
-                yield report
+                if is_page:
+                    yield chunk
+        is_whole = n_bytes <= MAX_SAMPLE_BYTES and _is_whole(document)
+        if not is_page:
+            document.n_quads = 0
+        if is_whole and (
+            report := await self._compare(sample, b"".join(kept), document)
+        ):
+            yield report
+
+    async def _compare(
+        self, sample: SamplePage | DescribedSample, quads: bytes, document: Document
+    ) -> bytes:
+        if isinstance(sample, SamplePage):
+            return await self._samples.put_page(sample, quads, document)
+        return await self._samples.put_description(sample, quads, document)
 
     async def _dump(
         self,

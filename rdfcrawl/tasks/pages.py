@@ -55,6 +55,16 @@ class SamplePage:
 
 
 @dataclass(frozen=True, slots=True)
+class DescribedSample:
+    """What an endpoint says of a sample of a dataset: only to be compared."""
+
+    TAG: ClassVar = "described"
+
+    dataset: str  # name
+    uri: str  # as it is in the data
+
+
+@dataclass(frozen=True, slots=True)
 class RevisitedPage:
     """A page that each run fetches again."""
 

@@ -11,6 +11,7 @@ from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.tasks.pages import (
     CollectionPage,
+    DescribedSample,
     DumpPart,
     ListedPage,
     RequestTask,
@@ -28,6 +29,7 @@ Task: TypeAlias = (
     | CollectionPage
     | DumpPart
     | SamplePage
+    | DescribedSample
     | SourceTask
     | RequestTask
 )

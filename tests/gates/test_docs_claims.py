@@ -25,7 +25,8 @@ from rdfcrawl.formats import FORMATS, PACKING_EXTENSIONS
 from rdfcrawl.frontier import candidate_adder
 from rdfcrawl.frontier.deferred import MAX_DEFERRED
 from rdfcrawl.frontier.options import WorkerOptions
-from rdfcrawl.harvest.sample_comparison import MAX_SAMPLE_BYTES, MAX_SAMPLES
+from rdfcrawl.harvest.datasets import MAX_SAMPLES
+from rdfcrawl.harvest.sample_comparison import MAX_SAMPLE_BYTES
 from rdfcrawl.html.page_links import MAX_LINKS
 from rdfcrawl.pipelines.items import FIELDS
 from rdfcrawl.pipelines.provenance import MAX_FAULTS

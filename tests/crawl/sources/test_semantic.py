@@ -195,6 +195,36 @@ def test_samples_that_differ_are_reported(commands: Commands, web: LocalWeb) -> 
     assert result.statistics["fault/sample_differs"] == 3
 
 
+def test_samples_are_compared_with_what_an_endpoint_says(
+    commands: Commands, web: LocalWeb
+) -> None:
+    """If a dataset is taken by its endpoint, then that describes the samples."""
+    ways = (DatasetWay.SPARQL, DatasetWay.PREFIX)
+    same, other = (
+        web.start(
+            SemanticOptions(
+                n_uris=40,
+                n_samples=3,
+                ways=ways,
+                slicing="subject",
+                names=DatasetNames.SECOND,
+                samples_differ=differ,
+            )
+        )
+        for differ in (False, True)
+    )
+    result = crawl(commands, [same, other])
+    reported = {
+        (subject, predicate.rpartition("#")[2])
+        for subject, predicate, *_ in result.quads
+        if predicate.endswith(("#notInDump", "#notInSample"))
+    }
+    assert reported == {
+        (uri, side) for uri in other.samples() for side in ("notInDump", "notInSample")
+    }
+    assert not [graph for graph in result.graphs if "DESCRIBE" in graph]
+
+
 def test_dump_is_sliced_as_its_site_says(commands: Commands, web: LocalWeb) -> None:
     """If a dump is cut, then each resource has what its URI would have answered."""
     methods = ("subject", "subject-object", "cbd", "scbd", "msg")
