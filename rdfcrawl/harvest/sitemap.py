@@ -119,11 +119,31 @@ class SitemapHarvester(Harvester):
         urls = await self._consent(response) or [f"{origin}/sitemap.xml"]
         instead = [x.record.url for x in _asked_instead(response.document)]
         site = site_of(origin)
+        named = SitemapTask(robots_hosts=(site,), is_confirming=task.is_confirming)
+        if not task.is_confirming:
+            urls += await self._named_before(response, urls, named)
         await self._checks.robots_read(site, [*urls, *instead])
         for url in urls:
-            named = SitemapTask(robots_hosts=(site,), is_confirming=task.is_confirming)
             response.follow_ups.append(_sitemap(response.document, url, named))
         await self._checks.is_read(response.record.url, [site], response)
+
+    async def _named_before(
+        self, response: HarvestedResponse, urls: Iterable[str], named: SitemapTask
+    ) -> list[str]:
+        """Return the sitemaps that a robots.txt names no more: each once more.
+
+        Only its own answer says that a sitemap is gone.
+        """
+        robots, document = response.record.url, response.document
+        since_run = (await self._parts.before(robots)).since_run
+        for url in urls:
+            await self._parts.note(robots, since_run, url, _key(url, named))
+        if document.status not in (200, *_ABSENT) or document.faults:
+            return []
+        state = SitemapState(since_run=self._context.run)
+        gone = [part.url async for part in self._parts.gone(robots, since_run)]
+        await self._parts.put(robots, state)
+        return gone
 
     async def _consent(self, response: HarvestedResponse) -> list[str]:
         """Note the consents in a robots.txt; return the sitemaps in it.

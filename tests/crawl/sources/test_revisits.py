@@ -158,6 +158,30 @@ def test_what_is_gone_leaves_nothing(commands: Commands, loopback: Loopback) -> 
     assert said(site.crawl(commands, folder=folder))[site.at("/page/two")] == "second"
 
 
+def test_sitemap_that_robots_names_no_more(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If robots.txt names a sitemap no more, then it is asked once, and may be gone."""
+    site = DatedSite(loopback, "127.20.11.5")
+    pages = [site.page(f"/page/{n}", "first") for n in (1, 2)]
+    sitemaps = [site.at(f"/{n}.xml") for n in (1, 2)]
+    for n, page in enumerate(pages, 1):
+        site.put(f"/{n}.xml", urlset([entry(page, "2024-01-01")]))
+    site.robots(*sitemaps)
+    folder = commands.folder()
+    site.crawl(commands, folder=folder)
+    site.robots(sitemaps[0])
+    for path in ("/2.xml", "/page/2"):
+        site.fails(path, "410 Gone")
+    result = site.crawl(commands, folder=folder)
+    assert set(said(result)) == {pages[0]}
+    for url in (sitemaps[1], pages[1]):
+        assert result.statuses(url) == ["SUCCESSFUL", "DELETED"]
+    n_asked = len(site.asked())
+    site.crawl(commands, folder=folder)
+    assert site.asked_since(n_asked) == ["/1.xml"]
+
+
 def test_sitemap_in_an_index_is_asked_again(
     commands: Commands, loopback: Loopback
 ) -> None:
