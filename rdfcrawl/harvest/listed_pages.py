@@ -1,6 +1,6 @@
 """The pages that sitemaps list, from run to run: which to fetch again, which are gone.
 
-Of each sitemap, the claims about its pages are kept, about 150 bytes each; what became
+Of each sitemap, the claims about its pages are kept, about 180 bytes each; what became
 of the pages themselves is in `page_fetches`. A sitemap that is read once more in a run
 finds what it found the first time.
 """

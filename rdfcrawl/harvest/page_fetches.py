@@ -1,6 +1,6 @@
 """The last fetches of pages and dumps that later runs of a crawl ask for again.
 
-A fetch is noted when the statements of the page are on disk. Of each page about 120
+A fetch is noted when the statements of the page are on disk. Of each page about 160
 bytes are kept, in a table of its site: the digest of the URL, and a `PageFetch`.
 """
 
