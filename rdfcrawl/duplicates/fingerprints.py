@@ -14,12 +14,12 @@ import re
 from binascii import a2b_base64, b2a_base64
 from functools import lru_cache
 from hashlib import blake2b, file_digest
+from itertools import accumulate, chain
 from struct import Struct, unpack
 from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from io import BufferedReader, BytesIO
 
 BINS: Final = 64
@@ -60,21 +60,27 @@ def content_hash_of(file: BufferedReader | BytesIO) -> str:
     return file_digest(file, lambda: blake2b(digest_size=_HASH_BYTES)).hexdigest()
 
 
-def fingerprint_statements(chunk: bytes, graph: str) -> Fingerprint:
+def fingerprint_statements(
+    chunk: bytes, graph: str, *, has_graphs: bool = True
+) -> Fingerprint:
     """Return the fingerprint of a set of statements, in whatever order they come.
 
     Args:
         chunk: canonical N-Quads, whole lines.
+        has_graphs: else the lines are N-Triples, all in the graph of the document.
         graph: IRI of their document. In statements it is replaced by the empty IRI,
             and not written as the name of the graph; blank nodes become `_:`.
     """
     own = graph.encode()
-    text = chunk.replace(b" <%b> .\n" % own, b" .\n")
-    text = text.replace(b"<%b>" % own, b"<>").replace(b"<%b#" % own, b"<#")
-    if b"_:" in text:
+    if has_graphs:
+        chunk = chunk.replace(b" <%b> .\n" % own, b" .\n")
+    text = chunk.replace(b"<%b>" % own, b"<>").replace(b"<%b#" % own, b"<#")
+    if b"_" in text and b"_:" in text:  # the first is far cheaper
         text = _blank(b"_:", text)
-    lines = sorted(text.split(b"\n"))  # most come sorted, which is quicker than a set
-    lines = list(dict.fromkeys(lines))
+    lines = sorted(text.split(b"\n"))  # most come sorted: quicker than from a set
+    distinct = set(lines)
+    if len(distinct) < len(lines):
+        lines = sorted(distinct)
     return Fingerprint(content_hash(b"\n".join(lines)), _sketch(lines[1:]))
 
 
@@ -85,12 +91,14 @@ def fingerprint_text(text: str) -> Fingerprint:
     words = normal.split(b" ")[:MAX_WORDS]
     if len(words) <= SHINGLE_WORDS:
         return Fingerprint(shown, _sketch([normal] if normal else []))
-    shifted = (words[n:] for n in range(SHINGLE_WORDS))
-    return Fingerprint(shown, _sketch(set(map(b" ".join, zip(*shifted, strict=False)))))
+    ends = list(accumulate([len(word) + 1 for word in words]))
+    begins = chain((0,), ends)
+    runs = zip(begins, ends[SHINGLE_WORDS - 1 :], strict=False)
+    return Fingerprint(shown, _sketch([normal[a : b - 1] for a, b in runs]))
 
 
-def _sketch(shingles: Collection[bytes]) -> str:
-    """Return the sketch of distinct shingles, in Base64."""
+def _sketch(shingles: list[bytes]) -> str:
+    """Return the sketch of shingles, in Base64."""
     if not shingles:
         return ""
     if len(shingles) > MAX_HASHED:
@@ -98,15 +106,13 @@ def _sketch(shingles: Collection[bytes]) -> str:
     # `blake2b(x, digest_size=8)` takes half as long again.
     digests = b"".join([blake2b(x).digest() for x in shingles])
     hashes = sorted(unpack("<" + "Q56x" * len(shingles), digests), reverse=True)
-    # The last one of a part, which is the least, stays.
-    least = {each >> _BIN_SHIFT: each >> _MINIMUM_SHIFT & 0xFFFF for each in hashes}
     minima = [_EMPTY] * BINS
-    for position, minimum in least.items():
-        minima[position] = minimum
+    for each in hashes:  # the last one of a part, which is the least, stays
+        minima[each >> _BIN_SHIFT] = each >> _MINIMUM_SHIFT & 0xFFFF
     return b2a_base64(_pack_minima(*minima), newline=False).decode()
 
 
-def _sample(shingles: Collection[bytes]) -> list[bytes]:
+def _sample(shingles: list[bytes]) -> list[bytes]:
     """Return every second, fourth ... of many shingles: the same ones in any document.
 
     A sum of 32 bits chooses, which takes a tenth of the time of a hash.

@@ -31,11 +31,17 @@ class FactsReading:
         self._job = job
         self._chunks: list[bytes] = []  # none, if there are too many
         self._n_bytes = 0
+        self._has_graphs = True
         self._page: Fingerprint | None = None
         self._canonical = ""
         self._outlinks = None
         if job.outlinks is not None:
             self._outlinks = Outlinks(job.outlinks, job.url)
+
+    def add_all(self, lines: bytes) -> None:
+        """Take all statements of a document as N-Triples, all in its own graph."""
+        self._has_graphs = False
+        self.add(lines)
 
     def add(self, chunk: bytes) -> None:
         """Take statements."""
@@ -74,6 +80,8 @@ class FactsReading:
         found = self._page
         if found is None and self._chunks:
             graph = self._job.graph or self._job.url
-            found = fingerprint_statements(b"".join(self._chunks), graph)
+            found = fingerprint_statements(
+                b"".join(self._chunks), graph, has_graphs=self._has_graphs
+            )
         if found is not None:
             outcome.text_hash, outcome.sketch = found

@@ -88,7 +88,7 @@ def most_outlinks(settings: BaseSettings) -> int:
     Raises:
         ConfigError: a setting is out of range.
     """
-    most = integer(settings, "LINKS_MAX_PER_DOCUMENT", 1, 1_000_000)
+    most = integer(settings, "LINKS_MAX_PER_DOCUMENT", 1, 100_000)
     return most if is_on(settings, "LINKS_LOG") else 0
 
 

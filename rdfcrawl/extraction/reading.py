@@ -109,8 +109,6 @@ class DocumentReading:
             elif self._is_closed():
                 pass
             elif chunk := self._ready_chunk():
-                if self._facts is not None:
-                    self._facts.add(chunk)
                 yield chunk
             else:
                 for chunk in self._chunks():
@@ -179,6 +177,8 @@ class DocumentReading:
         if n_quads > limits.n_quads or len(chunk) > CHUNK_BYTES:
             return b""
         self.outcome.n_quads = n_quads
+        if self._facts is not None:
+            self._facts.add_all(lines)
         return chunk
 
     def _output(self, graph: str | None, key: str) -> QuadOutput:

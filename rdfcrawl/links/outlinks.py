@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.links.policy import (
@@ -20,7 +21,7 @@ from rdfcrawl.links.policy import (
     find_triple_terms,
 )
 from rdfcrawl.links.relations import Link, Relation
-from rdfcrawl.rdf.namespaces import RC, RELATIONS
+from rdfcrawl.rdf.namespaces import RC, RDF_TYPE, RELATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,6 +30,7 @@ _OURS: Final = frozenset({Relation.HYPERLINK, Relation.NOFOLLOW, Relation.DATASE
 _RELATION_IRIS: Final = {
     each: f"{RC if each in _OURS else RELATIONS}{each}" for each in Relation
 }
+_TYPE: Final = f"<{RDF_TYPE}>".encode()
 _SUBJECT: Final = f"{RC}subject".encode()
 _PREDICATE: Final = f"{RC}predicate".encode()
 _find_subjects = re.compile(rb"\n<([^>]*+)").findall
@@ -67,10 +69,15 @@ class Outlinks:
             return
         find_objects, others = _finders(self._follow)
         lines = b"\n" + chunk
+        own = b"\n<%b>" % self._own
         for _ in range(1 + MAX_NESTED_TERMS):
             if find_objects is not None:
-                self._add(find_objects(lines))
+                # Most of the cost of the hot path is to look for types.
+                self._add(find_objects[_TYPE in lines](lines))
             for relation, find in others:
+                # Mostly, a document is about itself alone.
+                if relation is _SUBJECT and lines.count(own) == lines.count(b"\n<"):
+                    continue
                 self._add([(relation, iri) for iri in dict.fromkeys(find(lines))])
             if b"(" not in lines or b" <<( " not in lines:  # as `LinkPolicy.scan`
                 break
@@ -86,9 +93,11 @@ class Outlinks:
 
     def lines(self) -> bytes:
         """Return the links, a line each."""
-        own = self._own
-        found = [(to, relation) for relation, to in self._found if to != own]
-        return b"".join([b"<%b> <%b>\n" % each for each in found[: self._most]])
+        found = self._found
+        for each in [each for each in found if each[1] == self._own]:
+            del found[each]
+        pairs = found if len(found) <= self._most else islice(found, self._most)
+        return b"".join([b"<%b> <%b>\n" % (to, relation) for relation, to in pairs])
 
 
 def lines_of_links(links: Iterable[Link]) -> bytes:
@@ -105,10 +114,13 @@ def lines_of_links(links: Iterable[Link]) -> bytes:
 def _finders(
     follow: LinkPolicy,
 ) -> tuple[
-    Callable[[bytes], list[tuple[bytes, bytes]]] | None,
+    tuple[Callable[[bytes], list[tuple[bytes, bytes]]], ...] | None,
     tuple[tuple[bytes, Callable[[bytes], list[bytes]]], ...],
 ]:
-    """Return what finds predicates with objects, and what finds other links."""
+    """Return what finds predicates with objects, and what finds other links.
+
+    The first one of the former is for lines without `rdf:type`.
+    """
     others = []
     if LinkPosition.SUBJECT in follow.positions:
         others.append((_SUBJECT, _find_subjects))
@@ -116,6 +128,10 @@ def _finders(
         others.append((_PREDICATE, _find_predicates))
     find_objects = None
     if follow.positions & {LinkPosition.OBJECT, LinkPosition.TYPE}:
-        expression = rb"\n%s <(%s)> <([^>]*+)" % (TERM, follow.predicates())
-        find_objects = re.compile(expression).findall
+        expression = rb"\n%s <(%s)> <([^>]*+)"
+        wanted = re.compile(expression % (TERM, follow.predicates())).findall
+        find_objects = wanted, wanted
+        if LinkPosition.OBJECT in follow.positions and not (follow.only or follow.skip):
+            every = re.compile(expression % (TERM, rb"[^>]*+")).findall
+            find_objects = every, wanted
     return find_objects, tuple(others)

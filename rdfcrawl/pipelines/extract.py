@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.arguments.crawl import CrawlArguments
     from rdfcrawl.extraction.bulk import BulkOutput, BulkPart
+    from rdfcrawl.links.policy import LinkPolicy
     from rdfcrawl.rdf.graphs import Trust
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
 
@@ -87,6 +88,7 @@ class ExtractPipeline:
         source = body_of(document.response)
         if source is None:
             return None
+        follow = self._arguments_of(document).follow
         job = ReadingJob(
             url=document.url,
             graph=graph_iri(document.url),
@@ -94,14 +96,14 @@ class ExtractPipeline:
             charset=document.response.charset,
             http_links=document.response.http_links,
             trust=_trust_in(document),
-            wants_hyperlinks=self._arguments_of(document).follow.wants_hyperlinks,
+            wants_hyperlinks=follow.wants_hyperlinks,
             rules=self._options.rules,
             custom=self._options.custom,
             reservations=document.reservations,
             reservation_policy=self._reservation_policy,
             at_secs=document.response.ended_ms / 1000,
             wants_fingerprint=self._options.wants_facts,
-            outlinks=self._outlinks_of(document),
+            outlinks=self._outlinks(follow) if document.is_followed else None,
             limits=self._options.limits,
             unpack=self._options.unpack,
         )
@@ -126,11 +128,9 @@ class ExtractPipeline:
         if outcome.reservations is not document.reservations:
             self._spider.obey(document, outcome.reservations)
 
-    def _outlinks_of(self, document: Document) -> OutlinkOptions | None:
-        if not (self._options.most_outlinks and document.is_followed):
-            return None
-        follow = self._arguments_of(document).follow
-        return OutlinkOptions(follow, self._options.most_outlinks)
+    def _outlinks(self, follow: LinkPolicy) -> OutlinkOptions | None:
+        most = self._options.most_outlinks
+        return OutlinkOptions(follow, most) if most else None
 
     def _arguments_of(self, document: Document) -> CrawlArguments:
         session = self._spider.session
