@@ -10,6 +10,7 @@ from rdfcrawl.duplicates.fingerprints import (
     fingerprint_statements,
     fingerprint_text,
 )
+from rdfcrawl.html.visible_text import visible_text
 from rdfcrawl.links.outlinks import Outlinks
 from rdfcrawl.links.relations import Relation
 
@@ -53,19 +54,14 @@ class FactsReading:
         else:
             self._chunks.clear()
 
-    def add_page(self, page: ParsedPage, *, is_bounded: bool) -> None:
-        """Take a page that was read to its end; its tree cannot be read any more.
-
-        Args:
-            page: in markup.
-            is_bounded: a page may be parsed whatever time that takes.
-        """
+    def add_page(self, page: ParsedPage) -> None:
+        """Take a page in markup."""
         if not self._job.wants_fingerprint:
             return
         self._canonical = page.canonical
         self._page = _UNREAD
-        if self._job.extractors is None and (is_bounded or not page.is_heavy):
-            self._page = fingerprint_text(page.take_visible_text())
+        if self._job.extractors is None:  # else its first reader has done so
+            self._page = fingerprint_text(visible_text(page.lower))
 
     def end(self, outcome: ExtractOutcome) -> None:
         """Set the facts of an outcome."""

@@ -349,8 +349,7 @@ class DocumentReading:
         for extractor, n_quads in reading.extracted.items():
             self._count_extracted(extractor, n_quads)
         if self._facts is not None and not self._is_member and not page.is_json:
-            is_bounded = self._environment.is_bounded
-            self._facts.add_page(page, is_bounded=is_bounded)
+            self._facts.add_page(page)
 
     def _note_as_before(self, page: ParsedPage) -> None:
         """Log the faults of the first reading again, by which statements are judged."""

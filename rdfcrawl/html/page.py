@@ -157,19 +157,6 @@ class ParsedPage:
         url = resolve(escape_url(href), self.url).partition("#")[0]
         return self.url if url.lower().startswith(_NO_BASES) else url
 
-    def take_visible_text(self) -> str:
-        """Return the text of the body, as far as it is shown; it spoils the tree.
-
-        A page whose parsing would take too long has none.
-        """
-        try:
-            tree = self.tree
-        except SourceFault:
-            return ""
-        for node in tree.css("script,style,template,noscript"):
-            node.decompose()
-        return tree.body.text(separator=" ") if tree.body is not None else ""
-
     @cached_property
     def default_language(self) -> str:
         """Language of elements without `lang`: HTML Standard, "pragma-set default"."""

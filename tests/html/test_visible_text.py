@@ -1,0 +1,35 @@
+"""The text that is seen is found in any page, in time that grows with its length."""
+
+from __future__ import annotations
+
+import pytest
+
+from rdfcrawl.html.visible_text import visible_text
+
+
+@pytest.mark.parametrize(
+    ("page", "seen"),
+    [
+        (b"<title>no</title><p class='a'>one<b>two</b>", ["one", "two"]),
+        (b"a<!-- <b>no</b> -->b<!-- no", ["a", "b"]),
+        (b"a<script>if (1<2) {no}</script >b<style>no", ["a", "b"]),
+        (b"<template><p>no</template><noscript>no</noscript>a", ["a"]),
+        (
+            b"&lt;b&gt; &eacute;&#233; a&amp;b &zzz;",
+            ["<b>", "éé", "a&b", "&zzz;"],
+        ),
+        (b"1 < 2 <unfinished", ["1", "<", "2", "<unfinished"]),
+        ("é\ufeff".encode() + b"\xff", ["é\ufeff\ufffd"]),
+    ],
+)
+def test_text_is_what_is_shown(page: bytes, seen: list[str]) -> None:
+    """If a page has text beside its markup, then its words are found."""
+    assert visible_text(page).split() == seen
+
+
+@pytest.mark.parametrize(
+    "unit", [b"<", b"<!--", b"<script", b"<script>", b"</", b"<a "]
+)
+def test_hostile_pages_are_read_once(unit: bytes) -> None:
+    """If tags never end, then a long page is read all the same."""
+    assert visible_text(unit * 200_000) is not None
