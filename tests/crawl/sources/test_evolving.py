@@ -13,11 +13,20 @@ from rdfcrawl.dataweb.evolution.sightings import first_seen_by_sitemaps
 from rdfcrawl.duplicates.clusters import ContentPrint, find_clusters
 from rdfcrawl.duplicates.fingerprints import read_sketch
 from rdfcrawl.rdf.namespaces import RC, SQUIRREL
+from rdfcrawl.uri import NormalForm
+from rdfcrawl.urldb.building import build
+from rdfcrawl.urldb.database import UrlDatabase
+from rdfcrawl.urldb.facts import FactReader
+from tests.support.true_facts import KnownFetch, true_facts
 from tests.support.web_epochs import changing_web
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rdfcrawl.dataweb.evolution.truth import WebTruth
+    from rdfcrawl.measures.uri_facts import UriFacts
     from tests.support.crawl_fixtures import Commands, CrawlResult
-    from tests.support.web_epochs import EpochWeb
+    from tests.support.web_epochs import CrawlEpoch, EpochWeb
 
 # Their sitemaps are truthful, each in its own layout.
 SITES: list[dict[str, Any]] = [
@@ -67,12 +76,58 @@ def clusters(result: CrawlResult, urls: set[str]) -> set[frozenset[str]]:
     return set(map(frozenset, find_clusters(prints)))
 
 
+def check_memory(web: EpochWeb, truth: WebTruth, epochs: list[CrawlEpoch]) -> None:
+    """Compare what a crawl knows of each listed URL with what the truth tells."""
+    asked = [
+        KnownFetch(url, int(epoch.at), status)
+        for epoch in epochs
+        for url, status in epoch.asked
+        if url in truth.urls or "/sitemap" in url
+    ]
+    folder = epochs[-1].result.folder
+    build(folder, NormalForm())
+    with UrlDatabase(folder) as database:
+        uris = list(FactReader(database).uris())
+    begin_ms = web.nodes[0].options.begin.timestamp() * 1000
+    known = {
+        each.url: outline(each, lambda ms: web.clock.web_time(ms / 1000), begin_ms)
+        for each in uris
+        if each.is_listed
+    }
+    told = {
+        each.url: outline(each, lambda ms: ms / 1000, 0.0)
+        for each in true_facts(web.nodes, truth, asked)
+        if each.is_listed
+    }
+    assert len(told) > 50
+    assert known == told
+
+
+def outline(
+    facts: UriFacts, web_time: Callable[[int], float], begin_ms: float
+) -> tuple[Any, ...]:
+    """Return listings, claims and fetches of a URL, in times of the web."""
+    return (
+        [(one.sitemap, web_time(one.first_ms)) for one in facts.listings],
+        [
+            (web_time(one.read_ms), one.lastmod_ms - begin_ms)
+            for one in facts.claims
+            if one.lastmod_ms is not None  # as of what is dropped
+        ],
+        [
+            (web_time(one.started_ms), one.http_status, one.content_hash)
+            for one in facts.fetches
+        ],
+    )
+
+
 def test_later_run_fetches_what_changed_by_truthful_sitemaps(
     commands: Commands,
 ) -> None:
     """If sitemaps are truthful, a later run fetches what changed, came, and no more.
 
-    Duplicates under parameters and of the mirror are found by the facts of the first.
+    Duplicates under parameters and of the mirror are found by the facts of the first;
+    the memory of URIs has their listings, claims and fetches.
     """
     folder = commands.folder()
     with changing_web("127.94.1.1", *(COMMON | site for site in SITES)) as web:
@@ -86,7 +141,7 @@ def test_later_run_fetches_what_changed_by_truthful_sitemaps(
         first = next(runs)
         found = clusters(first.result, set(first.stored))
         second = next(runs)
-        epochs = first, second
+        epochs = [first, second]
         truth = web.truth(second.at)
         then, now = (listed(web, epoch.at) for epoch in epochs)
         there = {url for url in now if truth.urls[url].revision(second.at) is not None}
@@ -112,3 +167,4 @@ def test_later_run_fetches_what_changed_by_truthful_sitemaps(
         seen = {o for _, p, o, _ in second.result.quads if p == f"{RC}lists"}
         assert first_seen_by_sitemaps(web.nodes, fetches).keys() <= seen
         assert seen & truth.urls.keys() == then | now
+        check_memory(web, truth, epochs)
