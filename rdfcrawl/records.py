@@ -192,7 +192,7 @@ class BodyReading(NamedTuple):
     """How the body of a document was read."""
 
     format: Format | None = None  # unset if it was not read
-    decided_by: str = ""  # what decided the format (see `formats.decide`)
+    decided_by: str = ""  # what decided the format (see `sniffing.decide`)
     packings: tuple[str, ...] = ()  # what it was packed in, from the outside in
     members: tuple[Member, ...] = ()  # of an archive, the first 100
     n_members: int = 0  # of an archive

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rdfcrawl import formats
-from rdfcrawl.formats import FORMATS, PackingKind, decide
+from rdfcrawl.formats import FORMATS, PackingKind
+from rdfcrawl.sniffing import decide
 from tests.support.cpu_time import takes_at_most
 
 URL = "http://example.org/doc"

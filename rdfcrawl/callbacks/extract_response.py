@@ -34,7 +34,7 @@ class ExtractedRdf:
     Attributes:
         url: of the response, without fragment.
         format: name of its format; empty if not read.
-        decided_by: how the format was detected (see `formats.decide`).
+        decided_by: how the format was detected (see `sniffing.decide`).
         n_quads: number of its statements.
         is_partial: it has statements that were not read.
         links: URLs that a crawl would follow from here, sorted.

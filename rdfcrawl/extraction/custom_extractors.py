@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
-from rdfcrawl import formats
+from rdfcrawl import formats, sniffing
 from rdfcrawl.bytesource import BUFFER_BYTES, ByteSource, PulledStream
 from rdfcrawl.unpack.members import ARCHIVES
 
@@ -80,7 +80,7 @@ def _is_ours(decision: FormatDecision, head: bytes) -> bool:
     """Return whether a document is in a format of ours; a page also by its content."""
     if decision.format is formats.HTML and decision.decided_by == "content-type":
         # Servers declare unknown formats as HTML.
-        return formats.decide("", "", head).format is formats.HTML
+        return sniffing.decide("", "", head).format is formats.HTML
     return decision.format is not None
 
 

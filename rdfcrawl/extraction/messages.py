@@ -44,7 +44,7 @@ class ExtractOutcome:
 
     Attributes:
         format: of the document; unset if not read.
-        decided_by: see `formats.decide`.
+        decided_by: see `sniffing.decide`.
         packings: from the outside in.
         members: of an archive, the first `MAX_MEMBERS`.
         extracted: number of statements by extractor.

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl import formats
+from rdfcrawl import formats, sniffing
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.extraction.custom_extractors import (
@@ -63,7 +63,7 @@ class DocumentReading:
         self._log = FaultLog()
         self._noted_before: list[Fault] = []
         self._writing: QuadOutput | None = None  # of the document or member being read
-        decision = formats.decide(job.media_type, job.url, self._source.head())
+        decision = sniffing.decide(job.media_type, job.url, self._source.head())
         self._claim = claim(
             job.custom,
             self._source,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rdfcrawl import formats
+from rdfcrawl import sniffing
 from rdfcrawl.bytesource import ByteSource, body_of, head_of
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.faultlog import FaultLog
@@ -75,7 +75,7 @@ def iter_unpacked(document: Document, log: FaultLog) -> Iterator[ByteSource]:
     if body is None:
         return
     source = ByteSource.of(body)
-    decision = formats.decide(document.media_type, document.url, source.head())
+    decision = sniffing.decide(document.media_type, document.url, source.head())
     if decision.packing is None:
         yield source
         return

@@ -15,7 +15,7 @@ from http import HTTPStatus
 from io import BytesIO
 from typing import BinaryIO, Final
 
-from rdfcrawl import formats
+from rdfcrawl import sniffing
 from rdfcrawl.bytesource import body_of
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
@@ -183,7 +183,7 @@ class WarcHarvester(Harvester):
         if capture.status in GONE:
             return self._filter.admits(capture.url)
         media_type, _ = parse_content_type(capture.content_type)
-        decision = formats.decide(media_type, capture.url, head)
+        decision = sniffing.decide(media_type, capture.url, head)
         is_read = decision.format is not None or decision.packing is not None
         return is_read and self._filter.admits(capture.url)
 

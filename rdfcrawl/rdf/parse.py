@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from rdfcrawl import formats
+from rdfcrawl import formats, sniffing
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.extras import needed_by_document
@@ -80,7 +80,7 @@ def parse(  # noqa: PLR0913  # keywords, all but one with a default
     log = FaultLog()
     return DocumentParser(
         source,
-        formats.decide(media_type, url, source.head()),
+        sniffing.decide(media_type, url, source.head()),
         charset=charset,
         base=url if base is None else base,
         limits=limits,

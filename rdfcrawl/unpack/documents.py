@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 from urllib.parse import quote
 
-from rdfcrawl import formats
+from rdfcrawl import formats, sniffing
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.formats import FormatDecision, PackingKind
@@ -150,9 +150,9 @@ class _Place:
     def decide(self, head: bytes) -> FormatDecision:
         """Decide on the format by own name, content and the names around."""
         if self.own.startswith("._"):  # metadata of macOS on a file of this name
-            return formats.decide("", "", head)
+            return sniffing.decide("", "", head)
         if self.own:
-            decision = formats.decide("", self.own, head)
+            decision = sniffing.decide("", self.own, head)
             if (
                 decision.packing
                 or formats.format_of_name(self.own)
@@ -160,7 +160,7 @@ class _Place:
                 or _NO_RDF.search(self.own)
             ):
                 return decision
-        return formats.decide(self.media_type, self.hint, head)
+        return sniffing.decide(self.media_type, self.hint, head)
 
 
 @dataclass(slots=True)

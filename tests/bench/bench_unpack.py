@@ -25,7 +25,7 @@ import pyoxigraph
 from backports import zstd
 from pyoxigraph import RdfFormat
 
-from rdfcrawl import formats
+from rdfcrawl import formats, sniffing
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.extraction.messages import ReadingJob
 from rdfcrawl.extraction.reading import DocumentReading
@@ -170,7 +170,7 @@ def unpacking(extension: str, content: bytes) -> list[Figure]:
     url = f"{URL}.nt.{extension}"
 
     def ours() -> int:
-        decision = formats.decide("", url, packed[: formats.HEAD_BYTES])
+        decision = sniffing.decide("", url, packed[: formats.HEAD_BYTES])
         assert decision.packing is not None
         n_bytes = 0
         for each in iter_documents(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rdfcrawl import formats
+from rdfcrawl import sniffing
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.extraction.custom_extractors import claim
 from rdfcrawl.html.extractors import CustomExtractor
@@ -47,7 +47,7 @@ def test_media_type_then_name_then_content_choose(
     media_type: str, name: str, head: bytes, chosen: tuple[str, str] | None
 ) -> None:
     """If a document comes, what tells most of it chooses who reads it."""
-    decision = formats.decide(media_type, name, head)
+    decision = sniffing.decide(media_type, name, head)
     source = ByteSource(head)
     found = claim(CUSTOM, source, decision, media_type=media_type, name=name)
     assert chosen == (found and (found.extractor.path, found.decided_by))

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2] / "rdfcrawl"
 ROWS = """
 console errors options.defaults rdf.namespaces signals sorting
 codec columns duplicates extras faultlog formats options.values reservations uri
-bytesource guard links.relations measures ranking stores tasks
+bytesource guard links.relations measures ranking sniffing stores tasks
 log options.conflicts options.merging records refresh unpack
 rdf request_turns tasks.records warc
 description followers html links robots
@@ -45,8 +45,8 @@ PURE = """
 arguments bytesource catalogs codec columns description duplicates errors faultlog
 formats frontier.blocked_hosts frontier.url_kind guard.policy html links measures
 pipelines.provenance ranking rdf records refresh request_turns reservations
-robots.parser robots.paths robots.policy sitemaps sorting
-stores.deflate tasks unpack uri warc
+robots.parser robots.paths robots.policy sitemaps sniffing sorting stores.deflate
+tasks unpack uri warc
 """
 IMPURE_LIBRARIES = {"aiohttp", "redis", "scrapy", "twisted"}
 

@@ -17,7 +17,7 @@ import brotli  # type: ignore[import-untyped]
 import lz4.frame
 from backports import zstd
 
-from rdfcrawl import formats
+from rdfcrawl import sniffing
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.unpack.documents import iter_documents
@@ -187,7 +187,7 @@ def unpack(
     All are read, or those with the ordinals `read`.
     """
     source = ByteSource.of(packed)
-    decision = formats.decide(media_type, url, source.head())
+    decision = sniffing.decide(media_type, url, source.head())
     assert decision.packing is not None
     log = FaultLog()
     found = []

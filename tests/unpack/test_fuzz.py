@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl import formats
+from rdfcrawl import sniffing
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.unpack.seven_zip_header import HeaderReader
 from tests.support.examples import examples
@@ -86,7 +86,7 @@ def test_damage_is_named(kind: str) -> None:
     rng = random.Random(kind)
     for _ in range(N_ROUNDS):
         packed = mutate(seed, rng)
-        if formats.decide("", url, packed[:4096]).packing is None:
+        if sniffing.decide("", url, packed[:4096]).packing is None:
             continue
         found, faults = unpack(packed, url=url, n_bytes=10**7)
         assert reasons(faults) <= NAMED

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from rdfcrawl import formats
+from rdfcrawl import sniffing
 from rdfcrawl.bytesource import ByteSource, body_of
 from rdfcrawl.errors import Reason, SourceFault, passing_fault
 from rdfcrawl.faultlog import FaultLog
@@ -113,5 +113,5 @@ class SyncResponse(HarvestedResponse):
 
 def is_rdf(document: Document, head: bytes) -> bool:
     """Return whether a resource has an RDF format, or may contain RDF when unpacked."""
-    decision = formats.decide(document.media_type, document.url, head)
+    decision = sniffing.decide(document.media_type, document.url, head)
     return decision.format is not None or decision.packing is not None
