@@ -28,37 +28,25 @@ _SCHEMA = (namespaces.SCHEMA, namespaces.SCHEMA_HTTPS)
 
 @dataclass(frozen=True, slots=True)
 class NamedDistribution:
-    """A distribution of a dataset that a document names.
+    """A distribution of a dataset that a document names."""
 
-    Attributes:
-        dataset: IRI, or a substitute within the document.
-        way: kind of access.
-        url: absolute, as written; not checked.
-        formats: media types, names, IRIs.
-    """
-
-    dataset: str
-    way: AccessMethod
-    url: str
-    formats: tuple[str, ...] = ()
+    dataset: str  # IRI, or a substitute within the document
+    way: AccessMethod  # kind of access
+    url: str  # absolute, as written; not checked
+    formats: tuple[str, ...] = ()  # media types, names, IRIs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetDescriptions:
-    """Descriptions of datasets in one document.
+    """Descriptions of datasets in one document."""
 
-    Attributes:
-        named: distributions, in the order of the document.
-        links: pages about datasets, or pages that may contain data.
-        spaces: dataset -> prefixes of its URIs.
-        n_left_out: URLs of data that is declared not to be RDF.
-        services: names among `named` of services that belong to no dataset.
-    """
-
+    # distributions, in the order of the document
     named: tuple[NamedDistribution, ...] = ()
-    links: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()  # pages about datasets, or pages that may contain data
+    # dataset -> prefixes of its URIs
     spaces: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    n_left_out: int = 0
+    n_left_out: int = 0  # URLs of data that is declared not to be RDF
+    # names among `named` of services that belong to no dataset
     services: frozenset[str] = frozenset()
 
     def with_service(self, own: str, replaced: Iterable[str]) -> DatasetDescriptions:

@@ -46,27 +46,18 @@ _is_immutable = re.compile(r"(?:\A|[\s,])immutable(?=[\s,]|\Z)", re.IGNORECASE).
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagingFacts:
-    """Statements of a document about itself as a page of a collection.
+    """Statements of a document about itself as a page of a collection."""
 
-    Attributes:
-        is_page: the document is a page of a collection.
-        following: next pages by Hydra, as written; most often one.
-        nodes: targets of TREE relations, as requested.
-        views: first pages of the TREE collections in the document, as requested.
-        is_immutable: the page is declared never to change.
-        n_members: datasets and members of collections in the document.
-        digest: of the members' names, in whatever order; empty if there are none.
-        is_cut: the document has more relations than are read.
-    """
-
-    is_page: bool = False
-    following: tuple[str, ...] = ()
-    nodes: tuple[str, ...] = ()
+    is_page: bool = False  # the document is a page of a collection
+    following: tuple[str, ...] = ()  # next pages by Hydra, as written; most often one
+    nodes: tuple[str, ...] = ()  # targets of TREE relations, as requested
+    # first pages of the TREE collections in the document, as requested
     views: tuple[str, ...] = ()
-    is_immutable: bool = False
-    n_members: int = 0
+    is_immutable: bool = False  # the page is declared never to change
+    n_members: int = 0  # datasets and members of collections in the document
+    # of the members' names, in whatever order; empty if there are none
     digest: str = ""
-    is_cut: bool = False
+    is_cut: bool = False  # the document has more relations than are read
 
 
 @dataclass(slots=True)

@@ -74,17 +74,13 @@ class CkanRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PortalAddress:
-    """URL of a portal, and the requests of a harvest.
+    """URL of a portal, and the requests of a harvest."""
 
-    Attributes:
-        url: of the front page, without the final slash: `https://h` or, mounted
-            under a path, `https://h/data`.
-        scope: the part that is harvested.
-        key: API key or token; only ever sent to `url`.
-    """
-
+    # of the front page, without the final slash: `https://h` or, mounted under a path,
+    # `https://h/data`
     url: str
-    scope: PortalScope = WHOLE
+    scope: PortalScope = WHOLE  # the part that is harvested
+    # API key or token; only ever sent to `url`
     key: str = field(default="", repr=False)
 
     @property

@@ -26,17 +26,12 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CkanAnswer:
-    """A response of a portal.
+    """A response of a portal."""
 
-    Attributes:
-        status: of HTTP; 0 if there was no answer in time.
-        body: decoded; at most `MAX_ANSWER_BYTES` of it are read.
-        url: after redirects.
-    """
-
-    status: int
+    status: int  # of HTTP; 0 if there was no answer in time
+    # decoded; at most `MAX_ANSWER_BYTES` of it are read
     body: bytes = field(default=b"", repr=False)
-    url: str = ""
+    url: str = ""  # after redirects
 
 
 class RequestRefused(SourceFault):
@@ -61,19 +56,12 @@ class DamagedAnswer(SourceFault):
 
 @dataclass(frozen=True, slots=True)
 class PackageText:
-    """One dataset in the text of an answer, not yet read.
+    """One dataset in the text of an answer, not yet read."""
 
-    Attributes:
-        id: permanent; the name if there is none.
-        name: as in the URL of the dataset.
-        modified: `metadata_modified` as the portal wrote it, or empty.
-        state: `active`, `deleted`, …; `active` if the portal does not say.
-    """
-
-    id: str
-    name: str
-    modified: str
-    state: str
+    id: str  # permanent; the name if there is none
+    name: str  # as in the URL of the dataset
+    modified: str  # `metadata_modified` as the portal wrote it, or empty
+    state: str  # `active`, `deleted`, …; `active` if the portal does not say
     _text: str = field(repr=False, compare=False)
     _begin: int = field(repr=False, compare=False)
 
@@ -85,19 +73,12 @@ class PackageText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetPage:
-    """A page of datasets.
+    """A page of datasets."""
 
-    Attributes:
-        count: rows that match, of all pages; None if the portal does not say.
-        n_rows: rows of this page, those that are no datasets included.
-        packages: in the order of the page.
-        damage: what ended the reading early; empty if all was read.
-    """
-
-    count: int | None
-    n_rows: int
-    packages: tuple[PackageText, ...]
-    damage: str = ""
+    count: int | None  # rows that match, of all pages; None if the portal does not say
+    n_rows: int  # rows of this page, those that are no datasets included
+    packages: tuple[PackageText, ...]  # in the order of the page
+    damage: str = ""  # what ended the reading early; empty if all was read
 
 
 def read_result(answer: CkanAnswer) -> Any:

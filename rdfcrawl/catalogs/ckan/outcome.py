@@ -20,24 +20,17 @@ class DatasetListing(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanLimits:
-    """Bounds on the walk through one portal.
+    """Bounds on the walk through one portal."""
 
-    Attributes:
-        n_pages: of one walk; the rest is `TOO_MANY_ENTRIES`.
-        n_backs: steps back where rows moved; afterwards they are `INCOMPLETE`.
-        least_rows: of a page when a portal fails; a page that is cut off or too large
-            shrinks to one row.
-        n_names: names in a page of a listing.
-        n_shown: the same where each name is a request.
-        lost_share: of the expected rows that may be missing (deleted meanwhile) while
-            the order by time is still believed; 5 rows always may.
-    """
-
-    n_pages: int = 100_000
-    n_backs: int = 20
+    n_pages: int = 100_000  # of one walk; the rest is `TOO_MANY_ENTRIES`
+    n_backs: int = 20  # steps back where rows moved; afterwards they are `INCOMPLETE`
+    # of a page when a portal fails; a page that is cut off or too large shrinks to one
+    # row
     least_rows: int = 10
-    n_names: int = 10_000
-    n_shown: int = 100
+    n_names: int = 10_000  # names in a page of a listing
+    n_shown: int = 100  # the same where each name is a request
+    # of the expected rows that may be missing (deleted meanwhile) while the order by
+    # time is still believed; 5 rows always may
     lost_share: float = 0.02
 
 
@@ -46,28 +39,19 @@ DEFAULT_PLAN_LIMITS: Final = PlanLimits()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CkanOutcome:
-    """Outcome of a response; processing it twice changes nothing.
+    """Outcome of a response; processing it twice changes nothing."""
 
-    Attributes:
-        packages: datasets to be written, each as a document of its own.
-        present: ids of datasets that a sweep met, written or not.
-        deleted: ids of datasets that become tombstones.
-        names: in a listing.
-        tasks: next ones, in this order.
-        newest: greatest `metadata_modified`, as `solr_time`; keep the maximum.
-        count: of datasets in the scope, where the response has it.
-        is_swept: the walk is at its end.
-        listing: a complete listing, by which deletions can be found; else None.
-        catalogue: description of the portal; None if it was not requested.
-    """
-
+    # datasets to be written, each as a document of its own
     packages: tuple[PackageText, ...] = ()
+    # ids of datasets that a sweep met, written or not
     present: tuple[str, ...] = field(default=(), repr=False)
-    deleted: tuple[str, ...] = ()
-    names: tuple[str, ...] = field(default=(), repr=False)
-    tasks: tuple[CkanTask, ...] = ()
-    newest: str = ""
-    count: int | None = None
-    is_swept: bool = False
+    deleted: tuple[str, ...] = ()  # ids of datasets that become tombstones
+    names: tuple[str, ...] = field(default=(), repr=False)  # in a listing
+    tasks: tuple[CkanTask, ...] = ()  # next ones, in this order
+    newest: str = ""  # greatest `metadata_modified`, as `solr_time`; keep the maximum
+    count: int | None = None  # of datasets in the scope, where the response has it
+    is_swept: bool = False  # the walk is at its end
+    # a complete listing, by which deletions can be found; else None
     listing: DatasetListing | None = None
+    # description of the portal; None if it was not requested
     catalogue: dict[str, Any] | None = None

@@ -21,17 +21,11 @@ MAX_GRAPHS: Final = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceDescription:
-    """Facts about an endpoint.
+    """Facts about an endpoint."""
 
-    Attributes:
-        graphs: names of the named graphs, in order.
-        has_union: the default graph is the union of the named graphs.
-        is_service: a service is described.
-    """
-
-    graphs: tuple[str, ...] = ()
-    has_union: bool = False
-    is_service: bool = False
+    graphs: tuple[str, ...] = ()  # names of the named graphs, in order
+    has_union: bool = False  # the default graph is the union of the named graphs
+    is_service: bool = False  # a service is described
 
 
 def read_description(

@@ -17,17 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionCheck:
-    """Completeness of a partition.
+    """Completeness of a partition."""
 
-    Attributes:
-        want: number of rows by the endpoint's own count, or `UNKNOWN`.
-        got: number of rows that were read.
-        is_sure: nothing shows that rows are missing.
-    """
-
-    want: int
-    got: int
-    is_sure: bool = True
+    want: int  # number of rows by the endpoint's own count, or `UNKNOWN`
+    got: int  # number of rows that were read
+    is_sure: bool = True  # nothing shows that rows are missing
 
     @property
     def is_complete(self) -> bool:
@@ -37,19 +31,13 @@ class PartitionCheck:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class SparqlOutcome:
-    """Outcome of one request; complete once the statements are read.
+    """Outcome of one request; complete once the statements are read."""
 
-    Attributes:
-        tasks: next ones.
-        checks: of the partitions that ended here.
-        again: repeat the task after a pause.
-        failure: a `SparqlFailure` if the request gave nothing.
-    """
-
-    tasks: list[SparqlTask] = field(default_factory=list)
+    tasks: list[SparqlTask] = field(default_factory=list)  # next ones
+    # of the partitions that ended here
     checks: list[PartitionCheck] = field(default_factory=list)
-    again: bool = False
-    failure: str = ""
+    again: bool = False  # repeat the task after a pause
+    failure: str = ""  # a `SparqlFailure` if the request gave nothing
 
 
 class OutcomeBuilder:

@@ -51,68 +51,46 @@ SYSTEM_GRAPHS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultLimits:
-    """Bounds on one response; rows before a bound is reached are kept.
+    """Bounds on one response; rows before a bound is reached are kept."""
 
-    Attributes:
-        body_bytes: of the response.
-        rows: of the table.
-        row_chars: length of one row, and of any other single value.
-        variables: names in the head of a table.
-        description_bytes: of a service description; some servers answer a GET with
-            their whole store.
-    """
-
-    body_bytes: int = 2**30
-    rows: int = 10_000_000
-    row_chars: int = 4 * 2**20
-    variables: int = 1_000
+    body_bytes: int = 2**30  # of the response
+    rows: int = 10_000_000  # of the table
+    row_chars: int = 4 * 2**20  # length of one row, and of any other single value
+    variables: int = 1_000  # names in the head of a table
+    # of a service description; some servers answer a GET with their whole store
     description_bytes: int = 4 * 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HarvestSettings:
-    """Scope and limits of the harvest of an endpoint.
+    """Scope and limits of the harvest of an endpoint."""
 
-    Attributes:
-        mode: all triples, descriptions of datasets, or a query of the user's.
-        query: for the mode `query`.
-        include: named graphs, all if empty; a `*` matches anything. Without any `*`
-            the graphs of the endpoint are not listed.
-        exclude: named graphs that are skipped.
-        default_graph: name under which the default graph is written; if empty, its
-            statements have no graph.
-        trust: which graphs are written under their own names; see `rdf.graphs`.
-        take_default_graph: `auto` skips the union of the named graphs.
-        page_rows: of the first requests; a stock Virtuoso sorts no more.
-        min_rows: of the smallest requests.
-        pages_per_part: larger partitions are split, if possible.
-        sort_rows: larger partitions are not sorted.
-        max_fails: tries in a row before something is given up.
-        max_cuts: number of times that a subject cuts a partition in two.
-        depth: blank nodes that are followed from a node, at an endpoint whose labels
-            do not hold from one response to the next.
-        n_roots: blank nodes in one request there.
-        max_get_chars: longer requests are sent by POST.
-        limits: of one response.
-    """
-
+    # all triples, descriptions of datasets, or a query of the user's
     mode: Literal["all", "datasets", "query"] = "all"
-    query: UserQuery | None = None
+    query: UserQuery | None = None  # for the mode `query`
+    # named graphs, all if empty; a `*` matches anything. Without any `*` the graphs of
+    # the endpoint are not listed.
     include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()  # named graphs that are skipped
+    # name under which the default graph is written; if empty, its statements have no
+    # graph
     default_graph: str = ""
+    # which graphs are written under their own names; see `rdf.graphs`
     trust: Trust = "named"
+    # `auto` skips the union of the named graphs
     take_default_graph: Literal["auto", "always", "never"] = "auto"
-    page_rows: int = 10_000
-    min_rows: int = 10
-    pages_per_part: int = 100
-    sort_rows: int = 1_000_000
-    max_fails: int = 8
-    max_cuts: int = 16
+    page_rows: int = 10_000  # of the first requests; a stock Virtuoso sorts no more
+    min_rows: int = 10  # of the smallest requests
+    pages_per_part: int = 100  # larger partitions are split, if possible
+    sort_rows: int = 1_000_000  # larger partitions are not sorted
+    max_fails: int = 8  # tries in a row before something is given up
+    max_cuts: int = 16  # number of times that a subject cuts a partition in two
+    # blank nodes that are followed from a node, at an endpoint whose labels do not hold
+    # from one response to the next
     depth: int = 4
-    n_roots: int = 50
-    max_get_chars: int = MAX_GET_CHARS
-    limits: ResultLimits = field(default_factory=ResultLimits)
+    n_roots: int = 50  # blank nodes in one request there
+    max_get_chars: int = MAX_GET_CHARS  # longer requests are sent by POST
+    limits: ResultLimits = field(default_factory=ResultLimits)  # of one response
 
     def takes(self, graph: str) -> bool:
         """Return whether a named graph is in the scope."""

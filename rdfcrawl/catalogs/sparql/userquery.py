@@ -32,16 +32,12 @@ MAX_QUERY_CHARS: Final = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserQuery:
-    """A query that gives statements.
+    """A query that gives statements."""
 
-    Attributes:
-        text: SPARQL, with placeholders.
-        form: SELECT gives rows of ?s ?p ?o and maybe ?g, CONSTRUCT a graph.
-        paging: `offset` and `after` repeat the query until it has no results.
-    """
-
-    text: str
+    text: str  # SPARQL, with placeholders
+    # SELECT gives rows of ?s ?p ?o and maybe ?g, CONSTRUCT a graph
     form: Literal["select", "construct"]
+    # `offset` and `after` repeat the query until it has no results
     paging: Literal["once", "offset", "after"]
 
     def fill(self, *, limit: int, offset: int, after: str) -> str:
