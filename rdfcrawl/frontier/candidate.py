@@ -1,14 +1,20 @@
-"""Values: URIs on their way into the frontier, and their fates."""
+"""URIs on their way into the frontier: where they are queued, and their fates."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from rdfcrawl.uri import HostGrouping, compact, partition_of
+from rdfcrawl.uri.origin import origin_of
+
 if TYPE_CHECKING:
+    from rdfcrawl.errors import Fault
     from rdfcrawl.records import CrawlBudget
+    from rdfcrawl.uri import PolitenessKey
 
 SEEN_ONLY: Final = b"k"  # item of a candidate that is only to be marked as seen
+_MAX_KNOWN: Final = 100_000
 
 
 class Candidate(NamedTuple):
@@ -39,3 +45,62 @@ class AddedCounts:
             self.over_host + other.over_host,
             self.over_domain + other.over_domain,
         )
+
+
+@dataclass(slots=True)
+class RejectedLinks:
+    """How many links were not offered to the frontier, by cause."""
+
+    recent: int = 0
+    bad: int = 0
+    filtered: int = 0
+    too_deep: int = 0
+    covered: int = 0
+    nofollow: int = 0
+    trap: int = 0
+    large_form: int = 0  # offered, but to come later
+    no_rdf: int = 0  # distributions that are said to be something else
+
+
+class JudgedLinks(NamedTuple):
+    """The candidates among the links of a document."""
+
+    candidates: list[Candidate]  # in the order of the links
+    # one for all links that are no URLs, or have a task that no record holds, and one
+    # for those into traps
+    faults: list[Fault]
+
+
+class OriginPlace(NamedTuple):
+    """Where the URLs of an origin are queued."""
+
+    key: str  # politeness key
+    partition: int  # of its registered domain
+    short: str  # the origin in the short form of its URLs (`uri.compact`)
+    n_chars: int  # length of the origin
+
+
+class OriginPlaces:
+    """The places of origins, of which those of http(s) are remembered."""
+
+    def __init__(self, keys: PolitenessKey, partitions: int) -> None:
+        self._key_of = keys.of
+        self._partitions = partitions
+        # addresses change, and are asked for each time
+        self._keeps = keys.grouping is not HostGrouping.IP
+        self.known: dict[str, OriginPlace] = {}  # by origin
+
+    def of(self, url: str) -> OriginPlace:
+        """Return the place of a requestable URL."""
+        origin = origin_of(url)
+        place = self.known.get(origin)
+        if place is None:
+            key = self._key_of(url)
+            short = compact(f"{origin}/", key)[:-1]
+            partition = partition_of(key, self._partitions)
+            place = OriginPlace(key, partition, short, len(origin))
+            if self._keeps and origin.startswith(("http://", "https://")):
+                if len(self.known) >= _MAX_KNOWN:
+                    self.known.clear()
+                self.known[origin] = place
+        return place

@@ -11,8 +11,7 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.candidate_adder import (
@@ -23,7 +22,9 @@ from rdfcrawl.frontier.candidate_adder import (
 from rdfcrawl.frontier.claimed_visits import record_of, stand_in, visit_of
 from rdfcrawl.frontier.partitions import KeyLocations, away_partition
 from rdfcrawl.frontier.payload import pack
+from rdfcrawl.frontier.scripts import millisecs
 from rdfcrawl.frontier.server_state import INCARNATION, ServerState
+from rdfcrawl.frontier.turn_taker import TurnTaker
 from rdfcrawl.frontier.worker_delays import WorkerDelays
 
 if TYPE_CHECKING:
@@ -40,22 +41,7 @@ FILL_BY_INTSET_LIMIT = {4096: 1000, 512: 200}
 _DEAD_AFTER_SECS = 2.0, 15.0  # between them, as a lease
 _CLEARED_SECS = 60
 _FAILED_BEFORE = "failed_before"  # field of the crawl's settings
-_ELSEWHERE = -3  # the clock of a key is in another partition
 _COUNTERS = ("q", "l", "done", "dead", "known", "seen", "hosts")  # as in `StateCounts`
-
-
-class TurnEntry(NamedTuple):
-    """A request for a turn to ask a host, or what became of one."""
-
-    token: str  # of the turn, unique
-    key: str  # politeness key of the host
-    delay_secs: float  # least time to the request before it, or to the next one
-    epoch: int | None = None  # of the lease that it is for
-    # for so long it is this one's; None if this is no request for one
-    hold_secs: float | None = None
-    sent_at: float = 0.0  # monotonic time when the request was sent; 0 if it was not
-    # that holds the key, if it is leased; else it is looked for
-    partition: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +92,8 @@ class Frontier:
         self.add = self._adder.add
         self.unseen = self._adder.unseen
         self.take_up = self._adder.take_up
+        self._turn_taker = TurnTaker(scripts, self.locations)
+        self.turns = self._turn_taker.take
         self._name = secrets.token_hex(6)
         self._claims = count(1)
 
@@ -155,6 +143,7 @@ class Frontier:
         self._prefixes = [f"rc:{{{self.crawl_id}/{p}}}" for p in range(self.partitions)]
         self.locations.n_partitions = self.partitions
         most_here = int(stored[b"domain_hosts"])
+        self._turn_taker.prefixes = self._prefixes
         self._adder.open(self._prefixes, fill=self._fill, most_here=most_here)
         mark = cast("bytes", stored[INCARNATION.encode()])
         self.state.join(
@@ -255,9 +244,9 @@ class Frontier:
         arguments: list[Argument] = [
             most_keys,
             options.batch,
-            _ms(options.lease_secs),
-            _ms(self.delay_secs),
-            _ms(options.window_secs),
+            millisecs(options.lease_secs),
+            millisecs(self.delay_secs),
+            millisecs(options.window_secs),
             most_keys if most_spare is None else most_spare,
         ]
         if number is not None:
@@ -274,49 +263,6 @@ class Frontier:
             if next_due >= 0:
                 due.append(next_due)
         return visits, (min(due) / 1000 if due else None)
-
-    async def turns(self, entries: Sequence[TurnEntry]) -> list[tuple[int, int]]:
-        """Request turns to ask hosts, and report which requests were sent.
-
-        Safe to repeat.
-
-        Returns:
-            For each request: 1 and the ms until the turn begins; 0 and the ms until
-            the request may be repeated; -1, the lease is lost; or -2 and the ms for
-            which the host is left alone, as it has refused.
-        """
-        found = await self._turns(entries)
-        away = [i for i, (what, _) in enumerate(found) if what == _ELSEWHERE]
-        if away:
-            asked = [entry for entry in entries if entry.hold_secs is not None]
-            again = [asked[i] for i in away]
-            for entry in again:
-                self.locations.note_away(entry.key)
-            for i, answer in zip(away, await self._turns(again), strict=True):
-                found[i] = answer
-        return found
-
-    async def _turns(self, entries: Sequence[TurnEntry]) -> list[tuple[int, int]]:
-        calls: dict[int, list[Argument]] = {}
-        places: dict[int, list[int]] = {}
-        n_asked = 0
-        for entry in entries:
-            partition = entry.partition
-            if partition is None:
-                partition = self.locations.of(entry.key)
-            calls.setdefault(partition, []).extend(_turn_arguments(entry))
-            if entry.hold_secs is not None:
-                places.setdefault(partition, []).append(n_asked)
-                n_asked += 1
-        answers = await self._scripts.run(
-            "turn", [(self._prefixes[p], arguments) for p, arguments in calls.items()]
-        )
-        found = [(0, 0)] * n_asked
-        rows = cast("list[list[tuple[int, int]]]", answers)
-        for partition, given in zip(calls, rows, strict=True):
-            for place, (what, ms) in zip(places.get(partition, ()), given, strict=True):
-                found[place] = what, ms
-        return found
 
     async def begin(self, visit: Visit, what: Literal["asked", "read"]) -> bool:
         """Record what is about to be done with the one record of a visit, a suspect.
@@ -338,11 +284,11 @@ class Frontier:
 
     def _release_arguments(self, visit: Visit) -> list[Argument]:
         is_own_delay = visit.delay_secs > visit.least_delay_secs
-        delay: Argument = _ms(visit.delay_secs) if is_own_delay else ""
+        delay: Argument = millisecs(visit.delay_secs) if is_own_delay else ""
         arguments: list[Argument] = [
             visit.key,
             visit.epoch,
-            _ms(visit.rest_secs),
+            millisecs(visit.rest_secs),
             _refusal(visit),
             delay,
             visit.address,
@@ -368,21 +314,17 @@ class Frontier:
 
     async def renew(self, visits: Sequence[Visit]) -> list[Visit]:
         """Prolong the leases of visits; return those that are lost."""
-        by_partition: dict[int, list[Visit]] = {}
-        for visit in visits:
-            by_partition.setdefault(visit.partition, []).append(visit)
-        lease = _ms(self.options.lease_secs)
-        calls: list[tuple[str, list[Argument]]] = [
-            (self._prefixes[p], [lease, *(f"{v.epoch}:{v.key}" for v in group)])
-            for p, group in by_partition.items()
-        ]
-        answers = cast("list[bytes]", await self._scripts.run("renew", calls))
-        return [
-            visit
-            for group, marks in zip(by_partition.values(), answers, strict=True)
-            for visit, mark in zip(group, marks, strict=True)
-            if mark == ord("0")
-        ]
+        lease = millisecs(self.options.lease_secs)
+        calls = self._by_partition(visits, lambda x: [f"{x.epoch}:{x.key}"])
+        answers = await self._scripts.run(
+            "renew", [(prefix, [lease, *names]) for prefix, names in calls]
+        )
+        marks = {
+            prefix: iter(cast("bytes", answer))
+            for (prefix, _), answer in zip(calls, answers, strict=True)
+        }
+        lost = ord("0")
+        return [x for x in visits if next(marks[self._prefixes[x.partition]]) == lost]
 
     async def reap(self) -> tuple[int, int, int]:
         """Take back the batches of dead workers, in all partitions.
@@ -390,7 +332,7 @@ class Frontier:
         Returns:
             Numbers of batches, URIs put back, and URIs given up, which go to `buried`.
         """
-        arguments: list[Argument] = [100, _ms(self.delay_secs)]
+        arguments: list[Argument] = [100, millisecs(self.delay_secs)]
         answers = await self._scripts.run(
             "reap", [(prefix, arguments) for prefix in self._prefixes]
         )
@@ -428,7 +370,7 @@ class Frontier:
             Numbers of other hosts with work or a lease and of hosts that refuse, and
             the seconds until the last of these is given up.
         """
-        arguments: list[Argument] = [_ms(patience_secs), int(is_last_wait)]
+        arguments: list[Argument] = [millisecs(patience_secs), int(is_last_wait)]
         answers = await self._scripts.run(
             "down", [(prefix, arguments) for prefix in self._prefixes]
         )
@@ -512,25 +454,8 @@ class Frontier:
         return {name.decode(): json.loads(text) for name, text in rows.items()}
 
 
-def _turn_arguments(entry: TurnEntry) -> list[Argument]:
-    hold, sent_at = entry.hold_secs, entry.sent_at
-    return [
-        entry.token,
-        entry.key,
-        "" if entry.epoch is None else entry.epoch,
-        _ms(entry.delay_secs),
-        "" if hold is None else _ms(hold),
-        # Now, and not when the entry was made: it may have had to wait.
-        _ms(monotonic() - sent_at) if sent_at and hold is None else "",
-    ]
-
-
 def _refusal(visit: Visit) -> Argument:
     """Return what a visit says about the health of its host; see `lua/release.lua`."""
     if visit.host_refused:
-        return _ms(visit.retry_after_secs)
+        return millisecs(visit.retry_after_secs)
     return "-" if visit.is_put_off else ""
-
-
-def _ms(seconds: float) -> int:
-    return round(seconds * 1000)

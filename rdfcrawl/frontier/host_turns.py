@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.frontier.client import Frontier, TurnEntry
+from rdfcrawl.frontier.turn_taker import TurnEntry
 from rdfcrawl.guard.policy import literal_address
 from rdfcrawl.request_turns import HostRestsError, SoloTurn, SoloTurns, steady_time
 from rdfcrawl.uri import host_of, key_of_address
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from asyncio import Future
     from collections.abc import Awaitable, Callable
 
+    from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.redis_retry import RedisRetry
     from rdfcrawl.frontier.worker import FrontierWorker
     from rdfcrawl.records import Visit

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from dataclasses import replace
+from typing import Final
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.frontier.candidate import SEEN_ONLY, Candidate
+from rdfcrawl.frontier.candidate import (
+    SEEN_ONLY,
+    Candidate,
+    JudgedLinks,
+    OriginPlaces,
+    RejectedLinks,
+)
 from rdfcrawl.frontier.deferred import DeferredRecord, ExcludedPrefixes
 from rdfcrawl.frontier.payload import pack, pack_link
 from rdfcrawl.frontier.url_kind import kind_of, kind_of_named
@@ -18,16 +24,13 @@ from rdfcrawl.tasks.pages import DumpPart, RequestTask
 from rdfcrawl.uri import (
     CRAWLED_SCHEMES,
     BadUri,
-    HostGrouping,
     NormalForm,
     PolitenessKey,
-    compact,
     fingerprint,
     host_of,
-    partition_of,
 )
 from rdfcrawl.uri import requestable as to_requestable
-from rdfcrawl.uri.origin import origin_of, origin_of_link
+from rdfcrawl.uri.origin import origin_of_link
 from rdfcrawl.uri.schemes import check_scheme, seed_url
 from rdfcrawl.uri.traps import LinkVerdict, UrlForms, is_endless
 
@@ -38,39 +41,6 @@ _BANDS: Final = {urgency: b"%d" % urgency for urgency in Urgency}
 _MAX_CACHED: Final = 100_000
 _FEW: Final = 8  # hosts that are looked for one after the other
 _BEGIN: Final = 8  # past "http://" and "https://"
-
-
-@dataclass(slots=True)
-class RejectedLinks:
-    """How many links were not offered to the frontier, by cause."""
-
-    recent: int = 0
-    bad: int = 0
-    filtered: int = 0
-    too_deep: int = 0
-    covered: int = 0
-    nofollow: int = 0
-    trap: int = 0
-    large_form: int = 0  # offered, but to come later
-    no_rdf: int = 0  # distributions that are said to be something else
-
-
-class JudgedLinks(NamedTuple):
-    """The candidates among the links of a document."""
-
-    candidates: list[Candidate]  # in the order of the links
-    # one for all links that are no URLs, or have a task that no record holds, and one
-    # for those into traps
-    faults: list[Fault]
-
-
-class _OriginPlace(NamedTuple):
-    """Where the URLs of an origin are queued."""
-
-    key: str  # politeness key
-    partition: int  # of its registered domain
-    short: str  # the origin in the short form of its URLs (`uri.compact`)
-    n_chars: int  # length of the origin
 
 
 class RecentLinks:
@@ -149,14 +119,10 @@ class LinkIngest:
         self._budget = budget
         # prefixes below which no more records are deferred
         self.full: AbstractSet[str] = frozenset()
-        self._key_of = keys.of
         self._normalize = normal_form.normalize
         self._is_plain = normal_form.is_plain
-        self._partitions = partitions
         self._max_depth = max_depth
-        # By origin of http(s); addresses change, and are asked for each time.
-        self._places: dict[str, _OriginPlace] = {}
-        self._keeps_places = keys.grouping is not HostGrouping.IP
+        self._places = OriginPlaces(keys, partitions)
         self._far: set[bytes] = set()  # hosts out of scope, as links begin
         self.set_filter(link_filter)
 
@@ -217,7 +183,7 @@ class LinkIngest:
         traps: list[str] = []
         far, is_plain, covered = self._far, self._is_plain, self.covered.prefixes
         admits = None if self._link_filter.is_open else self._link_filter.admits
-        places, judge, profile = self._places, self.forms.judge, self._profile
+        places, judge, profile = self._places.known, self.forms.judge, self._profile
         for link in links:
             if far and origin_of_link(link) in far:
                 self.rejected.filtered += 1
@@ -236,7 +202,7 @@ class LinkIngest:
                 continue
             if covered and self._is_covered(link, url, depth, page):
                 continue
-            place = places.get(url[: url.find("/", _BEGIN)]) or self._place_of(url)
+            place = places.get(url[: url.find("/", _BEGIN)]) or self._places.of(url)
             key, partition, short, n_chars = place
             verdict = judge(url, key, page)
             if verdict is LinkVerdict.TRAP:
@@ -442,14 +408,14 @@ class LinkIngest:
 
     def seen_only(self, url: str) -> Candidate:
         """Return the candidate that only marks a URL as seen."""
-        place = self._place_of(url)
+        place = self._places.of(url)
         mark = fingerprint(self._normalize(url))
         return Candidate(place.partition, place.key, mark, SEEN_ONLY)
 
     def candidate(self, record: Record, band: bytes) -> Candidate:
         """Return the candidate of a record whose URL is requestable."""
         url, task = record.url, record.task_text()
-        key, partition, _, _ = self._place_of(url)
+        key, partition, _, _ = self._places.of(url)
         name = self._normalize(url)
         if isinstance(record.task, RequestTask):
             name = f"{name} {int(record.kind)} {record.task.identity}"
@@ -459,21 +425,6 @@ class LinkIngest:
             name = f"{name} {record.change}"
         item = band + pack(record, key, task)
         return Candidate(partition, key, fingerprint(name), item, self._budget)
-
-    def _place_of(self, url: str) -> _OriginPlace:
-        """Return the place of a requestable URL, remembered for its origin."""
-        origin = origin_of(url)
-        place = self._places.get(origin)
-        if place is None:
-            key = self._key_of(url)
-            short = compact(f"{origin}/", key)[:-1]
-            partition = partition_of(key, self._partitions)
-            place = _OriginPlace(key, partition, short, len(origin))
-            if self._keeps_places and origin.startswith(("http://", "https://")):
-                if len(self._places) >= _MAX_CACHED:
-                    self._places.clear()
-                self._places[origin] = place
-        return place
 
 
 def _parent(url: str) -> str:

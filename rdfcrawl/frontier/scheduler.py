@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import asdict, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Self, cast
@@ -25,7 +24,7 @@ from rdfcrawl.errors import Fault, Reason, StoreFault
 from rdfcrawl.frontier.engine import EngineView
 from rdfcrawl.frontier.pending_requests import PendingRequests
 from rdfcrawl.frontier.session import CrawlSession
-from rdfcrawl.frontier.slow_visits import SlowHosts, SlowPlaces
+from rdfcrawl.frontier.slow_visits import VisitPlaces
 from rdfcrawl.frontier.visiting import VisitingSpider, makes_visits
 from rdfcrawl.frontier.worker_state import WorkerHooks, figures_of
 from rdfcrawl.records import MAX_RETRIES, Document, Kind, Record, Visit, refused
@@ -42,7 +41,6 @@ logger = logging.getLogger(__name__)
 
 _WATCH_SECS = 0.02
 _SLOW_LOOK_SECS = 0.25
-_NO_ANSWER_SECS = 0.5  # and others wait: a visit gives up its place for now
 _GRACE_SECS = 2.0  # for what is under way when the worker stops
 _OTHERS_SECS = 5.0  # for what only workers of another spider can do
 _PUT_OFF_SECS = 30.0  # for a slow host, when there are too many
@@ -67,12 +65,7 @@ class FrontierScheduler(BaseScheduler):
         self._stats = crawler.stats
         self._memory = Scheduler.from_crawler(crawler)
         self._out: dict[Request, Visit] = {}
-        self._n_slow_places = 0
-        self._slow = SlowPlaces[Request](0)
-        self._slow_hosts = SlowHosts()
-        self._made_way: dict[Request, float] = {}  # -> begin of the step
-        self._n_quick = 0
-        self._weight = 1
+        self._places = VisitPlaces(self._out, self._engine, self._put_off)
         self._looked_at = 0.0
         self._stopped_at = 0.0
         self._watcher: asyncio.Task[None] | None = None
@@ -117,7 +110,7 @@ class FrontierScheduler(BaseScheduler):
 
     def next_request(self) -> Request | None:
         """Return the next visit, or None if none is at hand; never waits."""
-        if self.session is not None and (self._pauses() or not self._has_room()):
+        if self.session is not None and (self._pauses() or not self._places.has_room()):
             return None
         while (request := self._memory.next_request()) is not None:
             if not self._leaves(request):
@@ -140,14 +133,13 @@ class FrontierScheduler(BaseScheduler):
             dont_filter=True,
         )
         self._out[request] = visit
-        if visit.key in self._slow_hosts:
-            self._place(request, flows=False)
+        self._places.begin(request, visit)
         return request
 
     def _next_visit(self, session: CrawlSession) -> Visit | None:
         """Return the next visit; those of slow hosts wait until there is a place."""
         while (visit := session.worker.next_visit()) is not None:
-            if visit.key not in self._slow_hosts or self._slow.has_room:
+            if self._places.has_room_for(visit.key):
                 break
             visit.give_back()
             self._put_off(visit)
@@ -179,12 +171,6 @@ class FrontierScheduler(BaseScheduler):
         trouble = self.session.trouble if self.session else None
         return trouble is not None and trouble.is_pausing
 
-    def _has_room(self) -> bool:
-        """Tell whether a quick visit more may be made; slow ones do not count."""
-        downloading = self._engine.downloading
-        n_slow = sum(request in downloading for request in self._slow)
-        return len(downloading) - n_slow * self._weight < self._n_quick
-
     def _leaves(self, request: Request) -> bool:
         session = self.session
         if session is None or not session.blocked.covers(request.url):
@@ -211,12 +197,10 @@ class FrontierScheduler(BaseScheduler):
         spider.join(self.session)
         crawler.signals.connect(self._item_failed, signals.item_error)
         work = self.session.options.work
-        self._n_quick = work.visits
-        self._n_slow_places = work.slow_visits
-        self._slow = SlowPlaces(work.slow_visits)
         # A request of a visit is one more in Scrapy's downloader.
-        self._weight = work.visit_weight if spider.makes_documents else 2
-        self._engine.allow(work.visits + self._weight * work.slow_visits)
+        weight = work.visit_weight if spider.makes_documents else 2
+        self._places.open(work.visits, work.slow_visits, weight)
+        self._engine.allow(work.visits + weight * work.slow_visits)
         self._engine.hold()
         self._engine.spare_signals()
         self._watcher = asyncio.create_task(self._watch(self.session))
@@ -297,69 +281,23 @@ class FrontierScheduler(BaseScheduler):
             self._crawler.signals.send_catch_log(stop_visits)
 
     def _sort_out(self, session: CrawlSession, now: float) -> None:
-        """Move slow visits from the places of quick ones to places of their own.
+        """Move slow visits to places of their own, or back to the frontier.
 
-        Those without a place go back to the frontier; so do all that do not end soon
-        when the worker stops.
+        All that do not end soon when the worker stops go back.
         """
-        downloading = self._engine.downloading
-        work = session.options.work
         must_end = self._stopped_at and now - self._stopped_at > _GRACE_SECS
-        self._slow.keep(downloading)
-        n_before = len(self._slow)
-        slow = []
-        for request, visit in self._out.items():
+        for visit in self._out.values():
             if must_end:
                 visit.cut()
-                continue
-            if self._has_paused:
+            elif self._has_paused:
                 visit.step_at = now  # it is not the host that is slow
-            elif now - visit.step_at > work.slow_secs and request in downloading:
-                slow.append(request)
-        if slow:
-            self._give_places(slow, session.flowing())
+        n_before = self._places.count_slow()
         if not must_end:
-            self._make_way(now)
-        session.worker.n_slow = len(self._slow)
-        if len(self._slow) > n_before:
+            slow_secs = session.options.work.slow_secs
+            self._places.sort_out(now, slow_secs, session.flowing)
+        session.worker.n_slow = self._places.n_slow
+        if session.worker.n_slow > n_before:
             self._engine.wake()
-
-    def _give_places(self, slow: list[Request], flowing: AbstractSet[object]) -> None:
-        """Give slow visits places of their own; who gets none goes back."""
-        for request in slow:
-            visit = self._out[request]
-            if self._n_slow_places:
-                self._slow_hosts.saw(visit.key)
-            self._place(request, flows=visit.task in flowing)
-
-    def _make_way(self, now: float) -> None:
-        """Have visits without any answer lend their places to others that wait.
-
-        They are not called slow yet, and return to the quick ones once they are
-        answered.
-        """
-        for request, step_at in list(self._made_way.items()):
-            visit = self._out.get(request)
-            if visit is None or visit.step_at != step_at:
-                del self._made_way[request]
-                if visit is not None and visit.key not in self._slow_hosts:
-                    self._slow.drop(request)
-        if self._has_room():
-            return
-        for request, visit in self._out.items():
-            if self._slow.is_full:
-                break
-            is_new = not visit.documents and request not in self._slow
-            if is_new and now - visit.step_at > _NO_ANSWER_SECS:
-                self._made_way[request] = visit.step_at
-                self._slow.give(request, flows=False)
-
-    def _place(self, request: Request, *, flows: bool) -> None:
-        other = self._slow.give(request, flows=flows)
-        visit = self._out.get(other) if other is not None else None
-        if visit is not None and visit.task is not None and not visit.is_cut:
-            self._put_off(visit)
-            visit.cut()
 
     async def _leave(self, session: CrawlSession) -> None:
         """Commit what is finished and put back the rest, once."""
@@ -419,7 +357,7 @@ class FrontierScheduler(BaseScheduler):
         visit.address = session.addresses.address_of(visit.key)
         session.add_outlinks(visit.outlinks, visit.known)
         visit.documents.clear()
-        self._slow_hosts.end(visit.key)
+        self._places.end(visit.key)
         session.worker.finish(visit)
 
     def _put_back(self, visit: Visit, index: int, *, is_at_fault: bool) -> None:

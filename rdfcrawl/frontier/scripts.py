@@ -80,3 +80,8 @@ class LuaScripts:
         for prefix, arguments in calls:
             pipe.evalsha(digest, 1, prefix, *cast("Sequence[str]", arguments))
         return await pipe.execute()
+
+
+def millisecs(secs: float) -> int:
+    """Return whole milliseconds, as scripts have times."""
+    return round(secs * 1000)

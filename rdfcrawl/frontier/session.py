@@ -15,11 +15,12 @@ from rdfcrawl.arguments.stored import CrawlMember
 from rdfcrawl.errors import StoreFault, passing_fault
 from rdfcrawl.frontier.batches import in_batches
 from rdfcrawl.frontier.blocked_hosts import BlockedHosts
+from rdfcrawl.frontier.candidate import JudgedLinks
 from rdfcrawl.frontier.dns_cache import AddressBook, HostAddresses
 from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
 from rdfcrawl.frontier.host_turns import HostClocks, HostTurns, Sleepers
 from rdfcrawl.frontier.leave_list import LeaveList
-from rdfcrawl.frontier.link_ingest import LINK_BAND, JudgedLinks, LinkIngest
+from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
 from rdfcrawl.frontier.profile_ingests import ProfileIngests
 from rdfcrawl.frontier.profiles import SpiderProfiles, keep_settings
 from rdfcrawl.frontier.redis_client import raise_intset_limit

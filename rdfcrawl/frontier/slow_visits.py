@@ -1,4 +1,4 @@
-"""Who has the places for slow visits, and which hosts are known to be slow.
+"""The places of visits, those of slow ones apart, and which hosts are known as slow.
 
 Two kinds of visits are slow: those whose host keeps them waiting, and those of a long
 transfer that comes forward. Half of the places is kept for each kind, and lent to the
@@ -8,15 +8,22 @@ other while it is free: hosts that are silent stop no dump, and dumps no silent 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from time import monotonic
-from typing import Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+    from rdfcrawl.frontier.engine import EngineView
+    from rdfcrawl.records import Visit
 
 V = TypeVar("V")
 
 _REMEMBERED_SECS: Final = 600.0
 _MOST_HOSTS: Final = 10_000
+_NO_ANSWER_SECS: Final = 0.5  # and others wait: a visit gives up its place for now
 
 
 class SlowPlaces(Generic[V]):
@@ -105,3 +112,113 @@ class SlowHosts:
             self._now.remove(key)
         elif self._seen:
             self._seen.pop(key, None)
+
+
+class VisitPlaces:
+    """The places of a worker's visits in Scrapy's downloader.
+
+    Args:
+        out: requests of the visits under way.
+        engine: of Scrapy.
+        put_off: has a visit made later that gets no place.
+    """
+
+    def __init__(
+        self,
+        out: Mapping[Request, Visit],
+        engine: EngineView,
+        put_off: Callable[[Visit], None],
+    ) -> None:
+        self._out = out
+        self._engine = engine
+        self._put_off = put_off
+        self._slow: SlowPlaces[Request] = SlowPlaces(0)
+        self._slow_hosts = SlowHosts()
+        self._made_way: dict[Request, float] = {}  # -> begin of the step
+        self._n_quick = self._n_slow_places = 0
+        self._weight = 1
+
+    def open(self, n_quick: int, n_slow: int, weight: int) -> None:
+        """Set the numbers of places, and the requests of Scrapy that a visit takes."""
+        self._n_quick, self._n_slow_places, self._weight = n_quick, n_slow, weight
+        self._slow = SlowPlaces(n_slow)
+
+    @property
+    def n_slow(self) -> int:
+        """Number of visits that have places for slow ones."""
+        return len(self._slow)
+
+    def count_slow(self) -> int:
+        """Return the number of slow visits, without those that have ended."""
+        self._slow.keep(self._engine.downloading)
+        return self.n_slow
+
+    def has_room(self) -> bool:
+        """Return whether a quick visit more may be made; slow ones do not count."""
+        downloading = self._engine.downloading
+        n_slow = sum(request in downloading for request in self._slow)
+        return len(downloading) - n_slow * self._weight < self._n_quick
+
+    def has_room_for(self, key: str) -> bool:
+        """Return whether the host may be visited: a slow one needs a place."""
+        return key not in self._slow_hosts or self._slow.has_room
+
+    def begin(self, request: Request, visit: Visit) -> None:
+        """Give the visit of a slow host its place."""
+        if visit.key in self._slow_hosts:
+            self._place(request, flows=False)
+
+    def end(self, key: str) -> None:
+        """Take note that the visit of a host is over."""
+        self._slow_hosts.end(key)
+
+    def sort_out(
+        self, now: float, slow_secs: float, flowing: Callable[[], AbstractSet[object]]
+    ) -> None:
+        """Move visits that are slow for so long to places of their own.
+
+        Those without a place go back to the frontier. `flowing` returns the tasks whose
+        transfers make progress.
+        """
+        downloading = self._engine.downloading
+        slow = [
+            request
+            for request, visit in self._out.items()
+            if now - visit.step_at > slow_secs and request in downloading
+        ]
+        tasks = flowing() if slow else frozenset()
+        for request in slow:
+            visit = self._out[request]
+            if self._n_slow_places:
+                self._slow_hosts.saw(visit.key)
+            self._place(request, flows=visit.task in tasks)
+        self._make_way(now)
+
+    def _make_way(self, now: float) -> None:
+        """Have visits without any answer lend their places to others that wait.
+
+        They are not called slow yet, and return to the quick ones once they are
+        answered.
+        """
+        for request, step_at in list(self._made_way.items()):
+            visit = self._out.get(request)
+            if visit is None or visit.step_at != step_at:
+                del self._made_way[request]
+                if visit is not None and visit.key not in self._slow_hosts:
+                    self._slow.drop(request)
+        if self.has_room():
+            return
+        for request, visit in self._out.items():
+            if self._slow.is_full:
+                break
+            is_new = not visit.documents and request not in self._slow
+            if is_new and now - visit.step_at > _NO_ANSWER_SECS:
+                self._made_way[request] = visit.step_at
+                self._slow.give(request, flows=False)
+
+    def _place(self, request: Request, *, flows: bool) -> None:
+        other = self._slow.give(request, flows=flows)
+        visit = self._out.get(other) if other is not None else None
+        if visit is not None and visit.task is not None and not visit.is_cut:
+            self._put_off(visit)
+            visit.cut()

@@ -12,6 +12,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, cast
 
+from rdfcrawl.frontier.scripts import millisecs
+
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
@@ -40,7 +42,7 @@ class WorkerDelays:
     async def agree(self, worker: str) -> None:
         """Say which delay a worker has that is live, and keep the longest of all."""
         async with self._agreeing:
-            own, keeps = _millisecs(self.own_secs), _millisecs(self.secs)
+            own, keeps = millisecs(self.own_secs), millisecs(self.secs)
             while True:
                 pipe = self._redis.pipeline(transaction=True)
                 pipe.zadd(self._delays, {worker: own})
@@ -63,7 +65,7 @@ class WorkerDelays:
         """Return whether all other live workers keep the delay of this one."""
         found = await self._redis.zrange(self._kept, 0, -1, withscores=True)
         kept = {name.decode(): ms for name, ms in cast("Scores", found)}
-        own, live = _millisecs(self.own_secs), await self._live()
+        own, live = millisecs(self.own_secs), await self._live()
         return all(kept.get(name, -1) >= own for name in live if name != worker)
 
     async def leave(self, worker: str) -> None:
@@ -83,7 +85,7 @@ class WorkerDelays:
             if not gone:
                 break
             await self._forget(gone)
-        own = _millisecs(self.own_secs)
+        own = millisecs(self.own_secs)
         self.shortest_secs = min([own, *(ms for _, ms in ends)]) / 1000
         return max([own, *(int(ms) for _, ms in ends)])
 
@@ -94,7 +96,3 @@ class WorkerDelays:
         back = {n: ms for n, ms in gone.items() if n.decode() in await self._live()}
         if back:
             await self._redis.zadd(self._delays, back, nx=True)
-
-
-def _millisecs(secs: float) -> int:
-    return round(secs * 1000)

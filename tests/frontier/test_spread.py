@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.frontier.client import TurnEntry
 from rdfcrawl.frontier.partitions import away_partition
 from rdfcrawl.frontier.scripts import LuaScripts
+from rdfcrawl.frontier.turn_taker import TurnEntry
 from rdfcrawl.records import CrawlBudget
 from rdfcrawl.uri import partition_of
 from tests.support.frontier_state import (

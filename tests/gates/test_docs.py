@@ -28,7 +28,7 @@ from rdfcrawl import settings as our_settings
 from rdfcrawl.arguments.crawl import ArgumentSet, CrawlArguments
 from rdfcrawl.errors import ConfigError, Reason
 from rdfcrawl.formats import FORMATS
-from rdfcrawl.frontier.link_ingest import RejectedLinks
+from rdfcrawl.frontier.candidate import RejectedLinks
 from rdfcrawl.frontier.redis_client import NAMES
 from rdfcrawl.frontier.redis_program import find_server
 from rdfcrawl.options.defaults import STORE_CLASSES
