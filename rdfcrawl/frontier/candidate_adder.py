@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
-from zlib import crc32
 
 from rdfcrawl.frontier.candidate import SEEN_ONLY, AddedCounts, Candidate
 from rdfcrawl.frontier.claimed_visits import record_of
+from rdfcrawl.frontier.partitions import bucket_of
 from rdfcrawl.records import CrawlBudget
 from rdfcrawl.uri import MAX_CACHED_HOSTS, partition_of, registered_domain
 
@@ -32,9 +32,6 @@ MAX_URIS_PER_CALL = 500
 MAX_KEYS_PER_CALL = 100
 # URIs over the budgets of their hosts that are kept, in case a budget is raised.
 MAX_REFUSED = 1_000_000
-# Registered domains are counted in so many hashes of a partition, which stay compact
-# as long as there are not a hundred times as many of them.
-_DOMAIN_BUCKETS = 128
 _ADD_HEAD = 7  # arguments of `add` before the keys
 _KEY_HEAD = 3  # and of each key before its URIs
 # What the operations say of a URI.
@@ -311,11 +308,6 @@ def _place_of(key: str) -> str:
     domain = registered_domain(key)
     stands_for_it = key.removeprefix("www.") == domain or key == domain
     return f"{'-' * stands_for_it}{len(domain)}:{bucket_of(domain)}"
-
-
-def bucket_of(group: str) -> int:
-    """Return where a partition counts the hosts of a registered domain or address."""
-    return crc32(group.encode()) % _DOMAIN_BUCKETS
 
 
 def _cut(keys: dict[str, list[Argument]], how: str = "") -> Iterator[list[Argument]]:

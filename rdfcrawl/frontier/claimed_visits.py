@@ -1,4 +1,4 @@
-"""From the answer of a claim to a visit, and from links back to visits.
+"""From the answer of a claim to a visit, and back to the arguments of its release.
 
 What nobody can read is set aside alone.
 """
@@ -10,11 +10,14 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.frontier.payload import parent_of, unpack
+from rdfcrawl.frontier.partitions import bucket_of
+from rdfcrawl.frontier.payload import pack, parent_of, unpack
+from rdfcrawl.frontier.scripts import millisecs
 from rdfcrawl.records import Document, Record, Visit, refused
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.candidate import Candidate
+    from rdfcrawl.frontier.scripts import Argument
 
 _HEAD = 7  # of a row, before the items
 _MAX_SHOWN = 100  # bytes of a payload in the detail of its fault
@@ -63,6 +66,34 @@ def stand_in(item: bytes) -> Record:
     """Return the record that stands for a payload that is none."""
     digest = blake2b(item, digest_size=8).hexdigest()
     return Record(f"urn:rdfcrawl:unreadable:{digest}", depth=1)
+
+
+def release_arguments(visit: Visit) -> list[Argument]:
+    """Return the arguments of `lua/release.lua` for a visit."""
+    is_own_delay = visit.delay_secs > visit.least_delay_secs
+    delay: Argument = millisecs(visit.delay_secs) if is_own_delay else ""
+    arguments: list[Argument] = [
+        visit.key,
+        visit.epoch,
+        millisecs(visit.rest_secs),
+        _refusal(visit),
+        delay,
+        visit.address,
+        bucket_of(visit.address) if visit.address else "",
+        len(visit.returned),
+    ]
+    for index in sorted(visit.returned):
+        item = visit.unreadable.get(index)
+        place = f"{index}b" if index in visit.behind else index
+        arguments += (place, item or pack(visit.returned[index], visit.key))
+    return arguments
+
+
+def _refusal(visit: Visit) -> Argument:
+    """Return what a visit says about the health of its host; see `lua/release.lua`."""
+    if visit.host_refused:
+        return millisecs(visit.retry_after_secs)
+    return "-" if visit.is_put_off else ""
 
 
 class WaitingLinks:

@@ -14,14 +14,14 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.candidate_adder import (
-    MAX_URIS_PER_CALL,
-    CandidateAdder,
-    bucket_of,
+from rdfcrawl.frontier.candidate_adder import MAX_URIS_PER_CALL, CandidateAdder
+from rdfcrawl.frontier.claimed_visits import (
+    record_of,
+    release_arguments,
+    stand_in,
+    visit_of,
 )
-from rdfcrawl.frontier.claimed_visits import record_of, stand_in, visit_of
 from rdfcrawl.frontier.partitions import KeyLocations, away_partition
-from rdfcrawl.frontier.payload import pack
 from rdfcrawl.frontier.scripts import millisecs
 from rdfcrawl.frontier.server_state import INCARNATION, ServerState
 from rdfcrawl.frontier.turn_taker import TurnTaker
@@ -278,28 +278,9 @@ class Frontier:
 
         Return the number of visits that had lost their lease.
         """
-        calls = self._by_partition(visits, self._release_arguments)
+        calls = self._by_partition(visits, release_arguments)
         answers = await self._scripts.run("release", calls)
         return b"".join(cast("list[bytes]", answers)).count(b"0")
-
-    def _release_arguments(self, visit: Visit) -> list[Argument]:
-        is_own_delay = visit.delay_secs > visit.least_delay_secs
-        delay: Argument = millisecs(visit.delay_secs) if is_own_delay else ""
-        arguments: list[Argument] = [
-            visit.key,
-            visit.epoch,
-            millisecs(visit.rest_secs),
-            _refusal(visit),
-            delay,
-            visit.address,
-            bucket_of(visit.address) if visit.address else "",
-            len(visit.returned),
-        ]
-        for index in sorted(visit.returned):
-            item = visit.unreadable.get(index)
-            place = f"{index}b" if index in visit.behind else index
-            arguments += (place, item or pack(visit.returned[index], visit.key))
-        return arguments
 
     async def ack(self, visits: Sequence[Visit]) -> int:
         """Commit visits whose children are queued and whose documents are stored.
@@ -452,10 +433,3 @@ class Frontier:
         found = await self.redis.hgetall(self.key("figures"))
         rows = cast("dict[bytes, bytes]", found)
         return {name.decode(): json.loads(text) for name, text in rows.items()}
-
-
-def _refusal(visit: Visit) -> Argument:
-    """Return what a visit says about the health of its host; see `lua/release.lua`."""
-    if visit.host_refused:
-        return millisecs(visit.retry_after_secs)
-    return "-" if visit.is_put_off else ""

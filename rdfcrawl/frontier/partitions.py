@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
+from zlib import crc32
 
 from rdfcrawl.uri import partition_of
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.server_state import ServerState
 
 _MAX_KNOWN: Final = 100_000
+# Registered domains are counted in so many hashes of a partition, which stay compact
+# as long as there are not a hundred times as many of them.
+_DOMAIN_BUCKETS: Final = 128
 
 
 def away_partition(key: str, n_partitions: int) -> int:
@@ -29,6 +33,11 @@ def away_partition(key: str, n_partitions: int) -> int:
         return home
     digest = int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big")
     return (home + 1 + digest % (n_partitions - 1)) % n_partitions
+
+
+def bucket_of(group: str) -> int:
+    """Return where a partition counts the hosts of a registered domain or address."""
+    return crc32(group.encode()) % _DOMAIN_BUCKETS
 
 
 class KeyLocations:
