@@ -30,36 +30,22 @@ _HEAD: Final = struct.Struct(">IQIIIII?")
 
 @dataclass(kw_only=True)
 class BulkOutput:
-    """Instructions for the child.
+    """Instructions for the child."""
 
-    Attributes:
-        order: how to pack the statements.
-        follow: selects the links.
-        wants_links: whether to look for links.
-        wants_telling: whether lines are needed from the first ones on that may
-            describe data elsewhere.
-    """
-
-    order: PieceOrder
-    follow: LinkPolicy
-    wants_links: bool
+    order: PieceOrder  # how to pack the statements
+    follow: LinkPolicy  # selects the links
+    wants_links: bool  # whether to look for links
+    # whether lines are needed from the first ones on that may describe data elsewhere
     wants_telling: bool
 
 
 class FoundLinks(NamedTuple):
-    """Links, with those to one host separate: mostly all are to one host.
+    """Links, with those to one host separate: mostly all are to one host."""
 
-    Attributes:
-        of_host: links to the host, a line each.
-        host: common beginning of these; see `links.authority`.
-        n_of_host: number of these.
-        others: links to other hosts, a line each.
-    """
-
-    of_host: bytes = b""
-    host: bytes = b""
-    n_of_host: int = 0
-    others: bytes = b""
+    of_host: bytes = b""  # links to the host, a line each
+    host: bytes = b""  # common beginning of these; see `links.authority`
+    n_of_host: int = 0  # number of these
+    others: bytes = b""  # links to other hosts, a line each
 
     @classmethod
     def sort(cls, links: AbstractSet[bytes], host: bytes) -> Self:
@@ -79,20 +65,13 @@ NO_LINKS: Final = FoundLinks()
 
 
 class BulkPart(NamedTuple):
-    """Result of one chunk.
+    """Result of one chunk."""
 
-    Attributes:
-        lines: of the chunk; empty if packed, unless some so far may describe data
-            elsewhere.
-        piece: the packed lines; unset if still to be stored.
-        links: of `LinkPolicy.scan`; unset if still to be found.
-        is_telling: the lines may describe data elsewhere.
-    """
-
+    # of the chunk; empty if packed, unless some so far may describe data elsewhere
     lines: bytes
-    piece: DeflatePiece | None = None
-    links: FoundLinks | None = None
-    is_telling: bool = True
+    piece: DeflatePiece | None = None  # the packed lines; unset if still to be stored
+    links: FoundLinks | None = None  # of `LinkPolicy.scan`; unset if still to be found
+    is_telling: bool = True  # the lines may describe data elsewhere
 
     def to_bytes(self) -> bytes:
         """Encode a part with a piece and links."""

@@ -116,47 +116,31 @@ class ExtractOutcome:
 
 @dataclass(slots=True, kw_only=True)  # frozen ones take thrice as long to make
 class ReadingJob:
-    """Metadata of a document before it is read, and how to read its bytes.
+    """Metadata of a document before it is read, and how to read its bytes."""
 
-    Attributes:
-        url: of the document, after redirects, without fragment.
-        graph: of its statements; None is the default graph.
-        http_links: of the header `Link`, or empty.
-        base: of relative IRIs; `url` if unset.
-        key: makes the blank node labels; `url` if empty.
-        trust: whose graph names are believed; see `rdf.graphs.GraphRule`.
-        wants_hyperlinks: of pages, beside the links that point to data.
-        extractors: left by a first reading of a page, see `rest`; None are all that
-            the page needs.
-        rules: file or folder of scraping rules, or empty.
-        reservations: of the headers of the response.
-        reservation_policy: which reservations are obeyed, including those in a page.
-        at_secs: Unix time of the response.
-        wants_fingerprint: facts by which documents are compared.
-        outlinks: instructions for the log of links.
-        bulk: instructions for packing the statements in a child.
-    """
-
-    url: str
-    graph: str | None
+    url: str  # of the document, after redirects, without fragment
+    graph: str | None  # of its statements; None is the default graph
     media_type: str = ""
     charset: str = ""
-    http_links: str = ""
-    base: str | None = None
-    key: str = ""
+    http_links: str = ""  # of the header `Link`, or empty
+    base: str | None = None  # of relative IRIs; `url` if unset
+    key: str = ""  # makes the blank node labels; `url` if empty
+    # whose graph names are believed; see `rdf.graphs.GraphRule`
     trust: Trust = "same-origin"
-    wants_hyperlinks: bool = False
+    wants_hyperlinks: bool = False  # of pages, beside the links that point to data
+    # left by a first reading of a page, see `rest`; None are all that the page needs
     extractors: frozenset[str] | None = None
-    rules: str = ""
+    rules: str = ""  # file or folder of scraping rules, or empty
     custom: tuple[CustomExtractor, ...] = ()
-    reservations: Reservations = NOTHING
+    reservations: Reservations = NOTHING  # of the headers of the response
+    # which reservations are obeyed, including those in a page
     reservation_policy: ReservationPolicy = IGNORE_ALL
-    at_secs: float = 0.0
+    at_secs: float = 0.0  # Unix time of the response
     limits: ParseLimits = DEFAULT_LIMITS
     unpack: UnpackLimits = field(default_factory=UnpackLimits)
-    wants_fingerprint: bool = False
-    outlinks: OutlinkOptions | None = None
-    bulk: BulkOutput | None = None
+    wants_fingerprint: bool = False  # facts by which documents are compared
+    outlinks: OutlinkOptions | None = None  # instructions for the log of links
+    bulk: BulkOutput | None = None  # instructions for packing the statements in a child
 
     @property
     def page_url(self) -> str:

@@ -13,18 +13,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """Results and counts of a discoverer; discoveries can be added.
+    """Results and counts of a discoverer; discoveries can be added."""
 
-    Attributes:
-        follow_ups: records to be queued, in the order of their claims on a URL.
-        faults: of the document.
-        n_not_rdf: files of datasets that are declared not to be RDF, and left out.
-        is_excused: the document was requested on speculation; its absence is no fault.
-    """
-
+    # records to be queued, in the order of their claims on a URL
     follow_ups: tuple[FollowUp, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Fault, ...] = ()  # of the document
+    # files of datasets that are declared not to be RDF, and left out
     n_not_rdf: int = 0
+    # the document was requested on speculation; its absence is no fault
     is_excused: bool = False
 
     def __add__(self, other: Discovery) -> Discovery:

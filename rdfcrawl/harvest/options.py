@@ -36,34 +36,26 @@ class ObeyRobots(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HarvestOptions:
-    """Settings of the harvesters.
+    """Settings of the harvesters."""
 
-    Attributes:
-        sitemap_entries: number queued together while a sitemap or list is read.
-        revisit_secs: age from which a later run asks for what nothing dates.
-        ckan_robots: portals whose robots.txt is obeyed.
-        ckan_rows: datasets of one request.
-        ckan_keys: URL prefix of a portal -> API key; the prefix may be empty.
-        sparql_rows: statements of the first requests.
-        warc_part_bytes: of a WARC file that are read together.
-        max_document_bytes: longest body of a document that a source has in it.
-        max_dump_bytes: longest body of a dump that an archive has.
-        spool_bytes: a longer one is written to a file.
-        files: folder for the files of ResourceSync; None keeps no files.
-        harvesters: the user's classes, by kind, own name or media type.
-    """
-
+    # number queued together while a sitemap or list is read
     sitemap_entries: int = 10_000
+    # age from which a later run asks for what nothing dates
     revisit_secs: int = 7 * 24 * 3600
+    # portals whose robots.txt is obeyed
     ckan_robots: ObeyRobots = ObeyRobots.DISCOVERED
-    ckan_rows: int = 100
+    ckan_rows: int = 100  # datasets of one request
+    # URL prefix of a portal -> API key; the prefix may be empty
     ckan_keys: tuple[tuple[str, str], ...] = ()
-    sparql_rows: int = 10_000
-    warc_part_bytes: int = 64 * 1024 * 1024
+    sparql_rows: int = 10_000  # statements of the first requests
+    warc_part_bytes: int = 64 * 1024 * 1024  # of a WARC file that are read together
+    # longest body of a document that a source has in it
     max_document_bytes: int = 64 * 1024 * 1024
-    max_dump_bytes: int = 50 * 1024**3
-    spool_bytes: int = 256 * 1024
+    max_dump_bytes: int = 50 * 1024**3  # longest body of a dump that an archive has
+    spool_bytes: int = 256 * 1024  # a longer one is written to a file
+    # folder for the files of ResourceSync; None keeps no files
     files: Path | None = None
+    # the user's classes, by kind, own name or media type
     harvesters: Mapping[str, type] = field(default_factory=dict)
 
     @classmethod

@@ -50,20 +50,13 @@ _content_range: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A part of a file, opened.
+    """A part of a file, opened."""
 
-    Attributes:
-        file: at the begin of the part.
-        offset: of that byte in the whole file.
-        is_last: nothing of the file comes after what can be read here.
-        seeks: the part may begin within a record.
-        end: where the part is over, if more of the file can be read here.
-    """
-
-    file: BinaryIO
-    offset: int
-    is_last: bool
-    seeks: bool = False
+    file: BinaryIO  # at the begin of the part
+    offset: int  # of that byte in the whole file
+    is_last: bool  # nothing of the file comes after what can be read here
+    seeks: bool = False  # the part may begin within a record
+    # where the part is over, if more of the file can be read here
     end: int = sys.maxsize
 
 

@@ -50,17 +50,12 @@ class PointInTime:
 
     Ordered by the earliest possible moment, then by precision: a day comes before its
     first second.
-
-    Attributes:
-        earliest: possible moment, in UTC, to the second.
-        fraction: digits of a second, without zeros at the end.
-        is_zoned: the text has a zone; otherwise it was read as UTC, as is every date
-            without a time.
     """
 
-    earliest: datetime
+    earliest: datetime  # possible moment, in UTC, to the second
     precision: TimePrecision
-    fraction: str = ""
+    fraction: str = ""  # digits of a second, without zeros at the end
+    # the text has a zone; otherwise it was read as UTC, as is every date without a time
     is_zoned: bool = True
 
     def __lt__(self, other: PointInTime) -> bool:

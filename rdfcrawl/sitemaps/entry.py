@@ -78,17 +78,12 @@ class EntryExtension:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitemapEntry:
-    """One URL of a sitemap; `priority` is from 0.0 to 1.0 among the URLs of its site.
+    """One URL of a sitemap; `priority` is from 0.0 to 1.0 among those of its site."""
 
-    Attributes:
-        position: in the document, from 0, including left out entries.
-        is_sitemap: a sitemap of an index, not a page.
-        lastmod: of the last change; of a feed, when updated or published.
-    """
-
-    position: int
+    position: int  # in the document, from 0, including left out entries
     url: str
-    is_sitemap: bool = False
+    is_sitemap: bool = False  # a sitemap of an index, not a page
+    # of the last change; of a feed, when updated or published
     lastmod: PointInTime | None = None
     changefreq: ChangeFrequency | None = None
     priority: float | None = None
@@ -97,21 +92,15 @@ class SitemapEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitemapLimits:
-    """Limits on one sitemap; entries before a limit are kept.
+    """Limits on one sitemap; entries before a limit are kept."""
 
-    Attributes:
-        markup: of the XML; its `n_bytes` holds for URL lists as well.
-        n_entries: URLs, sitemaps and datasets. The protocol allows 50,000.
-        n_extensions: of one entry; the protocol allows 1,000 images.
-        depth: of indexes in indexes; the protocol allows none.
-        n_values: of one element of a dataset or extension.
-    """
-
+    # of the XML; its `n_bytes` holds for URL lists as well
     markup: MarkupLimits = field(default_factory=MarkupLimits)
+    # URLs, sitemaps and datasets. The protocol allows 50,000.
     n_entries: int = 50_000
-    n_extensions: int = 1_000
-    depth: int = 3
-    n_values: int = 10_000
+    n_extensions: int = 1_000  # of one entry; the protocol allows 1,000 images
+    depth: int = 3  # of indexes in indexes; the protocol allows none
+    n_values: int = 10_000  # of one element of a dataset or extension
 
 
 DEFAULT_LIMITS: Final = SitemapLimits()

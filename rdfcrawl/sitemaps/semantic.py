@@ -107,37 +107,27 @@ class UriPrefix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitemapDataset:
-    """A dataset as declared by a sitemap.
+    """A dataset as declared by a sitemap."""
 
-    Attributes:
-        position: in the sitemap, among its entries, from 0.
-        uri: of the dataset, as written, or empty.
-        prefixes: of the URIs that resolve to its parts.
-        dumps: each of the whole if `are_mirrors`, otherwise of a part.
-        fragments: dumps of parts.
-        parts_left: dumps of parts, of a whole of which other parts are missing.
-        endpoints: SPARQL endpoints, mirrors of one another.
-        graphs: named graphs of the endpoint that hold it; `*` is all of them. None
-            means the default graph.
-        samples: URIs in it, as written.
-        others: elements that neither revision has.
-        are_mirrors: whether several dumps are mirrors or parts, as far as it shows.
-    """
-
-    position: int = 0
+    position: int = 0  # in the sitemap, among its entries, from 0
     label: str = ""
     language: str = ""
-    uri: str = ""
-    prefixes: tuple[UriPrefix, ...] = ()
+    uri: str = ""  # of the dataset, as written, or empty
+    prefixes: tuple[UriPrefix, ...] = ()  # of the URIs that resolve to its parts
+    # each of the whole if `are_mirrors`, otherwise of a part
     dumps: tuple[DataLocation, ...] = ()
-    fragments: tuple[DataLocation, ...] = ()
+    fragments: tuple[DataLocation, ...] = ()  # dumps of parts
+    # dumps of parts, of a whole of which other parts are missing
     parts_left: tuple[DataLocation, ...] = ()
-    endpoints: tuple[DataLocation, ...] = ()
+    endpoints: tuple[DataLocation, ...] = ()  # SPARQL endpoints, mirrors of one another
+    # named graphs of the endpoint that hold it; `*` is all of them. None means the
+    # default graph.
     graphs: tuple[str, ...] = ()
-    samples: tuple[str, ...] = ()
+    samples: tuple[str, ...] = ()  # URIs in it, as written
     lastmod: PointInTime | None = None
     changefreq: ChangeFrequency | None = None
-    others: tuple[EntryExtension, ...] = ()
+    others: tuple[EntryExtension, ...] = ()  # elements that neither revision has
+    # whether several dumps are mirrors or parts, as far as it shows
     are_mirrors: bool = True
 
 

@@ -26,17 +26,12 @@ class DeflatePiece(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PieceOrder:
-    """How a store wants the pieces of one document.
+    """How a store wants the pieces of one document."""
 
-    Attributes:
-        head: first bytes of the content.
-        level: of compression, as isal has them.
-        n_plain_bytes: content that is handed over as it is; the first piece has it
-            once more, if there is one.
-    """
-
-    head: str
-    level: int
+    head: str  # first bytes of the content
+    level: int  # of compression, as isal has them
+    # content that is handed over as it is; the first piece has it once more, if there
+    # is one
     n_plain_bytes: int
 
 

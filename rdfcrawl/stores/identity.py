@@ -27,17 +27,11 @@ _MAX_BYTES: Final = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogIdentity:
-    """Which log a folder of segments holds.
+    """Which log a folder of segments holds."""
 
-    Attributes:
-        log: unique name, the same for all generations.
-        generation: from 1; each `fresh=1` begins the next.
-        format: version of the format of the segments.
-    """
-
-    log: str
-    generation: int = 1
-    format: int = FORMAT
+    log: str  # unique name, the same for all generations
+    generation: int = 1  # from 1; each `fresh=1` begins the next
+    format: int = FORMAT  # version of the format of the segments
 
 
 def read_identity(segments: Path) -> LogIdentity | None:
@@ -129,15 +123,11 @@ def is_finished(segments: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CrawlRuns:
-    """The runs of a crawl that its log knows.
+    """The runs of a crawl that its log knows."""
 
-    Attributes:
-        ended: by number, from 0: when a run has ended, Unix time in ms.
-        workers: the run that each worker has written in. Runs follow each other by
-            number; times of two of them may come from clocks that differ.
-    """
-
-    ended: dict[int, int]
+    ended: dict[int, int]  # by number, from 0: when a run has ended, Unix time in ms
+    # the run that each worker has written in. Runs follow each other by number; times
+    # of two of them may come from clocks that differ.
     workers: dict[str, int]
 
 

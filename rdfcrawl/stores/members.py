@@ -105,17 +105,11 @@ class MemberPacker:
 
 @dataclass(frozen=True, slots=True)
 class GzipMember:
-    """Place of one member in its file, by its header.
+    """Place of one member in its file, by its header."""
 
-    Attributes:
-        offset: of its first byte.
-        n_bytes: header, deflate and trailer.
-        is_synced: everything before it was on disk when it was written.
-    """
-
-    offset: int
-    n_bytes: int
-    is_synced: bool
+    offset: int  # of its first byte
+    n_bytes: int  # header, deflate and trailer
+    is_synced: bool  # everything before it was on disk when it was written
 
 
 class TornMember(Exception):

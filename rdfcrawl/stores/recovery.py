@@ -28,25 +28,15 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class RecoveryReport:
-    """Counts of segments found by `recover`, and of bytes cut.
+    """Counts of segments found by `recover`, and of bytes cut."""
 
-    Attributes:
-        n_segments: all that were looked at.
-        n_sealed: finished before; not changed.
-        n_locked: being written by a live process; left alone.
-        n_foreign: not written by `QuadSegments`; left alone.
-        n_cut: had a torn end.
-        n_removed: of `n_cut` and of empty ones, those without any content left.
-        n_bytes_cut: length of all torn ends.
-    """
-
-    n_segments: int = 0
-    n_sealed: int = 0
-    n_locked: int = 0
-    n_foreign: int = 0
-    n_cut: int = 0
-    n_removed: int = 0
-    n_bytes_cut: int = 0
+    n_segments: int = 0  # all that were looked at
+    n_sealed: int = 0  # finished before; not changed
+    n_locked: int = 0  # being written by a live process; left alone
+    n_foreign: int = 0  # not written by `QuadSegments`; left alone
+    n_cut: int = 0  # had a torn end
+    n_removed: int = 0  # of `n_cut` and of empty ones, those without any content left
+    n_bytes_cut: int = 0  # length of all torn ends
 
 
 def recover(directory: Path) -> RecoveryReport:

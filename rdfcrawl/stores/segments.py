@@ -39,19 +39,13 @@ _GATHER_BYTES = 256 * 1024  # a document up to here waits for a member with othe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentLimits:
-    """Sizes of the segments of one writer.
+    """Sizes of the segments of one writer."""
 
-    Attributes:
-        rotate_bytes: a segment of this size on disk is finished.
-        member_bytes: documents gathered into one member, before compression.
-        spill_bytes: deflated part of one open document in memory.
-        level: of compression, 0 (fastest) to 3 (smallest).
-    """
-
-    rotate_bytes: int = 256 * 1024 * 1024
+    rotate_bytes: int = 256 * 1024 * 1024  # a segment of this size on disk is finished
+    # documents gathered into one member, before compression
     member_bytes: int = 1024 * 1024
-    spill_bytes: int = 1024 * 1024
-    level: int = 1
+    spill_bytes: int = 1024 * 1024  # deflated part of one open document in memory
+    level: int = 1  # of compression, 0 (fastest) to 3 (smallest)
 
 
 @dataclass(slots=True, eq=False)

@@ -123,17 +123,11 @@ class DocumentHeading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceEntry:
-    """A `url` or `sitemap` of a document.
+    """A `url` or `sitemap` of a document."""
 
-    Attributes:
-        index: place in the document, from 0; entries without location count.
-        loc: as written; so is `lastmod`, or empty.
-        uri: the same, resolved, as browsers write it.
-    """
-
-    index: int
-    loc: str
-    uri: str
+    index: int  # place in the document, from 0; entries without location count
+    loc: str  # as written; so is `lastmod`, or empty
+    uri: str  # the same, resolved, as browsers write it
     lastmod: str = ""
     facts: ResourceFacts = ResourceFacts()
     links: tuple[RsLink, ...] = ()

@@ -17,41 +17,27 @@ from rdfcrawl.tasks.sync import ResourceChange, SyncStep, SyncTask
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorState:
-    """State of a set of resources.
+    """State of a set of resources."""
 
-    Attributes:
-        url: of its capability list, or of the list that stands for one.
-        at_us: when the source began the snapshot of the baseline.
-        seen_us: latest change that was applied, or `at_us`.
-        closed_us: end of the latest change list that was read to its end and takes no
-            more changes.
-        has_baseline: all of it was read once.
-    """
-
-    url: str = ""
-    at_us: int | None = None
-    seen_us: int | None = None
+    url: str = ""  # of its capability list, or of the list that stands for one
+    at_us: int | None = None  # when the source began the snapshot of the baseline
+    seen_us: int | None = None  # latest change that was applied, or `at_us`
+    # end of the latest change list that was read to its end and takes no more changes
     closed_us: int | None = None
-    has_baseline: bool = False
+    has_baseline: bool = False  # all of it was read once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownResource:
-    """State of one resource in the mirror.
+    """State of one resource in the mirror."""
 
-    Attributes:
-        as_of_us: time of this state, by the source's clock; None: unknown.
-        modified_us: its last modification, by the source.
-        hashes: of its bytes, as `ExpectedBytes.text`.
-        run: last audit that listed it.
-    """
-
+    # time of this state, by the source's clock; None: unknown
     as_of_us: int | None = None
-    modified_us: int | None = None
-    hashes: str = ""
+    modified_us: int | None = None  # its last modification, by the source
+    hashes: str = ""  # of its bytes, as `ExpectedBytes.text`
     length: int | None = None
     is_gone: bool = False
-    run: str = ""
+    run: str = ""  # last audit that listed it
 
     @property
     def fixity(self) -> ExpectedBytes:
@@ -71,26 +57,17 @@ def nothing(uris: Sequence[str]) -> Mapping[str, KnownResource]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedResource:
-    """A version of a resource, as its source describes it.
-
-    Attributes:
-        change: that led to it.
-        as_of_us: time of the change, or of the snapshot.
-        media_type: lower case, without parameters; may be empty.
-        encoding: content coding of the bytes.
-        is_snapshot: from a list of all resources, not of changes.
-        run: audit that listed it, or empty.
-    """
+    """A version of a resource, as its source describes it."""
 
     uri: str
-    change: ResourceChange = ResourceChange.UPDATED
-    as_of_us: int | None = None
+    change: ResourceChange = ResourceChange.UPDATED  # that led to it
+    as_of_us: int | None = None  # time of the change, or of the snapshot
     modified_us: int | None = None
     fixity: ExpectedBytes = ExpectedBytes()  # noqa: RUF009  frozen, and empty
-    media_type: str = ""
-    encoding: str = ""
-    is_snapshot: bool = False
-    run: str = ""
+    media_type: str = ""  # lower case, without parameters; may be empty
+    encoding: str = ""  # content coding of the bytes
+    is_snapshot: bool = False  # from a list of all resources, not of changes
+    run: str = ""  # audit that listed it, or empty
 
     def known(self) -> KnownResource:
         """Return the state of the resource once the mirror has this version."""

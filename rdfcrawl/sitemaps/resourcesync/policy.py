@@ -19,33 +19,24 @@ CHANGES: Final = (SyncCapability.CHANGE_LIST, SyncCapability.CHANGE_DUMP)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncPolicy:
-    """How to read a source.
+    """How to read a source."""
 
-    Attributes:
-        snapshots: ways to all resources; the first one offered is taken.
-        changes: ways to changes, the same.
-        sites: registered domains that a source may describe beside its own.
-        trusted: hosts that any source may describe.
-        depth: documents from the first one to a list.
-        page_entries: resources taken from one fetch of a list; then another record
-            continues. By default as many as the protocol allows in a list. The pages of
-            a longer one may be ten times as large.
-        children: parts of an index or of a dump; the rest is not read.
-        wants_patches: the mirror keeps the bytes of resources.
-        only_rdf: resources of other media types are only recorded.
-        now_us: Unix time in microseconds; a source's times after tomorrow are not
-            believed. None: all are.
-    """
-
+    # ways to all resources; the first one offered is taken
     snapshots: tuple[SyncCapability, ...] = SNAPSHOTS
-    changes: tuple[SyncCapability, ...] = CHANGES
+    changes: tuple[SyncCapability, ...] = CHANGES  # ways to changes, the same
+    # registered domains that a source may describe beside its own
     sites: frozenset[str] = frozenset()
-    trusted: HostNames = NO_HOSTS
-    depth: int = 8
+    trusted: HostNames = NO_HOSTS  # hosts that any source may describe
+    depth: int = 8  # documents from the first one to a list
+    # resources taken from one fetch of a list; then another record continues. By
+    # default as many as the protocol allows in a list. The pages of a longer one may be
+    # ten times as large.
     page_entries: int = 50_000
-    children: int = 50_000
-    wants_patches: bool = False
-    only_rdf: bool = False
+    children: int = 50_000  # parts of an index or of a dump; the rest is not read
+    wants_patches: bool = False  # the mirror keeps the bytes of resources
+    only_rdf: bool = False  # resources of other media types are only recorded
+    # Unix time in microseconds; a source's times after tomorrow are not believed. None:
+    # all are.
     now_us: int | None = None
 
 

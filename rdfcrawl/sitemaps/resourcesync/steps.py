@@ -23,23 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPart:
-    """A part of a run, read to the end, at a `place`.
-
-    Attributes:
-        n_children: parts that it announces; 0 for a leaf.
-        at_us: start of its snapshot.
-        seen_us: latest change in it.
-        closed_us: its end, if it takes no more changes.
-    """
+    """A part of a run, read to the end, at a `place`."""
 
     source: str
     run: str
     mode: SyncMode
     place: str = ""
-    n_children: int = 0
-    at_us: int | None = None
-    seen_us: int | None = None
-    closed_us: int | None = None
+    n_children: int = 0  # parts that it announces; 0 for a leaf
+    at_us: int | None = None  # start of its snapshot
+    seen_us: int | None = None  # latest change in it
+    closed_us: int | None = None  # its end, if it takes no more changes
 
 
 def n_outstanding(parts: Iterable[RunPart]) -> int:
