@@ -212,6 +212,21 @@ class TimeoutWatchdog:
         return None
 
 
+class WatchedExchange:
+    """A client whose requests are watched; it is made in a running loop."""
+
+    def __init__(self, options: FetchOptions) -> None:
+        self._watch = TimeoutWatchdog(options)
+
+    def flowing(self) -> AbstractSet[object]:
+        """Return the tasks whose transfers make good progress."""
+        return self._watch.flowing()
+
+    async def close(self) -> None:
+        """Stop watching."""
+        self._watch.close()
+
+
 def _flows(transfer: WatchedTransfer) -> bool:
     """Return whether the answer has begun."""
     return transfer.response is not None or transfer.n_bytes > 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
@@ -15,7 +14,7 @@ from rdfcrawl.fetch.ftp.protocol import FtpProtocolError, NoConnection
 from rdfcrawl.fetch.ftp.request import FtpRequest
 from rdfcrawl.fetch.network_faults import note_fault
 from rdfcrawl.fetch.system_errors import errno_of, is_untimely
-from rdfcrawl.fetch.watch import TimeoutWatchdog
+from rdfcrawl.fetch.watch import WatchedExchange
 from rdfcrawl.guard.gate import ConnectionGate
 from rdfcrawl.request_turns import FREE, SoloTurn
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.spool import Spool
 
 
-class FtpExchange:
+class FtpExchange(WatchedExchange):
     """Ask FTP servers for files and directories; an asynchronous context manager.
 
     A directory is an LDP container in N-Triples; one that is asked for without its
@@ -49,7 +48,7 @@ class FtpExchange:
         self.pool = FtpPool(
             options, logins, gate or ConnectionGate(options.guard), limits
         )
-        self._watch = TimeoutWatchdog(options)
+        super().__init__(options)
         self._room = asyncio.Semaphore(limits.n_transfers)
 
     async def __aenter__(self) -> Self:
@@ -60,12 +59,8 @@ class FtpExchange:
 
     async def close(self) -> None:
         """Close all connections."""
-        self._watch.close()
+        await super().close()
         self.pool.close()
-
-    def flowing(self) -> AbstractSet[object]:
-        """Return the tasks whose transfers make progress."""
-        return self._watch.flowing()
 
     async def get(
         self, url: str, ask: RequestOptions, turn: SoloTurn = FREE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Set as AbstractSet
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -25,7 +24,7 @@ from rdfcrawl.fetch.http.receiving import ResponseReceiver
 from rdfcrawl.fetch.network_faults import note_failure
 from rdfcrawl.fetch.options import ACCEPT_ENCODING, FetchOptions
 from rdfcrawl.fetch.retry_policy import by_its_own_clock
-from rdfcrawl.fetch.watch import TimeoutWatchdog, WatchedTransfer
+from rdfcrawl.fetch.watch import WatchedExchange, WatchedTransfer
 from rdfcrawl.guard.gate import ConnectionGate
 from rdfcrawl.guard.resolver import NameResolver
 from rdfcrawl.request_turns import FREE, SoloTurn
@@ -49,7 +48,7 @@ MAX_VALUE_CHARS: Final = 1024  # of a validator that is kept for provenance
 
 
 @dataclass(eq=False)
-class HttpExchange:
+class HttpExchange(WatchedExchange):
     """GETs over one pool of connections for the whole process.
 
     An asynchronous context manager; open it in the loop that uses it.
@@ -77,7 +76,7 @@ class HttpExchange:
         """Make the pool; needs a running loop."""
         options = self.options
         gate = self.gate or ConnectionGate(options.guard)
-        self._watch = TimeoutWatchdog(options)
+        super().__init__(options)
         names = NameResolver(self.known.found if self.known else None)
         self._names = TurnNames(names, gate)
         headers = {"User-Agent": options.user_agent, "Accept-Encoding": ACCEPT_ENCODING}
@@ -123,13 +122,9 @@ class HttpExchange:
 
     async def close(self) -> None:
         """Close all connections."""
-        self._watch.close()
+        await super().close()
         await self._session.close()
         await self._names.close()
-
-    def flowing(self) -> AbstractSet[object]:
-        """Return the tasks whose transfers come forward."""
-        return self._watch.flowing()
 
     async def get(
         self, url: str, ask: RequestOptions, turn: SoloTurn = FREE

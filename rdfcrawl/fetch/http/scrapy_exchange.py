@@ -6,7 +6,6 @@ All of them if `FETCH_WITH_SCRAPY` is on; else those that users' spiders yield.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Set as AbstractSet
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,7 +30,7 @@ from rdfcrawl.fetch.http.scrapy_recording import tell
 from rdfcrawl.fetch.network_faults import guard_fault, note_fault
 from rdfcrawl.fetch.spool_sink import SpoolSink
 from rdfcrawl.fetch.system_errors import errno_of, look_up
-from rdfcrawl.fetch.watch import TimeoutWatchdog, WatchedTransfer
+from rdfcrawl.fetch.watch import WatchedExchange, WatchedTransfer
 from rdfcrawl.frontier.queued_requests import meta_of, request_of
 from rdfcrawl.request_turns import FREE, SoloTurn
 from rdfcrawl.uri import host_of
@@ -73,7 +72,7 @@ _MEANINGS: Final[tuple[tuple[type[Exception], Reason, bool], ...]] = (
 )
 
 
-class ScrapyExchange:
+class ScrapyExchange(WatchedExchange):
     """Send each record as an ordinary request; see `HttpClient`.
 
     Args:
@@ -92,20 +91,12 @@ class ScrapyExchange:
         self._crawler = crawler
         self._spool = spool
         self._known = known
-        self._watch = TimeoutWatchdog(options)
+        super().__init__(options)
         crawler.signals.connect(self._received, signals.headers_received)
         crawler.signals.connect(self._received, signals.bytes_received)
         self._is_recorded = is_recorded
         if is_recorded:
             crawler.signals.connect(self._downloaded, signals.response_downloaded)
-
-    def flowing(self) -> AbstractSet[object]:
-        """Return the tasks whose transfers come forward."""
-        return self._watch.flowing()
-
-    async def close(self) -> None:
-        """Stop the watchdog."""
-        self._watch.close()
 
     async def get(
         self, url: str, ask: RequestOptions, turn: SoloTurn = FREE

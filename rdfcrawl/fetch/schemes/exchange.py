@@ -6,7 +6,6 @@ import asyncio
 import logging
 import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
-from collections.abc import Set as AbstractSet
 from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +17,7 @@ from rdfcrawl.fetch.network_faults import note_fault
 from rdfcrawl.fetch.schemes.protocol import SchemeFetcher, SchemeRequest, SchemeResponse
 from rdfcrawl.fetch.spool_sink import SpoolSink
 from rdfcrawl.fetch.system_errors import errno_of
-from rdfcrawl.fetch.watch import TimeoutWatchdog, WatchedTransfer
+from rdfcrawl.fetch.watch import WatchedExchange, WatchedTransfer
 from rdfcrawl.request_turns import FREE, SoloTurn
 from rdfcrawl.uri.parse import MAX_INPUT_CHARS
 from rdfcrawl.uri.schemes import scheme_of
@@ -38,7 +37,7 @@ _CLOSE_SECS: Final = 10.0
 _STATUSES: Final = range(200, 600)
 
 
-class FetcherExchange:
+class FetcherExchange(WatchedExchange):
     """Call fetchers of users; none of their errors ends a visit."""
 
     def __init__(
@@ -52,12 +51,12 @@ class FetcherExchange:
         self._fetchers = fetchers
         self._spool = spool
         self._count = count
-        self._watch = TimeoutWatchdog(options)
+        super().__init__(options)
         self._has_failed: set[str] = set()  # schemes
 
     async def close(self) -> None:
         """Close the fetchers that can be closed."""
-        self._watch.close()
+        await super().close()
         for scheme, fetcher in self._fetchers.items():
             close: Any = getattr(fetcher, "close", None)
             if close is None:
@@ -67,10 +66,6 @@ class FetcherExchange:
                     await close()
             except Exception:  # the edge: the other ones are closed all the same
                 logger.exception("%s: the fetcher cannot be closed", scheme)
-
-    def flowing(self) -> AbstractSet[object]:
-        """Return the tasks whose transfers come forward."""
-        return self._watch.flowing()
 
     async def get(
         self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
