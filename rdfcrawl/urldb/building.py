@@ -72,8 +72,8 @@ def build(
 ) -> UrlDatabaseReport:
     """Bring the URL database of a crawl up to date with its logs.
 
-    What is there is thrown away if it is of an earlier generation of the log, or of
-    another normal form.
+    What is there is thrown away if it is of an earlier generation of the log, of
+    another normal form, or if the log has lost something since.
 
     Args:
         root: `CRAWL_DIR/<CRAWL_ID>`.
@@ -97,7 +97,7 @@ def build(
         )
         before = read_manifest(folder)
         if before is not None and before.is_behind(manifest):
-            manifest = before
+            manifest = manifest if _has_lost(root, before) else before
         sorter = StringSorter(spills.new(), memory_bytes)
         scan = LogScan(root, manifest.offsets, normal_form=normal_form, sorter=sorter)
         scan.run()
@@ -116,6 +116,15 @@ def build(
         n_bytes=sum((folder / x).stat().st_size for x in merged.segments.values()),
         damages=tuple(map(str, scan.damages)),
     )
+
+
+def _has_lost(root: Path, before: UrlDatabaseManifest) -> bool:
+    """Return whether a log is shorter than it was: a machine has lost power."""
+    for name, offset in before.offsets.items():
+        with suppress(FileNotFoundError):  # replaced by a compaction
+            if (root / name).stat().st_size < offset:
+                return True
+    return False
 
 
 @contextmanager

@@ -339,6 +339,18 @@ def test_other_log_or_normal_form_begins_anew(tmp_path: Path) -> None:
     assert content(tmp_path) == rebuilt(tmp_path)
 
 
+def test_what_a_log_has_lost_is_forgotten(tmp_path: Path) -> None:
+    """If a log ends before what was read of it, then the database is built anew."""
+    write_events(tmp_path, [UrlFetched("http://a.example/", T0)])
+    write_events(tmp_path, [UrlFetched("http://b.example/", T0)])
+    build(tmp_path, NORMAL)
+    last = max((tmp_path / "provenance").glob("*.nq.gz"))
+    last.write_bytes(b"")
+    build(tmp_path, NORMAL)
+    assert set(records(tmp_path)) == {"http://a.example/"}
+    assert content(tmp_path) == rebuilt(tmp_path)
+
+
 def test_damage_is_told(tmp_path: Path) -> None:
     """If a file of log or database is damaged, then that is told, the rest is read."""
     urls = [f"http://a.example/{n}" for n in range(3)]
