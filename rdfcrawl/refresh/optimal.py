@@ -27,6 +27,7 @@ EXPLORATION: Final = 0.05  # of a budget, for pages that would be given up
 _STEPS: Final = 60
 _PRECISION: Final = 1e-10
 _SMALL: Final = 1e-4
+_ABOVE: Final = 1 + 1e-9  # 1, whatever is lost by rounding
 _DIGITS: Final = 3  # of rates, by which pages are grouped
 
 
@@ -81,7 +82,7 @@ def allocate(
     def spent(chosen: dict[float, float]) -> float:
         return fsum(f * changing[rate] for rate, f in chosen.items())
 
-    low, high = 0.0, 1 / min(changing)  # at the upper end no page is fetched
+    low, high = 0.0, _ABOVE / min(changing)  # at the upper end no page is fetched
     for _ in range(_STEPS):
         middle = (low + high) / 2
         is_above = spent(frequencies(middle)) > budget
