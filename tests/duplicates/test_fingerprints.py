@@ -38,15 +38,11 @@ def plain_sketch(shingles: list[bytes]) -> str:
     """Return the sketch as `docs/reference/provenance.md` describes it."""
     if not shingles:
         return ""
-    below = 2**32
-    while len(shingles) * below > 256 * 2**32:
-        below //= 2
     minima: dict[int, int] = {}
-    for shingle in shingles:
-        if zlib.crc32(shingle) < below:
-            number = int.from_bytes(hashlib.blake2b(shingle).digest()[:8], "little")
-            part = number // 2**58
-            minima[part] = min(number, minima.get(part, number))
+    for shingle in sorted(set(shingles), key=lambda x: (zlib.crc32(x), x))[:128]:
+        number = int.from_bytes(hashlib.blake2b(shingle).digest()[:8], "little")
+        part = number // 2**58
+        minima[part] = min(number, minima.get(part, number))
     kept = [(minima.get(part, -1) >> 42) & 0xFFFF for part in range(64)]
     return base64.b64encode(struct.pack("<64H", *kept)).decode()
 
