@@ -99,6 +99,17 @@ class LastmodAccuracy:
     n_changed: int = 0
     n_both: int = 0
 
+    @classmethod
+    def of(cls, intervals: Iterable[FetchInterval]) -> LastmodAccuracy:
+        """Return the accuracy over some intervals."""
+        n = n_claimed = n_changed = n_both = 0
+        for each in intervals:
+            n += 1
+            n_claimed += each.is_claimed
+            n_changed += each.is_changed
+            n_both += each.is_claimed and each.is_changed
+        return cls(n, n_claimed, n_changed, n_both)
+
     @property
     def precision(self) -> MeasuredRatio:
         """The share of claimed changes that were changes."""
@@ -120,12 +131,7 @@ def judge_lastmod(
     """
     intervals = (each for uri in facts for each in iter_intervals(uri))
     latest = nlargest(n_latest, intervals, key=lambda each: each.end_ms)
-    return LastmodAccuracy(
-        len(latest),
-        sum(each.is_claimed for each in latest),
-        sum(each.is_changed for each in latest),
-        sum(each.is_claimed and each.is_changed for each in latest),
-    )
+    return LastmodAccuracy.of(latest)
 
 
 @dataclass(slots=True)

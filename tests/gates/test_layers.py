@@ -27,6 +27,7 @@ rdf request_turns tasks.records warc
 description followers html links robots
 export extraction sitemaps
 catalogs changes shapes urldb
+report
 arguments
 frontier
 fetch

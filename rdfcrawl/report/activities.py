@@ -1,0 +1,211 @@
+"""Count in the provenance of a crawl: hosts, formats, outcomes, faults, and growth."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rdfcrawl.description.hosts import host_of_iri
+from rdfcrawl.measures.first_seen import DAY_SECS
+from rdfcrawl.measures.ratio import MeasuredRatio
+from rdfcrawl.rdf.namespaces import PROV, RC, SQUIRREL
+from rdfcrawl.uri import host_of, registered_domain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_MAX_HOSTS: Final = 100_000  # are counted apart
+_MAX_NAMES: Final = 1000  # of formats and reasons
+_OTHERS: Final = "(others)"
+MAX_EXAMPLES: Final = 3  # of a fault
+MAX_TEXT_CHARS: Final = 200  # of what comes from the web
+
+# A line about an activity, or about a node of one. Terms are as they are written here:
+# an IRI, or a literal whose quotes are escaped.
+_LINE: Final = re.compile(
+    rb"^<(urn:rdfcrawl:activity:[0-9a-f]{32})([^>\n]*)> <([^>\n]*)>"
+    rb' (?:<([^>\n]*)>|("(?:[^"\\\n]|\\.)*"))',
+    re.MULTILINE,
+)
+_FACTS: Final = {
+    predicate.encode(): name
+    for predicate, name in (
+        (f"{SQUIRREL}crawled", "url"),
+        (f"{SQUIRREL}status", "status"),
+        (f"{SQUIRREL}approxNumberOfTriples", "statements"),
+        (f"{PROV}startedAtTime", "started"),
+        (f"{PROV}endedAtTime", "ended"),
+        (f"{RC}format", "format"),
+        (f"{RC}reason", "reason"),
+        (f"{RC}detail", "detail"),
+    )
+}
+
+
+class FaultExample(NamedTuple):
+    """A document with a fault."""
+
+    url: str
+    detail: str
+
+
+@dataclass(slots=True)
+class HostActivity:
+    """What one host has cost, and how it has answered.
+
+    Attributes:
+        n_activities: URIs that were taken from the queue.
+        n_faulty: of these, with any fault.
+        n_timed: of these, whose begin and end are known.
+        total_ms: sum of the times from begin to end.
+        slowest_ms: the longest.
+    """
+
+    n_activities: int = 0
+    n_faulty: int = 0
+    n_timed: int = 0
+    total_ms: int = 0
+    slowest_ms: int = 0
+
+    @property
+    def mean_secs(self) -> MeasuredRatio:
+        """The mean time of a fetch."""
+        return MeasuredRatio(self.total_ms / 1000, self.n_timed)
+
+    @property
+    def fault_share(self) -> MeasuredRatio:
+        """The share of URIs with a fault."""
+        return MeasuredRatio(self.n_faulty, self.n_activities)
+
+
+@dataclass(slots=True)
+class ActivityCounts:
+    """Counts over all activities of a crawl, or of one site.
+
+    Memory: one entry for each host, day, format and reason, up to bounds.
+
+    Args:
+        site: registered domain whose URIs count; None: all.
+        begin_ms: activities that began before, or never began, do not count.
+
+    Attributes:
+        by_format: documents by `rc:format`.
+        by_status: activities by `sq:status`.
+        by_reason: faults by `rc:reason`.
+        examples: of each reason, the first ones that were read.
+        documents: activities that stored statements, by day since 1970.
+        statements: that were stored, by day.
+        last_ms: when the last activity began.
+    """
+
+    site: str | None = None
+    begin_ms: float = 0
+    hosts: dict[str, HostActivity] = field(default_factory=dict)
+    by_format: Counter[str] = field(default_factory=Counter)
+    by_status: Counter[str] = field(default_factory=Counter)
+    by_reason: Counter[str] = field(default_factory=Counter)
+    examples: defaultdict[str, list[FaultExample]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    documents: Counter[int] = field(default_factory=Counter)
+    statements: Counter[int] = field(default_factory=Counter)
+    last_ms: int = 0
+
+    def read(self, blocks: Iterable[bytes]) -> None:
+        """Count the activities in blocks of whole lines, as they were written."""
+        current, facts, faults = b"", dict[str, str](), list[list[str]]()
+        for block in blocks:
+            for activity, part, predicate, iri, literal in _LINE.findall(block):
+                name = _FACTS.get(predicate)
+                if name is None:
+                    continue
+                if activity != current:
+                    self._count(facts, faults)
+                    current, facts, faults = activity, {}, []
+                text = _text(iri, literal)
+                if name == "reason":
+                    faults.append([text, ""])
+                elif name == "detail" and faults:
+                    faults[-1][1] = text
+                elif not part:
+                    facts[name] = text
+        self._count(facts, faults)
+
+    def _count(self, facts: dict[str, str], faults: list[list[str]]) -> None:
+        url = facts.get("url")
+        if url is None:
+            return
+        started, ended = _time(facts.get("started")), _time(facts.get("ended"))
+        if not self._is_wanted(url, started):
+            return
+        self.last_ms = max(self.last_ms, started or 0)
+        self._count_host(url, started, ended, has_fault=bool(faults))
+        _count_name(self.by_status, facts.get("status", ""))
+        if "format" in facts:
+            _count_name(self.by_format, facts["format"])
+        digits = facts.get("statements", "")
+        n_statements = int(digits) if digits.isdecimal() and len(digits) < 19 else 0
+        if n_statements and started is not None:
+            self.documents[started // 1000 // DAY_SECS] += 1
+            self.statements[started // 1000 // DAY_SECS] += n_statements
+        for reason, detail in faults:
+            _count_name(self.by_reason, reason)
+            examples = self.examples[reason] if reason in self.by_reason else []
+            if len(examples) < MAX_EXAMPLES:
+                examples.append(FaultExample(shorten(url), shorten(detail)))
+
+    def _is_wanted(self, url: str, started: int | None) -> bool:
+        if self.begin_ms and (started is None or started < self.begin_ms):
+            return False
+        return self.site is None or registered_domain(host_of(url)) == self.site
+
+    def _count_host(
+        self, url: str, started: int | None, ended: int | None, *, has_fault: bool
+    ) -> None:
+        name = host_of_iri(url.encode("utf-8", "replace")).decode("utf-8", "replace")
+        if name not in self.hosts and len(self.hosts) >= _MAX_HOSTS:
+            name = _OTHERS
+        host = self.hosts.setdefault(name, HostActivity())
+        host.n_activities += 1
+        host.n_faulty += has_fault
+        if started is not None and ended is not None and ended >= started:
+            host.n_timed += 1
+            host.total_ms += ended - started
+            host.slowest_ms = max(host.slowest_ms, ended - started)
+
+
+def _count_name(counts: Counter[str], name: str) -> None:
+    is_known = name in counts or len(counts) < _MAX_NAMES
+    counts[name if is_known else _OTHERS] += 1
+
+
+def shorten(text: str) -> str:
+    """Return the beginning of a text that may be of any length.
+
+    >>> shorten("a" * 300)[-3:]
+    'aa…'
+    """
+    return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - 1] + "…"
+
+
+def _text(iri: bytes, literal: bytes) -> str:
+    if literal:
+        with suppress(ValueError):  # escapes of N-Quads are among those of JSON
+            return str(json.loads(literal))
+        return literal[1:-1].decode("utf-8", "replace")
+    return iri.decode("utf-8", "replace")
+
+
+def _time(text: str | None) -> int | None:
+    """Return a time of provenance in ms since 1970; None if there is none."""
+    if text is None:
+        return None
+    try:
+        return round(datetime.fromisoformat(text).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,78 @@
+"""Values of a report as text: numbers, ratios, days, and what comes from the web."""
+
+from __future__ import annotations
+
+import html
+import re
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.measures.ratio import MeasuredRatio
+
+if TYPE_CHECKING:
+    from rdfcrawl.report.content import ReportCell
+
+UNDEFINED: Final = "-"
+_EPOCH: Final = date(1970, 1, 1)
+_LAST_DAY: Final = (date.max - _EPOCH).days
+# Not allowed in HTML, or changing the order of what stands around: lone surrogates,
+# control characters, marks of direction.
+_UNSHOWN: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+    "\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
+)
+
+
+def shown(text: str) -> str:
+    r"""Return a text with what cannot be shown as an escape.
+
+    >>> shown("a\x00b"), shown("a\u202eb")
+    ('a\\u0000b', 'a\\u202eb')
+    """
+    return _UNSHOWN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def escape(text: str) -> str:
+    """Return a text for HTML, in elements and in attributes.
+
+    >>> escape("<a href='x'>&")
+    '&lt;a href=&#x27;x&#x27;&gt;&amp;'
+    """
+    return html.escape(shown(text))
+
+
+def number(value: float | None) -> str:
+    """Return a number as it is read: whole ones grouped, others with four digits.
+
+    >>> number(1234567), number(0.123456), number(12345.6), number(None)
+    ('1,234,567', '0.1235', '12,346', '-')
+    """
+    if value is None:
+        return UNDEFINED
+    if value == int(value):
+        return f"{int(value):,}"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
+
+
+def cell_text(cell: ReportCell) -> str:
+    """Return a value as plain text; a ratio with numerator and denominator.
+
+    >>> cell_text(MeasuredRatio(1, 4)), cell_text(MeasuredRatio(0, 0))
+    ('0.25 (1 / 4)', '- (0 / 0)')
+    """
+    if isinstance(cell, MeasuredRatio):
+        parts = f"{number(cell.numerator)} / {number(cell.denominator)}"
+        return f"{number(cell.value)} ({parts})"
+    return shown(cell) if isinstance(cell, str) else number(cell)
+
+
+def day_text(day: float) -> str:
+    """Return the date of a day that is counted from 1970.
+
+    >>> day_text(20_454)
+    '2026-01-01'
+    """
+    clamped = min(max(int(day), -_EPOCH.toordinal() + 1), _LAST_DAY)
+    return (_EPOCH + timedelta(days=clamped)).isoformat()
