@@ -43,6 +43,7 @@ COMMANDS: Final = {
     "parse": "scrapy.commands",
     "query": "rdfcrawl.commands",
     "rdf": "rdfcrawl.commands",
+    "report": "rdfcrawl.commands",
     "runspider": "rdfcrawl.commands",
     "settings": "scrapy.commands",
     "shell": "scrapy.commands",

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.description.distinct import hashes_of
 from rdfcrawl.description.hosts import host_of_iri
 from rdfcrawl.description.keys import FigureKind, key_prefix
 from rdfcrawl.rdf.namespaces import PROV, RC
+from rdfcrawl.stores.members import TornMember
+from rdfcrawl.stores.reading import iter_blocks
+from rdfcrawl.stores.segment_file import list_segments
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from rdfcrawl.description.table import FigureTable
 
 # What an activity has read its document as, and what it has generated. The format
@@ -20,6 +27,16 @@ _FACTS: Final = re.compile(
     % (re.escape(f"{RC}format".encode()), re.escape(f"{PROV}wasGeneratedBy".encode())),
     re.MULTILINE,
 )
+
+
+def iter_provenance(folder: Path) -> Iterator[bytes]:
+    """Yield what can be read of the provenance in whole lines.
+
+    Damaged segments are passed over: no figure of the data depends on them.
+    """
+    for path in list_segments(folder) if folder.is_dir() else ():
+        with suppress(FileNotFoundError, TornMember):
+            yield from iter_blocks(path)
 
 
 def add_provenance(table: FigureTable, lines: bytes) -> None:

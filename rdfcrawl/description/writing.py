@@ -16,19 +16,17 @@ from rdfcrawl.description.dcat import (
 from rdfcrawl.description.figures import DatasetFigures, iter_hosts
 from rdfcrawl.description.keys import FigureKey, FigureKind, key_prefix
 from rdfcrawl.description.names import DescribedCrawl
-from rdfcrawl.description.provenance import add_provenance
+from rdfcrawl.description.provenance import add_provenance, iter_provenance
 from rdfcrawl.description.scan import FigureScan
 from rdfcrawl.description.table import FigureTable
 from rdfcrawl.description.turtle import PREFIXES
 from rdfcrawl.description.void import describe_all, describe_document, describe_host
 from rdfcrawl.log.latest import iter_latest_documents
 from rdfcrawl.stores.drafts import replacing_file
-from rdfcrawl.stores.members import TornMember
-from rdfcrawl.stores.reading import iter_blocks
 from rdfcrawl.stores.segment_file import list_segments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
     from typing import TextIO
 
@@ -85,7 +83,7 @@ def write_descriptions(
         for document in iter_latest_documents(log, scratch=options.scratch):
             scan.add(document)
         scan.flush()
-        for lines in _provenance(log.root / "provenance"):
+        for lines in iter_provenance(log.root / "provenance"):
             add_provenance(hosts, lines)
         if files is None:  # now: they may have been compacted meanwhile
             files = _segments(log.root, paths[0].absolute().parent)
@@ -153,13 +151,6 @@ class _Summary(NamedTuple):
             total.trim()
         described = frozenset(host.decode() for _, host in largest)
         return cls(n_hosts, n_linksets, described)
-
-
-def _provenance(folder: Path) -> Iterator[bytes]:
-    """Yield what can be read of the provenance; no figure of the data depends on it."""
-    for path in list_segments(folder) if folder.is_dir() else ():
-        with suppress(FileNotFoundError, TornMember):
-            yield from iter_blocks(path)
 
 
 def _segments(root: Path, folder: Path) -> list[DescribedFile]:

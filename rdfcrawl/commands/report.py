@@ -1,0 +1,73 @@
+"""`scrapy report`: what a crawl has seen, and how good sitemaps are, as a page."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rdfcrawl.console import QuietCommand, fail, program
+from rdfcrawl.errors import ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from scrapy.settings import BaseSettings
+
+
+class Command(QuietCommand):
+    """Bring the URL database up to date, and write the report of a crawl."""
+
+    synopsis = "[options]"
+    summary = "Write figures and measures of a crawl as HTML, JSON and CSV"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options."""
+        super().add_options(parser)
+        parser.add_argument(
+            "--to", metavar="DIR", help="folder of the report (report/ of the crawl)"
+        )
+        parser.add_argument(
+            "--site", metavar="DOMAIN", help="only this registered domain (all)"
+        )
+        parser.add_argument(
+            "--since",
+            metavar="TIME",
+            help="first sights and requests since then, as 2026-09-21 (all)",
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Report; exit with 2 if the operator is wrong, with 1 if a disk is."""
+        if args:
+            fail(f"report: takes options only, not {args[0]}")
+        if self.settings is None:
+            return
+        try:
+            self.exitcode = _report(self.settings, opts)
+        except ConfigError as error:
+            fail(str(error))
+        except OSError as error:
+            sys.stderr.write(f"{program()}: report: {error}\n")
+            self.exitcode = 1
+
+
+def _report(settings: BaseSettings, opts: argparse.Namespace) -> int:
+    """Write the report; return 1 if something of the logs could not be read."""
+    from rdfcrawl.export.selection import parse_since
+    from rdfcrawl.frontier.options import normal_form_of
+    from rdfcrawl.log.location import find_crawl
+    from rdfcrawl.report.making import report_crawl
+    from rdfcrawl.report.writing import write_report
+    from rdfcrawl.uri import registered_domain
+    from rdfcrawl.urldb.building import build
+
+    begin_ms = 0 if opts.since is None else parse_since(opts.since)
+    site = registered_domain(opts.site.lower()) if opts.site else None
+    root = find_crawl(settings)
+    built = build(root, normal_form_of(settings), scratch=root)
+    folder = Path(opts.to) if opts.to else root / "report"
+    written = write_report(report_crawl(root, site, begin_ms), folder)
+    sys.stdout.write(f"{written[0]}\n")
+    for damage in built.damages:
+        sys.stderr.write(f"{program()}: report: {damage}\n")
+    return int(bool(built.damages))

@@ -1,0 +1,112 @@
+"""Make the report of a crawl from its logs."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from heapq import merge
+from itertools import chain, groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from rdfcrawl.description.provenance import iter_provenance
+from rdfcrawl.measures.first_seen import DAY_SECS, SamplingPeriod
+from rdfcrawl.measures.uri_facts import SitemapFacts, UriFacts
+from rdfcrawl.report.activities import ActivityCounts
+from rdfcrawl.report.domains import DomainFacts, gather
+from rdfcrawl.report.sections import make_report
+from rdfcrawl.report.text import day_text
+from rdfcrawl.uri import MAX_CACHED_HOSTS, partition_of
+from rdfcrawl.urldb.database import UrlDatabase
+from rdfcrawl.urldb.facts import FactReader
+from rdfcrawl.urldb.keys import N_PARTITIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from rdfcrawl.report.content import CrawlReport
+
+
+def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> CrawlReport:
+    """Return the report of a crawl whose URL database is up to date.
+
+    Args:
+        root: `CRAWL_DIR/<CRAWL_ID>`.
+        site: registered domain that is reported; None: all.
+        begin_ms: of first sights and requests; all else is of all times.
+
+    Raises:
+        ConfigError: there is no URL database, or it is damaged.
+        OSError: a disk cannot be read.
+    """
+    with UrlDatabase(root) as database:
+        reader = FactReader(database)
+        domains = group_by_domain(reader.uris(), reader.sitemaps())
+        wanted = (each for each in domains if site in (None, each.domain))
+        sites = gather(wanted, SamplingPeriod(begin_ms=begin_ms))
+    counts = ActivityCounts(site=site, begin_ms=begin_ms)
+    counts.read(iter_provenance(root / "provenance"))
+    return make_report(
+        sites,
+        counts,
+        title=f"Report of the crawl {root.name}",
+        scope=_scope(site, begin_ms, counts.last_ms),
+    )
+
+
+def _scope(site: str | None, begin_ms: int, last_ms: int) -> str:
+    told = f"The site {site}" if site else "All sites"
+    if begin_ms:
+        told += f"; first sights and requests from {_day(begin_ms)} on"
+    told += "."
+    if last_ms:
+        told += f" The last fetch was on {_day(last_ms)}."
+    return (
+        f"{told} Duplicates and PageRank are not computed: each page that was crawled"
+        " counts as distinct."
+    )
+
+
+def _day(time_ms: int) -> str:
+    return day_text(time_ms // 1000 // DAY_SECS)
+
+
+def group_by_domain(
+    uris: Iterable[UriFacts], sitemaps: Iterable[SitemapFacts]
+) -> Iterator[DomainFacts]:
+    """Yield the facts of each domain, from both in the order of the URL database.
+
+    Each domain is read before the next one is asked for.
+    """
+    place = lru_cache(MAX_CACHED_HOSTS)(_place)
+    streams: tuple[Iterable[UriFacts | SitemapFacts], ...] = (uris, sitemaps)
+    both = merge(*streams, key=lambda each: place(each.domain))
+    for domain, some in groupby(both, attrgetter("domain")):
+        yield _DomainParts(some).facts(domain)
+
+
+def _place(domain: str) -> tuple[int, str]:
+    return partition_of(domain, N_PARTITIONS), domain
+
+
+class _DomainParts:
+    """The facts of one domain: its URLs, and behind them its sitemaps."""
+
+    def __init__(self, some: Iterator[UriFacts | SitemapFacts]) -> None:
+        self._some = some
+        self._first: list[SitemapFacts] = []
+
+    def facts(self, domain: str) -> DomainFacts:
+        return DomainFacts(domain, self._uris(), self._sitemaps())
+
+    def _uris(self) -> Iterator[UriFacts]:
+        for each in self._some:
+            if isinstance(each, SitemapFacts):
+                self._first.append(each)
+                return
+            yield each
+
+    def _sitemaps(self) -> Iterator[SitemapFacts]:
+        for each in chain(self._first, self._some):
+            if isinstance(each, SitemapFacts):
+                yield each

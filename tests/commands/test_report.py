@@ -1,0 +1,94 @@
+"""`scrapy report`: from the logs of a crawl to the page."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import TYPE_CHECKING
+
+from rdfcrawl.errors import Reason
+from tests.support.command_forks import scrapy
+from tests.support.url_events import (
+    LinksFound,
+    ListedUrl,
+    SitemapRead,
+    UrlEvent,
+    UrlFetched,
+    write_events,
+)
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
+T0 = 1_790_000_000_000  # 2026-09-21
+DAY_MS = 86_400_000
+SITE, OTHER = "http://a.example", "http://b.example"
+
+
+def events() -> list[UrlEvent]:
+    """Return what happens to three pages of one site, and to one of another.
+
+    The sitemap lists 1 and 2; 2 is linked a day later; 3 is only linked, and fails.
+    """
+    pages = [f"{SITE}/{n}" for n in (1, 2, 3)]
+    sitemap = f"{SITE}/sitemap.xml"
+    named = (("foundBy", "robots"), ("sitemapFormat", "xml"), ("task", "sitemap()"))
+    return [
+        UrlFetched(sitemap, T0, facts=named),
+        SitemapRead(sitemap, T0, (ListedUrl(pages[0]), ListedUrl(pages[1]))),
+        UrlFetched(pages[0], T0 + DAY_MS),
+        LinksFound(pages[0], T0 + DAY_MS, (pages[1], pages[2])),
+        UrlFetched(pages[1], T0 + DAY_MS),
+        UrlFetched(pages[2], T0 + DAY_MS, 404, fault=Reason.NOT_FOUND),
+        UrlFetched(f"{OTHER}/", T0 + DAY_MS),
+    ]
+
+
+def report(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command."""
+    return scrapy("report", f"-sCRAWL_DIR={folder}", *words)
+
+
+def rows_of(path: Path) -> dict[str, dict[str, str]]:
+    """Return the rows of a table by what stands in their first column."""
+    with path.open(newline="") as file:
+        return {next(iter(row.values())): row for row in csv.DictReader(file)}
+
+
+def test_report_of_all_sites_and_of_one(tmp_path: Path) -> None:
+    """If a crawl has logs, then its report counts them, for all sites or for one."""
+    write_events(tmp_path / "one", events())
+    done = report(tmp_path)
+    folder = tmp_path / "one" / "report"
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{folder / 'report.html'}\n"
+    sizes = rows_of(folder / "sizes.csv")
+    assert [sizes[way]["seen"] for way in ("all", "in sitemaps", "by links")] == [
+        *("4", "2", "3"),
+    ]
+    coverage = rows_of(folder / "coverage.csv")
+    assert set(coverage) == {"all sites", "a.example", "b.example"}
+    assert coverage["a.example"]["coverage (1) numerator"] == "2"
+    assert coverage["a.example"]["coverage (1) denominator"] == "3"
+    first = rows_of(folder / "first-seen.csv")["all sites"]
+    assert (first["SeenDelta (6), s"], first["sitemaps first"]) == ("86400", "1")
+    assert rows_of(folder / "table-1.csv")["xml"]["share denominator"] == "2"
+    assert rows_of(folder / "sitemaps.csv")["a.example"]["sitemaps"] == "1"
+    assert rows_of(folder / "faults.csv")["not_found"]["example"] == f"{SITE}/3"
+
+    other = tmp_path / "other"
+    words = ("--site", "WWW.B.example", "--since", "2026-09-21", "--to", str(other))
+    assert report(tmp_path, *words).returncode == 0
+    assert set(rows_of(other / "coverage.csv")) == {"all sites", "b.example"}
+    assert set(rows_of(other / "slow-hosts.csv")) <= {"b.example"}
+    told = json.loads((other / "report.json").read_text())["scope"]
+    assert told.startswith("The site b.example; first sights and requests from 2026")
+
+
+def test_what_cannot_be_reported_is_told(tmp_path: Path) -> None:
+    """If there is no crawl, or an option is wrong, then one line says so."""
+    for words in ((), ("site",), ("--since", "soon")):
+        done = report(tmp_path, *words)
+        assert done.returncode == 2
+        assert len(done.stderr.splitlines()) == 1
