@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _WIDTH: Final = 480
 _HEIGHT: Final = 320
-_LEFT: Final = 96
+_LEFT: Final = 100
 _RIGHT: Final = 440
 _TOP: Final = 28
 _BOTTOM: Final = 266
@@ -108,7 +108,7 @@ def _axes(figure: ReportFigure, scales: _Scales) -> Iterator[str]:
     middle = (_TOP + _BOTTOM) / 2
     yield (
         f'<text class="label" text-anchor="middle"'
-        f' transform="translate(14 {middle:g}) rotate(-90)">'
+        f' transform="translate(10 {middle:g}) rotate(-90)">'
         f"{escape(figure.y.label)}</text>"
     )
 

@@ -243,5 +243,5 @@ def test_marks_lie_within_the_chart() -> None:
     svg = etree.fromstring(draw_chart(figure))
     circles = list(svg.iter("circle"))
     assert len(circles) == 10
-    assert all(96 <= float(x.get("cx")) <= 440 for x in circles)
+    assert all(100 <= float(x.get("cx")) <= 440 for x in circles)
     assert all(28 <= float(x.get("cy")) <= 266 for x in circles)
