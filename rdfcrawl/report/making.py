@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 from heapq import merge
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.description.provenance import iter_provenance
+from rdfcrawl.measures.domain_clusters import with_clusters
 from rdfcrawl.measures.first_seen import DAY_SECS, SamplingPeriod
 from rdfcrawl.measures.uri_facts import SitemapFacts, UriFacts
 from rdfcrawl.report.activities import ActivityCounts
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.report.content import CrawlReport
+
+MAX_CLUSTERED: Final = 100_000
+"""URLs of a domain that are held in memory to find duplicates among them."""
 
 
 def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> CrawlReport:
@@ -62,8 +66,8 @@ def _scope(site: str | None, begin_ms: int, last_ms: int) -> str:
     if last_ms:
         told += f" The last fetch was on {_day(last_ms)}."
     return (
-        f"{told} Duplicates and PageRank are not computed: each page that was crawled"
-        " counts as distinct."
+        f"{told} Duplicates are pages of equal text within a site of at most"
+        f" {MAX_CLUSTERED:,} URLs; PageRank is not computed."
     )
 
 
@@ -100,6 +104,15 @@ class _DomainParts:
         return DomainFacts(domain, self._uris(), self._sitemaps())
 
     def _uris(self) -> Iterator[UriFacts]:
+        some = self._as_they_come()
+        held = list(islice(some, MAX_CLUSTERED + 1))
+        if len(held) > MAX_CLUSTERED:
+            yield from held
+        else:
+            yield from with_clusters(held)
+        yield from some
+
+    def _as_they_come(self) -> Iterator[UriFacts]:
         for each in self._some:
             if isinstance(each, SitemapFacts):
                 self._first.append(each)

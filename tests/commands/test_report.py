@@ -29,17 +29,19 @@ SITE, OTHER = "http://a.example", "http://b.example"
 def events() -> list[UrlEvent]:
     """Return what happens to three pages of one site, and to one of another.
 
-    The sitemap lists 1 and 2; 2 is linked a day later; 3 is only linked, and fails.
+    The sitemap lists 1 and 2, which have the same text; 2 is linked a day later; 3 is
+    only linked, and fails.
     """
     pages = [f"{SITE}/{n}" for n in (1, 2, 3)]
     sitemap = f"{SITE}/sitemap.xml"
     named = (("foundBy", "robots"), ("sitemapFormat", "xml"), ("task", "sitemap()"))
+    text = (("textHash", "0" * 32),)
     return [
         UrlFetched(sitemap, T0, facts=named),
         SitemapRead(sitemap, T0, (ListedUrl(pages[0]), ListedUrl(pages[1]))),
-        UrlFetched(pages[0], T0 + DAY_MS),
+        UrlFetched(pages[0], T0 + DAY_MS, facts=text),
         LinksFound(pages[0], T0 + DAY_MS, (pages[1], pages[2])),
-        UrlFetched(pages[1], T0 + DAY_MS),
+        UrlFetched(pages[1], T0 + DAY_MS, facts=text),
         UrlFetched(pages[2], T0 + DAY_MS, 404, fault=Reason.NOT_FOUND),
         UrlFetched(f"{OTHER}/", T0 + DAY_MS),
     ]
@@ -67,6 +69,7 @@ def test_report_of_all_sites_and_of_one(tmp_path: Path) -> None:
     assert [sizes[way]["seen"] for way in ("all", "in sitemaps", "by links")] == [
         *("4", "2", "3"),
     ]
+    assert sizes["all"]["distinct"] == "3"
     coverage = rows_of(folder / "coverage.csv")
     assert set(coverage) == {"all sites", "a.example", "b.example"}
     assert coverage["a.example"]["coverage (1) numerator"] == "2"
