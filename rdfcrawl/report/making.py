@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from heapq import merge
 from itertools import chain, groupby, islice
 from operator import attrgetter
@@ -16,10 +15,8 @@ from rdfcrawl.report.activities import ActivityCounts
 from rdfcrawl.report.domains import DomainFacts, gather
 from rdfcrawl.report.sections import make_report
 from rdfcrawl.report.text import day_text
-from rdfcrawl.uri import MAX_CACHED_HOSTS, partition_of
 from rdfcrawl.urldb.database import UrlDatabase
 from rdfcrawl.urldb.facts import FactReader
-from rdfcrawl.urldb.keys import N_PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -78,19 +75,14 @@ def _day(time_ms: int) -> str:
 def group_by_domain(
     uris: Iterable[UriFacts], sitemaps: Iterable[SitemapFacts]
 ) -> Iterator[DomainFacts]:
-    """Yield the facts of each domain, from both in the order of the URL database.
+    """Yield the facts of each domain, from both sorted by domain.
 
     Each domain is read before the next one is asked for.
     """
-    place = lru_cache(MAX_CACHED_HOSTS)(_place)
     streams: tuple[Iterable[UriFacts | SitemapFacts], ...] = (uris, sitemaps)
-    both = merge(*streams, key=lambda each: place(each.domain))
-    for domain, some in groupby(both, attrgetter("domain")):
+    domain_of = attrgetter("domain")
+    for domain, some in groupby(merge(*streams, key=domain_of), domain_of):
         yield _DomainParts(some).facts(domain)
-
-
-def _place(domain: str) -> tuple[int, str]:
-    return partition_of(domain, N_PARTITIONS), domain
 
 
 class _DomainParts:

@@ -44,6 +44,8 @@ def events() -> list[UrlEvent]:
         UrlFetched(pages[1], T0 + DAY_MS, facts=text),
         UrlFetched(pages[2], T0 + DAY_MS, 404, fault=Reason.NOT_FOUND),
         UrlFetched(f"{OTHER}/", T0 + DAY_MS),
+        UrlFetched(f"{OTHER}/sitemap.xml", T0, facts=named),
+        SitemapRead(f"{OTHER}/sitemap.xml", T0, (ListedUrl(f"{OTHER}/"),)),
     ]
 
 
@@ -67,7 +69,7 @@ def test_report_of_all_sites_and_of_one(tmp_path: Path) -> None:
     assert done.stdout == f"{folder / 'report.html'}\n"
     sizes = rows_of(folder / "sizes.csv")
     assert [sizes[way]["seen"] for way in ("all", "in sitemaps", "by links")] == [
-        *("4", "2", "3"),
+        *("4", "3", "2"),
     ]
     assert sizes["all"]["distinct"] == "3"
     coverage = rows_of(folder / "coverage.csv")
@@ -76,8 +78,9 @@ def test_report_of_all_sites_and_of_one(tmp_path: Path) -> None:
     assert coverage["a.example"]["coverage (1) denominator"] == "3"
     first = rows_of(folder / "first-seen.csv")["all sites"]
     assert (first["SeenDelta (6), s"], first["sitemaps first"]) == ("86400", "1")
-    assert rows_of(folder / "table-1.csv")["xml"]["share denominator"] == "2"
-    assert rows_of(folder / "sitemaps.csv")["a.example"]["sitemaps"] == "1"
+    assert rows_of(folder / "table-1.csv")["xml"]["share denominator"] == "3"
+    lines = (folder / "sitemaps.csv").read_text().splitlines()
+    assert lines[1:] == ["a.example,1,0,-,0,0", "b.example,1,0,-,0,0"]
     assert rows_of(folder / "faults.csv")["not_found"]["example"] == f"{SITE}/3"
 
     other = tmp_path / "other"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rdfcrawl.measures.first_seen import ALL_TIMES, SamplingPeriod
 from rdfcrawl.measures.missed import MissedClass
 from rdfcrawl.measures.ratio import MeasuredRatio
+from rdfcrawl.measures.uri_facts import SitemapFacts
 from rdfcrawl.report.activities import ActivityCounts
 from rdfcrawl.report.clouds import (
     MAX_BINS,
@@ -22,6 +23,7 @@ from rdfcrawl.report.clouds import (
 )
 from rdfcrawl.report.content import MAX_ROWS, AxisScale, ReportFigure, ReportTable
 from rdfcrawl.report.domains import DomainFacts, SiteFigures, gather
+from rdfcrawl.report.making import group_by_domain
 from rdfcrawl.report.sections import make_report
 from tests.support.report_facts import (
     FIRST_DAY,
@@ -178,6 +180,24 @@ def test_long_tables_name_the_largest_sites() -> None:
     assert len(found.rows) == MAX_ROWS + 1
     assert found.n_left_out == 1000 - MAX_ROWS
     assert {row[1] for row in found.rows[1:]} == {2}
+
+
+def test_domains_have_their_urls_and_sitemaps() -> None:
+    """If URLs and sitemaps are sorted by domain, then each domain comes once."""
+    names = [f"127.0.0.{n}" for n in range(1, 10)]
+    uris = [uri("a", domain=name) for name in names[2:]]
+    sitemaps = [
+        SitemapFacts(domain=name, url=name) for name in names[::2] for _ in "ab"
+    ]
+    found = [
+        (each.domain, len(list(each.uris)), len(list(each.sitemaps)))
+        for each in group_by_domain(uris, sitemaps)
+    ]
+    assert found == [
+        (name, int(name in names[2:]), 2 * (name in names[::2]))
+        for name in names
+        if name != names[1]
+    ]
 
 
 def test_long_domains_are_read_piece_by_piece() -> None:
