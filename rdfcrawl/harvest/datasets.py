@@ -406,7 +406,8 @@ class DatasetRegistry:
         run = self._session.run
         if not run:
             return ["" for _ in urls]
-        claim = ListedPageClaim(run, 0, dataset.lastmod, dataset.changefreq)
+        lastmod, changefreq = dataset.lastmod, dataset.changefreq
+        claim = ListedPageClaim(run, 0, lastmod, changefreq, since=run)
         policy = RevisitPolicy(run, int(time.time()), self._revisit_secs)
         fetches = await self._fetches.last_of(urls)
         changes: list[str | None] = []

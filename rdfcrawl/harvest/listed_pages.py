@@ -102,13 +102,15 @@ class ListedPages:
         if entries:
             await self._store.put(listing.key, _LISTED, entries)
 
-    def claim_of(self, entry: SitemapEntry, known: KnownPage) -> ListedPageClaim:
+    def claim_of(
+        self, listing: SitemapLook, entry: SitemapEntry, known: KnownPage
+    ) -> ListedPageClaim:
         """Return the claim of a sitemap about a page."""
         priority = 0.5 if entry.priority is None else entry.priority
         rank = round(min(max(priority, 0), 1) * 10_000)
         lastmod = entry.lastmod.text if entry.lastmod else ""
         claim = ListedPageClaim(self._run, rank, lastmod, entry.changefreq)
-        return claim_again(claim, known.claim)
+        return claim_again(claim, known.claim, listing.secs)
 
     def follow_up(
         self,

@@ -296,10 +296,12 @@ class SitemapHarvester(Harvester):
                 await reading.foreign.add(page)
 
     def _page(self, reading: SitemapReading, entry: SitemapEntry) -> FollowUp | None:
-        known = reading.known.get(entry.url, KnownPage())
-        claim = self._pages.claim_of(entry, known)
+        known, listing = reading.known.get(entry.url, KnownPage()), reading.listing()
+        if entry.url in reading.claims:  # listed more than once
+            known = known._replace(claim=reading.claims[entry.url])
+        claim = self._pages.claim_of(listing, entry, known)
         reading.claims[entry.url] = claim
-        return self._pages.follow_up(reading.listing(), entry.url, claim, known)
+        return self._pages.follow_up(listing, entry.url, claim, known)
 
     async def _list_sitemap(
         self, reading: SitemapReading, entry: SitemapEntry, *, is_own: bool

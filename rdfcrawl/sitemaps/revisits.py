@@ -6,7 +6,7 @@ present run are compared; nothing is requested or stored here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -35,6 +35,7 @@ class ListedPageClaim:
         lastmod: text of the last change; empty if there is none.
         changefreq: None if there is none.
         former: `lastmod` in the run before this one.
+        since: run in which the sitemap first stated this `lastmod`.
     """
 
     run: int
@@ -42,6 +43,7 @@ class ListedPageClaim:
     lastmod: str = ""
     changefreq: ChangeFrequency | None = None
     former: str | None = None
+    since: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +87,17 @@ class RevisitPolicy:
         """Return what sets a fetch in this run apart from those before.
 
         The text is empty for a page that is not known to be fetched, as links may have
-        led to it; None: the page is not fetched again. A page that two sitemaps date
-        differently is fetched once for each date.
+        led to it; None: the page is not fetched again. A date that is older than that
+        of the last fetch, as in an old sitemap, is no reason to fetch.
         """
         point = parse_point(claim.lastmod) if claim.lastmod else None
+        again = f"run {self.run}"
         if fetch is None:
-            return claim.lastmod if point and self._is_news(claim, point) else ""
+            return again if point and self._is_news(claim, point) else ""
         if fetch.run == self.run:
             return None
-        if point and claim.lastmod != fetch.lastmod:
-            return claim.lastmod
-        again = f"run {self.run}"
+        if point and _is_other(claim, point, fetch):
+            return again
         if 0 < fetch.n_failures <= _MOST_TRIES:
             return again
         if point and not fetch.n_failures:
@@ -118,21 +120,45 @@ class RevisitPolicy:
 
 
 def claim_again(
-    claim: ListedPageClaim, before: ListedPageClaim | None
+    claim: ListedPageClaim, before: ListedPageClaim | None, now_secs: int
 ) -> ListedPageClaim:
-    """Return a claim of this run, with the date that the run before had.
+    """Return a claim of this run, with what is known of the one before.
 
-    A sitemap that is read once more in a run finds what it found the first time.
+    Of several dates in one sitemap the latest counts, unless it lies in the future. A
+    sitemap that is read once more in a run finds what it found the first time.
+
+    Args:
+        claim: of this run.
+        before: of an earlier run, or of this one.
+        now_secs: when the sitemap is read, Unix time.
     """
     if before is None:
-        former = None
-    elif before.run == claim.run:
-        former = before.former
+        return replace(claim, since=claim.run)
+    former = before.former if before.run == claim.run else before.lastmod
+    if claim.lastmod == before.lastmod or _is_overtaken(claim, before, now_secs):
+        lastmod, since = before.lastmod, before.since
     else:
-        former = before.lastmod
-    return ListedPageClaim(
-        claim.run, claim.rank, claim.lastmod, claim.changefreq, former
-    )
+        lastmod, since = claim.lastmod, claim.run
+    return replace(claim, lastmod=lastmod, former=former, since=since)
+
+
+def _is_overtaken(
+    claim: ListedPageClaim, before: ListedPageClaim, now_secs: int
+) -> bool:
+    date = parse_point(claim.lastmod) if claim.lastmod else None
+    later = parse_point(before.lastmod) if before.lastmod else None
+    if date is None or later is None:
+        return False
+    return date < later and later.earliest <= _moment(now_secs)
+
+
+def _is_other(claim: ListedPageClaim, point: PointInTime, fetch: PageFetch) -> bool:
+    """Return whether a date was stated since the last fetch, and is a later one.
+
+    Of several sitemaps that date a page, the last fetch may know one only.
+    """
+    known = parse_point(fetch.lastmod) if fetch.lastmod else None
+    return claim.since > fetch.run and (known is None or known < point)
 
 
 def _moment(unix_secs: int) -> datetime:

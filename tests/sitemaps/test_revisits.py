@@ -23,7 +23,7 @@ POLICY = RevisitPolicy(run=5, now_secs=NOW, after_secs=7 * DAY, read_secs=NOW - 
 
 def claim(lastmod: str = "", **others: Any) -> ListedPageClaim:
     """Return the claim of a sitemap in this run."""
-    return ListedPageClaim(5, 5000, lastmod, **others)
+    return ListedPageClaim(5, 5000, lastmod, **{"since": 5, **others})
 
 
 def fetch(age_days: float = 1, **others: Any) -> PageFetch:
@@ -34,8 +34,10 @@ def fetch(age_days: float = 1, **others: Any) -> PageFetch:
 @pytest.mark.parametrize(
     ("listed", "last", "change"),
     [
-        (claim("2024-03-01"), fetch(lastmod="2024-01-01"), "2024-03-01"),
-        (claim("2024-01-01"), fetch(lastmod="2024-03-01"), "2024-01-01"),
+        (claim("2024-03-01"), fetch(lastmod="2024-01-01"), "run 5"),
+        (claim("2024-01-01"), fetch(lastmod="2024-03-01"), None),
+        (claim("2024-03-01", since=4), fetch(lastmod="2024-01-01"), None),
+        (claim("2024-03-01", since=4), fetch(), None),
         (claim("2024-03-01"), fetch(lastmod="2024-03-01"), None),
         (claim("2024-10-04"), fetch(0.1, lastmod="2024-10-04"), "run 5"),
         (claim("2024-10-03"), fetch(0.1, lastmod="2024-10-03"), None),
@@ -54,8 +56,8 @@ def fetch(age_days: float = 1, **others: Any) -> PageFetch:
         (claim(changefreq=ChangeFrequency.NEVER), fetch(n_failures=1), "run 5"),
         (claim(), None, ""),
         (claim("2024-01-01"), None, ""),
-        (claim("2024-10-04"), None, "2024-10-04"),
-        (claim("2024-03-01", former="2024-01-01"), None, "2024-03-01"),
+        (claim("2024-10-04"), None, "run 5"),
+        (claim("2024-03-01", former="2024-01-01"), None, "run 5"),
         (claim("2024-03-01", former="2024-03-01"), None, ""),
     ],
 )
@@ -76,6 +78,18 @@ def test_page_of_this_run_is_not_fetched_twice(lastmod: str, n_failures: int) ->
 @given(*[st.sampled_from(["", "2023", "2024-01-01"])] * 2)
 def test_claim_that_is_read_twice_is_the_same(before: str, now: str) -> None:
     """If a sitemap is read once more in a run, then its claims have the same past."""
-    first = claim_again(claim(now), ListedPageClaim(3, 5000, before))
+    first = claim_again(claim(now), ListedPageClaim(3, 5000, before), NOW)
     assert first.former == before
-    assert claim_again(claim(now), first) == first
+    assert claim_again(claim(now), first, NOW) == first
+
+
+def test_latest_date_of_a_sitemap_counts() -> None:
+    """If a sitemap lists a page again and again, then its latest date counts."""
+    first = claim_again(claim("2024-01-01"), None, NOW)
+    second = claim_again(claim("2024-03-01"), first, NOW)
+    assert claim_again(claim("2024-02-01"), second, NOW) == second
+    later = ListedPageClaim(6, 5000, "2024-01-01")
+    assert claim_again(later, second, NOW).lastmod == "2024-03-01"
+    assert claim_again(later, second, NOW).since == 5
+    future = claim_again(claim("2099"), second, NOW)
+    assert claim_again(later, future, NOW).lastmod == "2024-01-01"

@@ -37,6 +37,8 @@ SITES: list[dict[str, Any]] = [
         "validators": (ValidatorBehaviour.ETAG,),
     },
     {"mirror_of": 0},
+    # A changed page is listed again, in the newest file.
+    {"layouts": (SitemapLayout.LOG,), "n_pages": 15},
 ]
 COMMON: dict[str, Any] = {
     "n_pages": 25,
