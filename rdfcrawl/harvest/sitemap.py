@@ -237,6 +237,13 @@ class SitemapHarvester(Harvester):
 
     async def _is_read(self, response: HarvestedResponse, task: SitemapTask) -> None:
         """Note a sitemap that has not changed, or could not be fetched."""
+        if response.document.response.requested:  # else it was not asked for
+            await self._look_again(response, task)
+        url = response.document.record.url
+        await self._checks.is_read(url, task.robots_hosts, response)
+
+    async def _look_again(self, response: HarvestedResponse, task: SitemapTask) -> None:
+        """Ask again for the pages of a sitemap that is the same, or gone."""
         document, sites = response.document, task.robots_hosts
         reading = self._reading(response, task)
         reading.before = before = await self._parts.before(reading.key)
@@ -252,7 +259,6 @@ class SitemapHarvester(Harvester):
             async for page in self._pages.absent(reading.listing()):
                 response.follow_ups.append(page)
             await self._parts.put(reading.key, SitemapState())
-        await self._checks.is_read(document.record.url, sites, response)
 
     def _items(self, reading: SitemapReading) -> Iterator[Item]:
         """Yield entries and datasets, of all files in an archive."""

@@ -115,7 +115,7 @@ def _text(term: bytes) -> str:
     r"""Return the text of a term of canonical N-Quads.
 
     >>> _text(b'"a\\nb"'), _text(b"<http://e.example/>")
-    ('a\\nb', 'http://e.example/')
+    ('a\nb', 'http://e.example/')
     """
     if term[:1] == b"<":
         return term[1:-1].decode("utf-8", "replace")

@@ -26,7 +26,7 @@ def key_of(url: str, normal_form: NormalForm) -> bytes | None:
 
     >>> from rdfcrawl.uri import NormalForm
     >>> key_of("HTTP://data.example.org/%7Ea", NormalForm())
-    b'3b\texample.org\tdata.example.org\thttp://data.example.org/~a'
+    b'35\texample.org\tdata.example.org\thttp://data.example.org/~a'
     """
     try:
         normal = normal_form.normalize(url)

@@ -9,9 +9,12 @@ from rdfcrawl.log.links import DocumentLinks, LinkLog
 from rdfcrawl.stores.nquads import document_mark
 from rdfcrawl.stores.recovery import recover
 from rdfcrawl.stores.segments import QuadSegments
+from tests.support.pages import blocks, read_page
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 LINE = b"<http://e/%d> <http://p/knows>\n"
 
@@ -56,3 +59,17 @@ def test_torn_end_is_cut_off(tmp_path: Path) -> None:
         assert [x for each in log.read() for x in each.documents] == [written(3)]
         assert not log.damages
         recover(tmp_path / "links")
+
+
+def test_example_of_the_docs_prints_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """If the example of the docs is run, then it prints each link."""
+    asyncio.run(write(tmp_path / "crawl/linkeddata/links", [2]))
+    examples = blocks(read_page("stores.md"), "python")
+    (example,) = (each for each in examples if "LinkLog" in each)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, "stores.md", "exec"), {})
+    assert capsys.readouterr().out.splitlines() == [
+        f"http://e/doc/2 http://e/{n} http://p/knows" for n in range(2)
+    ]

@@ -236,7 +236,7 @@ async def test_example_of_the_docs_writes_the_latest_versions(
     await write(store, "urn:d", 1, "old")
     await write(store, "urn:d", 2, "new")
     await store.close()
-    (example,) = re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)
+    example, _ = re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)
     monkeypatch.chdir(tmp_path)
     exec(compile(example, DOCS, "exec"), {})
     assert Path("latest.nq").read_bytes() == quads_of("urn:d", "new")
