@@ -219,6 +219,7 @@ def _resource_of(
         if answer.fault is not None or not _is_rest(answer, received):
             return None
         note = "put together from this answer and the begin of an earlier one"
+        began_ms = max(now_ms(), began_ms + 1)  # later than either part
     fault = answer.fault
     is_cut = answer.is_partial and fault is not None
     charset = f"; charset={answer.charset}" if answer.charset else ""
