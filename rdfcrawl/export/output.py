@@ -7,7 +7,7 @@ import io
 import os
 import shutil
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
@@ -159,7 +159,9 @@ def _exclusive(path: Path) -> Iterator[int]:
         is_held = True
         yield fd
     except BaseException:
-        if is_held:
+        with suppress(ConfigError):
+            if not is_held:  # the process was told to end before that was noted
+                _check_lock(fd, path)
             path.unlink(missing_ok=True)
         raise
     finally:
