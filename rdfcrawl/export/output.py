@@ -62,6 +62,8 @@ class ExportFile(io.RawIOBase):
 
     def write(self, content: Any) -> int:
         """Write all of the bytes."""
+        if self.closed:  # a serializer that is dropped writes what it has left
+            raise ValueError("the file is closed")
         left = memoryview(content).cast("B")
         n_bytes = len(left)
         if self._fd < 0:
@@ -152,20 +154,24 @@ def draft_folder(path: Path) -> Iterator[Path]:
 @contextmanager
 def _exclusive(path: Path) -> Iterator[int]:
     """Hold the lock of a file, which is made if it is missing, and goes on failure."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    is_held = False
+    fd, is_held = -1, False
     try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         _check_lock(fd, path)
         is_held = True
         yield fd
     except BaseException:
-        with suppress(ConfigError):
-            if not is_held:  # the process was told to end before that was noted
+        # The process may have been told to end behind any of the three lines.
+        with suppress(ConfigError, OSError):
+            if fd < 0:
+                fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            if not is_held:
                 _check_lock(fd, path)
             path.unlink(missing_ok=True)
         raise
     finally:
-        os.close(fd)
+        if fd >= 0:
+            os.close(fd)
 
 
 def _check_lock(fd: int, path: Path) -> None:
