@@ -4,6 +4,11 @@ Algorithm 6.1 (section 6.3.1, figure 8). In each epoch the worst URLs that a sou
 granted show what another fetch of it would bring: the share of them that was added to
 the index. The source with the greater share gets more in the next epoch.
 
+The algorithm judges as many URLs as the balance moves by: with a small quota one or
+two, so that most epochs end in a tie, in which figure 8 lets sitemaps gain. Here a tie
+is broken by the same shares over the last epochs, if these differ (a decision: the
+paper says nothing of ties, and with small quotas they would decide alone).
+
 A schedule is a value. `plan_epoch` and `close_epoch` return the next one, which
 `codec.encode` makes a text of: a plan is stored before its first fetch, and followed,
 not made anew, after a restart. So no epoch has more than its quota.
@@ -16,9 +21,10 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 SLOW: Final = 0.1  # phi, "a slow converging default"
+_KEPT: Final = 0.8  # of what was judged before, in each epoch; it only breaks ties
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,26 @@ class EpochPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class PastUtility:
+    """What was judged in the last epochs, where one counts less than that after it."""
+
+    found: float = 0.0  # added to the index
+    judged: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """Share of those judged that was added to the index; 0 if none was judged."""
+        return self.found / self.judged if self.judged else 0.0
+
+    def then(self, found: int, judged: int) -> PastUtility:
+        """Return the same after one more epoch."""
+        return PastUtility(_KEPT * self.found + found, _KEPT * self.judged + judged)
+
+
+NO_PAST: Final = PastUtility()
+
+
+@dataclass(frozen=True, slots=True)
 class DomainSchedule:
     """The state of Algorithm 6.1 for one domain, between two steps.
 
@@ -54,6 +80,7 @@ class DomainSchedule:
         utility_sitemaps: share of the judged URLs that was added to the index.
         epoch: number of epochs that were closed.
         plan: of the epoch that is open; None between epochs.
+        past_sitemaps: what the last epochs found, to break a tie.
     """
 
     quota: int
@@ -65,6 +92,18 @@ class DomainSchedule:
     utility_discovery: float = 0.0
     epoch: int = 0
     plan: EpochPlan | None = None
+    past_sitemaps: PastUtility = NO_PAST
+    past_discovery: PastUtility = NO_PAST
+
+    @property
+    def n_sitemaps(self) -> int:
+        """How many of the quota are granted to sitemaps; all others are to links."""
+        return min(max(round(self.k_sitemaps), 1), self.quota - 1)
+
+    @property
+    def n_judged(self) -> int:
+        """How many URLs of either source are judged in the epoch that is open."""
+        return max(round(self.delta), 1)
 
 
 def new_schedule(quota: int, phi: float = SLOW) -> DomainSchedule:
@@ -97,23 +136,43 @@ def plan_epoch(
     """
     if schedule.plan is not None:
         return schedule
-    moved = _move_balance(schedule)
-    n_sitemaps = min(max(round(moved.k_sitemaps), 1), moved.quota - 1)
-    counts = [n_sitemaps, moved.quota - n_sitemaps]
+    moved = move_balance(schedule)
+    counts = [moved.n_sitemaps, moved.quota - moved.n_sitemaps]
     return replace(moved, plan=_grant([sitemap_queue, discovery_queue], counts))
 
 
-def _move_balance(schedule: DomainSchedule) -> DomainSchedule:
-    """Return the schedule after lines 10 to 15; in a tie sitemaps gain, as printed.
+def move_balance(schedule: DomainSchedule) -> DomainSchedule:
+    """Return the schedule as its next epoch begins: lines 10 to 15.
 
-    Each source keeps one fetch: without a sample it could never gain again.
+    In a tie of the last epoch the epochs before it decide; if these are equal, too,
+    sitemaps gain, as printed. Each source keeps one fetch: without a sample it could
+    never gain again.
     """
-    is_better = schedule.utility_sitemaps < schedule.utility_discovery
-    step = -schedule.delta if is_better else schedule.delta
+    sitemaps, links = schedule.utility_sitemaps, schedule.utility_discovery
+    if sitemaps == links:
+        sitemaps = schedule.past_sitemaps.share
+        links = schedule.past_discovery.share
+    step = -schedule.delta if sitemaps < links else schedule.delta
     wanted = schedule.k_sitemaps + step
     k_sitemaps = min(max(wanted, 1.0), schedule.quota - 1.0)
     return replace(
         schedule, k_sitemaps=k_sitemaps, k_discovery=schedule.quota - k_sitemaps
+    )
+
+
+def with_quota(schedule: DomainSchedule, quota: int) -> DomainSchedule:
+    """Return the schedule with another quota, shared as the one before, and no plan."""
+    if quota == schedule.quota:
+        return schedule
+    scale = quota / schedule.quota
+    k_sitemaps = min(max(schedule.k_sitemaps * scale, 1.0), quota - 1.0)
+    return replace(
+        schedule,
+        quota=quota,
+        k_sitemaps=k_sitemaps,
+        k_discovery=quota - k_sitemaps,
+        delta=schedule.delta * scale,
+        plan=None,
     )
 
 
@@ -158,27 +217,41 @@ def close_epoch(
     """
     if schedule.plan is None:
         raise ValueError("no epoch is open")
-    n_judged = max(round(schedule.delta), 1)
-    return replace(
-        schedule,
-        utility_sitemaps=_utility(
-            schedule.plan.sitemaps, is_indexed, n_judged, schedule.utility_sitemaps
-        ),
-        utility_discovery=_utility(
-            schedule.plan.discovery, is_indexed, n_judged, schedule.utility_discovery
-        ),
-        delta=schedule.phi * min(schedule.k_sitemaps, schedule.k_discovery),
-        epoch=schedule.epoch + 1,
-        plan=None,
+    plan = schedule.plan
+    return judge_epoch(
+        replace(schedule, plan=None),
+        [is_indexed[url] for url in plan.sitemaps if url in is_indexed],
+        [is_indexed[url] for url in plan.discovery if url in is_indexed],
     )
 
 
-def _utility(
-    top: Iterable[str], is_indexed: Mapping[str, bool], n_judged: int, before: float
-) -> float:
-    """Return the share of the lowest scored URLs that was added to the index.
+def judge_epoch(
+    schedule: DomainSchedule, sitemaps: Sequence[bool], discovery: Sequence[bool]
+) -> DomainSchedule:
+    """Return the schedule after an epoch: lines 19 to 21.
+
+    Args:
+        schedule: of the domain.
+        sitemaps: of what was granted to sitemaps and was fetched, best first, whether
+            it was added to the index.
+        discovery: likewise of what was granted to links.
+    """
+    worst = [part[-schedule.n_judged :] for part in (sitemaps, discovery)]
+    found = [sum(part) for part in worst]
+    return replace(
+        schedule,
+        utility_sitemaps=_share(found[0], worst[0], schedule.utility_sitemaps),
+        utility_discovery=_share(found[1], worst[1], schedule.utility_discovery),
+        delta=schedule.phi * min(schedule.k_sitemaps, schedule.k_discovery),
+        epoch=schedule.epoch + 1,
+        past_sitemaps=schedule.past_sitemaps.then(found[0], len(worst[0])),
+        past_discovery=schedule.past_discovery.then(found[1], len(worst[1])),
+    )
+
+
+def _share(found: int, judged: Sequence[bool], before: float) -> float:
+    """Return the share of the judged URLs that was added to the index.
 
     Without any fetched URL the utility stays as it was.
     """
-    judged = [is_indexed[url] for url in top if url in is_indexed][-n_judged:]
-    return sum(judged) / len(judged) if judged else before
+    return found / len(judged) if judged else before

@@ -18,6 +18,7 @@ from rdfcrawl.refresh.domain_schedule import (
     close_epoch,
     new_schedule,
     plan_epoch,
+    with_quota,
 )
 
 if TYPE_CHECKING:
@@ -93,6 +94,9 @@ def reference(
 ) -> list[tuple[Fraction, Fraction, Fraction]]:
     """Return k_S, k_D and delta of each epoch, by figure 8 line for line.
 
+    In a tie, the judged URLs of all epochs before count, each epoch for 0.8 of the one
+    after it.
+
     `outcomes` has, of each epoch, whether the URLs of each queue are indexed, best
     first.
     """
@@ -100,8 +104,12 @@ def reference(
     delta = phi * Fraction(quota, 2)
     utility_s = utility_d = Fraction(0)
     found = []
+    past_s, past_d = [0.0, 0.0], [0.0, 0.0]
     for in_sitemaps, in_links in outcomes:
-        if utility_s < utility_d:
+        is_less = utility_s < utility_d
+        if utility_s == utility_d and past_s[1]:
+            is_less = past_s[0] / past_s[1] < past_d[0] / past_d[1]
+        if is_less:
             k_d, k_s = k_d + delta, k_s - delta
         else:
             k_s, k_d = k_s + delta, k_d - delta
@@ -115,6 +123,8 @@ def reference(
         worst_s, worst_d = top_s[-n_judged:], top_d[-n_judged:]
         utility_s = Fraction(sum(worst_s), len(worst_s))
         utility_d = Fraction(sum(worst_d), len(worst_d))
+        for past, worst in ((past_s, worst_s), (past_d, worst_d)):
+            past[:] = 0.8 * past[0] + sum(worst), 0.8 * past[1] + len(worst)
         delta = phi * min(k_s, k_d)
         found.append((k_s, k_d, delta))
     return found
@@ -169,6 +179,27 @@ def test_marginal_rates_become_equal() -> None:
     """
     domain = SimulatedDomain(lambda r: 1 - r / 1000, lambda r: 1 - r / 250)
     assert run(domain, new_schedule(1000), 100) == pytest.approx(0.8, abs=0.05)
+
+
+def test_ties_of_small_samples_do_not_favour_sitemaps() -> None:
+    """If one or two URLs are judged in an epoch, then shares are right all the same.
+
+    Rates 1 - r/100 and 1 - r/25 are equal where 100 is shared as 80 and 20. With a
+    quota of 10, of which one URL is judged, the better source gets the most.
+    """
+    domain = SimulatedDomain(lambda r: 1 - r / 100, lambda r: 1 - r / 25)
+    assert run(domain, new_schedule(100), 200) == pytest.approx(0.8, abs=0.05)
+    worse = SimulatedDomain(lambda _: 0.4, lambda _: 0.6)
+    assert run(worse, new_schedule(10), 300) < 0.3
+
+
+def test_another_quota_keeps_the_shares() -> None:
+    """If the quota is changed, then it is shared as before; each source keeps one."""
+    schedule = with_quota(replace(new_schedule(10), k_sitemaps=8.0), 100)
+    assert (schedule.k_sitemaps, schedule.k_discovery) == (80, 20)
+    assert schedule.delta == pytest.approx(5)
+    assert with_quota(schedule, 100) == schedule
+    assert with_quota(replace(schedule, k_sitemaps=99.0), 4).k_discovery == 1
 
 
 def test_dead_source_can_come_back() -> None:
