@@ -46,7 +46,7 @@ LOOPBACK = Guard(parse_networks(LOOPBACK_NETS.split(",")), max_ports=MAX_PORT)
 
 # Begun first, the longest foremost: whatever runs long and begins last runs alone.
 _LONGEST = (
-    "gates/docs",
+    "gates/docs_examples",
     "crawl/failures/chaos",
     "crawl/sources/resourcesync",
     "followers/store_services",

@@ -12,8 +12,8 @@ from rdfcrawl.followers.following import LogFollowing
 from rdfcrawl.log.crawl_log import CrawlLog
 from rdfcrawl.shapes.findings import FindingsTable
 from rdfcrawl.shapes.follower import ShapesFollower
-from tests.crawl.sources.test_sitemap import Site
 from tests.support.pages import blocks, commands_in, read_page
+from tests.support.sitemap_sites import Site
 from tests.support.written_logs import RawVersion, Version, Written, write_log
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ import pytest
 
 from rdfcrawl.errors import LOSSES
 from rdfcrawl.settings import ITEM_PIPELINES
-from tests.crawl.sources.test_sitemap import Site, index, urlset
 from tests.crawl.sources.test_sparql import harvest
+from tests.support.sitemap_sites import Site, index, urlset
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

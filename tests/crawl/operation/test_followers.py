@@ -17,8 +17,8 @@ import pytest
 from rdfcrawl.followers.oxigraph import OxigraphFollower
 from rdfcrawl.log.crawl_log import CrawlLog
 from rdfcrawl.log.latest import iter_latest
-from tests.crawl.sources.test_sitemap import Site, urlset
 from tests.support.crawl_webs import TreeWeb
+from tests.support.sitemap_sites import Site, urlset
 
 if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands, CrawlResult

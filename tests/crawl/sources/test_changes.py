@@ -16,9 +16,9 @@ from rdfcrawl.log.latest import iter_latest
 from rdfcrawl.stores.identity import read_runs
 from tests.crawl.sources.test_ckan import harvest as harvest_portal
 from tests.crawl.sources.test_resourcesync import Source, synchronize
-from tests.crawl.sources.test_sitemap import Site, urlset
 from tests.crawl.sources.test_sparql import harvest as harvest_endpoint
 from tests.support.resourcesync_source import facts_of
+from tests.support.sitemap_sites import Site, urlset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,9 +12,9 @@ import pytest
 
 from rdfcrawl.arguments.crawl import CrawlArguments
 from tests.crawl.sources.test_resourcesync import Source
-from tests.crawl.sources.test_sitemap import Site, dataset, dump_at, index, urlset
 from tests.support.ftp_servers import RealFtp
 from tests.support.resourcesync_source import facts_of
+from tests.support.sitemap_sites import Site, dataset, dump_at, index, urlset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from tests.crawl.sources.test_revisits import DatedSite, entry, said
-from tests.crawl.sources.test_sitemap import index, urlset
+from tests.support.sitemap_sites import index, urlset
 
 if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands, CrawlResult

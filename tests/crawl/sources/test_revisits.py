@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tests.crawl.sources.test_sitemap import Site, index, urlset
+from tests.support.sitemap_sites import Site, index, urlset
 
 if TYPE_CHECKING:
     from tests.conftest import RawRequest

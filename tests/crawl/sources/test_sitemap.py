@@ -14,63 +14,13 @@ from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.sitemap import SitemapOptions
 from rdfcrawl.dataweb.nodes.sitemap_formats import SitemapSyntax, UrlsetDamage
 from rdfcrawl.log.latest import iter_latest
+from tests.support.sitemap_sites import Site, index, urlset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from tests.conftest import RawServer
-    from tests.support.crawl_fixtures import Commands, CrawlResult
+    from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
-
-PROTOCOL = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-SEMANTIC = 'xmlns:sc="http://sw.deri.org/2007/07/sitemapextension/scschema.xsd"'
-
-
-def urlset(entries: Iterable[str], extra: str = "") -> bytes:
-    """Return a sitemap of URLs, or of what stands in a `url` element."""
-    rows = "".join(
-        f"<url>{e if e.startswith('<') else f'<loc>{e}</loc>'}</url>" for e in entries
-    )
-    return f"<urlset {PROTOCOL} {SEMANTIC}>{extra}{rows}</urlset>".encode()
-
-
-def index(entries: Iterable[str]) -> bytes:
-    """Return an index of sitemaps."""
-    rows = "".join(f"<sitemap>{entry}</sitemap>" for entry in entries)
-    return f"<sitemapindex {PROTOCOL}>{rows}</sitemapindex>".encode()
-
-
-class Site:
-    """A site of one host, with pages of one statement each."""
-
-    def __init__(self, loopback: Loopback, host: str, port: int = 0) -> None:
-        self._loopback = loopback
-        self.server: RawServer = loopback(host=host, port=port)
-        self.at = self.server.url
-
-    def put(self, path: str, body: bytes, media_type: str = "text/turtle") -> None:
-        """Serve a body; most of those here are not what they are called."""
-        self.server.pages[path] = self._loopback.response(body, media_type)
-
-    def page(self, path: str, text: str = "") -> str:
-        """Serve a page of one statement; return its URL."""
-        self.put(path, f'<> <urn:x:says> "{text or path}" .'.encode())
-        return self.at(path)
-
-    def robots(self, *sitemaps: str) -> None:
-        """Serve robots.txt."""
-        lines = "".join(f"Sitemap: {sitemap}\n" for sitemap in sitemaps)
-        self.put("/robots.txt", lines.encode(), "text/plain")
-
-    def asked(self) -> list[str]:
-        """Return what was asked for, without what every site is asked for."""
-        usual = ("/robots.txt", "/.well-known/void")
-        return [target for target in self.server.targets if target not in usual]
-
-    def crawl(self, commands: Commands, **settings: Any) -> CrawlResult:
-        """Crawl the site."""
-        arguments = {"sites": self.at("/")}
-        return commands.crawl(arguments=arguments, spider="sitemap", **settings)
 
 
 def test_all_that_sitemaps_list_is_fetched(
@@ -432,130 +382,6 @@ def test_linked_data_crawl_reads_sitemaps_where_that_is_wanted(
     assert listed not in commands.crawl([seed]).graphs
     result = commands.crawl([seed], arguments={"harvest": "sitemap"})
     assert listed in result.graphs
-
-
-# -- Semantic Sitemaps -----------------------------------------------------------------
-
-
-def test_dump_costs_a_handful_of_requests(
-    commands: Commands, loopback: Loopback
-) -> None:
-    """If a site of 10,000 URIs offers a dump, then its pages are not crawled."""
-    site = Site(loopback, "127.20.5.1")
-    resources = [site.at(f"/r/{n}") for n in range(10_000)]
-    statements = "".join(f"<{r}> <urn:x:next> <{r}0> .\n" for r in resources)
-    site.put("/dump.nt.gz", gzip.compress(statements.encode()))
-    site.robots(site.at("/sitemap.xml"))
-    site.put("/sitemap.xml", urlset(resources, dataset(site, "dump.nt.gz")))
-    result = site.crawl(commands)
-    assert sorted(site.asked()) == ["/dataset", "/dump.nt.gz", "/sitemap.xml"]
-    assert len(site.server.targets) <= 6  # with robots.txt, twice, and VoID
-    assert len(result.about(site.at("/dump.nt.gz"))) == 10_000
-
-
-def test_next_way_is_taken_when_one_fails(
-    commands: Commands, loopback: Loopback
-) -> None:
-    """If neither dump nor mirror can be had, then the pages are crawled."""
-    site = Site(loopback, "127.20.5.2")
-    pages = [site.page(f"/r/{n}") for n in range(3)]
-    mirrors = "".join(
-        f'<sc:dataDumpLocation priority="{n}">{site.at(f"/{n}.nt")}'
-        "</sc:dataDumpLocation>"
-        for n in (0, 5)
-    )
-    site.robots(site.at("/sitemap.xml"))
-    samples = "".join(f"<sc:sampleURI>{page}</sc:sampleURI>" for page in pages)
-    extra = dataset(site, extra=mirrors + samples)
-    site.put("/sitemap.xml", urlset([], extra))
-    result = site.crawl(commands)
-    dumps = [target for target in site.asked() if target.endswith(".nt")]
-    assert dumps == ["/5.nt", "/0.nt"]
-    assert set(pages) <= result.graphs
-
-
-@pytest.mark.parametrize("is_confirmed", [True, False], ids=["confirmed", "denied"])
-def test_dump_elsewhere_needs_the_word_of_its_host(
-    commands: Commands, loopback: Loopback, *, is_confirmed: bool
-) -> None:
-    """If a dump is on another host, then it is taken if that host says the same."""
-    number = 1 if is_confirmed else 2
-    site, other = (Site(loopback, f"127.20.6.{number}{n}") for n in (1, 2))
-    other.put("/dump.nt", f"<{site.at('/r/1')}> <urn:x:p> <urn:x:o> .\n".encode())
-    extra = dataset(site, extra=dump_at(other.at("/dump.nt")))
-    site.robots(site.at("/sitemap.xml"))
-    site.put("/sitemap.xml", urlset([], extra))
-    other.robots(other.at("/own.xml"))
-    other.put("/own.xml", urlset([], extra if is_confirmed else ""))
-    result = site.crawl(commands)
-    assert (other.at("/dump.nt") in result.graphs) is is_confirmed
-    faults = {fault for url in (site.at("/sitemap.xml"), other.at("/own.xml"))
-              for fault in result.faults(url)}  # fmt: skip
-    assert ("unconfirmed_claim" in faults) is not is_confirmed
-
-
-def test_dump_can_be_cut_into_the_descriptions_of_its_resources(
-    commands: Commands, loopback: Loopback
-) -> None:
-    """If `slice=1` is given, then each resource of a dump has a graph of its own."""
-    site = Site(loopback, "127.20.7.1")
-    lines = [
-        f"<{site.at('/r/1')}> <urn:x:next> <{site.at('/r/2')}> .",
-        f"<{site.at('/r/1')}> <urn:x:has> _:part .",
-        '_:part <urn:x:says> "of the first" .',
-        f"<{site.at('/r/2')}#me> <urn:x:next> <{site.at('/r/1')}> .",
-        "<urn:x:elsewhere> <urn:x:next> <urn:x:elsewhere> .",
-    ]
-    site.put("/dump.nt", "\n".join(lines).encode())
-    site.robots(site.at("/sitemap.xml"))
-    site.put("/sitemap.xml", urlset([], dataset(site, "dump.nt")))
-    result = commands.crawl(
-        arguments={"sites": site.at("/"), "slice": 1}, spider="sitemap"
-    )
-    assert len(result.about(site.at("/r/1"))) == 3
-    assert len(result.about(site.at("/r/2"))) == 1
-    assert result.about(site.at("/dump.nt")) == set()
-
-
-def test_samples_are_compared_with_the_dump(
-    commands: Commands, loopback: Loopback
-) -> None:
-    """If a sample says other things than the dump, then both sides are reported."""
-    site = Site(loopback, "127.20.7.2")
-    same, other = site.page("/r/1"), site.page("/r/2", "new")
-    dump = f'<{same}> <urn:x:says> "/r/1" .\n<{other}> <urn:x:says> "old" .\n'
-    site.put("/dump.nt", dump.encode())
-    samples = "".join(f"<sc:sampleURI>{x}</sc:sampleURI>" for x in (same, other))
-    site.robots(site.at("/sitemap.xml"))
-    site.put("/sitemap.xml", urlset([], dataset(site, "dump.nt", extra=samples)))
-    result = site.crawl(commands)
-    urls = (site.at("/dump.nt"), same, other)
-    faults = [fault for url in urls for fault in result.faults(url)]
-    assert faults == ["sample_differs"]
-    reported = {
-        (subject, predicate.rpartition("#")[2], text)
-        for subject, predicate, text, _ in result.quads
-        if predicate.endswith(("#notInDump", "#notInSample"))
-    }
-    assert {(subject, side) for subject, side, _ in reported} == {
-        (other, "notInDump"),
-        (other, "notInSample"),
-    }
-
-
-def dataset(site: Site, *dumps: str, extra: str = "") -> str:
-    """Return the declaration of a dataset with what begins with `/r/`."""
-    places = "".join(dump_at(site.at(f"/{dump}")) for dump in dumps)
-    return (
-        f"<sc:dataset><sc:datasetURI>{site.at('/dataset')}</sc:datasetURI>"
-        f"<sc:linkedDataPrefix>{site.at('/r/')}</sc:linkedDataPrefix>"
-        f"{places}{extra}</sc:dataset>"
-    )
-
-
-def dump_at(url: str) -> str:
-    """Return the element that says where a dump is."""
-    return f"<sc:dataDumpLocation>{url}</sc:dataDumpLocation>"
 
 
 def _is_page(target: str) -> bool:
