@@ -109,6 +109,8 @@ def _read_member(path: Path, fd: int, member: GzipMember) -> tuple[DocumentLinks
 
 def _links_of(document: LogDocument) -> Iterator[tuple[str, str]]:
     for piece in document.pieces():
-        for line in piece.decode("utf-8", "replace").splitlines():
-            target, relation = line[1:-1].split("> <")
-            yield target, relation
+        # Not `splitlines`: an IRI may have other ends of lines, as U+2028.
+        for line in piece.decode("utf-8", "replace").split("\n"):
+            target, _, relation = line[1:-1].partition("> <")
+            if relation:
+                yield target, relation

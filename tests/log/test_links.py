@@ -73,3 +73,13 @@ def test_example_of_the_docs_prints_links(
     assert capsys.readouterr().out.splitlines() == [
         f"http://e/doc/2 http://e/{n} http://p/knows" for n in range(2)
     ]
+
+
+def test_target_with_a_separator_of_lines(tmp_path: Path) -> None:
+    """If an IRI has a separator of lines that Unicode knows, then it is read whole."""
+    segments = QuadSegments(tmp_path / "links", "w")
+    line = "<http://e/\u2028\x85> <http://p/knows>\n".encode()
+    segments.write_document(document_mark("http://e/", 1) + line)
+    asyncio.run(segments.close())
+    (found,) = (x for each in LinkLog(tmp_path).read() for x in each.documents)
+    assert found.links == (("http://e/\u2028\x85", "http://p/knows"),)
