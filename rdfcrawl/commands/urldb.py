@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-_ACTIONS = "build, show URI or export"
+_ACTIONS = "build, rank, show URI or export"
 
 
 class Command(QuietCommand):
     """Build the database of a crawl's URIs from its logs, or read it."""
 
-    synopsis = "[options] build | show URI | export --to FILE.parquet"
+    synopsis = "[options] build | rank | show URI | export --to FILE.parquet"
     summary = "Tell what a crawl knows of each URI: fetches, claims, first seen"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -37,7 +37,7 @@ class Command(QuietCommand):
             default=256,
             least=1,
             most=1 << 20,
-            help="of build: memory for what is sorted (256)",
+            help="of build and rank: memory for what is sorted (256)",
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -48,6 +48,8 @@ class Command(QuietCommand):
             match args:
                 case ["build"]:
                     self.exitcode = _build(self.settings, opts.memory)
+                case ["rank"]:
+                    self.exitcode = _rank(self.settings, opts.memory)
                 case ["show", url]:
                     self.exitcode = _show(self.settings, url)
                 case ["export"] if opts.to:
@@ -86,17 +88,38 @@ def _build(settings: BaseSettings, memory_mb: int) -> int:
     return int(bool(report.damages))
 
 
+def _rank(settings: BaseSettings, memory_mb: int) -> int:
+    """Bring database and scores up to date; return 1 if something could not be read."""
+    from rdfcrawl.log.location import find_crawl
+    from rdfcrawl.urldb.rank_building import rank
+
+    code = _build(settings, memory_mb)
+    root = find_crawl(settings)
+    done = rank(root, memory_bytes=memory_mb * 1024 * 1024, scratch=root)
+    facts = done.table.facts
+    _write(
+        f"{facts['n_nodes']:,} URIs with {facts['n_links']:,} links are ranked"
+        + (f", in {facts['n_rounds']} rounds" if done.is_new else " already")
+    )
+    return code
+
+
 def _show(settings: BaseSettings, url: str) -> int:
     """Write the record of a URI as JSON; return 1 if there is none."""
     from rdfcrawl.log.location import find_crawl
+    from rdfcrawl.ranking.table import open_ranks
+    from rdfcrawl.uri import fingerprint
     from rdfcrawl.urldb.database import UrlDatabase
 
-    with UrlDatabase(find_crawl(settings)) as database:
+    root = find_crawl(settings)
+    with UrlDatabase(root) as database:
         record = database.find(url)
     if record is None:
         sys.stderr.write(f"{program()}: urldb show: nothing is known of {url!a}\n")
         return 1
-    _write(json.dumps(asdict(record), indent=2))
+    ranks = open_ranks(root)
+    scores = None if ranks is None else ranks.scores(fingerprint(record.url))
+    _write(json.dumps({**asdict(record), "scores": scores}, indent=2))
     return 0
 
 
@@ -104,10 +127,12 @@ def _export(settings: BaseSettings, path: Path) -> None:
     with needed_by_operator("parquet", "urldb export"):
         from rdfcrawl.urldb.columns import write_parquet
     from rdfcrawl.log.location import find_crawl
+    from rdfcrawl.ranking.table import open_ranks
     from rdfcrawl.urldb.database import UrlDatabase
 
-    with UrlDatabase(find_crawl(settings)) as database:
-        n_rows = write_parquet(database.records(), path)
+    root = find_crawl(settings)
+    with UrlDatabase(root) as database:
+        n_rows = write_parquet(database.records(), path, open_ranks(root))
     _write(f"{n_rows:,} URIs written to {path}")
 
 

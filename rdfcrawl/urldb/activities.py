@@ -20,6 +20,7 @@ _ACTIVITY: Final = b"<urn:rdfcrawl:activity:"
 _NAME_BYTES: Final = len(_ACTIVITY) + 32  # of an activity, without its parts
 _END: Final = b" <urn:rdfcrawl:provenance> ."
 _N_STATEMENTS: Final = "n_statements"  # members and extractors have theirs, too
+_HOP: Final = "redirect"  # the last one counts
 _FAULT: Final = "fault"  # of which the first counts; of others, the last
 _FACTS: Final = {
     f"<{predicate}>".encode(): name
@@ -29,7 +30,7 @@ _FACTS: Final = {
         (f"{SQUIRREL}approxNumberOfTriples", _N_STATEMENTS),
         (f"{PROV}startedAtTime", "started"),
         (f"{HTTP}statusCodeValue", "http"),
-        (f"{RDF}first", "redirect"),
+        (f"{RDF}first", _HOP),
         (f"{RC}reason", _FAULT),
         *(
             (RC + term, term)
@@ -67,7 +68,7 @@ def iter_activities(lines: bytes) -> Iterator[UrlObservation]:
 
     Each activity is described by lines that follow each other.
     """
-    current, facts = b"", dict[str, bytes]()
+    current, facts, hops = b"", dict[str, bytes](), list[bytes]()
     for line in lines.split(b"\n"):
         subject, _, rest = line.partition(b" ")
         predicate, _, term = rest.partition(b" ")
@@ -77,20 +78,25 @@ def iter_activities(lines: bytes) -> Iterator[UrlObservation]:
         activity = subject[:_NAME_BYTES]
         if activity != current:
             if "crawled" in facts:
-                yield _observed(facts)
-            current, facts = activity, {}
+                yield from _observed(facts, hops)
+            current, facts, hops = activity, {}, []
         is_part = len(subject) > _NAME_BYTES + 1
         if not (name in facts if name == _FAULT else is_part and name == _N_STATEMENTS):
             facts[name] = term.removesuffix(_END)
+        if name == _HOP:
+            hops.append(term.removesuffix(_END))
     if "crawled" in facts:
-        yield _observed(facts)
+        yield from _observed(facts, hops)
 
 
-def _observed(facts: dict[str, bytes]) -> UrlObservation:
+def _observed(facts: dict[str, bytes], hops: list[bytes]) -> Iterator[UrlObservation]:
+    """Yield what an activity says of its URL, and of those that redirected to it."""
     crawled = facts["crawled"]
     started_ms = _time(facts.get("started"))
-    if facts.get("redirect") == crawled:
-        del facts["redirect"]
+    if hops:
+        yield from _redirected(hops, crawled, started_ms)
+    if facts.get(_HOP) == crawled:
+        del facts[_HOP]
     fetch: list[int | str] = [
         started_ms,
         _text(facts.get("outcome", b"")),
@@ -108,7 +114,17 @@ def _observed(facts: dict[str, bytes]) -> UrlObservation:
         [name, started_ms, _text(facts[name])] for name in _LATEST if name in facts
     ]
     said = observe(fetch=fetch, latest=latest)
-    return UrlObservation(_text(crawled), started_ms, said)
+    yield UrlObservation(_text(crawled), started_ms, said)
+
+
+def _redirected(hops: list[bytes], crawled: bytes, ms: int) -> Iterator[UrlObservation]:
+    """Yield where URLs of other hosts led that redirected to the crawled one."""
+    end: list[int | str] = [_HOP, ms, _text(hops[-1])]
+    for hop in hops:
+        if hop == crawled:
+            break
+        if hop != hops[-1]:
+            yield UrlObservation(_text(hop), ms, observe(latest=[end]))
 
 
 def _text(term: bytes) -> str:

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rdfcrawl.uri import fingerprint
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from rdfcrawl.ranking.table import RankTable
     from rdfcrawl.urldb.record import FirstSeen, UrlRecord
 
 _TIME: Final = pa.timestamp("ms", tz="UTC")
@@ -80,6 +83,9 @@ SCHEMA: Final = pa.schema(
         pa.field("last_listed", _TIME),
         pa.field("is_sitemap", pa.bool_(), nullable=False),
         *(pa.field(name, pa.string()) for name in _LATEST),
+        pa.field("pagerank", pa.float64()),
+        pa.field("priorityrank", pa.float64()),
+        pa.field("inlinks", pa.int64()),
         pa.field("fetches", pa.list_(_FETCH), nullable=False),
         pa.field("claims", pa.list_(_CLAIM), nullable=False),
         pa.field("listings", pa.list_(_LISTING), nullable=False),
@@ -93,8 +99,15 @@ _GROUP_ROWS: Final = 64 * 1024
 _UNKNOWN: Final = {"started": (0,), "http_status": (0,), "run": (-1,), "n_urls": ()}
 
 
-def write_parquet(records: Iterable[UrlRecord], path: Path) -> int:
+def write_parquet(
+    records: Iterable[UrlRecord], path: Path, ranks: RankTable | None = None
+) -> int:
     """Write records to a file, which is replaced as a whole; return their number.
+
+    Args:
+        records: in the order of the rows.
+        path: of the file.
+        ranks: scores of the URIs; None if they are not known.
 
     Raises:
         OSError: the disk refuses it.
@@ -104,7 +117,7 @@ def write_parquet(records: Iterable[UrlRecord], path: Path) -> int:
     n_rows = 0
     try:
         with pq.ParquetWriter(draft, SCHEMA, compression="zstd") as writer:
-            while rows := [_row(record) for record in islice(left, _GROUP_ROWS)]:
+            while rows := [_row(each, ranks) for each in islice(left, _GROUP_ROWS)]:
                 writer.write_table(pa.Table.from_pylist(rows, SCHEMA))
                 n_rows += len(rows)
         draft.replace(path)
@@ -113,7 +126,8 @@ def write_parquet(records: Iterable[UrlRecord], path: Path) -> int:
     return n_rows
 
 
-def _row(record: UrlRecord) -> dict[str, Any]:
+def _row(record: UrlRecord, ranks: RankTable | None) -> dict[str, Any]:
+    scores = None if ranks is None else ranks.scores(fingerprint(record.url))
     return {
         "url": record.url,
         "domain": record.domain,
@@ -122,6 +136,7 @@ def _row(record: UrlRecord) -> dict[str, Any]:
         **_seen("listed", record.listed),
         "is_sitemap": record.is_sitemap,
         **{name: record.latest.get(value) for name, value in _LATEST.items()},
+        **(scores or {}),
         "fetches": _rows(record.fetches, _FETCH),
         "claims": _rows(record.claims, _CLAIM),
         "listings": _rows(record.listings, _LISTING),

@@ -32,6 +32,8 @@ class UrlDatabase:
 
     Attributes:
         n_records: how many URIs there are.
+        normal_form: of the URLs.
+        digest: of the state of the database; equal for equal content and logs read.
 
     Raises:
         ConfigError: nothing was built there, or it is damaged.
@@ -56,7 +58,8 @@ class UrlDatabase:
         if manifest is None:
             raise ConfigError(f"{self._folder}: is not there; urldb build builds it")
         self.n_records = manifest.n_records
-        self._normal_form = NormalForm(manifest.session_parameters)
+        self.normal_form = NormalForm(manifest.session_parameters)
+        self.digest = manifest.digest
         for partition, name in manifest.segments.items():
             self._segments[partition] = SegmentReader(self._folder / name)
 
@@ -79,7 +82,7 @@ class UrlDatabase:
 
     def find(self, url: str) -> UrlRecord | None:
         """Return what is known of a URL in any spelling; None if that is nothing."""
-        key = key_of(url, self._normal_form)
+        key = key_of(url, self.normal_form)
         if key is None:
             return None
         segment = self._segments.get(key[:2].decode())

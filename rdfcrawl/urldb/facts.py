@@ -20,16 +20,19 @@ from rdfcrawl.measures.uri_facts import (
     UriFacts,
     UriFetch,
 )
+from rdfcrawl.ranking.table import RankScore
 from rdfcrawl.sitemaps.dates import parse_point
+from rdfcrawl.uri import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rdfcrawl.ranking.table import RankTable
     from rdfcrawl.urldb.database import UrlDatabase
     from rdfcrawl.urldb.record import SitemapClaim, UrlFetch, UrlRecord
 
-_NO_PAGES: Final = ("robots", "consent", "sitemap")
-"""Tasks of requests that sites are asked for their rules and sitemaps by."""
+RULE_TASKS: Final = frozenset({"robots", "consent"})
+"""Tasks of requests that sites are asked for their rules by."""
 
 # Why nothing was asked for, if there was no answer.
 _REFUSALS: Final = frozenset(
@@ -50,14 +53,15 @@ _CACHED: Final = 10_000  # sitemaps
 class FactReader:
     """Reader of the facts of measures.
 
-    Clusters and PageRank are not known here.
+    Clusters are not known here.
 
     Args:
         database: open, and read from its beginning by each iterator.
+        ranks: scores of its URIs; None if they are not known.
     """
 
-    def __init__(self, database: UrlDatabase) -> None:
-        self._database = database
+    def __init__(self, database: UrlDatabase, ranks: RankTable | None = None) -> None:
+        self._database, self._ranks = database, ranks
         self._origin = lru_cache(_CACHED)(self._find_origin)
 
     def uris(self) -> Iterator[UriFacts]:
@@ -66,7 +70,7 @@ class FactReader:
         They are sorted by registered domain, host and URL.
         """
         for record in self._database.records():
-            if not record.is_sitemap and record.latest.get("task") not in _NO_PAGES:
+            if is_page(record):
                 yield self._facts_of(record)
 
     def sitemaps(self) -> Iterator[SitemapFacts]:
@@ -91,7 +95,13 @@ class FactReader:
             listings=tuple(self._listings(record)),
             claims=tuple(_claims(record.claims)),
             fetches=tuple(map(_fetch, filter(_was_asked, record.fetches))),
+            pagerank=self._pagerank(record.url),
         )
+
+    def _pagerank(self, url: str) -> float | None:
+        if self._ranks is None:
+            return None
+        return self._ranks.score(fingerprint(url), RankScore.PAGERANK)
 
     def _listings(self, record: UrlRecord) -> Iterator[SitemapListing]:
         for each in record.listings:
@@ -128,6 +138,11 @@ class FactReader:
                 SitemapOrigin.DISCOVERY if parent else SitemapOrigin.OPERATOR,
             )
         return written, SitemapOrigin.DISCOVERY
+
+
+def is_page(record: UrlRecord) -> bool:
+    """Return whether a URI is neither a sitemap nor one of rules, as `robots.txt`."""
+    return not record.is_sitemap and record.latest.get("task") not in RULE_TASKS
 
 
 def _was_asked(fetch: UrlFetch) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import ConfigError
@@ -42,6 +43,16 @@ class UrlDatabaseManifest:
     n_records: int = 0
     format: int = FORMAT
 
+    @property
+    def content(self) -> bytes:
+        """What stands in its file."""
+        return json.dumps(asdict(self), indent=1, sort_keys=True).encode() + b"\n"
+
+    @property
+    def digest(self) -> str:
+        """Hash of the content, 32 hex digits."""
+        return blake2b(self.content, digest_size=16).hexdigest()
+
     def is_behind(self, other: UrlDatabaseManifest) -> bool:
         """Return whether this database may be brought up to date with another's log."""
         return (self.log, self.generation, self.session_parameters) == (
@@ -77,10 +88,9 @@ def write_manifest(folder: Path, manifest: UrlDatabaseManifest) -> None:
     Raises:
         OSError: the disk refuses it.
     """
-    content = json.dumps(asdict(manifest), indent=1, sort_keys=True).encode() + b"\n"
     draft = folder / _DRAFT
     with draft.open("wb") as file:
-        file.write(content)
+        file.write(manifest.content)
         file.flush()
         os.fsync(file.fileno())
     draft.replace(folder / _NAME)

@@ -67,7 +67,10 @@ class SitemapRead:
 
 @dataclass(frozen=True, slots=True)
 class UrlFetched:
-    """The fetch of a URL; `facts` are terms of `rc:` and their values."""
+    """The fetch of a URL; `facts` are terms of `rc:` and their values.
+
+    `target` is where it redirects on its host, `chain` what redirected to it.
+    """
 
     url: str
     ms: int
@@ -76,12 +79,13 @@ class UrlFetched:
     target: str = ""
     fault: Reason | None = None
     facts: tuple[tuple[str, str], ...] = ()
+    chain: tuple[str, ...] = ()
 
     def write(self, logs: CrawlLogs) -> None:
         """Write its activity."""
         requested = (self.url, self.target) if self.target else (self.url,)
         document = Document(
-            record=Record(self.url),
+            record=Record(self.url, chain=self.chain),
             url=self.target or self.url,
             response=FetchedResponse(
                 requested=requested,
@@ -104,15 +108,16 @@ class UrlFetched:
 
 @dataclass(frozen=True, slots=True)
 class LinksFound:
-    """The links of a document."""
+    """The links of a document, all of one relation."""
 
     url: str
     ms: int
     targets: tuple[str, ...]
+    relation: str = HYPERLINK
 
     def write(self, logs: CrawlLogs) -> None:
         """Write a line for each."""
-        lines = "".join(f"<{target}> <{HYPERLINK}>\n" for target in self.targets)
+        lines = "".join(f"<{target}> <{self.relation}>\n" for target in self.targets)
         mark = document_mark(self.url, self.ms)
         logs.links.write_document(mark + lines.encode())
 

@@ -10,6 +10,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +38,7 @@ from tests.support.url_events import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rdfcrawl.urldb.record import UrlRecord
 
@@ -270,8 +271,8 @@ def test_statements_about_others_list_nothing(tmp_path: Path) -> None:
 STEPS = "os.rename", "os.remove", "open", "fcntl.flock", "os.mkdir", "os.listdir"
 
 
-def build_until(root: Path, step: int) -> int:
-    """Build in a child that is killed at a step; return its signal, 0 for none."""
+def run_until(step: int, action: Callable[[], object]) -> int:
+    """Do something in a child that is killed at a step; return its signal, or 0."""
     pid = os.fork()
     if pid:
         return os.WTERMSIG(os.waitpid(pid, 0)[1])
@@ -286,7 +287,7 @@ def build_until(root: Path, step: int) -> int:
 
     sys.addaudithook(count)
     try:
-        build(root, NORMAL, memory_bytes=2000)
+        action()
     finally:
         os._exit(0)
 
@@ -308,7 +309,7 @@ def test_kill_at_each_step_leaves_the_state_before_or_after(tmp_path: Path) -> N
     while True:
         part = tmp_path / "part"
         shutil.copytree(root, part)
-        was_killed = build_until(part, step)
+        was_killed = run_until(step, partial(build, part, NORMAL, memory_bytes=2000))
         found = records(part)
         assert found in (before, records(after))
         n_before += found == before

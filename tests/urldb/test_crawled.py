@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.sitemap import SitemapOptions
+from rdfcrawl.log.links import LinkLog
 from rdfcrawl.uri import NormalForm
 from rdfcrawl.urldb.database import UrlDatabase
 from tests.urldb.test_building import content, rebuilt
@@ -48,6 +49,12 @@ def check(root: Path, web: LocalWeb, node: SitemapNode) -> None:
     assert listed == {normalize(node.page_url(n)) for n in range(node.options.n_pages)}
 
 
+def linked(root: Path) -> list[set[str]]:
+    """Return what other pages each document links to."""
+    documents = (each for batch in LinkLog(root).read() for each in batch.documents)
+    return [{url for url, _ in x.links} - {x.graph} for x in documents]
+
+
 def test_database_of_a_crawl_that_comes_again(
     commands: Commands, tmp_path: Path
 ) -> None:
@@ -70,6 +77,8 @@ def test_database_of_a_crawl_that_comes_again(
             assert content(result.folder) == rebuilt(result.folder)
             if not revised:
                 revised = node.revise()
+    ranked = commands.start("urldb", "rank", folder=folder).wait()
+    assert ranked.code == 0, ranked.stderr
     path = tmp_path / "urls.parquet"
     exported = commands.start("urldb", "export", "--to", str(path), folder=folder)
     assert exported.wait().code == 0
@@ -77,6 +86,10 @@ def test_database_of_a_crawl_that_comes_again(
     page = node.page_url(0)
     assert rows[page]["fetches"][0]["http_status"] == 200
     assert rows[page]["claims"][0]["priority"] == "0.0"
+    assert 0 < rows[page]["priorityrank"] < 1
+    assert rows[page]["inlinks"] == sum(
+        page in links for links in linked(result.folder)
+    )
     assert max(len(rows[url]["fetches"]) for url in revised) == 2
     assert max(len(rows[url]["claims"]) for url in revised) == 2
     parts = [row for row in rows.values() if row["listed_by"] == node.sitemap_urls[0]]
