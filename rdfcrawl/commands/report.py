@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Command(QuietCommand):
-    """Bring the URL database up to date, and write the report of a crawl."""
+    """Bring URL database and ranks up to date, and write the report of a crawl."""
 
     synopsis = "[options]"
     summary = "Write figures and measures of a crawl as HTML, JSON and CSV"
@@ -60,11 +60,13 @@ def _report(settings: BaseSettings, opts: argparse.Namespace) -> int:
     from rdfcrawl.report.writing import write_report
     from rdfcrawl.uri import registered_domain
     from rdfcrawl.urldb.building import build
+    from rdfcrawl.urldb.rank_building import rank
 
     begin_ms = 0 if opts.since is None else parse_since(opts.since)
     site = registered_domain(opts.site.lower()) if opts.site else None
     root = find_crawl(settings)
     built = build(root, normal_form_of(settings), scratch=root)
+    rank(root, scratch=root)
     folder = Path(opts.to) if opts.to else root / "report"
     written = write_report(report_crawl(root, site, begin_ms), folder)
     sys.stdout.write(f"{written[0]}\n")

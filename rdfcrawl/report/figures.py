@@ -57,7 +57,7 @@ _CLOUDS: Final = (
         _RANKED,
         (
             "Each dot is a site: the higher, the more of the PageRank of its URLs is on"
-            " those that its sitemaps list. There are none without PageRank."
+            " those that its sitemaps list. A site that nothing links to is not there."
         ),
     ),
     (

@@ -11,6 +11,7 @@ from rdfcrawl.description.provenance import iter_provenance
 from rdfcrawl.measures.domain_clusters import with_clusters
 from rdfcrawl.measures.first_seen import DAY_SECS, SamplingPeriod
 from rdfcrawl.measures.uri_facts import SitemapFacts, UriFacts
+from rdfcrawl.ranking.table import open_ranks
 from rdfcrawl.report.activities import ActivityCounts
 from rdfcrawl.report.domains import DomainFacts, gather
 from rdfcrawl.report.sections import make_report
@@ -29,7 +30,7 @@ MAX_CLUSTERED: Final = 100_000
 
 
 def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> CrawlReport:
-    """Return the report of a crawl whose URL database is up to date.
+    """Return the report of a crawl whose URL database and ranks are up to date.
 
     Args:
         root: `CRAWL_DIR/<CRAWL_ID>`.
@@ -41,7 +42,7 @@ def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> Craw
         OSError: a disk cannot be read.
     """
     with UrlDatabase(root) as database:
-        reader = FactReader(database)
+        reader = FactReader(database, open_ranks(root))
         domains = group_by_domain(reader.uris(), reader.sitemaps())
         wanted = (each for each in domains if site in (None, each.domain))
         sites = gather(wanted, SamplingPeriod(begin_ms=begin_ms))
@@ -64,7 +65,7 @@ def _scope(site: str | None, begin_ms: int, last_ms: int) -> str:
         told += f" The last fetch was on {_day(last_ms)}."
     return (
         f"{told} Duplicates are pages of equal text within a site of at most"
-        f" {MAX_CLUSTERED:,} URLs; PageRank is not computed."
+        f" {MAX_CLUSTERED:,} URLs."
     )
 
 

@@ -76,6 +76,10 @@ def test_report_of_all_sites_and_of_one(tmp_path: Path) -> None:
     assert set(coverage) == {"all sites", "a.example", "b.example"}
     assert coverage["a.example"]["coverage (1) numerator"] == "2"
     assert coverage["a.example"]["coverage (1) denominator"] == "3"
+    # Of two pages with equal in-links, one is listed; nothing links to the others.
+    assert coverage["a.example"]["PageRank coverage (4)"] == "0.5"
+    assert coverage["b.example"]["PageRank coverage (4)"] == "-"
+    assert len((folder / "figure-5a.csv").read_text().splitlines()) == 2
     first = rows_of(folder / "first-seen.csv")["all sites"]
     assert (first["SeenDelta (6), s"], first["sitemaps first"]) == ("86400", "1")
     assert rows_of(folder / "table-1.csv")["xml"]["share denominator"] == "3"
