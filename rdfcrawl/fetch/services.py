@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 from weakref import WeakKeyDictionary
@@ -17,6 +16,7 @@ from rdfcrawl.fetch.contexts.cache import SharedContexts
 from rdfcrawl.fetch.contexts.download import ContextDownloader
 from rdfcrawl.fetch.contexts.options import ContextHosts, ContextOptions
 from rdfcrawl.fetch.contexts.store import ContextStore
+from rdfcrawl.fetch.crawler_clients import CrawlerClients
 from rdfcrawl.fetch.disk import WorkerDisk
 from rdfcrawl.fetch.ftp.exchange import FtpExchange
 from rdfcrawl.fetch.hops import RedirectJudge
@@ -27,7 +27,7 @@ from rdfcrawl.fetch.http.scrapy_exchange import RequestExchange, ScrapyExchange
 from rdfcrawl.fetch.left_hosts import LeavingExchange
 from rdfcrawl.fetch.own_trouble import BearingExchange, KnownNames, OwnTrouble
 from rdfcrawl.fetch.robots_txt import RobotsFetch
-from rdfcrawl.fetch.schemes.exchange import FetcherExchange, SchemeExchange
+from rdfcrawl.fetch.schemes.exchange import FetcherExchange
 from rdfcrawl.fetch.spool import Spool, SpoolLimits
 from rdfcrawl.fetch.visit import VisitMaker
 from rdfcrawl.frontier.visiting import VisitingSpider
@@ -63,12 +63,10 @@ class FetchServices:
         session = spider.session
         if session is None:
             raise RuntimeError("a visit without a frontier")
-        fetch = self._options = options.fetch
+        self._options = options.fetch
         self._spool = _make_spool(options)
         self._archive = archive_of(crawler)
-        is_recorded = self._archive is not None
         self._count = partial(_count, crawler.stats)
-        gate = ConnectionGate(fetch.guard, count=partial(self._count, "guard/"))
         known, sleepers = KnownNames(session.addresses.note), InterruptibleSleep()
         clock = ClockCheck(partial(_secs_of_redis, session.redis))
         self._trouble = session.trouble = OwnTrouble(
@@ -76,59 +74,54 @@ class FetchServices:
         )
         self._looking = asyncio.create_task(self._trouble.look_at_disk())
         self.turns = session.turns(sleepers)
-        self._web: HttpExchange | ScrapyExchange
+        self._clients = self._open_clients(
+            crawler, spider, session, known=known, clock=clock
+        )
+        session.flowing = self._clients.flowing
+        self.exchange = self._exchange(session, spider.fetchers)
+        self.robots = self._robots(crawler, spider, session)
+        self.visitor = self._visitor(spider, session, sleepers)
+        self.contexts = self._contexts(session)
+
+    def _open_clients(
+        self,
+        crawler: Crawler,
+        spider: FetchingSpider,
+        session: CrawlSession,
+        *,
+        known: KnownNames,
+        clock: ClockCheck,
+    ) -> CrawlerClients:
+        fetch, spool = self._options, self._spool
+        is_recorded = self._archive is not None
+        gate = ConnectionGate(fetch.guard, count=partial(self._count, "guard/"))
+        web: HttpExchange | ScrapyExchange
         if fetch.with_scrapy:
-            self._web = ScrapyExchange(
-                crawler, self._spool, fetch, known, is_recorded=is_recorded
-            )
+            web = ScrapyExchange(crawler, spool, fetch, known, is_recorded=is_recorded)
         else:
-            self._web = HttpExchange(
+            web = HttpExchange(
                 fetch,
-                self._spool,
+                spool,
                 gate=gate,
                 known=known,
                 clock=clock,
                 goes_by_address=session.goes_by_address,
                 is_recorded=is_recorded,
             )
-            self._web.open()
-        self._ftp = FtpExchange(
-            fetch, self._spool, logins=options.ftp_logins, gate=gate
-        )
-        self._requests = RequestExchange(
-            crawler, self._spool, fetch, known, is_recorded=is_recorded
-        )
-        self._fetchers = FetcherExchange(
-            spider.fetchers, fetch, self._spool, count=partial(self._count, "")
-        )
-        session.flowing = self._flowing
-        self.exchange = self._exchange(session, spider.fetchers)
-        self.robots = self._robots(crawler, spider, session)
-        self.visitor = VisitMaker(
-            self.exchange,
-            self._spool,
-            fetch,
-            key_of=session.key_of,
-            is_new=session.is_new,
-            prime=session.prime,
-            question=spider.question,
-            hops=RedirectJudge(
-                wants=session.wants_target,
-                refuses=session.refuses,
-                robots=self.robots,
-                leaving=session.blocked,
+            web.open()
+        count = partial(self._count, "")
+        return CrawlerClients(
+            web=web,
+            ftp=FtpExchange(fetch, spool, logins=spider.options.ftp_logins, gate=gate),
+            requests=RequestExchange(
+                crawler, spool, fetch, known, is_recorded=is_recorded
             ),
-            begin=partial(session.worker.begin, what="asked"),
-            sleepers=sleepers,
-            turns=self.turns,
+            fetchers=FetcherExchange(spider.fetchers, fetch, spool, count=count),
         )
-        self.contexts = self._contexts(session)
 
     def _exchange(self, session: CrawlSession, own: Iterable[str]) -> HttpClient:
         """Return the client of each scheme, behind what holds for all of them."""
-        exchange: HttpClient = SchemeExchange(
-            self._web, self._ftp, self._requests, self._fetchers, own
-        )
+        exchange: HttpClient = self._clients.by_scheme(own)
         if self._archive is not None:
             from rdfcrawl.fetch.archiving import ArchivingExchange  # noqa: PLC0415
 
@@ -160,6 +153,32 @@ class FetchServices:
             url_of=self._url_of,
         )
 
+    def _visitor(
+        self,
+        spider: FetchingSpider,
+        session: CrawlSession,
+        sleepers: InterruptibleSleep,
+    ) -> VisitMaker:
+        hops = RedirectJudge(
+            wants=session.wants_target,
+            refuses=session.refuses,
+            robots=self.robots,
+            leaving=session.blocked,
+        )
+        return VisitMaker(
+            self.exchange,
+            self._spool,
+            self._options,
+            key_of=session.key_of,
+            is_new=session.is_new,
+            prime=session.prime,
+            question=spider.question,
+            hops=hops,
+            begin=partial(session.worker.begin, what="asked"),
+            sleepers=sleepers,
+            turns=self.turns,
+        )
+
     def _contexts(self, session: CrawlSession) -> ContextStore:
         options = ContextOptions(delay_secs=session.options.frontier.delay_secs)
         count = partial(self._count, "context/")
@@ -185,20 +204,13 @@ class FetchServices:
         except Exception:  # the visit meets the same, and says so
             return record.url
 
-    def _flowing(self) -> AbstractSet[object]:
-        exchanges = self._web, self._ftp, self._requests, self._fetchers
-        return frozenset().union(*(each.flowing() for each in exchanges))
-
     async def close(self) -> None:
         """Close the connections and remove the spool files."""
         self._looking.cancel()
         await self.contexts.close()
         if self.robots:
             await self.robots.close()
-        await self._web.close()
-        await self._requests.close()
-        await self._ftp.close()
-        await self._fetchers.close()
+        await self._clients.close()
         self._spool.close()
 
 
