@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
 import pytest
@@ -109,13 +109,14 @@ def oxigraph(oxigraph_store: OxigraphService) -> OxigraphService:
 def deaths(monkeypatch: pytest.MonkeyPatch) -> Deaths:
     """Return what kills followers; no two live at a time."""
     killer = Deaths()
-    update = SparqlStore.update
+    for name in ("update", "load"):
+        write = getattr(SparqlStore, name)
 
-    def deadly(self: SparqlStore, *given: object, **more: object) -> None:
-        killer.before_update()
-        update(self, *given, **more)  # type: ignore[arg-type]
+        def deadly(*given: object, write: Any = write, **more: object) -> object:
+            killer.before_update()
+            return write(*given, **more)
 
-    monkeypatch.setattr(SparqlStore, "update", deadly)
+        monkeypatch.setattr(SparqlStore, name, deadly)
     monkeypatch.setattr(lease, "_is_dead", lambda _: True)
     return killer
 
@@ -128,6 +129,7 @@ def deaths(monkeypatch: pytest.MonkeyPatch) -> Deaths:
     logs=st.lists(st.lists(documents, max_size=6), min_size=1, max_size=3),
     turns=st.lists(st.integers(0, 2), max_size=6),
     steps=st.lists(st.integers(0, 9), max_size=4),
+    batch_bytes=st.sampled_from((1024, 1024 * 1024)),  # short ones have loads
 )
 def test_versions_only_rise_whatever_order_logs_come_in(
     oxigraph: OxigraphService,
@@ -136,6 +138,7 @@ def test_versions_only_rise_whatever_order_logs_come_in(
     logs: list[list[Written]],
     turns: list[int],
     steps: list[int],
+    batch_bytes: int,
 ) -> None:
     """If logs grow, are read in any order and die anywhere, then the latest is left."""
     oxigraph.clear()
@@ -150,7 +153,8 @@ def test_versions_only_rise_whatever_order_logs_come_in(
             del left[which][:n_now]
             while True:
                 try:
-                    follow(roots[which], oxigraph.uri, method=method)
+                    options = {"method": method, "batch_bytes": batch_bytes}
+                    follow(roots[which], oxigraph.uri, **options)
                     break
                 except Killed:
                     deaths.is_dead = False
@@ -183,6 +187,51 @@ def test_long_graph_goes_by_the_bulk_loader_of_oxigraph(tmp_path: Path) -> None:
         (True, A),
         (False, B),
     ]
+
+
+def test_new_documents_are_loaded_together(
+    tmp_path: Path, oxigraph: OxigraphService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If many documents are new, Oxigraph loads them at once, and refuses one alone."""
+    graphs = [f"http://e/{n}" for n in range(40)]
+    quads = [f"_:b{n} <{A}> _:c{n} <{graph}> .\n" for n, graph in enumerate(graphs)]
+    quads[30] = f'<{A}> <{A}> "\\q" <{graphs[30]}> .\n'
+    new = [RawVersion(g, 1, q.encode()) for g, q in zip(graphs, quads, strict=True)]
+    loads: list[int] = []
+    load = SparqlStore.load
+
+    def counting(self: SparqlStore, quads: bytes) -> bool:
+        loads.append(quads.count(b"\n"))
+        return load(self, quads)
+
+    monkeypatch.setattr(SparqlStore, "load", counting)
+    write_log(tmp_path, new)
+    options = {"concurrency": 1, "batch_bytes": 8192}
+    follower = SparqlFollower.from_options(oxigraph.uri, options)
+    following = LogFollowing(CrawlLog(tmp_path), follower, patience_secs=0)
+    following.open()
+    following.catch_up()
+    follower.close()
+    assert following.counts.set_aside.keys() == {graphs[30]}
+    assert loads[:2] == [40, 20]  # then updates take the half, and find the bad one
+    found = {quad.graph_name.value for quad in oxigraph.quads()}  # type: ignore[union-attr]
+    assert found == {*graphs} - {graphs[30]}
+    assert len({quad.subject for quad in oxigraph.quads()}) == 39
+    monkeypatch.undo()
+    write_log(tmp_path, [RawVersion(g, 2, b"") for g in graphs], "later")
+    follow(tmp_path, oxigraph.uri, **options)
+    assert not oxigraph.quads()
+
+
+def test_documents_go_by_updates_where_loads_are_unknown(tmp_path: Path) -> None:
+    """If a server has no loads of N-Quads, it is asked once, and gets updates."""
+    write_log(tmp_path, [Written(f"{A}{n}", 1, [(f"{A}{n}", "x")]) for n in range(30)])
+    with ScriptedStore(store_products.OXIGRAPH) as store:
+        follow(tmp_path, store.uri, batch_bytes=1024)
+        asked = [each for each in store.requests if each.path == "/store"]
+        assert len(asked) == 1
+        assert len(store.quads()) == 30
+    assert "no_transaction" in asked[0].given
 
 
 def test_store_without_graph_store_protocol_takes_long_graphs(

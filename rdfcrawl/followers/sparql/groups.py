@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _PUT_AT_ONCE: Final = 32  # documents whose versions are noted together
 _RECORD_LINES: Final = 8  # of a document, at most
 _RECORD_BYTES: Final = 400
+_LOADED_BYTES: Final = 4 * 1024 * 1024  # of documents that are loaded together
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +59,35 @@ class PlainDocument:
 def grouped(
     plain: Iterable[PlainDocument], options: SparqlStoreOptions
 ) -> Iterator[list[PlainDocument]]:
-    """Yield documents in groups that one update takes, or that are PUT in turn."""
+    """Yield documents in groups that go together: loaded, by an update, or PUT."""
+    loaded: list[PlainDocument] = []
     updated: list[PlainDocument] = []
     put: list[PlainDocument] = []
     for each in plain:
-        (updated if _goes_by_update(each, options) else put).append(each)
+        if _can_be_loaded(each, options):
+            loaded.append(each)
+        else:
+            (updated if _goes_by_update(each, options) else put).append(each)
+    for group in _cut(loaded, sys.maxsize, _LOADED_BYTES, sys.maxsize):
+        if _is_loaded(group, options):
+            yield group
+        else:
+            updated += group
     n_updated = min(1000, options.batch_lines // (_RECORD_LINES + 1) or 1)
-    yield from _cut(updated, n_updated, options)
-    yield from _cut(put, _PUT_AT_ONCE, options)
+    at_once = options.batch_bytes, options.batch_lines
+    yield from _cut(updated, n_updated, *at_once)
+    yield from _cut(put, _PUT_AT_ONCE, *at_once)
+
+
+def _can_be_loaded(each: PlainDocument, options: SparqlStoreOptions) -> bool:
+    is_new = not each.record.versions and each.document.quads is not None
+    return is_new and options.profile.loads_quads and options.method == "update"
+
+
+def _is_loaded(group: Sequence[PlainDocument], options: SparqlStoreOptions) -> bool:
+    """Return whether a group is worth a load: it is more than an update takes."""
+    is_long = sum(map(_size, group)) > options.batch_bytes
+    return is_long and all(_can_be_loaded(each, options) for each in group)
 
 
 def _goes_by_update(each: PlainDocument, options: SparqlStoreOptions) -> bool:
@@ -76,18 +99,22 @@ def _goes_by_update(each: PlainDocument, options: SparqlStoreOptions) -> bool:
     return quads.count(b"\n") <= options.profile.data_lines and b"_:" not in quads
 
 
+def _size(each: PlainDocument) -> int:
+    return each.document.n_bytes + _RECORD_BYTES + 8 * len(each.graph)
+
+
 def _cut(
-    plain: Sequence[PlainDocument], most: int, options: SparqlStoreOptions
+    plain: Sequence[PlainDocument], most: int, most_bytes: int, most_lines: int
 ) -> Iterator[list[PlainDocument]]:
     group: list[PlainDocument] = []
     n_bytes = n_lines = 0
     for each in plain:
-        size = each.document.n_bytes + _RECORD_BYTES + 8 * len(each.graph)
+        size = _size(each)
         lines = (each.document.quads or b"").count(b"\n") + _RECORD_LINES
         is_full = (
             len(group) >= most
-            or n_bytes + size > options.batch_bytes
-            or n_lines + lines > options.batch_lines
+            or n_bytes + size > most_bytes
+            or n_lines + lines > most_lines
         )
         if group and is_full:
             yield group
@@ -120,11 +147,27 @@ class GroupWriter:
             UncutGraph: one would have to be cut, and cannot be.
             StoreFault: the store takes nothing now, or has lost something.
         """
-        if all(map(self._goes_at_once, group)):
-            self._store.update(_update_of(group, self._store.options.profile))
-        else:
+        options = self._store.options
+        if _is_loaded(group, options):
+            self._load(group)
+        elif not all(map(self._goes_at_once, group)):
             self._write_one_by_one(group)
+        else:
+            self._store.update(_update_of(group, options.profile))
         self._check(group)
+
+    def _load(self, group: Sequence[PlainDocument]) -> None:
+        """Load new documents without a transaction; or by updates, if need be."""
+        begun = [each.version.begun.said_of(each.graph) for each in group]
+        drops = [drop(each.graph) for each in group]
+        self._store.update(JOINT.join([change([], begun), *drops]))
+        if self._store.load(b"".join(each.document.quads or b"" for each in group)):
+            self._settle(group, begun)
+            return
+        self._store.update(change(begun, []))
+        options = self._store.options
+        for some in _cut(group, 1000, options.batch_bytes, options.batch_lines):
+            self._store.update(_update_of(some, options.profile))
 
     def _goes_at_once(self, each: PlainDocument) -> bool:
         return (

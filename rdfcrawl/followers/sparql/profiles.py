@@ -38,6 +38,7 @@ class StoreProfile:
         part_bytes: of one request of the Graph Store Protocol; 0: no limit.
         bulk_parameter: of the Graph Store Protocol, by which the store loads a long
             graph in its fastest way.
+        loads_quads: takes N-Quads of many graphs by `POST`, in this way, too.
         concurrency: requests at a time, by default.
         names_at_once: graphs that one query asks for.
         own_graphs: that a new store has.
@@ -62,6 +63,7 @@ class StoreProfile:
     batch_lines: int = 1_000_000
     part_bytes: int = 0
     bulk_parameter: str = ""
+    loads_quads: bool = False
     concurrency: int = 4
     names_at_once: int = 500
     own_graphs: frozenset[str] = frozenset()
@@ -81,6 +83,7 @@ PROFILES: Final = {
         graph_store="/store",
         has_fence=True,
         bulk_parameter="no_transaction",
+        loads_quads=True,
     ),
     # An update of more than 10,000 lines is refused, one of a few thousand may
     # exhaust the compiler's memory, and a transaction has at most 50 MB.
@@ -95,7 +98,8 @@ PROFILES: Final = {
         # Else each statement of INSERT DATA and DELETE DATA is compiled by itself.
         data_preamble=b"define sql:big-data-const 1 ",
         has_blank_data=False,
-        # CPU: 5 ms for each PUT, 0.1 ms for each line of INSERT DATA.
+        # CPU: 5 ms for each PUT, 0.1 ms for each line of INSERT DATA. With blank nodes,
+        # INSERT WHERE {} of many documents costs as much as their PUTs.
         data_lines=40,
         media_type="text/turtle",
         method="graph-store",
@@ -151,6 +155,11 @@ class StoreUrls:
     query: str
     update: str
     graph_store: str | None
+
+    def of_dataset(self, parameter: str) -> str:
+        """Return the URL of all graphs together, with a parameter."""
+        joint = "&" if "?" in (self.graph_store or "") else "?"
+        return f"{self.graph_store}{joint}{parameter}"
 
     def of_graph(self, graph: str, parameter: str, more: str = "") -> str:
         """Return the URL of a graph, with another parameter behind its name."""

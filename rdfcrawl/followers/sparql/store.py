@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# Not found, method not allowed, unsupported media type, not implemented.
+_NO_SUCH_WAY: Final = frozenset({404, 405, 415, 501})
 _JSON: Final = "application/sparql-results+json"
 _MAX_HELD_BYTES: Final = 4 * 1024 * 1024  # of an answer that is read row by row
 _VALUE: Final = re.compile(rb'"value"\s*:\s*("(?:[^"\\]|\\.)*")')
@@ -46,6 +48,7 @@ class SparqlStore:
         has_protocol = options.urls.graph_store is not None
         self.has_post = has_protocol
         self.has_put = has_protocol and options.profile.has_put
+        self.has_load = has_protocol and options.profile.loads_quads
         self.before_write: Callable[[], None] = lambda: None
         self.fence = b""
 
@@ -187,6 +190,35 @@ class SparqlStore:
             if self._takes("POST"):
                 raise
             self.has_post = False
+            return False
+        return True
+
+    def load(self, quads: bytes) -> bool:
+        """Add N-Quads of many graphs, not in a transaction; False if it is no way.
+
+        Raises:
+            UnusableStore: the login is refused, or the store is somewhere else.
+            RefusedRequest: the store does not take these statements.
+            StoreFault: it takes nothing now.
+        """
+        if not self.has_load:
+            return False
+        self.before_write()
+        parameter = self.options.profile.bulk_parameter
+        request = StoreRequest(
+            method="POST",
+            url=self.options.urls.of_dataset(parameter),
+            body=quads,
+            media_type="application/n-quads",
+            is_repeatable=False,
+        )
+        try:
+            self._client.ask(request)
+        except RefusedRequest as refusal:
+            if refusal.status not in _NO_SUCH_WAY:
+                raise
+            logger.warning("without loads of N-Quads: %s", refusal)
+            self.has_load = False
             return False
         return True
 
