@@ -95,7 +95,9 @@ def write_status(root: Path, status: FollowerStatus) -> None:
     """
     path = status_path(root, status.name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing_file(path) as file:
+    # What else is in it comes again from the store and its log.
+    is_lasting = bool(status.set_aside or status.n_unnamed or status.damages)
+    with replacing_file(path, is_lasting=is_lasting) as file:
         file.write(json.dumps(asdict(status)))
 
 

@@ -21,8 +21,12 @@ _DRAFT: Final = ".draft"
 
 
 @contextmanager
-def replacing_file(path: Path) -> Iterator[TextIO]:
+def replacing_file(path: Path, *, is_lasting: bool = True) -> Iterator[TextIO]:
     """Open a text that takes the place of a file, unless it fails.
+
+    Args:
+        path: of the file.
+        is_lasting: it is to outlive a machine that stops; else, it may be empty then.
 
     Raises:
         OSError: the disk is full, or refuses it; the file is as before.
@@ -33,7 +37,8 @@ def replacing_file(path: Path) -> Iterator[TextIO]:
         with os.fdopen(fd, "w", encoding="utf-8") as file:
             yield file
             file.flush()
-            os.fsync(fd)
+            if is_lasting:
+                os.fsync(fd)
             draft.replace(path)
     except BaseException:
         draft.unlink(missing_ok=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,10 +12,18 @@ from scrapy.settings import Settings
 
 from rdfcrawl.commands.workers import _options_of
 from rdfcrawl.errors import StoreFault
+from rdfcrawl.followers.following import SetAside
 from rdfcrawl.followers.options import FollowerPlan
 from rdfcrawl.followers.oxigraph import OxigraphFollower
 from rdfcrawl.followers.process import ReportedFollowing
-from rdfcrawl.followers.status import read_statuses, status_path, summaries
+from rdfcrawl.followers.status import (
+    FollowerStatus,
+    read_status,
+    read_statuses,
+    status_path,
+    summaries,
+    write_status,
+)
 from rdfcrawl.followers.supervision import FollowerProcesses
 from rdfcrawl.stores.identity import is_finished, mark_finished
 from tests.support.written_logs import RawVersion, Written, said_in, write_log
@@ -177,3 +187,18 @@ def test_workers_are_not_told_of_logins() -> None:
     given = ["STORES={'fuseki+http://u:s3cret@h/ds': {}}", "DOWNLOAD_DELAY=0"]
     opts = Namespace(set=given, output=["o.nq"], overwrite_output=None)
     assert _options_of(opts) == ["-sDOWNLOAD_DELAY=0", "-oo.nq"]
+
+
+def test_status_is_synced_only_if_it_names_something(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If nothing was set aside, then no disk is waited for; else for the names."""
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    status = FollowerStatus(name="trig:x", state="following", checkpoint={})
+    write_status(tmp_path, status)
+    assert not synced
+    named = replace(status, set_aside={A: SetAside(1, "refused")}, damages=[])
+    write_status(tmp_path, named)
+    assert len(synced) == 1
+    assert read_status(tmp_path, "trig:x") == named
