@@ -15,7 +15,7 @@ from scrapy.crawler import Crawler, CrawlerProcess, CrawlerProcessBase
 from scrapy.spiderloader import SpiderLoaderProtocol, get_spider_loader
 from scrapy.utils.project import inside_project
 
-from rdfcrawl.console import fail
+from rdfcrawl.console import fail, program
 from rdfcrawl.errors import ConfigError, RdfcrawlError
 from rdfcrawl.extraction.gc_thresholds import raise_gc_thresholds
 from rdfcrawl.options import defaults
@@ -214,6 +214,8 @@ def check_operator(
         segment_limits(settings)
         check_archive(settings)
         store_class(settings)
+        if settings.get("STORES") and settings.get(WORKER) is None:
+            _tell_secrets(settings)
         if parsed.shapes is not None and settings.get(WORKER) is None:
             _follow_with_shapes(parsed.shapes, options.crawl.paths, settings, given)
         if settings.get("STORES"):
@@ -226,6 +228,14 @@ def check_operator(
     except ConfigError as error:
         fail(str(error))
     return settings
+
+
+def _tell_secrets(settings: BaseSettings) -> None:
+    """Tell which passwords of stores stand on the command line."""
+    from rdfcrawl.followers.options import exposed_secrets
+
+    for line in exposed_secrets(settings):
+        sys.stderr.write(f"{program()}: {line}\n")
 
 
 def _follow_with_shapes(

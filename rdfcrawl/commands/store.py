@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 
-from rdfcrawl.console import fail, tell_interrupts
+from rdfcrawl.console import fail, program, tell_interrupts
 from rdfcrawl.errors import RdfcrawlError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002
         """Run the action; exit with 2 and one line on errors."""
-        from rdfcrawl.followers.options import FollowerPlan
+        from rdfcrawl.followers.options import FollowerPlan, exposed_secrets
         from rdfcrawl.log.location import find_crawl
 
         if self.settings is None:
@@ -51,6 +51,8 @@ class Command(ScrapyCommand):
                 case ["load" | "verify" as action, uri]:
                     root = find_crawl(self.settings)
                     plan = FollowerPlan.of(self.settings, uri)
+                    for line in exposed_secrets(self.settings, uri):
+                        sys.stderr.write(f"{program()}: {line}\n")
                     act = _load if action == "load" else _verify
                     self.exitcode = act(root, plan)
                 case ["compact"]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Self, cast
+
+from scrapy.settings import SETTINGS_PRIORITIES
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.options.values import check_method, load_setting, mapping
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
 
     from rdfcrawl.followers.protocol import Follower
 
+_SECRETS: Final = ("password", "token")
+_password_in: Final = re.compile(r"[^:/?#]+://[^/?#:]*:[^/?#]+@").match
 _METHODS: Final = {"open": 1, "apply": 1, "commit": 1, "close": 0}  # arguments
 
 
@@ -95,3 +100,37 @@ def follower_plans(settings: BaseSettings) -> list[FollowerPlan]:
     """
     stores = mapping(settings, "STORES")
     return [FollowerPlan.of(settings, str(uri)) for uri in stores]
+
+
+def exposed_secrets(settings: BaseSettings, *typed: str) -> list[str]:
+    """Return a line for each password and token that stands on the command line.
+
+    Args:
+        settings: with `STORES`, which is looked at if it is from the command line.
+        typed: URIs of stores that are arguments of the command.
+    """
+    stores: dict[str, object] = dict.fromkeys(typed)
+    priority = settings.getpriority("STORES")
+    if priority is not None and priority >= SETTINGS_PRIORITIES["cmdline"]:
+        stores |= mapping(settings, "STORES")
+    lines = []
+    for uri, options in stores.items():
+        found = [x for x in _SECRETS if isinstance(options, dict) and options.get(x)]
+        if _password_in(uri) and "password" not in found:
+            found.append("password")
+        lines += [f"STORES={shown_uri(uri)}: {_exposed(x, uri)}" for x in found]
+    return lines
+
+
+def _exposed(secret: str, uri: str) -> str:
+    profile, _, rest = uri.partition(":")[0].partition("+")
+    instead = f"the option {secret}_file, or put it into settings.py"
+    if rest:
+        name = f"{profile}_{secret}".upper()
+        instead = (
+            f"{name} or {name}_FILE in the environment, or the option {secret}_file"
+        )
+    return (
+        f"its {secret} is on the command line, where all users of this machine can read"
+        f" it; use {instead}"
+    )

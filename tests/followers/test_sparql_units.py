@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scrapy.settings import Settings
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.followers.options import follower_plans
+from rdfcrawl.followers.options import exposed_secrets, follower_plans
 from rdfcrawl.followers.sparql import spreading
 from rdfcrawl.followers.sparql.digest import DigestChallenge
 from rdfcrawl.followers.sparql.groups import PlainDocument, grouped
@@ -217,3 +217,24 @@ def test_long_document_leaves_no_files(
             lines = b"".join(content.pieces()).decode().splitlines(keepends=True)
         found += [f"{line[:-2]}<{content.graph}> .\n" for line in lines]
     assert sorted(found) == sorted(quads)
+
+
+@pytest.mark.parametrize(
+    ("uri", "options", "priority", "told"),
+    [
+        ("fuseki+http://u:p@h/d", {}, "cmdline", "FUSEKI_PASSWORD_FILE"),
+        ("fuseki+http://u:p@h/d", {}, "project", ""),
+        ("fuseki+http://h/d", {"user": "u", "password_file": "p"}, "cmdline", ""),
+        ("qlever+http://h/", {"token": "t"}, "cmdline", "QLEVER_TOKEN"),
+        ("mine:x", {"token": "t"}, "cmdline", "settings.py"),
+    ],
+)
+def test_secrets_on_the_command_line_are_told(
+    uri: str, options: dict[str, str], priority: str, told: str
+) -> None:
+    """If a password is typed, then one line names a better place, but not the word."""
+    settings = Settings({"STORES": {uri: options}}, priority)
+    lines = exposed_secrets(settings)
+    assert len(lines) == bool(told)
+    assert all(told in line and "u:p@" not in line for line in lines)
+    assert exposed_secrets(Settings(), "fuseki+http://u:p@h/d")
