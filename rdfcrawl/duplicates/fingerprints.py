@@ -14,24 +14,27 @@ import re
 from binascii import a2b_base64, b2a_base64
 from functools import lru_cache
 from hashlib import blake2b, file_digest
-from itertools import accumulate, chain
-from struct import Struct, unpack
+from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from io import BufferedReader, BytesIO
 
 BINS: Final = 64
 SHINGLE_WORDS: Final = 8
 MAX_STATEMENT_BYTES: Final = 1024 * 1024
 MAX_WORDS: Final = 65_536  # of a page, that are cut into shingles
-MAX_HASHED: Final = 128  # shingles or statements; of more, a sample is hashed
+MAX_SAMPLED: Final = 128  # shingles or statements; of more, a sample counts
 
 _HASH_BYTES: Final = 16
 _EMPTY: Final = 0xFFFF  # no hash lies in the part
-_BIN_SHIFT: Final = 58  # of a hash of 64 bits, the first 6 bits choose the part
-_MINIMUM_SHIFT: Final = 42  # and the next 16 are kept
+_FACTOR: Final = 2_654_435_761  # prime, 2^32 by the golden ratio (Knuth, TAOCP 6.4)
+_SUM_MASK: Final = 0xFFFF_FFFF
+_BIN_SHIFT: Final = 26  # of a hash of 32 bits, the first 6 bits choose the part
+_MINIMUM_SHIFT: Final = 10  # and the next 16 are kept
+_SEPARATORS_TO_SPACES: Final = bytes.maketrans(b"\x1c\x1d\x1e\x1f", b"    ")
 _pack_minima = Struct(f"<{BINS}H").pack
 _unpack_minima = Struct(f"<{BINS}H").unpack
 # Canonical N-Quads: a blank node is the first term of a line, or follows a predicate.
@@ -81,49 +84,67 @@ def fingerprint_statements(
     distinct = set(lines)
     if len(distinct) < len(lines):
         lines = sorted(distinct)
-    return Fingerprint(content_hash(b"\n".join(lines)), _sketch(lines[1:]))
+    return Fingerprint(content_hash(b"\n".join(lines)), _sketch([crc32(line) for line in lines[1:]]))
 
 
 def fingerprint_text(text: str) -> Fingerprint:
     """Return the fingerprint of a text; case and white space make no difference."""
-    normal = " ".join(text.lower().split()).encode("utf-8", "replace")
+    folded = text.lower()
+    if folded.isascii():  # as most texts: half the cost
+        words = folded.encode().translate(_SEPARATORS_TO_SPACES).split()
+    else:
+        words = " ".join(folded.split()).encode("utf-8", "replace").split(b" ")
+    normal = b" ".join(words)
     shown = content_hash(normal)
-    words = normal.split(b" ")[:MAX_WORDS]
     if len(words) <= SHINGLE_WORDS:
-        return Fingerprint(shown, _sketch([normal] if normal else []))
-    ends = list(accumulate([len(word) + 1 for word in words]))
-    begins = chain((0,), ends)
-    runs = zip(begins, ends[SHINGLE_WORDS - 1 :], strict=False)
-    return Fingerprint(shown, _sketch([normal[a : b - 1] for a, b in runs]))
+        return Fingerprint(shown, _sketch([crc32(normal)] if normal else []))
+    return Fingerprint(shown, _sketch(_sums_of_runs(words[:MAX_WORDS])))
 
 
-def _sketch(shingles: list[bytes]) -> str:
-    """Return the sketch of shingles, in Base64."""
-    if not shingles:
+def _sums_of_runs(words: list[bytes]) -> tuple[int, ...]:
+    """Return a sum of 32 bits of each run of `SHINGLE_WORDS` words.
+
+    It is the polynomial with the CRC-32 of each word as a coefficient, the first one of
+    the highest power, and `_FACTOR` for x. Those of all runs are computed at once, as
+    parts of one number, in a quarter of the time that sums of slices take: each step
+    joins runs to runs of twice as many words.
+    """
+    n = len(words)
+    of_64_bits = Struct(f"<{n}Q")
+    low = int.from_bytes(b"\xff\xff\xff\xff\0\0\0\0" * n, "little")
+    sums = int.from_bytes(of_64_bits.pack(*map(crc32, words)), "little")
+    n_joined, power = 1, _FACTOR
+    while n_joined < SHINGLE_WORDS:
+        # Neither product nor sum leaves its 64 bits.
+        sums = (sums * power + (sums >> 64 * n_joined)) & low
+        n_joined, power = 2 * n_joined, power * power & _SUM_MASK
+    return of_64_bits.unpack(sums.to_bytes(8 * n, "little"))[: 1 - SHINGLE_WORDS]
+
+
+def _sketch(sums: Sequence[int]) -> str:
+    """Return the sketch of sums of shingles, in Base64."""
+    if not sums:
         return ""
-    if len(shingles) > MAX_HASHED:
-        shingles = _sample(shingles)
-    # `blake2b(x, digest_size=8)` takes half as long again.
-    digests = b"".join([blake2b(x).digest() for x in shingles])
-    hashes = sorted(unpack("<" + "Q56x" * len(shingles), digests), reverse=True)
+    if len(sums) > MAX_SAMPLED:
+        sums = _sample(sums)
+    hashes = sorted([each * _FACTOR & _SUM_MASK for each in sums], reverse=True)
     minima = [_EMPTY] * BINS
     for each in hashes:  # the last one of a part, which is the least, stays
         minima[each >> _BIN_SHIFT] = each >> _MINIMUM_SHIFT & 0xFFFF
     return b2a_base64(_pack_minima(*minima), newline=False).decode()
 
 
-def _sample(shingles: list[bytes]) -> list[bytes]:
-    """Return the distinct shingles of the least sums of 32 bits, `MAX_HASHED` of them.
+def _sample(sums: Sequence[int]) -> list[int]:
+    """Return the `MAX_SAMPLED` least different sums.
 
     Documents that have most shingles in common have most of these in common, too,
-    whatever their lengths. A sum takes a quarter of the time of a hash in a sketch.
+    whatever their lengths.
     """
-    found = set(shingles)
-    halvings = ((len(found) - 1) // (3 * MAX_HASHED)).bit_length()
-    if halvings:  # leave 1.5 to 3 times as many, to be sorted
-        below = 2**32 >> halvings
-        found = {each for each in found if crc32(each) < below}
-    return sorted(found, key=lambda each: (crc32(each), each))[:MAX_HASHED]
+    below = (4 * MAX_SAMPLED << 32) // len(sums)
+    found = {each for each in sums if each < below}
+    if len(found) < MAX_SAMPLED:  # many are equal
+        found = set(sums)
+    return sorted(found)[:MAX_SAMPLED]
 
 
 def read_sketch(text: str) -> tuple[int, ...]:

@@ -6,13 +6,19 @@ import re
 from html import unescape
 from typing import Final
 
-_UNSEEN: Final = rb"script|style|template|noscript|title"
+_UNSEEN: Final = rb"script", rb"style", rb"template", rb"noscript", rb"title"
 # Each expression reads what follows once: what has no end goes to the end of the page,
-# and a tag ends before the next one begins.
+# and a tag ends before the next one begins. Loops without a way back, which search for
+# one character, are several times as fast as `.*?`.
 _remove_unseen = re.compile(
-    rb"<!--(?:.*?-->|.*)|<(" + _UNSEEN + rb")\b[^<>]*+>(?:.*?</\1\s*+>|.*)", re.DOTALL
+    rb"<(?:!--(?:[^-]++|-(?!->))*+(?:-->)?+|%b)"
+    % rb"|".join(
+        rb"%b\b[^<>]*+>(?:[^<]++|<(?!/%b\s*+>))*+" % (name, name) for name in _UNSEEN
+    )
 ).sub
-_remove_tags = re.compile(rb"<[^<>]*+>").sub
+# The text behind each tag; most tags have none. A `<` begins a tag before some
+# characters only (HTML Standard 13.2.5.6).
+_find_texts = re.compile(rb">(?!<[a-z/!?])([^<]*+(?:<[^a-z/!?][^<]*+)*+)").findall
 
 
 def visible_text(lower: bytes) -> str:
@@ -23,5 +29,6 @@ def visible_text(lower: bytes) -> str:
     >>> visible_text(b"<title>t</title>one&nbsp;<b>two</b><script>3</script>").split()
     ['one', 'two']
     """
-    text = _remove_tags(b" ", _remove_unseen(b" ", lower)).decode("utf-8", "replace")
+    texts = _find_texts(b">" + _remove_unseen(b"<p>", lower))
+    text = b" ".join(texts).decode("utf-8", "replace")
     return unescape(text) if "&" in text else text

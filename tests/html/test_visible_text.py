@@ -18,7 +18,9 @@ from rdfcrawl.html.visible_text import visible_text
             b"&lt;b&gt; &eacute;&#233; a&amp;b &zzz;",
             ["<b>", "éé", "a&b", "&zzz;"],
         ),
-        (b"1 < 2 <unfinished", ["1", "<", "2", "<unfinished"]),
+        (b"1 < 2 <unfinished", ["1", "<", "2"]),
+        (b"<p>< 2<3 <a b<c>d<!doctype>e<?pi>f</p>", ["<", "2<3", "d", "e", "f"]),
+        (b"a<script>1</scripts></script>b<!-- 1-->2 --->c", ["a", "b", "2", "--->c"]),
         ("é\ufeff".encode() + b"\xff", ["é\ufeff\ufffd"]),
     ],
 )
