@@ -41,6 +41,7 @@ COMMANDS: Final = {
     "genspider": "rdfcrawl.commands",
     "list": "rdfcrawl.commands",
     "parse": "scrapy.commands",
+    "ping": "rdfcrawl.commands",
     "query": "rdfcrawl.commands",
     "rdf": "rdfcrawl.commands",
     "report": "rdfcrawl.commands",

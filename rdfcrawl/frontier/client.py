@@ -84,7 +84,7 @@ class Frontier:
         self.delays = WorkerDelays(redis, self.key, own, self.live_workers)
         self.buried: list[Record] = []
         """Given up by `reap` here, until somebody takes them out."""
-        self._scripts = scripts
+        self.scripts = scripts
         self._fill = FILL_BY_INTSET_LIMIT.get(intset_limit, 200)
         self._prefixes: list[str] = []
         self.locations = KeyLocations(self.state)
@@ -118,7 +118,7 @@ class Frontier:
         Raises:
             ConfigError: the crawl was written by another version of the data model.
         """
-        await self._scripts.load()
+        await self.scripts.load()
         conf = self.key("conf")
         wanted = {
             "schema": SCHEMA,
@@ -251,7 +251,7 @@ class Frontier:
         ]
         if number is not None:
             arguments += (self._name, number)
-        answers = await self._scripts.run(
+        answers = await self.scripts.run(
             "claim", [(self._prefixes[p], arguments) for p in partitions]
         )
         visits: list[Visit] = []
@@ -271,7 +271,7 @@ class Frontier:
         """
         arguments: list[Argument] = [visit.key, visit.epoch, what]
         calls = [(self._prefixes[visit.partition], arguments)]
-        return (await self._scripts.run("begin", calls))[0] == 1
+        return (await self.scripts.run("begin", calls))[0] == 1
 
     async def release(self, visits: Sequence[Visit]) -> int:
         """Unlock the hosts of finished visits, and put back returned records.
@@ -279,7 +279,7 @@ class Frontier:
         Return the number of visits that had lost their lease.
         """
         calls = self._by_partition(visits, release_arguments)
-        answers = await self._scripts.run("release", calls)
+        answers = await self.scripts.run("release", calls)
         return b"".join(cast("list[bytes]", answers)).count(b"0")
 
     async def ack(self, visits: Sequence[Visit]) -> int:
@@ -290,14 +290,14 @@ class Frontier:
         calls = self._by_partition(
             visits, lambda x: [x.key, x.epoch, len(x.failed), *x.failed]
         )
-        answers = await self._scripts.run("ack", calls)
+        answers = await self.scripts.run("ack", calls)
         return b"".join(cast("list[bytes]", answers)).count(b"0")
 
     async def renew(self, visits: Sequence[Visit]) -> list[Visit]:
         """Prolong the leases of visits; return those that are lost."""
         lease = millisecs(self.options.lease_secs)
         calls = self._by_partition(visits, lambda x: [f"{x.epoch}:{x.key}"])
-        answers = await self._scripts.run(
+        answers = await self.scripts.run(
             "renew", [(prefix, [lease, *names]) for prefix, names in calls]
         )
         marks = {
@@ -314,7 +314,7 @@ class Frontier:
             Numbers of batches, URIs put back, and URIs given up, which go to `buried`.
         """
         arguments: list[Argument] = [100, millisecs(self.delay_secs)]
-        answers = await self._scripts.run(
+        answers = await self.scripts.run(
             "reap", [(prefix, arguments) for prefix in self._prefixes]
         )
         rows = cast("list[tuple[int, int, list[bytes]]]", answers)
@@ -332,7 +332,7 @@ class Frontier:
         for name in names:
             calls = [(prefix, [name, MAX_URIS_PER_CALL]) for prefix in self._prefixes]
             while calls:
-                answers = cast("list[int]", await self._scripts.run("retry", calls))
+                answers = cast("list[int]", await self.scripts.run("retry", calls))
                 n_queued += sum(answers)
                 pairs = zip(calls, answers, strict=True)
                 calls = [call for call, n in pairs if n == MAX_URIS_PER_CALL]
@@ -352,7 +352,7 @@ class Frontier:
             the seconds until the last of these is given up.
         """
         arguments: list[Argument] = [millisecs(patience_secs), int(is_last_wait)]
-        answers = await self._scripts.run(
+        answers = await self.scripts.run(
             "down", [(prefix, arguments) for prefix in self._prefixes]
         )
         rows = cast("list[tuple[int, int, int]]", answers)

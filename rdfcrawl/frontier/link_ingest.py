@@ -336,6 +336,10 @@ class LinkIngest:
         """Tell whether a requestable URL that is so far away would be followed."""
         return depth <= self._max_depth and self._link_filter.admits(url)
 
+    def wants_source(self, url: str) -> bool:
+        """Return whether a source named by a stranger would be harvested."""
+        return self._link_filter.admits_source(url)
+
     def again(self, waiting: Iterable[DeferredRecord]) -> list[Candidate]:
         """Return the candidates among deferred records that nothing covers."""
         return [

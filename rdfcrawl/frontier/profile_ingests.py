@@ -97,6 +97,18 @@ class ProfileIngests:
                 self._of(number)
             await self.learn_scopes()
 
+    async def learn_all(self) -> None:
+        """Read the profiles of all spiders of the crawl, and their scopes."""
+        await self._profiles.learn_all()
+        for number in self._profiles.arguments:
+            self._of(number)
+        await self.learn_scopes()
+
+    def of_source(self, url: str) -> LinkIngest | None:
+        """Return the ingest of a spider that wants a source, preferably our own."""
+        known = (self.own, *self.by_profile.values())
+        return next((each for each in known if each.wants_source(url)), None)
+
     def _is_strange_seed(self, record: Record) -> bool:
         """Return whether a seed is out of a scope that another worker has widened."""
         scope = self._scopes.get(record.profile)

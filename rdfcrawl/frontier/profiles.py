@@ -19,7 +19,7 @@ from rdfcrawl.arguments.crawl import CrawlArguments, arguments_of
 from rdfcrawl.arguments.parsers import NAMED
 from rdfcrawl.arguments.stored import BUDGETS, CrawlMember, agree
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.links.filter import CrawlExtent
+from rdfcrawl.links.filter import CrawlExtent, CrawlScope, LinkFilter
 from rdfcrawl.uri import HostGrouping, NormalForm, PolitenessKey
 
 if TYPE_CHECKING:
@@ -159,18 +159,30 @@ class SpiderProfiles:
         if all(record.profile in self.arguments for record in records):
             return False
         before = len(self.arguments)
+        await self.learn_all()
+        return len(self.arguments) > before
+
+    async def learn_all(self) -> None:
+        """Get to know the arguments of all spiders of the crawl."""
         rows = await self._persistent("read the arguments", self._rows)
         for number, row in rows.items():
             if number not in self.arguments:
-                self._know(number, row)
-        return len(self.arguments) > before
+                self.arguments[number] = _arguments_of(row)
 
-    def _know(self, number: int, row: dict[str, Any]) -> None:
-        """Read the arguments of another spider, whose own ones mean nothing here."""
-        takes = row["takes"]
-        ours = {*arguments_of(takes)} & row["arguments"].keys()
-        texts = {name: row["arguments"][name] for name in ours}
-        self.arguments[number] = CrawlArguments.parse(texts, takes)
+    async def link_filters(self) -> list[LinkFilter]:
+        """Return what each spider of the crawl wants now, without hosts to leave.
+
+        Raises:
+            RedisError: Redis is unreachable; it is not tried again.
+        """
+        filters = []
+        for number, row in (await self._rows()).items():
+            told = _arguments_of(row)
+            found = await self._redis.smembers(self.scope_key(number))
+            entries = frozenset(each.decode() for each in cast("set[bytes]", found))
+            scope = CrawlScope(told.scope, entries)
+            filters.append(LinkFilter(scope, told.allow, told.deny, told.domains))
+        return filters
 
     async def _rows(self) -> dict[int, dict[str, Any]]:
         found = await self._redis.hgetall(self._name)
@@ -198,3 +210,11 @@ class SpiderProfiles:
         ):
             logger.info("queued %d URIs that had been over budget", n)
         await self._persistent("keep the arguments", self._redis.hset, conf, done, text)
+
+
+def _arguments_of(row: dict[str, Any]) -> CrawlArguments:
+    """Return the arguments of another spider, whose own ones mean nothing here."""
+    takes = row["takes"]
+    ours = {*arguments_of(takes)} & row["arguments"].keys()
+    texts = {name: row["arguments"][name] for name in ours}
+    return CrawlArguments.parse(texts, takes)

@@ -335,6 +335,8 @@ class FrontierScheduler(BaseScheduler):
         if_any = {
             "frontier/failed": session.worker.n_failed,
             "frontier/wildcards": session.addresses.n_wildcards,
+            "ping/taken": session.n_pings_taken,
+            "ping/refused": session.n_pings_refused,
         }
         figures |= {name: n for name, n in if_any.items() if n} | self._over_budget()
         for name, value in figures.items():

@@ -21,6 +21,7 @@ from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
 from rdfcrawl.frontier.host_turns import HostClocks, HostTurns, Sleepers
 from rdfcrawl.frontier.leave_list import LeaveList
 from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
+from rdfcrawl.frontier.pings import SitemapHosts, WaitingPings, follow_up_of
 from rdfcrawl.frontier.profile_ingests import ProfileIngests
 from rdfcrawl.frontier.profiles import SpiderProfiles, keep_settings
 from rdfcrawl.frontier.redis_client import raise_intset_limit
@@ -110,6 +111,10 @@ class CrawlSession:
         self._n_restores = 0
         self._leave_list = LeaveList(self.frontier, self.blocked, options.leave_hosts)
         self._start_urls = StartUrls(self.redis, options.crawl_id)
+        self._pings = WaitingPings(self.redis, self.frontier.scripts, options.crawl_id)
+        self._sitemap_hosts = SitemapHosts(self.state_store)
+        # pinged sitemaps that were queued here, and that are not wanted
+        self.n_pings_taken = self.n_pings_refused = 0
         self._dns = AddressBook(
             self.frontier,
             retry,
@@ -157,7 +162,7 @@ class CrawlSession:
             options.work,
             hooks,
             outage=retry,
-            take_seeds=self._take_start_urls,
+            take_seeds=self._take_pushed,
         )
         self.worker.claimer.prepare = self._learn
         self.worker.links.restore_shared = self._restore
@@ -282,6 +287,30 @@ class CrawlSession:
         added = await self._persistent(what, self.frontier.add, candidates)
         self.worker.links.added_at_once(candidates)
         return added.new
+
+    async def _take_pushed(self) -> int:
+        """Queue what was pushed to the running crawl; return how much."""
+        return await self._take_start_urls() + await self._take_pings()
+
+    async def _take_pings(self) -> int:
+        """Queue pinged sitemaps; return their number."""
+        pings = await self._pings.peek(_SEEDS_AT_ONCE)
+        if not pings:
+            return 0
+        await self.ingests.learn_all()
+        await self._prime(pings)
+        candidates: list[Candidate] = []
+        for url, mark in pings.items():
+            if (ingest := self.ingests.of_source(url)) is None:
+                continue
+            hosts = await self._sitemap_hosts.of(url)
+            pinged = follow_up_of(url, mark, run=self.run, hosts=hosts)
+            candidates += ingest.follow_ups([pinged], asked=url).candidates
+        await self._add("pings", candidates)
+        await self._pings.forget(pings)
+        self.n_pings_taken += len(candidates)
+        self.n_pings_refused += len(pings) - len(candidates)
+        return len(pings)
 
     async def _take_start_urls(self) -> int:
         """Queue seeds pushed to the running crawl; return their number."""

@@ -54,6 +54,8 @@ class SitemapLook:
         secs: when it was looked at, Unix time.
         read_secs: when it was read in an earlier run; 0 if it was not.
         since_run: last run in which it was read to its end.
+        is_pinged: somebody says that it has changed, perhaps since it was read in this
+            run: pages with later dates are fetched once more.
     """
 
     key: str
@@ -62,6 +64,7 @@ class SitemapLook:
     secs: int
     read_secs: int = 0
     since_run: int = 0
+    is_pinged: bool = False
 
 
 class KnownPage(NamedTuple):
@@ -83,8 +86,8 @@ class ListedPages:
     async def known(
         self, listing: SitemapLook, urls: Iterable[str]
     ) -> Mapping[str, KnownPage]:
-        """Return what earlier runs know of pages that a sitemap lists now."""
-        if not self._run:
+        """Return what is known of pages that a sitemap lists, by earlier readings."""
+        if not (self._run or listing.is_pinged):
             return {}
         urls = list(dict.fromkeys(urls))
         texts = await self._store.get_many(listing.key, _LISTED, urls)
@@ -120,7 +123,11 @@ class ListedPages:
         known: KnownPage,
     ) -> FollowUp | None:
         """Return the record of a listed page; None if it is not fetched again."""
-        change = self._policy(listing).change_of(claim, known.fetch)
+        policy, change = self._policy(listing), None
+        if listing.is_pinged:
+            change = policy.news_of(claim, known.fetch, known.claim)
+        if change is None:
+            change = policy.change_of(claim, known.fetch)
         return None if change is None else self._page(listing, url, claim, change)
 
     async def again(self, listing: SitemapLook) -> AsyncIterator[FollowUp]:

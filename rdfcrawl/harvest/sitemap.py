@@ -8,20 +8,20 @@ end if there are datasets, which may cover pages. Later runs fetch only changes:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.bytesource import body_of
 from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.answer import HttpRequest, conditional_headers
+from rdfcrawl.frontier.pings import SitemapHosts
 from rdfcrawl.harvest.consent import ForeignEntries, SitemapConsents, sites_of_robots
 from rdfcrawl.harvest.cross_host_checks import ROBOTS, CrossHostChecks
 from rdfcrawl.harvest.listed_pages import (
     KnownPage,
     ListedPages,
-    SitemapLook,
     by_priority,
     is_whole,
 )
@@ -30,6 +30,7 @@ from rdfcrawl.harvest.quad_buffer import QuadBuffer
 from rdfcrawl.harvest.resourcesync import listed_at
 from rdfcrawl.harvest.response import HarvestedResponse, iter_unpacked, read_robots
 from rdfcrawl.harvest.sitemap_parts import SitemapParts, SitemapState
+from rdfcrawl.harvest.sitemap_reading import SitemapReading, key_of
 from rdfcrawl.harvest.tasks import has_moved, read_task
 from rdfcrawl.records import Document, FollowUp, HarvestedPart, Kind, Record, Urgency
 from rdfcrawl.sitemaps.addresses import may_list
@@ -43,12 +44,10 @@ from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri import BadUri, host_of, is_of_web, requestable
 from rdfcrawl.uri.origin import origin_of, site_of
 
-if TYPE_CHECKING:
-    from rdfcrawl.sitemaps.revisits import ListedPageClaim
-
 _ABSENT: Final = (404, 410)
 _LIMITS: Final = SitemapLimits()
 _AT_ONCE: Final = 200  # entries, in a thread
+_MAX_AGAIN: Final = 100  # sitemaps of an index that is pinged, read before in the run
 
 
 def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
@@ -71,6 +70,7 @@ class SitemapHarvester(Harvester):
         self._checks = CrossHostChecks(context, self._consents)
         self._parts = SitemapParts(context)
         self._pages = ListedPages(context)
+        self._named = SitemapHosts(context.state_store)
         budget = context.arguments.budget
         self._has_budget = budget.of_host > 0 or budget.of_domain > 0
         self._wants_resourcesync = Kind.RESOURCESYNC in context.arguments.harvest
@@ -80,13 +80,20 @@ class SitemapHarvester(Harvester):
         return root_of(url, self._context.run, is_named=is_named)
 
     async def question(self, record: Record) -> HttpRequest | None:
-        """Return a conditional request for a sitemap of an earlier run; else None."""
+        """Return a conditional request for a known sitemap; else None."""
         step = _step_of(record)
-        if not read_task(record).run or not isinstance(step, SitemapTask):
+        if not isinstance(step, SitemapTask):
             return None
-        before = await self._parts.before(_key(record.url, step))
+        if not (read_task(record).run or step.ping):
+            return None
+        before = await self._latest(key_of(record.url, step), step)
         headers = conditional_headers(before.etag, before.last_modified)
         return HttpRequest(url=record.url, headers=headers) if headers else None
+
+    async def _latest(self, key: str, task: SitemapTask) -> SitemapState:
+        """Return the state of a sitemap; of this run only for a ping."""
+        current = await self._parts.of_this_run(key, task.ping) if task.ping else None
+        return current or await self._parts.before(key)
 
     async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
         """Yield the response and its entries."""
@@ -137,7 +144,7 @@ class SitemapHarvester(Harvester):
         robots, document = response.record.url, response.document
         since_run = (await self._parts.before(robots)).since_run
         for url in urls:
-            await self._parts.note(robots, since_run, url, _key(url, named))
+            await self._parts.note(robots, since_run, url, key_of(url, named))
         if document.status not in (200, *_ABSENT) or document.faults:
             return []
         state = SitemapState(since_run=self._context.run)
@@ -247,12 +254,16 @@ class SitemapHarvester(Harvester):
         document, sites = response.document, task.robots_hosts
         reading = self._reading(response, task)
         reading.before = before = await self._parts.before(reading.key)
+        is_told = task.ping and await self._parts.of_this_run(reading.key, task.ping)
+        if is_told and document.status in (304, *_ABSENT):
+            return  # the next run sees what is gone
         if document.status == 304:
             await self._checks.stays(sites, response.final_url, response)
             async for page in self._pages.again(reading.listing()):
                 response.follow_ups.append(page)
             read_ms = document.response.started_ms
-            await self._parts.put(reading.key, replace(before, read_ms=read_ms))
+            state = replace(before, read_ms=read_ms, ping=task.ping)
+            await self._parts.put(reading.key, state)
         elif document.status in _ABSENT and before.read_ms:
             document.is_deleted = True
             await self._checks.withdraw([], before.url or document.url, response)
@@ -320,7 +331,7 @@ class SitemapHarvester(Harvester):
         reading.is_index = True
         if not is_own:
             below = SitemapTask(depth=below.depth, robots_hosts=(site_of(entry.url),))
-        key, since_run = _key(entry.url, below), reading.before.since_run
+        key, since_run = key_of(entry.url, below), reading.before.since_run
         await self._parts.note(reading.key, since_run, entry.url, key)
         now_ms = reading.document.response.started_ms
         state = await self._parts.may_skip(key, entry.lastmod, now_ms)
@@ -328,12 +339,28 @@ class SitemapHarvester(Harvester):
             await self._skip(reading, entry.url, key, state)
             return
         await self._consents.add_names(entry.url, await reading.foreign.names())
+        below = await self._once_more(reading, entry, key, below)
         child = _sitemap(reading.document, entry.url, below)
         if is_own:
             await self._checks.will_read([entry.url], below.robots_hosts)
             reading.response.follow_ups.append(child)
         else:
             await reading.foreign.add(replace(child, is_part_of_source=False))
+
+    async def _once_more(
+        self, reading: SitemapReading, entry: SitemapEntry, key: str, below: SitemapTask
+    ) -> SitemapTask:
+        """Return the task of a sitemap in a pinged index.
+
+        One that was read in this run is read once more, unless its date is older.
+        """
+        ping = 0 if reading.task.depth else reading.task.ping
+        state = await self._parts.of_this_run(key, ping) if ping else None
+        is_wanted = state and (not entry.lastmod or state.is_before(entry.lastmod))
+        if not is_wanted or reading.n_again >= _MAX_AGAIN:
+            return below
+        reading.n_again += 1
+        return replace(below, ping=ping)
 
     async def _skip(
         self, reading: SitemapReading, url: str, key: str, state: SitemapState
@@ -363,10 +390,13 @@ class SitemapHarvester(Harvester):
             response.started_ms,
             since_run,
             document.url if document.url != document.record.url else "",
+            reading.task.ping,
         )
         if document.faults or reading.is_index or reading.foreign.has_some:
             state = replace(state, etag="", last_modified="")
         await self._parts.put(reading.key, state)
+        if not reading.task.is_confirming:
+            await self._named.note(document.record.url, reading.task.robots_hosts)
 
     async def _find_absent(self, reading: SitemapReading) -> None:
         response, since_run = reading.response, reading.before.since_run
@@ -380,49 +410,6 @@ class SitemapHarvester(Harvester):
             async for page in self._pages.absent(reading.listing(key, url, state)):
                 response.follow_ups.append(page)
             waiting += [x async for x in self._parts.gone(key, state.since_run)]
-
-
-class SitemapReading:
-    """The reading of a sitemap: its task, datasets and entries of other sites.
-
-    Attributes:
-        key: of the state of the sitemap.
-        before: what earlier runs left.
-        known: what they know of the pages of a batch.
-        claims: about the pages of a batch.
-        is_index: the sitemap lists sitemaps.
-        gone: sitemaps that it lists no more.
-    """
-
-    def __init__(
-        self, response: HarvestedResponse, task: SitemapTask, foreign: ForeignEntries
-    ) -> None:
-        self.response = response
-        self.document = document = response.document
-        self.task = task
-        self.key = _key(document.record.url, task)
-        self.log = response.log
-        self.before = SitemapState()
-        self.known: Mapping[str, KnownPage] = {}
-        self.claims: dict[str, ListedPageClaim] = {}
-        self.gone: list[str] = []
-        self.datasets: list[SitemapDataset] = []
-        self.foreign = foreign
-        self.is_index = False
-
-    def listing(
-        self, key: str = "", url: str = "", state: SitemapState | None = None
-    ) -> SitemapLook:
-        """Return the look at the sitemap, or at another one by what is kept of it."""
-        before = self.before if state is None else state
-        return SitemapLook(
-            key=key or self.key,
-            url=url or self.document.record.url,
-            depth=self.document.record.depth,
-            secs=self.document.response.started_ms // 1000,
-            read_secs=before.read_ms // 1000,
-            since_run=before.since_run,
-        )
 
 
 def _describe(item: Item, sitemap: str) -> Iterable[str]:
@@ -459,12 +446,6 @@ def _asked_instead(document: Document) -> list[FollowUp]:
     url = f"http://{site}{ROBOTS}"
     other = Record(url, record.kind, record.depth, record.url, task=record.task)
     return [FollowUp(other, is_part_of_source=True, urgency=Urgency.SOON)]
-
-
-def _key(url: str, task: SitemapTask) -> str:
-    """Return the key of a sitemap in the state store, with purpose and hosts."""
-    purpose = "asked" if task.is_confirming else "all"
-    return " ".join((url, purpose, *sorted(task.robots_hosts)))
 
 
 def _requestable(texts: tuple[str, ...], document: Document) -> Iterator[str]:

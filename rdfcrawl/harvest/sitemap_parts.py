@@ -33,6 +33,7 @@ class SitemapState:
         read_ms: time of the last request that was answered, by our clock.
         since_run: last run in which it was read to its end.
         url: where it was, after redirects.
+        ping: of the task that read it; see `SitemapTask`.
     """
 
     etag: str = ""
@@ -40,6 +41,7 @@ class SitemapState:
     read_ms: int = 0
     since_run: int = 0
     url: str = ""
+    ping: int = 0
 
     def is_before(self, lastmod: PointInTime) -> bool:
         """Return whether a change at `lastmod` may be later than the reading."""
@@ -78,6 +80,18 @@ class SitemapParts:
         """Return the state that earlier runs left."""
         text = await self._run_state.before(key, _STATE)
         return decode(text, SitemapState) if text else SitemapState()
+
+    async def of_this_run(self, key: str, ping: int) -> SitemapState | None:
+        """Return the state left by another task of this run.
+
+        A task that is done again, as its worker died, must not find its own state.
+        """
+        text = await self._store.get(key, _STATE, "last")
+        run, _, value = (text or "").partition(" ")
+        if not run or int(run) != self._run:
+            return None
+        state = decode(value, SitemapState)
+        return None if state.ping == ping else state
 
     async def put(self, key: str, state: SitemapState) -> None:
         """Set the state for later runs."""

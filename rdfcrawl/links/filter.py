@@ -136,9 +136,15 @@ class LinkFilter:
     def admits(self, url: str) -> bool:
         """Return whether a requestable URL is wanted."""
         return self.is_open or (
+            self.admits_source(url)
+            and (not self.allow.expressions or self.allow.match(url))
+        )
+
+    def admits_source(self, url: str) -> bool:
+        """Return whether a source is wanted: `allow` chooses among pages."""
+        return (
             self.scope.covers(url)
             and not self.deny.match(url)
-            and (not self.allow.expressions or self.allow.match(url))
             and (not self.domains or self._is_in_domains(host_of(url)))
             and not self.leave.covers(url)
         )

@@ -13,13 +13,18 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 
+def crawl_folder(settings: BaseSettings) -> Path:
+    """Return the folder of all crawls, `CRAWL_DIR`."""
+    return Path(str(value_of(settings, "CRAWL_DIR"))).expanduser().absolute()
+
+
 def find_crawl(settings: BaseSettings) -> Path:
     """Return the folder of the crawl `CRAWL_ID`, or of the only one in `CRAWL_DIR`.
 
     Raises:
         ConfigError: there is none that has stored anything, or there are several.
     """
-    folder = Path(str(value_of(settings, "CRAWL_DIR"))).expanduser().absolute()
+    folder = crawl_folder(settings)
     crawl_id = settings.get("CRAWL_ID")
     if crawl_id is not None:
         crawl_id = str(crawl_id)

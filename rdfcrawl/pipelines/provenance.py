@@ -329,6 +329,8 @@ def _found_by(record: Record) -> str:
         return "operator"
     if isinstance(task.payload, SitemapTask) and task.payload.depth:
         return "index"
+    if isinstance(task.payload, SitemapTask) and task.payload.ping:
+        return "ping"
     return "robots" if record.parent.endswith("/robots.txt") else "discovery"
 
 

@@ -83,6 +83,30 @@ class RevisitPolicy:
     after_secs: int
     read_secs: int = 0
 
+    def news_of(
+        self,
+        claim: ListedPageClaim,
+        fetch: PageFetch | None,
+        before: ListedPageClaim | None,
+    ) -> str | None:
+        """Return what sets another fetch in this run apart, of a pinged sitemap.
+
+        None: its date is not later than that of the last fetch in this run. A fetch may
+        not be known yet: then the date must be another one than `before`, the claim as
+        an earlier reading in this run has left it.
+        """
+        point = parse_point(claim.lastmod) if claim.lastmod else None
+        if point is None:
+            return None
+        if fetch is not None and fetch.run == self.run:
+            known = parse_point(fetch.lastmod) if fetch.lastmod else None
+            at = _moment(fetch.secs)
+            is_later = point.may_be_after(at) if known is None else known < point
+        else:
+            is_other = before is not None and before.lastmod != claim.lastmod
+            is_later = is_other and before is not None and before.run == self.run
+        return f"run {self.run} {claim.lastmod}" if is_later else None
+
     def change_of(self, claim: ListedPageClaim, fetch: PageFetch | None) -> str | None:
         """Return what sets a fetch in this run apart from those before.
 

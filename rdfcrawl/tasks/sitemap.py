@@ -36,10 +36,13 @@ class SitemapTask:
     robots_hosts: tuple[str, ...] = ()
     is_confirming: bool = False  # see `RobotsTask`
     depth: int = 0  # indexes above it
+    # when somebody pinged it, or the index that lists it, in ms: it is read once more
+    # in a run; 0: nobody did
+    ping: int = 0
 
     def below(self) -> Self:
         """Return the task of a sitemap that this one, an index, lists.
 
         It is not to be read if its depth is more than `SitemapLimits.depth`.
         """
-        return replace(self, depth=self.depth + 1)
+        return replace(self, depth=self.depth + 1, ping=0)

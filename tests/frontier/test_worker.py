@@ -93,7 +93,7 @@ class TestCommit:
 
         await frontier.add(candidates(frontier, paths(2)))
         worker = new_worker(frontier, flush_stores=flush)
-        name_of = {digest: n for n, digest in frontier._scripts._digests.items()}
+        name_of = {digest: n for n, digest in frontier.scripts._digests.items()}
         seen: list[str] = []
 
         async def watch() -> None:

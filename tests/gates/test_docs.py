@@ -169,8 +169,9 @@ def test_faults_page_lists_all_reasons() -> None:
 
 def test_statistics_page_lists_all_keys() -> None:
     """If the code counts under a key, then its page has it."""
-    groups = "context document fault fetcher frontier guard http link robots robots_tag"
-    begins = f"(?:{'|'.join([*groups.split(), 'store', 'tdm', 'warc'])})"
+    groups = "context document fault fetcher frontier guard http link ping robots"
+    more = "robots_tag", "store", "tdm", "warc"
+    begins = f"(?:{'|'.join([*groups.split(), *more])})"
     key = re.compile(rf"{begins}(?:/[a-z_*]+)+")
     counted = set()
     for node in nodes(f"[\"']{begins}/"):

@@ -31,7 +31,7 @@ report
 arguments
 frontier
 fetch
-harvest middlewares
+harvest middlewares pings
 options.feeds options.spider pipelines
 callbacks
 progress settings spiders
@@ -45,9 +45,9 @@ __main__
 PURE = """
 arguments bytesource catalogs codec columns description duplicates errors faultlog
 formats frontier.blocked_hosts frontier.url_kind guard.policy html links measures
-pipelines.provenance ranking rdf records refresh request_turns reservations
-robots.parser robots.paths robots.policy sitemaps sniffing sorting stores.deflate
-tasks unpack uri warc
+pings.judging pipelines.provenance ranking rdf records refresh request_turns
+reservations robots.parser robots.paths robots.policy sitemaps sniffing sorting
+stores.deflate tasks unpack uri warc
 """
 IMPURE_LIBRARIES = {"aiohttp", "redis", "scrapy", "twisted"}
 

@@ -1,0 +1,122 @@
+"""`scrapy ping`: tell a crawl that a sitemap has changed, or take such pings."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from rdfcrawl.console import QuietCommand, add_number, fail, program
+from rdfcrawl.errors import RdfcrawlError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.pings.server import PingServer
+
+_USAGE = 2  # exit code: wrong usage, or refused
+_ADDRESS, _PORT = "127.0.0.1", 6822
+
+
+class Command(QuietCommand):
+    """Hand sitemaps to a crawl, or serve an address where others do."""
+
+    synopsis = "[options] URL... | serve"
+    summary = "Have a crawl read a sitemap now, or serve pings of sites"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options."""
+        super().add_options(parser)
+        parser.add_argument(
+            "--address",
+            metavar="ADDRESS",
+            help=f"of serve: listen at it ({_ADDRESS}: for this machine alone)",
+        )
+        add_number(
+            parser,
+            "--port",
+            least=0,
+            most=65_535,
+            metavar="PORT",
+            help=f"of serve: listen at it ({_PORT}); 0 chooses a free one",
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Ping or serve; exit with 2 if a sitemap is refused or there is no crawl."""
+        if not args:
+            fail("ping: say which sitemap: ping URL; or ping serve")
+        if self.settings is None:
+            return
+        try:
+            if args == ["serve"]:
+                asyncio.run(_serve(self.settings, opts))
+            elif opts.address is not None or opts.port is not None:
+                fail("ping: --address and --port are of `ping serve`")
+            else:
+                self.exitcode = asyncio.run(_ping(self.settings, args))
+        except RdfcrawlError as error:
+            fail(str(error))
+
+
+async def _ping(settings: BaseSettings, urls: list[str]) -> int:
+    from rdfcrawl.frontier.pings import PingLimits
+    from rdfcrawl.pings.desk import PingDesk
+
+    desk = await PingDesk.open(settings)
+    try:
+        answers = [await desk.take(url, PingLimits()) for url in urls]
+        is_running = any(x.is_accepted for x in answers) and await desk.n_workers() > 0
+    finally:
+        await desk.close()
+    when = (
+        "a worker reads it now" if is_running else "the next run of the crawl reads it"
+    )
+    for url, answer in zip(urls, answers, strict=True):
+        if answer.is_accepted:
+            sys.stdout.write(f"{url}: {when}\n")
+        else:
+            why = f"crawl {desk.crawl_id}: {answer.detail or answer.text}"
+            sys.stderr.write(f"{program()}: ping {url}: {why}\n")
+    return 0 if all(answer.is_accepted for answer in answers) else _USAGE
+
+
+async def _serve(settings: BaseSettings, opts: argparse.Namespace) -> None:
+    """Serve until Ctrl-C is pressed."""
+    from rdfcrawl.pings.desk import PingDesk
+    from rdfcrawl.pings.options import ping_limits
+    from rdfcrawl.pings.server import PingServer
+
+    limits = ping_limits(settings)
+    address = opts.address or _ADDRESS
+    port = _PORT if opts.port is None else opts.port
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    desk = await PingDesk.open(settings)
+    try:
+        server = PingServer(desk, limits)
+        try:
+            bound = await server.open(address, port)
+        except OSError as error:
+            where = f"--address {address} --port {port}"
+            fail(f"ping serve: {where}: {error.strerror or error}")
+        host = f"[{address}]" if ":" in address else address
+        _say(f"pings for crawl {desk.crawl_id}: http://{host}:{bound}/ping?sitemap=URL")
+        await stopped.wait()
+        await server.close()
+        _say(_summary(server))
+    finally:
+        await desk.close()
+
+
+def _summary(server: PingServer) -> str:
+    counts = [f"{n:,} x {status}" for status, n in sorted(server.counts.items())]
+    return f"answered: {', '.join(counts) or 'nothing'}"
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

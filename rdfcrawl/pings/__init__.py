@@ -1,0 +1,4 @@
+"""Pings of sites whose sitemaps have changed, taken for a crawl.
+
+`judging` decides by the URL alone, `desk` by the crawl, `server` talks HTTP.
+"""
