@@ -84,7 +84,8 @@ def fingerprint_statements(
     distinct = set(lines)
     if len(distinct) < len(lines):
         lines = sorted(distinct)
-    return Fingerprint(content_hash(b"\n".join(lines)), _sketch([crc32(line) for line in lines[1:]]))
+    shown = content_hash(b"\n".join(lines))
+    return Fingerprint(shown, _sketch(list(map(crc32, lines[1:]))))
 
 
 def fingerprint_text(text: str) -> Fingerprint:
