@@ -44,6 +44,7 @@ COMMANDS: Final = {
     "ping": "rdfcrawl.commands",
     "query": "rdfcrawl.commands",
     "rdf": "rdfcrawl.commands",
+    "refresh": "rdfcrawl.commands",
     "report": "rdfcrawl.commands",
     "runspider": "rdfcrawl.commands",
     "settings": "scrapy.commands",

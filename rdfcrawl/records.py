@@ -127,6 +127,7 @@ class Urgency(IntEnum):
     LOWERED = 7
     LOW = 8
     LATER = 3  # when the host has nothing else
+    REFRESH = 9  # in half of the host's turns, if all others want some, too
 
 
 @dataclass(frozen=True, slots=True)

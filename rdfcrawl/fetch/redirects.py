@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.frontier.url_kind import kind_of_named
+from rdfcrawl.tasks.pages import RefreshedPage
 from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.origin import is_same_server
 
@@ -114,4 +115,7 @@ def moved(record: Record, requested: Sequence[str], target: str) -> Record:
             raise SourceFault(Reason.REDIRECT_BAD_TARGET, detail)
         target = requestable(base)
     kind = kind_of_named(record.kind, target)
-    return replace(record, url=target, kind=kind, chain=chain, lost=0, retries=0)
+    record = replace(record, url=target, kind=kind, chain=chain, lost=0, retries=0)
+    if isinstance(record.task, RefreshedPage):  # the target is due at its own time
+        return replace(record, task=None, change="")
+    return record

@@ -14,6 +14,7 @@ from rdfcrawl.bytesource import head_of
 from rdfcrawl.catalogs.ckan import portal
 from rdfcrawl.catalogs.sparql import recognition
 from rdfcrawl.catalogs.sparql.recognition import ERROR_STATUSES, PAGE_TYPES, TABLE_TYPES
+from rdfcrawl.fetch.answer import HttpRequest, conditional_headers
 from rdfcrawl.harvest.collections import CollectionPages
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
 from rdfcrawl.harvest.found_sources import FoundSources
@@ -21,14 +22,13 @@ from rdfcrawl.harvest.page_fetches import PageFetches, shortfall_of
 from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.records import Document, FollowUp, Kind, Record
 from rdfcrawl.sitemaps.access import AccessMethod
-from rdfcrawl.tasks.pages import RevisitedPage
+from rdfcrawl.tasks.pages import RefreshedPage, RevisitedPage
 from rdfcrawl.tasks.sitemap import RobotsTask
 from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri import is_of_web
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.fetch.answer import HttpRequest
     from rdfcrawl.harvest.protocol import HarvestContext
     from rdfcrawl.harvest.scan import DocumentScan
 
@@ -76,6 +76,8 @@ class DocumentDiscovery:
 
     async def request(self, record: Record) -> HttpRequest | None:
         """Return the conditional request for a page of an earlier run; else None."""
+        if isinstance(record.task, RefreshedPage):
+            return _refreshing(record, record.task)
         listed = await self._fetches.question(record)
         return listed or await self._collections.question(record)
 
@@ -126,6 +128,11 @@ class DocumentDiscovery:
     def _named_endpoints(self) -> frozenset[str]:
         named = islice(iter_seeds(self._endpoints), _MAX_ENDPOINTS)
         return frozenset(x for x in named if isinstance(x, str))
+
+
+def _refreshing(record: Record, task: RefreshedPage) -> HttpRequest | None:
+    headers = conditional_headers(task.etag, task.last_modified)
+    return HttpRequest(url=record.url, headers=headers) if headers else None
 
 
 PATH: Final = "/.well-known/void"

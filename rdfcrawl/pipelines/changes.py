@@ -63,7 +63,7 @@ class StoredDigests:
         """
         if has_losses(document):
             await self.forget(document)
-        elif self._spider.joined().run:
+        elif self._spider.joined().run or document.record.change:
             key = _key(document)
             known = await self._spider.joined().state_store.get(_CRAWL, _STORED, key)
             if known == digest.text() and key not in self._written:

@@ -30,7 +30,7 @@ from rdfcrawl.records import (
     Record,
 )
 from rdfcrawl.reservations import NOTHING, Reservations
-from rdfcrawl.tasks.pages import ListedPage
+from rdfcrawl.tasks.pages import ListedPage, RefreshedPage
 from rdfcrawl.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
 from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri.lookalike import has_lookalike
@@ -206,6 +206,8 @@ def _task(task: Task, activity: str) -> str:
 
     A URI that links have led to was first seen when its parent was crawled.
     """
+    if isinstance(task, RefreshedPage):
+        return f'<{activity}> <{RC}task> "{task.TAG}"{_END}'
     if not isinstance(task, ListedPage):
         from rdfcrawl.tasks.text import describe_task  # noqa: PLC0415
 

@@ -29,6 +29,7 @@ from rdfcrawl.records import Document
 from rdfcrawl.signals import flush_stores
 from rdfcrawl.stores.options import build_store, check_writer, store_uri
 from rdfcrawl.stores.protocol import DocumentWriter, PackingStore, PieceWriter, Store
+from rdfcrawl.tasks.pages import RefreshedPage
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -290,7 +291,10 @@ class StoreTee:
             if may_come_again(document):
                 await self._pipeline.forget(document)
         elif document.status in _GONE:
-            if writer is None and self._pipeline.may_have(document):
+            task = document.record.task
+            if isinstance(task, RefreshedPage):
+                await self._end_refreshed(task)
+            elif writer is None and self._pipeline.may_have(document):
                 document.is_deleted = await self._pipeline.has(document)
                 await self._pipeline.forget(document)
         elif writer is None and _replaces(document):
@@ -298,6 +302,14 @@ class StoreTee:
         if writer is not None:
             await self._pipeline.end(document, writer, self._digest)
             self._writer = None
+
+    async def _end_refreshed(self, task: RefreshedPage) -> None:
+        """Delete a page that is gone for the policy of refresh."""
+        document = self._document
+        is_gone = task.is_gone(document.status, document.response.started_ms)
+        if self._writer is None and task.is_stored and is_gone:
+            document.is_deleted = True
+            await self._pipeline.forget(document)
 
     async def aclose(self) -> None:
         """Discard the document: nothing of it stays in the store."""

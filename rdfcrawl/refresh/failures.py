@@ -46,12 +46,20 @@ class FailureRules:
             return False
         if failures[-1].http_status == _GONE or failures[-1].status == "DELETED":
             return True
-        missing = list(
-            takewhile(lambda each: each.http_status == _NOT_FOUND, reversed(failures))
-        )
+        missing = _missing(failures)
         if len(missing) < self.least_tries:
             return False
-        return missing[0].started_ms - missing[-1].started_ms >= self.least_ms
+        return missing[-1].started_ms - missing[0].started_ms >= self.least_ms
+
+    def gone_from_ms(self, facts: UriFacts) -> int | None:
+        """Return from when another answer of 404 says that a page is gone.
+
+        None: it has to be answered so more often.
+        """
+        missing = _missing(trailing_failures(facts))
+        if len(missing) + 1 < self.least_tries:
+            return None
+        return missing[0].started_ms + self.least_ms if missing else 0
 
     def retry_ms(self, facts: UriFacts) -> int:
         """Return the time before which a page is not fetched again; 0 if at any."""
@@ -61,6 +69,12 @@ class FailureRules:
         doublings = min(len(failures) - 1, 40)  # more are beyond any limit
         wait_ms = min(self.first_wait_ms << doublings, self.most_wait_ms)
         return failures[-1].started_ms + wait_ms
+
+
+def _missing(failures: Sequence[UriFetch]) -> Sequence[UriFetch]:
+    """Return the last fetches that were answered by 404, oldest first."""
+    found = takewhile(lambda each: each.http_status == _NOT_FOUND, reversed(failures))
+    return list(found)[::-1]
 
 
 def trailing_failures(facts: UriFacts) -> Sequence[UriFetch]:

@@ -75,6 +75,26 @@ class RevisitedPage:
 
 
 @dataclass(frozen=True, slots=True)
+class RefreshedPage:
+    """A page that is fetched again as it is due (`scrapy refresh`)."""
+
+    TAG: ClassVar = "refreshed"
+
+    # validators of the copy that is stored; empty if it has none
+    etag: str = ""
+    last_modified: str = ""
+    is_stored: bool = False  # there are statements of it
+    # Unix time in ms from which an answer of 404 says that it is gone; -1: not yet
+    gone_from_ms: int = -1
+
+    def is_gone(self, status: int, at_ms: int) -> bool:
+        """Return whether an answer says that the page is gone (RFC 9110 15.5)."""
+        if status == 410:
+            return True
+        return status == 404 and 0 <= self.gone_from_ms <= at_ms
+
+
+@dataclass(frozen=True, slots=True)
 class RequestTask:
     """What a request is beside its URL, as far as it can be kept."""
 

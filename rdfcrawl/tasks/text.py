@@ -14,6 +14,7 @@ from rdfcrawl.tasks.pages import (
     DescribedSample,
     DumpPart,
     ListedPage,
+    RefreshedPage,
     RequestTask,
     RevisitedPage,
     SamplePage,
@@ -26,6 +27,7 @@ _MOST_KEPT: Final = 256  # the pages of one sitemap have few different tasks
 Task: TypeAlias = (
     ListedPage
     | RevisitedPage
+    | RefreshedPage
     | CollectionPage
     | DumpPart
     | SamplePage

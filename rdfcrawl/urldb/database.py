@@ -7,8 +7,8 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.uri import NormalForm
-from rdfcrawl.urldb.keys import key_of
+from rdfcrawl.uri import NormalForm, partition_of
+from rdfcrawl.urldb.keys import N_PARTITIONS, key_of
 from rdfcrawl.urldb.manifest import FOLDER, read_manifest
 from rdfcrawl.urldb.record import UrlRecord, parse_record
 from rdfcrawl.urldb.segment import SegmentReader
@@ -96,6 +96,31 @@ class UrlDatabase:
             if line.startswith(wanted + b"\t"):
                 return parse_record(line)
         return None
+
+    def hosts(self) -> Iterator[tuple[str, str]]:
+        """Yield registered domain and name of each host, sorted."""
+        last = b"", b""
+        segments = (segment.iter_lines() for segment in self._segments.values())
+        for line in heapq.merge(*segments):
+            domain, host, _ = line.split(b"\t", 2)
+            if (domain, host) != last:
+                last = domain, host
+                yield domain.decode(), host.decode()
+
+    def of_host(self, domain: str, host: str) -> Iterator[UrlRecord]:
+        """Yield the records of one host, sorted by URL."""
+        partition = f"{partition_of(host, N_PARTITIONS):02x}"
+        segment = self._segments.get(partition)
+        if segment is None:
+            return
+        prefix = f"{domain}\t{host}\t".encode()
+        at = bisect_right(segment.blocks, prefix, key=lambda block: block.first)
+        for block in segment.blocks[max(at - 1, 0) :]:
+            if not block.first.startswith(prefix) and block.first > prefix:
+                return
+            for line in segment.lines(block):
+                if line.startswith(prefix):
+                    yield parse_record(line)
 
     def records(self) -> Iterator[UrlRecord]:
         """Yield all records, sorted by registered domain, host and URL."""

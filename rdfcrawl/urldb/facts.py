@@ -71,7 +71,7 @@ class FactReader:
         """
         for record in self._database.records():
             if is_page(record):
-                yield self._facts_of(record)
+                yield self.facts_of(record)
 
     def sitemaps(self) -> Iterator[SitemapFacts]:
         """Yield the facts of all sitemaps, in the same order."""
@@ -87,7 +87,8 @@ class FactReader:
                     readings=tuple(_readings(record)),
                 )
 
-    def _facts_of(self, record: UrlRecord) -> UriFacts:
+    def facts_of(self, record: UrlRecord) -> UriFacts:
+        """Return the facts of one URL."""
         return UriFacts(
             domain=record.domain,
             url=record.url,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.urldb.joining import SPELLING
@@ -129,6 +129,7 @@ class UrlRecord:
             ones by name.
         readings: of a sitemap, at most `MAX_READINGS`, oldest first.
         latest: by name of a `LatestValue`, what was told last of it.
+        told: by the same names, when that was, Unix time in ms.
     """
 
     url: str
@@ -141,6 +142,7 @@ class UrlRecord:
     listings: tuple[UrlListing, ...] = ()
     readings: tuple[SitemapVersion, ...] = ()
     latest: dict[str, str]
+    told: dict[str, int] = field(default_factory=dict)
 
     @property
     def last_fetch(self) -> UrlFetch | None:
@@ -188,4 +190,5 @@ def parse_record(line: bytes) -> UrlRecord:
         listings=tuple(UrlListing(*each) for each in listings),
         readings=tuple(SitemapVersion(*each) for each in readings),
         latest={name: value for name, _, value in latest},
+        told={name: when for name, when, _ in latest},
     )

@@ -30,7 +30,7 @@ catalogs changes shapes urldb
 report
 arguments
 frontier
-fetch
+fetch refreshing
 harvest middlewares pings
 options.feeds options.spider pipelines
 callbacks

@@ -204,12 +204,13 @@ def _check_hosts(state: PartitionState, budget: int) -> None:
     assert ready <= set(state.hosts)
     assert {key for key, _ in state.queues} <= set(state.hosts)
     for key, host in state.hosts.items():
-        n = sum(len(state.queues.get((key, band), ())) for band in range(4))
+        n = sum(len(state.queues.get((key, band), ())) for band in range(10))
         assert int(host["n"]) == n, f"{key}: n"
         may_go = n > 0 and "lk" not in host
         assert (key in ready) == may_go, f"{key}: ready"
         assert key not in state.down or may_go or "lk" in host, f"{key}: down"
-        assert 0 < int(host["a"]) <= (budget or int(host["a"])), f"{key}: budget"
+        n_counted = int(host["a"]) - int(host.get("x", 0))
+        assert 0 <= n_counted <= (budget or n_counted), f"{key}: budget"
         n_over = sum(
             name.startswith(f"{key} ") and not item.startswith("d")
             for name, item in state.over.items()

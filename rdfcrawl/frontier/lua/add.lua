@@ -22,6 +22,7 @@ local has_budget = most_of_key > 0 or most_of_domain > 0
 local MOST_INLINE = 60
 local OF_DOMAIN, IS_AWAY = 45, 43 -- '-', '+': see `domain_of`
 local SITEMAP = 2 -- kind of a robots.txt or sitemap (`records.Kind`), which costs no budget
+local AGAIN = 48 + REFRESH_BAND -- what is fetched again was accepted before
 
 local answer, fresh_total, known_total, new_hosts, now = {}, 0, 0, 0, nil
 
@@ -91,7 +92,9 @@ local function is_away(key, place, room, n_keys, at, n)
   return true
 end
 
-local function is_free(item) return string.byte(item, 2) % 16 == SITEMAP end
+local function is_free(item)
+  return string.byte(item) == AGAIN or string.byte(item, 2) % 16 == SITEMAP
+end
 
 local function add_to(key, place, at, n)
   local host = host_of(key)
@@ -154,7 +157,7 @@ local function add_to(key, place, at, n)
   if accepted == 0 then new_hosts = new_hosts + 1 end
   local first = nil
   for band, list in pairs(bands) do
-    if accepted == 0 and fresh == 1 and #list[1] < MOST_INLINE then
+    if accepted == 0 and fresh == 1 and #list[1] < MOST_INLINE and band ~= '9' then
       first = band .. list[1]
     else
       call('RPUSH', queue_of(key, band), unpack(list))

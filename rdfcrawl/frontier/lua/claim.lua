@@ -41,7 +41,7 @@ local function given_before(leases)
   return visits
 end
 
-local function take_ordinary(key, most, items, first)
+local function take_bands(key, most, items, first)
   for _, band in ipairs(ORDINARY_BANDS) do
     if #items == most then break end
     if first and tonumber(string.sub(first, 1, 1)) == band then
@@ -52,6 +52,30 @@ local function take_ordinary(key, most, items, first)
     local popped = redis.call('LPOP', queue_of(key, band), most - #items)
     for _, item in ipairs(popped or {}) do
       items[#items + 1] = item ~= '' and item or '?' -- '' stands for what is done
+    end
+  end
+end
+
+-- Half of the turns are for what is fetched again, if both want some. Of an odd number,
+-- both have the one more by turns.
+local function take_ordinary(key, most, items, first)
+  local again, kept = queue_of(key, REFRESH_BAND), 0
+  local n_again = redis.call('LLEN', again)
+  if n_again > 0 then
+    local turns = most - #items
+    kept = math.min(n_again, math.floor(turns / 2))
+    if turns % 2 == 1 and n_again > kept then
+      if redis.call('HDEL', host_of(key), 'rf') == 1 then
+        kept = kept + 1
+      else
+        redis.call('HSET', host_of(key), 'rf', 1)
+      end
+    end
+  end
+  take_bands(key, most - kept, items, first)
+  if n_again > 0 and #items < most then
+    for _, item in ipairs(redis.call('LPOP', again, most - #items) or {}) do
+      items[#items + 1] = item ~= '' and item or '?'
     end
   end
 end

@@ -16,6 +16,7 @@
 local T = KEYS[1]
 local RETRY_BAND, LAST_BAND = 0, 3
 local ORDINARY_BANDS = {1, 4, 5, 6, 2, 7, 8, 3} -- in this order
+local REFRESH_BAND = 9 -- has half of the turns beside them
 
 -- Time in ms. It never goes back: where the clock of the server does, hosts would rest,
 -- and leases last, for as much longer. `clk` is the latest time that was kept, `off`

@@ -1,0 +1,169 @@
+"""`scrapy refresh`: queue the pages of a crawl that are due to be fetched again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from dataclasses import asdict
+from datetime import UTC, datetime
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+from rdfcrawl.console import QuietCommand, fail, program
+from rdfcrawl.errors import ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.refreshing.epochs import CrawlRefresh, PlannedEpoch
+    from rdfcrawl.refreshing.planning import PlannedFetch
+
+
+class Command(QuietCommand):
+    """Bring the URL database up to date, and queue what is due by a policy."""
+
+    synopsis = "[options]"
+    summary = "Queue the pages of a crawl that are due to be fetched again"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options."""
+        super().add_options(parser)
+        parser.add_argument(
+            "--follow", action="store_true", help="go on, epoch after epoch"
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="show what is due, and queue nothing"
+        )
+        parser.add_argument(
+            "--json", action="store_true", help="write each line as JSON"
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Refresh; exit with 2 if the operator is wrong, with 1 if a disk is."""
+        if args:
+            fail(f"refresh: takes options only, not {args[0]}")
+        if opts.follow and opts.dry_run:
+            fail("refresh: --dry-run shows one epoch, without --follow")
+        if self.settings is None:
+            return
+        try:
+            self.exitcode = _refresh(self.settings, opts)
+        except ConfigError as error:
+            fail(str(error))
+        except OSError as error:
+            sys.stderr.write(f"{program()}: refresh: {error}\n")
+            self.exitcode = 1
+
+
+def _refresh(settings: BaseSettings, opts: argparse.Namespace) -> int:
+    """Refresh once, or until a signal ends it; return the exit code."""
+    from rdfcrawl.frontier.options import CrawlOptions
+    from rdfcrawl.log.location import find_crawl
+    from rdfcrawl.options.merging import apply_defaults
+    from rdfcrawl.refreshing.epochs import CrawlRefresh
+    from rdfcrawl.refreshing.options import RefreshOptions
+
+    settings = settings.copy()
+    apply_defaults(settings)
+    options = RefreshOptions.from_settings(settings)
+    root = find_crawl(settings)
+    crawl = CrawlOptions.from_settings(settings, root.name)
+    refresh = CrawlRefresh(root, options, crawl)
+    if opts.dry_run:
+        return _show(refresh, is_json=opts.json)
+    with refresh.file.alone():
+        return _Epochs(refresh, settings, is_json=opts.json).run(goes_on=opts.follow)
+
+
+class _Epochs:
+    """Epochs of refresh, one after the other."""
+
+    def __init__(
+        self, refresh: CrawlRefresh, settings: BaseSettings, *, is_json: bool
+    ) -> None:
+        self._refresh = refresh
+        self._settings = settings
+        self._is_json = is_json
+        self._ended = Event()
+
+    def run(self, *, goes_on: bool) -> int:
+        """Plan and queue one epoch, or all from now on; return the exit code."""
+        if not goes_on:
+            return self._epoch()[0]
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: self._ended.set())
+        while not self._ended.is_set():
+            _, end_ms = self._epoch()
+            self._ended.wait(max(end_ms - _now_ms(), 0) / 1000)
+        return 0
+
+    def _epoch(self) -> tuple[int, int]:
+        """Refresh once; return the exit code, and when the epoch is over."""
+        plan = self._refresh.plan(_now_ms())
+        n_queued = asyncio.run(self._refresh.queue(self._settings))
+        self._tell(plan, n_queued)
+        for damage in plan.damages:
+            sys.stderr.write(f"{program()}: refresh: {damage}\n")
+        head = plan.head
+        return int(bool(plan.damages)), head.begin_ms + head.length_ms
+
+    def _tell(self, plan: PlannedEpoch, n_queued: int) -> None:
+        told: dict[str, Any] = {
+            "epoch": _time(plan.head.begin_ms),
+            "policy": plan.head.policy,
+            "hosts": plan.n_hosts,
+            "pages": plan.n_pages,
+            "due": plan.n_due,
+            "queued": n_queued,
+            "is_new": plan.is_new,
+        }
+        if self._is_json:
+            _write(json.dumps(told))
+            return
+        looked = f" of {plan.n_pages:,} pages on {plan.n_hosts:,} hosts"
+        _write(
+            f"epoch {told['epoch']}, {plan.head.policy}: {plan.n_due:,}"
+            f"{looked if plan.is_new else ' pages, as planned before,'} are due,"
+            f" {n_queued:,} queued"
+        )
+
+
+def _show(refresh: CrawlRefresh, *, is_json: bool) -> int:
+    """Write what is due, and why."""
+    for each in refresh.preview(_now_ms()):
+        if is_json:
+            _write(json.dumps({"url": each.url, **asdict(each.reason)}))
+        else:
+            _write(f"{each.url} {_reason(each)}")
+    return 0
+
+
+def _reason(fetch: PlannedFetch) -> str:
+    reason = fetch.reason
+    told = [f"fetched {_time(reason.last_ms)}"]
+    if reason.claimed_ms is not None:
+        told.append(f"lastmod {_time(reason.claimed_ms)}")
+    if reason.due_ms is not None:
+        told.append(f"due {_time(reason.due_ms)}")
+    told.append(f"{reason.n_changes} changes in {reason.n_fetches} fetches")
+    told.append(f"{reason.changes_per_day:g} a day")
+    return ", ".join(told)
+
+
+def _now_ms() -> int:
+    from rdfcrawl.records import now_ms
+
+    return now_ms()
+
+
+def _time(ms: int) -> str:
+    return datetime.fromtimestamp(ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _write(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
