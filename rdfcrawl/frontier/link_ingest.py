@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.frontier.candidate import (
@@ -20,7 +20,7 @@ from rdfcrawl.frontier.payload import pack, pack_link
 from rdfcrawl.frontier.url_kind import kind_of, kind_of_named
 from rdfcrawl.links.filter import CrawlExtent, LinkFilter
 from rdfcrawl.records import CrawlBudget, FollowUp, Kind, Record, Urgency
-from rdfcrawl.tasks.pages import DumpPart, RequestTask
+from rdfcrawl.tasks.pages import DumpPart, ListedPage, RequestTask
 from rdfcrawl.uri import (
     CRAWLED_SCHEMES,
     BadUri,
@@ -33,6 +33,9 @@ from rdfcrawl.uri import requestable as to_requestable
 from rdfcrawl.uri.origin import origin_of_link
 from rdfcrawl.uri.schemes import check_scheme, seed_url
 from rdfcrawl.uri.traps import LinkVerdict, UrlForms, is_endless
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.score_bands import ScoreBands
 
 SEED_BAND: Final = b"1"
 LINK_BAND: Final = b"2"
@@ -117,6 +120,7 @@ class LinkIngest:
         self.forms: UrlForms = beside.forms if beside else UrlForms(link_filter.traps)
         self._profile = profile
         self._budget = budget
+        self._scores: ScoreBands | None = None
         # prefixes below which no more records are deferred
         self.full: AbstractSet[str] = frozenset()
         self._normalize = normal_form.normalize
@@ -125,6 +129,10 @@ class LinkIngest:
         self._places = OriginPlaces(keys, partitions)
         self._far: set[bytes] = set()  # hosts out of scope, as links begin
         self.set_filter(link_filter)
+
+    def use_scores(self, scores: ScoreBands) -> None:
+        """Queue pages by their scores from now on."""
+        self._scores = scores
 
     def set_filter(self, link_filter: LinkFilter) -> None:
         """Judge links by this filter from now on."""
@@ -169,7 +177,11 @@ class LinkIngest:
         # A source may name its documents as it likes: who was asked is what counts.
         policy = self._link_filter.schemes
         schemes = policy.of_links(parent.url) if policy.own else CRAWLED_SCHEMES
-        return self._judge(fresh, depth, page, schemes)
+        judged = self._judge(fresh, depth, page, schemes)
+        if self._scores is None:
+            return judged
+        scored = self._scores.of_links(judged.candidates, LINK_BAND)
+        return judged._replace(candidates=scored)
 
     def _judge(
         self, links: Iterable[bytes], depth: int, page: str, schemes: frozenset[str]
@@ -299,7 +311,7 @@ class LinkIngest:
                     traps.append(url)
                     continue
             record = self._to_queue(follow_up, url)
-            band = _BANDS[follow_up.urgency]
+            band = _BANDS[self._urgency(follow_up, url)]
             takes_dataset = record.kind.is_source or isinstance(record.task, DumpPart)
             # Of one URL that has changed, the URL is asked and not the dump.
             is_exempt = (
@@ -308,6 +320,12 @@ class LinkIngest:
             if is_exempt or not self._defers(record, band):
                 candidates.append(self.candidate(record, band))
         return self._judged(candidates, bad, traps)
+
+    def _urgency(self, follow_up: FollowUp, url: str) -> Urgency:
+        if self._scores is None or not isinstance(follow_up.record.task, ListedPage):
+            return follow_up.urgency
+        mark = fingerprint(self._normalize(url))
+        return self._scores.of_listed(mark, follow_up.urgency)
 
     def _is_wanted(self, url: str, depth: int) -> bool:
         """Return whether a requestable URL is followed; count if not."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.blocked_hosts import read_file
+from rdfcrawl.frontier.score_bands import ScoreChoice
 from rdfcrawl.guard.options import guard_of
 from rdfcrawl.options.values import integer, is_on, mapping, number, one_of, value_of
 from rdfcrawl.records import NO_BUDGET, CrawlBudget
@@ -166,6 +167,7 @@ class CrawlOptions:
     trap_limits: TrapLimits  # which URIs are taken for endless
     leave_hosts: Path | None  # file of hosts that are left alone, or None
     guard: Guard  # addresses and ports that may be connected to
+    scores: ScoreChoice  # by which URIs are ordered
 
     @classmethod
     def from_settings(
@@ -198,6 +200,7 @@ class CrawlOptions:
             ),
             leave_hosts=_leave_hosts(settings),
             guard=guard_of(settings),
+            scores=ScoreChoice.from_settings(settings),
         )
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.options import CrawlOptions
     from rdfcrawl.frontier.profiles import SpiderProfiles
     from rdfcrawl.frontier.redis_retry import RedisRetry
+    from rdfcrawl.frontier.score_bands import ScoreBands
     from rdfcrawl.records import Record
     from rdfcrawl.uri import PolitenessKey
 
@@ -32,6 +33,7 @@ class ProfileIngests:
         *,
         keys: PolitenessKey,
         blocked: BlockedHosts,
+        scores: ScoreBands | None,
         retry: RedisRetry,
     ) -> None:
         self._frontier = frontier
@@ -40,6 +42,7 @@ class ProfileIngests:
         self._profiles = profiles
         self._keys = keys
         self._blocked = blocked
+        self._scores = scores
         self._persistent = retry.persistent
         self._scopes: dict[int, CrawlScope] = {}
         self.by_profile: dict[int, LinkIngest] = {}
@@ -65,6 +68,8 @@ class ProfileIngests:
                 budget=None if is_usual else arguments.budget,
                 beside=next(iter(self.by_profile.values()), None),
             )
+            if self._scores is not None:
+                ingest.use_scores(self._scores)
         return ingest
 
     def _link_filter(self, number: int) -> LinkFilter:

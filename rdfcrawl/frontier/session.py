@@ -26,6 +26,7 @@ from rdfcrawl.frontier.profile_ingests import ProfileIngests
 from rdfcrawl.frontier.profiles import SpiderProfiles, keep_settings
 from rdfcrawl.frontier.redis_client import raise_intset_limit
 from rdfcrawl.frontier.redis_retry import one_line
+from rdfcrawl.frontier.score_bands import ScoreBands
 from rdfcrawl.frontier.start_urls import StartUrls, seed_of
 from rdfcrawl.frontier.state_store import StateStore
 from rdfcrawl.frontier.whole_datasets import WholeDatasets
@@ -174,6 +175,7 @@ class CrawlSession:
             self.profiles,
             keys=self._keys,
             blocked=self.blocked,
+            scores=ScoreBands.open(options.paths.root, options.scores),
             retry=retry,
         )
         self.ingest = self.ingests.own

@@ -24,6 +24,8 @@ FRONTIER_DOMAIN_HOSTS = 1000
 FRONTIER_LEASE_SECS = 60.0
 FRONTIER_COMMIT_SECS = 1.0
 FRONTIER_ACK_LAG_SECS = 0.0
+SITEMAP_SCORE = "priority"  # as sitemaps state it
+DISCOVERY_SCORE = "first-seen"
 
 # Politeness.
 POLITENESS_KEY = "host"
