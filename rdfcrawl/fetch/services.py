@@ -26,7 +26,7 @@ from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.http.scrapy_exchange import RequestExchange, ScrapyExchange
 from rdfcrawl.fetch.left_hosts import LeavingExchange
 from rdfcrawl.fetch.own_trouble import BearingExchange, KnownNames, OwnTrouble
-from rdfcrawl.fetch.robots_txt import RobotsFetch
+from rdfcrawl.fetch.robots_txt import FetchedRobots, RobotsFetch
 from rdfcrawl.fetch.schemes.exchange import FetcherExchange
 from rdfcrawl.fetch.spool import Spool, SpoolLimits
 from rdfcrawl.fetch.visit import VisitMaker
@@ -79,6 +79,8 @@ class FetchServices:
         )
         session.flowing = self._clients.flowing
         self.exchange = self._exchange(session, spider.fetchers)
+        # What is read of an archive has to be in it, so that it is asked for again.
+        self._robots_txt = None if self._archive else FetchedRobots(self._spool)
         self.robots = self._robots(crawler, spider, session)
         self.visitor = self._visitor(spider, session, sleepers)
         self.contexts = self._contexts(session)
@@ -137,7 +139,7 @@ class FetchServices:
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
             return None
         return RobotsCache(
-            RobotsFetch(self.exchange, self._spool, self._options),
+            RobotsFetch(self.exchange, self._spool, self._options, self._robots_txt),
             RobotsOptions(
                 agent=robots_agent(crawler.settings),
                 put_off_secs=self._options.backoff_base_secs,
@@ -174,6 +176,7 @@ class FetchServices:
             prime=session.prime,
             question=spider.question,
             hops=hops,
+            robots_txt=self._robots_txt,
             begin=partial(session.worker.begin, what="asked"),
             sleepers=sleepers,
             turns=self.turns,

@@ -34,6 +34,7 @@ from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.fetch.robots_txt import FetchedRobots
     from rdfcrawl.fetch.spool import Spool
 
 logger = logging.getLogger(__name__)
@@ -50,6 +51,8 @@ class VisitMaker:
         prime: called with a URL before its key is asked for the first time.
         question: says how a record of a source is asked for.
         hops: judges where redirects lead.
+        robots_txt: files that were read for their rules; None if they are to be asked
+            for again.
         begin: called with a visit whose only record is a suspect (`Record.lost`),
             before it is asked for.
         sleepers: waits that `stop` ends.
@@ -64,6 +67,7 @@ class VisitMaker:
     prime: Callable[[str], Awaitable[None]] | None = None
     question: Callable[[Record], Awaitable[HttpRequest | None]] | None = None
     hops: RedirectJudge = field(default_factory=RedirectJudge)
+    robots_txt: FetchedRobots | None = None
     begin: Callable[[Visit], Awaitable[None]] | None = None
     sleepers: InterruptibleSleep = field(default_factory=InterruptibleSleep)
     turns: SoloTurns = field(default_factory=SoloTurns)
@@ -233,6 +237,8 @@ class _VisitRun:
         self, attempt: RecordAttempt, url: str, ask: RequestOptions
     ) -> HttpResponse:
         """Request a URL when it is the visit's turn."""
+        if (known := self._known(attempt, url)) is not None:
+            return known
         visit, pace = self._visit, self.pace
         turn = None
         if await pace.turn(attempt.not_before):
@@ -255,6 +261,17 @@ class _VisitRun:
             # Or what never fits would be begun anew for ever.
             answer.has_gone_on &= not is_anew
         return answer
+
+    def _known(self, attempt: RecordAttempt, url: str) -> HttpResponse | None:
+        """Return the robots.txt for a source if its rules were just read."""
+        robots_txt = self._visitor.robots_txt
+        if robots_txt is None or attempt.record.kind is not Kind.SITEMAP:
+            return None
+        known = None if attempt.requested else robots_txt.take(url)
+        if known is not None:
+            attempt.started_ms = known.started_ms
+            attempt.requested.append(url)
+        return known
 
     async def _turn_of_hop(self, url: str) -> SoloTurn | None:
         """Wait for the turn to ask for the robots.txt of a redirect's target."""

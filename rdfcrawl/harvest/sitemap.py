@@ -123,7 +123,9 @@ class SitemapHarvester(Harvester):
     async def _robots(self, response: HarvestedResponse, task: RobotsTask) -> None:
         """Queue the sitemaps of a site, by default `/sitemap.xml`."""
         origin = origin_of(response.record.url)
-        urls = await self._consent(response) or [f"{origin}/sitemap.xml"]
+        urls = await self._consent(response)
+        guesses = [] if urls else [f"{origin}/sitemap.xml"]
+        urls = urls or guesses.copy()
         instead = [x.record.url for x in _asked_instead(response.document)]
         site = site_of(origin)
         named = SitemapTask(robots_hosts=(site,), is_confirming=task.is_confirming)
@@ -131,7 +133,8 @@ class SitemapHarvester(Harvester):
             urls += await self._named_before(response, urls, named)
         await self._checks.robots_read(site, [*urls, *instead])
         for url in urls:
-            response.follow_ups.append(_sitemap(response.document, url, named))
+            child = replace(named, is_guess=url in guesses)
+            response.follow_ups.append(_sitemap(response.document, url, child))
         await self._checks.is_read(response.record.url, [site], response)
 
     async def _named_before(

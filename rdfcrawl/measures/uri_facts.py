@@ -20,6 +20,7 @@ class SitemapOrigin(StrEnum):
     ROBOTS = "robots"
     INDEX = "index"
     PING = "ping"
+    GUESS = "guess"
     OPERATOR = "operator"
     DISCOVERY = "discovery"
 

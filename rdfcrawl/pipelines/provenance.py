@@ -329,11 +329,10 @@ def _found_by(record: Record) -> str:
         return ""
     if task.is_named:
         return "operator"
-    if isinstance(task.payload, SitemapTask) and task.payload.depth:
-        return "index"
-    if isinstance(task.payload, SitemapTask) and task.payload.ping:
-        return "ping"
-    return "robots" if record.parent.endswith("/robots.txt") else "discovery"
+    way = task.payload if isinstance(task.payload, SitemapTask) else SitemapTask()
+    ways = {"index": way.depth, "ping": way.ping, "guess": way.is_guess}
+    other = "robots" if record.parent.endswith("/robots.txt") else "discovery"
+    return next((name for name, holds in ways.items() if holds), other)
 
 
 def _reservations(reservations: Reservations, activity: str) -> str:

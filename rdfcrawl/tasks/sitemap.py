@@ -39,10 +39,11 @@ class SitemapTask:
     # when somebody pinged it, or the index that lists it, in ms: it is read once more
     # in a run; 0: nobody did
     ping: int = 0
+    is_guess: bool = False  # nobody names it: it is looked for at `/sitemap.xml`
 
     def below(self) -> Self:
         """Return the task of a sitemap that this one, an index, lists.
 
         It is not to be read if its depth is more than `SitemapLimits.depth`.
         """
-        return replace(self, depth=self.depth + 1, ping=0)
+        return replace(self, depth=self.depth + 1, ping=0, is_guess=False)

@@ -499,6 +499,8 @@ _ROBOTS = "http://example.org/robots.txt"
         (SourceTask(1, is_named=True), "", ["operator"]),
         (SourceTask(1, payload=SitemapTask()), _ROBOTS, ["robots"]),
         (SourceTask(1, payload=SitemapTask(depth=1)), "http://e/i", ["index"]),
+        (SourceTask(1, payload=SitemapTask(is_guess=True)), _ROBOTS, ["guess"]),
+        (SourceTask(1, payload=SitemapTask(ping=1)), "", ["ping"]),
         (SourceTask(1), "http://example.org/page", ["discovery"]),
         (SourceTask(1, is_named=True, payload=RobotsTask()), "", []),
         (SourceTask(1, payload=ConsentTask("e")), "", []),

@@ -49,11 +49,17 @@ def test_all_that_sitemaps_list_is_fetched(
 def test_site_without_robots_has_its_sitemap_at_the_usual_place(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If there is no robots.txt, then `/sitemap.xml` is read, and that is no fault."""
+    """If there is no robots.txt, then `/sitemap.xml` is read, and that is no fault.
+
+    It is known to be a guess; the missing robots.txt is asked for once.
+    """
     site = Site(loopback, "127.20.1.2")
     site.put("/sitemap.xml", urlset([site.page("/page/1")]))
     result = site.crawl(commands)
     assert site.asked() == ["/sitemap.xml", "/page/1"]
+    assert site.server.targets.count("/robots.txt") == 1
+    sitemap = site.at("/sitemap.xml")
+    assert result.ask(f"?a sq:crawled <{sitemap}> ; rc:foundBy ?x .") == ["guess"]
     assert result.faults(site.at("/robots.txt")) == []
 
 
