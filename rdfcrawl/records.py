@@ -263,6 +263,8 @@ class Document:
         is_unchanged: it was read again, and says what is stored; it is not written.
         is_changed: an earlier run has stored other statements.
         is_deleted: the source says that it is gone; its statements are to be, too.
+        replaced: another document, whose statements were deleted, as the page that had
+            them has moved.
         facts: by which it is compared; complete when `chunks` are read.
         outlinks: links in its statements, as lines of the log of links; as `facts`.
         faults: all that was wrong, in order.
@@ -290,6 +292,7 @@ class Document:
     is_unchanged: bool = False
     is_changed: bool = False
     is_deleted: bool = False
+    replaced: str = ""
     facts: DocumentFacts = NO_FACTS
     outlinks: bytes = b""
     faults: list[Fault] = field(default_factory=list)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.fetch.answer import conditional_headers
 from rdfcrawl.frontier.url_kind import kind_of_named
 from rdfcrawl.tasks.pages import RefreshedPage
 from rdfcrawl.uri import BadUri, requestable
@@ -78,6 +79,23 @@ def ask_after(
     if ask.request is not None:
         ask = replace(ask, request=request_after(ask.request, status, url, target))
     return ask
+
+
+def validators_for(
+    task: RefreshedPage, own_url: str, url: str
+) -> tuple[tuple[str, str], ...]:
+    """Return the validators of a page that is fetched again, if they are of this URL.
+
+    Another resource may have the same `ETag` (RFC 9110 8.8.3).
+
+    Args:
+        task: of the page.
+        own_url: of the page.
+        url: that is asked for on its behalf.
+    """
+    if url != (task.read_at or own_url):
+        return ()
+    return conditional_headers(task.etag, task.last_modified)
 
 
 def request_after(

@@ -21,6 +21,7 @@ from rdfcrawl.fetch.redirects import (
     moved,
     request_after,
     resolve_redirect,
+    validators_for,
 )
 from rdfcrawl.fetch.retry_policy import RetryDecision, judge_answer, parse_retry_after
 from rdfcrawl.fetch.visit_records import VisitRecords
@@ -28,7 +29,7 @@ from rdfcrawl.frontier.queued_requests import meta_of
 from rdfcrawl.frontier.url_kind import kind_of_named
 from rdfcrawl.records import Kind, Record, Visit, now_ms
 from rdfcrawl.request_turns import SoloTurn, SoloTurns
-from rdfcrawl.tasks.pages import RequestTask
+from rdfcrawl.tasks.pages import RefreshedPage, RequestTask
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.origin import origin_of
 
@@ -226,6 +227,9 @@ class _VisitRun:
                 self._note(attempt, answer, verdict, origin)
                 return verdict
             ask = ask_after(ask, answer.status, url, target)
+            if isinstance(task := attempt.record.task, RefreshedPage):
+                headers = validators_for(task, attempt.record.url, target)
+                ask = replace(ask, headers=headers)
             ask = self._visitor.with_limits(ask, attempt.record, target)
             url = target
             if origin_of(url) in self.records.dead:

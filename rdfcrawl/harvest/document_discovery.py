@@ -14,7 +14,8 @@ from rdfcrawl.bytesource import head_of
 from rdfcrawl.catalogs.ckan import portal
 from rdfcrawl.catalogs.sparql import recognition
 from rdfcrawl.catalogs.sparql.recognition import ERROR_STATUSES, PAGE_TYPES, TABLE_TYPES
-from rdfcrawl.fetch.answer import HttpRequest, conditional_headers
+from rdfcrawl.fetch.answer import HttpRequest
+from rdfcrawl.fetch.redirects import validators_for
 from rdfcrawl.harvest.collections import CollectionPages
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
 from rdfcrawl.harvest.found_sources import FoundSources
@@ -131,7 +132,7 @@ class DocumentDiscovery:
 
 
 def _refreshing(record: Record, task: RefreshedPage) -> HttpRequest | None:
-    headers = conditional_headers(task.etag, task.last_modified)
+    headers = validators_for(task, record.url, record.url)
     return HttpRequest(url=record.url, headers=headers) if headers else None
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import LOSSES, Reason
+from rdfcrawl.harvest.options import RevisitsBy
 from rdfcrawl.harvest.page_fetches import PageFetches
 from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.sitemaps.revisits import (
@@ -82,6 +83,7 @@ class ListedPages:
         self._run = context.run
         self._after_secs = context.options.revisit_secs
         self._fetches = PageFetches(context.state_store)
+        self._revisits = context.options.revisits is RevisitsBy.RUNS
 
     async def known(
         self, listing: SitemapLook, urls: Iterable[str]
@@ -126,12 +128,16 @@ class ListedPages:
         policy, change = self._policy(listing), None
         if listing.is_pinged:
             change = policy.news_of(claim, known.fetch, known.claim)
-        if change is None:
+        if change is None and not self._revisits:
+            change = "" if known.fetch is None else None
+        elif change is None:
             change = policy.change_of(claim, known.fetch)
         return None if change is None else self._page(listing, url, claim, change)
 
     async def again(self, listing: SitemapLook) -> AsyncIterator[FollowUp]:
         """Yield the pages to be fetched again of a sitemap that is the same."""
+        if not self._revisits:
+            return
         policy, since_run = self._policy(listing), listing.since_run
         async for group in self._claims(listing, lambda x: x.run >= since_run):
             fetches = await self._fetches.last_of(group)
@@ -152,7 +158,7 @@ class ListedPages:
             await self._store.drop(listing.key, _LISTED, old)
             fetches = await self._fetches.last_of(group.keys() - set(old))
             for url, fetch in sorted(fetches.items()):
-                if fetch is not None and fetch.run != run:
+                if self._revisits and fetch is not None and fetch.run != run:
                     yield self._page(listing, url, group[url], f"run {run}")
 
     def _policy(self, listing: SitemapLook) -> RevisitPolicy:

@@ -34,6 +34,13 @@ class ObeyRobots(StrEnum):
     NEVER = "never"
 
 
+class RevisitsBy(StrEnum):
+    """Who fetches the pages of sitemaps again that were fetched before."""
+
+    RUNS = "runs"  # later runs of the crawl, by their dates
+    REFRESH = "refresh"  # `scrapy refresh`, by its policy
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HarvestOptions:
     """Settings of the harvesters."""
@@ -42,6 +49,7 @@ class HarvestOptions:
     sitemap_entries: int = 10_000
     # age from which a later run asks for what nothing dates
     revisit_secs: int = 7 * 24 * 3600
+    revisits: RevisitsBy = RevisitsBy.RUNS
     # portals whose robots.txt is obeyed
     ckan_robots: ObeyRobots = ObeyRobots.DISCOVERED
     ckan_rows: int = 100  # datasets of one request
@@ -69,6 +77,7 @@ class HarvestOptions:
         return cls(
             sitemap_entries=integer(settings, "SITEMAP_ENTRIES", 1, 50_000),
             revisit_secs=integer(settings, "REVISIT_SECS", 0),
+            revisits=one_of(settings, "REVISITS", RevisitsBy),
             ckan_robots=one_of(settings, "CKAN_ROBOTS", ObeyRobots),
             ckan_rows=integer(settings, "CKAN_ROWS", 1, 1000),
             ckan_keys=_keys("CKAN_API_KEY", os.environ.get("CKAN_API_KEY", "")),

@@ -91,6 +91,7 @@ DOWNLOADER_MIDDLEWARES = {
 # Sources.
 SITEMAP_ENTRIES = 10_000  # queued at once
 REVISIT_SECS = 7 * 24 * 3600  # of what nothing dates
+REVISITS = "runs"  # who fetches known pages of sitemaps again; or refresh
 PING_PER_HOST = 10  # pings that are accepted in an hour
 PING_PER_DOMAIN = 100
 PING_PER_HOUR = 1000

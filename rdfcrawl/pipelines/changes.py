@@ -15,6 +15,7 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.pipelines.provenance import has_losses
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.stores.options import shown_uri
+from rdfcrawl.tasks.pages import RefreshedPage
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.visiting import VisitingSpider
@@ -73,12 +74,16 @@ class StoredDigests:
         return False
 
     def may_have(self, document: Document) -> bool:
-        """Return whether an earlier run may have stored a page or dump."""
-        is_source = document.record.kind.is_source
+        """Return whether an earlier run may have stored a page or dump.
+
+        Of what `scrapy refresh` has fetched again, `lost_copy` judges.
+        """
+        record = document.record
+        is_judged = record.kind.is_source or isinstance(record.task, RefreshedPage)
         return (
             bool(self._spider.joined().run)
             and may_come_again(document)
-            and not is_source
+            and not is_judged
         )
 
     async def has(self, document: Document) -> bool:

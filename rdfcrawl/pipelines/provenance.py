@@ -29,6 +29,7 @@ from rdfcrawl.records import (
     Member,
     Record,
 )
+from rdfcrawl.refresh.immutable import immutable_until_ms
 from rdfcrawl.reservations import NOTHING, Reservations
 from rdfcrawl.tasks.pages import ListedPage, RefreshedPage
 from rdfcrawl.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
@@ -222,13 +223,17 @@ def _task(task: Task, activity: str) -> str:
 def _entity(document: Document, activity: str, crawled: str) -> str:
     graph = graph_iri(document.url)
     if document.is_deleted:
-        return f"<{graph}> <{PROV}wasInvalidatedBy> <{activity}>{_END}"
+        return _invalidated(document.replaced or document.url, activity)
     return (
         f"<{graph}> <{RDF_TYPE}> <{PROV}Entity>{_END}"
         f"<{graph}> <{RDF_TYPE}> <{SQUIRREL}ResultGraph>{_END}"
         f"<{graph}> <{PROV}wasGeneratedBy> <{activity}>{_END}"
         f"<{graph}> <{SQUIRREL}containsDataOf> {crawled}{_END}"
     )
+
+
+def _invalidated(url: str, activity: str) -> str:
+    return f"<{graph_iri(url)}> <{PROV}wasInvalidatedBy> <{activity}>{_END}"
 
 
 def _response(document: Document, activity: str) -> str:
@@ -243,6 +248,11 @@ def _response(document: Document, activity: str) -> str:
         )
         if value
     )
+    until_ms = immutable_until_ms(response.cache_control, response.started_ms)
+    if until_ms is not None:
+        declared += f"<{name}> <{RC}immutableUntil> {_time(until_ms)}{_END}"
+    if document.replaced and not document.is_deleted:
+        declared += _invalidated(document.replaced, activity)
     n_bytes = ""
     if response.requested:  # else it is one of several in the response
         n_bytes = f'<{name}> <{RC}bytes> "{response.n_bytes}{_INTEGER_END}'

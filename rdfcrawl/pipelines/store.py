@@ -24,6 +24,7 @@ from rdfcrawl.pipelines.changes import (
 )
 from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk, close_chunks
 from rdfcrawl.pipelines.items import pass_through
+from rdfcrawl.pipelines.refreshed import lost_copy
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.records import Document
 from rdfcrawl.signals import flush_stores
@@ -168,6 +169,18 @@ class StorePipeline:
         writer = await self.open_document(document)
         await writer.end()
 
+    async def lose(self, document: Document, url: str) -> None:
+        """Replace what is stored of a page by nothing, as it is gone or has moved.
+
+        Args:
+            document: that says so.
+            url: of the document with the statements.
+        """
+        document.is_deleted = document.status in _GONE
+        if not document.is_deleted or url != document.url:
+            document.replaced = url
+        await self.forget(document if url == document.url else document.part(url))
+
     async def end(
         self, document: Document, writer: DocumentWriter, digest: DocumentDigest | None
     ) -> None:
@@ -291,10 +304,7 @@ class StoreTee:
             if may_come_again(document):
                 await self._pipeline.forget(document)
         elif document.status in _GONE:
-            task = document.record.task
-            if isinstance(task, RefreshedPage):
-                await self._end_refreshed(task)
-            elif writer is None and self._pipeline.may_have(document):
+            if writer is None and self._pipeline.may_have(document):
                 document.is_deleted = await self._pipeline.has(document)
                 await self._pipeline.forget(document)
         elif writer is None and _replaces(document):
@@ -302,14 +312,8 @@ class StoreTee:
         if writer is not None:
             await self._pipeline.end(document, writer, self._digest)
             self._writer = None
-
-    async def _end_refreshed(self, task: RefreshedPage) -> None:
-        """Delete a page that is gone for the policy of refresh."""
-        document = self._document
-        is_gone = task.is_gone(document.status, document.response.started_ms)
-        if self._writer is None and task.is_stored and is_gone:
-            document.is_deleted = True
-            await self._pipeline.forget(document)
+        if lost := lost_copy(document):
+            await self._pipeline.lose(document, lost)
 
     async def aclose(self) -> None:
         """Discard the document: nothing of it stays in the store."""
@@ -338,4 +342,8 @@ def _replaces(document: Document) -> bool:
     is_same = document.status == 304
     is_empty = all(fault.reason is Reason.EMPTY for fault in document.faults)
     is_whole = is_empty and not (document.is_partial or is_same)
+    if isinstance(task := record.task, RefreshedPage) and (
+        not task.is_stored or lost_copy(document)
+    ):
+        return False
     return is_whole and bool(record.kind.is_source or record.change)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.refresh.sitemap_led import is_claimed
@@ -12,12 +13,14 @@ from rdfcrawl.urldb.joining import MAX_FETCHES
 if TYPE_CHECKING:
     from rdfcrawl.measures.uri_facts import UriFacts
     from rdfcrawl.refresh.failures import FailureRules
-    from rdfcrawl.urldb.record import UrlFetch, UrlRecord
+    from rdfcrawl.urldb.record import UrlRecord
 
 # What is asked for as a step of a source, or as a part of a dataset or collection, has
 # a clock of its own: later runs of the source ask again.
 _TASKS: Final = frozenset({None, RefreshedPage.TAG})
-_HAS_COPY: Final = frozenset({"SUCCESSFUL", "PARTIAL", "UNCHANGED"})
+_HAS_COPY: Final = frozenset({"SUCCESSFUL", "UNCHANGED"})
+_NOT_MODIFIED: Final = 304
+_LOST: Final = frozenset({"DELETED", "REDIRECTED"})  # so are the statements
 _MOST_VALIDATOR: Final = 1000  # characters
 
 
@@ -43,6 +46,8 @@ class EligiblePages:
             return False
         if record.fetches[-1].started_ms >= self.begin_ms:
             return False
+        if _immutable_until_ms(record) > self.now_ms:
+            return False
         if self.failures.is_gone(facts) and not is_claimed(facts):
             return False
         return self.failures.retry_ms(facts) <= self.now_ms
@@ -52,49 +57,54 @@ def refreshing_task(
     record: UrlRecord, facts: UriFacts, rules: FailureRules
 ) -> RefreshedPage:
     """Return the task of a page that is fetched again."""
-    etag, last_modified = _validators(record)
     gone_from_ms = rules.gone_from_ms(facts)
+    reads = _last_reads(record)
+    etag = record.latest["etag"] if record.told.get("etag") in reads else ""
+    is_elsewhere = record.told.get("redirect") in reads
     return RefreshedPage(
-        etag=etag,
-        last_modified=last_modified,
+        etag=_sendable(etag),
+        last_modified=_sendable(next(filter(None, reads.values()), "")),
         is_stored=_is_stored(record),
+        read_at=record.latest["redirect"] if is_elsewhere else "",
         gone_from_ms=-1 if gone_from_ms is None else gone_from_ms,
     )
 
 
+def _immutable_until_ms(record: UrlRecord) -> int:
+    text = record.latest.get("immutableUntil")
+    try:
+        return round(datetime.fromisoformat(text).timestamp() * 1000) if text else 0
+    except ValueError:
+        return 0
+
+
 def _is_stored(record: UrlRecord) -> bool:
+    """Return whether statements of a page are stored."""
     for fetch in reversed(record.fetches):
-        if fetch.outcome == "DELETED":
+        if fetch.outcome in _LOST:
             return False
         if fetch.n_statements:
             return True
-    return len(record.fetches) >= MAX_FETCHES  # then it is not known
+    return len(record.fetches) >= MAX_FETCHES  # what came before is not known
 
 
-def _validators(record: UrlRecord) -> tuple[str, str]:
-    """Return `ETag` and `Last-Modified` of the copy that is stored.
+def _last_reads(record: UrlRecord) -> dict[int, str]:
+    """Return times and `Last-Modified` of the answers that tell of the present copy.
 
-    Those of an answer after it, as of an error, are none of the copy.
+    These are the last one that was read whole, and those of 304 since, latest first.
+    Validators of another answer, as of an error, are none of the copy.
     """
-    known = set[int]()
-    last_modified = ""
+    found: dict[int, str] = {}
     for fetch in reversed(record.fetches):
-        if fetch.outcome not in _HAS_COPY:
-            continue
-        if fetch.outcome == "PARTIAL":  # what was not read may be read now
-            break
-        known.add(fetch.started_ms)
-        last_modified = last_modified or fetch.last_modified
-        if not _is_confirmation(fetch):
-            break
-    etag = record.latest.get("etag", "") if record.told.get("etag") in known else ""
-    return (_short(etag), _short(last_modified))
+        if fetch.outcome in _LOST or fetch.outcome == "PARTIAL":
+            break  # what was not read may be read now
+        if fetch.outcome in _HAS_COPY:
+            found[fetch.started_ms] = fetch.last_modified
+            if fetch.http_status != _NOT_MODIFIED:
+                break
+    return found
 
 
-def _is_confirmation(fetch: UrlFetch) -> bool:
-    return fetch.http_status == 304
-
-
-def _short(text: str) -> str:
+def _sendable(text: str) -> str:
     is_sendable = text.isascii() and text.isprintable()
     return text if is_sendable and len(text) <= _MOST_VALIDATOR else ""

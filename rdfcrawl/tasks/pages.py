@@ -80,10 +80,12 @@ class RefreshedPage:
 
     TAG: ClassVar = "refreshed"
 
-    # validators of the copy that is stored; empty if it has none
+    # validators of the answer that was read last; empty if it had none
     etag: str = ""
     last_modified: str = ""
     is_stored: bool = False  # there are statements of it
+    # where it was read, if it was redirected there; empty: at its own URL
+    read_at: str = ""
     # Unix time in ms from which an answer of 404 says that it is gone; -1: not yet
     gone_from_ms: int = -1
 

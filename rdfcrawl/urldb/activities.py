@@ -31,21 +31,22 @@ _FACTS: Final = {
         (f"{PROV}startedAtTime", "started"),
         (f"{HTTP}statusCodeValue", "http"),
         (f"{RDF}first", _HOP),
+        (f"{SQUIRREL}depth", "depth"),
         (f"{RC}reason", _FAULT),
         *(
             (RC + term, term)
             for term in (
                 *("contentHash", "textHash", "canonical", "run", "etag"),
                 *("lastModified", "parent", "source", "sitemapFormat", "foundBy"),
-                "task",
+                *("task", "immutableUntil"),
             )
         ),
     )
 }
 # What is told last counts; in the order of their names.
 _LATEST: Final = (
-    *("canonical", "etag", "foundBy", "lastModified", "parent"),
-    *("redirect", "sitemapFormat", "source", "task"),
+    *("canonical", "depth", "etag", "foundBy", "immutableUntil", "lastModified"),
+    *("parent", "redirect", "sitemapFormat", "source", "task"),
 )
 
 
@@ -109,7 +110,9 @@ def _observed(facts: dict[str, bytes], hops: list[bytes]) -> Iterator[UrlObserva
         _text(facts.get("lastModified", b"")),
     ]
     if "task" in facts:  # what it is for is behind a bracket
-        facts["task"] = facts["task"].partition(b"(")[0] + b'"'
+        facts["task"] = facts["task"].partition(b"(")[0].rstrip(b'"') + b'"'
+    if _number(facts.get("depth"), 0) == 0:  # as of seeds, and by default
+        facts.pop("depth", None)
     latest: list[list[int | str]] = [
         [name, started_ms, _text(facts[name])] for name in _LATEST if name in facts
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from tests.crawl.sources.test_revisits import DatedSite
+from tests.crawl.sources.test_revisits import SAYS, DatedSite, said
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,17 +26,77 @@ def refresh(commands: Commands, folder: Path, **settings: object) -> CrawlResult
     return commands.start("refresh", folder=folder, **{**EAGER, **settings}).wait()
 
 
-def test_due_page_is_asked_for_with_its_validators(
+class AgingSite(DatedSite):
+    """A site whose pages change, move, fail and vanish."""
+
+    def says(self, path: str, what: str) -> str:
+        """Serve a page that says something, with a validator; return its URL."""
+        return self.tagged(path, f"<> <{SAYS}> '{what}' .".encode())
+
+    def leads(self, path: str, target: str) -> str:
+        """Redirect a page; return its URL."""
+        self.server.pages[path] = self._loopback.response(
+            status="301 Moved Permanently", Location=target
+        )
+        return self.at(path)
+
+    def lasts(self, path: str, what: str) -> str:
+        """Serve a page that never changes, as its server says; return its URL."""
+        self.server.pages[path] = self._loopback.response(
+            f"<> <{SAYS}> '{what}' .".encode(),
+            "text/turtle",
+            **{"Cache-Control": "max-age=3600, immutable"},
+        )
+        return self.at(path)
+
+
+def test_pages_are_kept_as_their_answers_say(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a page is due, then it is queued again, and a 304 changes nothing."""
-    site = DatedSite(loopback, "127.96.1.1")
-    page = site.tagged("/page", b"<> <urn:x:says> 'first' .")
+    """If a page is fetched again, then its answer says what is stored of it.
+
+    304 changes nothing and costs no body; 410 deletes at once and 404 the third time;
+    other failures never do. A page that has moved is stored where it is now. What is
+    immutable is not asked for, and what is gone not again. Pages that links lead to
+    are kept as well as seeds; a redirect leads to no second fetch of its target.
+    """
+    site, other = AgingSite(loopback, "127.96.1.1"), AgingSite(loopback, "127.96.1.2")
+    names = ("same", "other", "gone", "missing", "broken", "near", "far")
+    pages = {name: site.says(f"/{name}", name) for name in names}
+    pages["lasting"] = site.lasts("/lasting", "lasting")
+    links = "".join(f"<> <urn:x:to> <{url}> ." for url in pages.values())
+    front = site.tagged("/", links.encode())
     folder = commands.folder()
-    commands.crawl([page], folder=folder)
-    result = refresh(commands, folder)
-    assert result.code == 0, result.stderr
-    again = commands.crawl(folder=folder)
-    assert site.asked().count("/page") == 2
-    assert again.statuses(page) == ["SUCCESSFUL", "UNCHANGED"]
-    assert again.writes()[page] == 1
+    commands.crawl([front], folder=folder)
+    site.says("/other", "changed")
+    site.fails("/gone", "410 Gone")
+    site.fails("/missing", "404 Not Found")
+    site.fails("/broken", "500 Internal Server Error")
+    site.leads("/near", site.says("/nearby", "near"))
+    site.leads("/far", other.says("/away", "far"))
+    asked, stored = [], []
+    for _ in range(3):
+        counts = [len(each.asked()) for each in (site, other)]
+        told = refresh(commands, folder, REFRESH_RETRY_SECS=0, REFRESH_GONE_SECS=0)
+        assert told.code == 0, told.stderr
+        result = commands.crawl(folder=folder, RETRY_TIMES=0)
+        asked.append(sorted(site.asked()[counts[0] :] + other.asked()[counts[1] :]))
+        stored.append(said(result))
+    kept = {pages["same"]: "same", pages["other"]: "changed"}
+    kept |= {pages["broken"]: "broken", pages["lasting"]: "lasting"}
+    kept |= {site.at("/nearby"): "near", other.at("/away"): "far"}
+    assert stored == [kept | {pages["missing"]: "missing"}] * 2 + [kept]
+    assert result.statuses(pages["same"]) == ["SUCCESSFUL", *["UNCHANGED"] * 3]
+    assert result.statuses(pages["other"]) == ["SUCCESSFUL"] * 2 + ["UNCHANGED"] * 2
+    assert result.statuses(pages["gone"]) == ["SUCCESSFUL", "DELETED"]
+    assert result.statuses(pages["missing"]) == [
+        *("SUCCESSFUL", "FAILED", "FAILED", "DELETED"),
+    ]
+    assert result.statuses(pages["far"]) == ["SUCCESSFUL", *["REDIRECTED"] * 3]
+    assert result.statuses(pages["lasting"]) == ["SUCCESSFUL"]
+    assert result.writes()[pages["same"]] == 1
+    first, *later = asked
+    again = ["/", "/away", "/broken", "/far", "/missing", "/near", "/nearby"]
+    again += ["/other", "/same"]
+    assert first == sorted([*again, "/gone"])
+    assert later == [again] * 2

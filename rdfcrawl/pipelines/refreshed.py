@@ -1,0 +1,30 @@
+"""What is stored of a page, once it was fetched again and is gone or has moved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.tasks.pages import RefreshedPage
+
+if TYPE_CHECKING:
+    from rdfcrawl.records import Document
+
+
+def lost_copy(document: Document) -> str:
+    """Return the URL of the document whose statements go; empty if none do.
+
+    They go if the page is gone, is redirected to another host, or was read at another
+    URL than before. Any other answer says nothing about what is stored.
+    """
+    task = document.record.task
+    if not isinstance(task, RefreshedPage) or not task.is_stored:
+        return ""
+    copy = task.read_at or document.record.url
+    if task.is_gone(document.status, document.response.started_ms):
+        return copy
+    if any(fault.reason is not Reason.EMPTY for fault in document.faults):
+        return copy if document.n_quads and copy != document.url else ""
+    has_moved = 300 <= document.status < 400 and document.status != 304
+    was_read = 200 <= document.status < 300 and copy != document.url
+    return copy if has_moved or was_read else ""
