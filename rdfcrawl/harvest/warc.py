@@ -21,6 +21,7 @@ from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.fetch.answer import HttpRequest
 from rdfcrawl.fetch.http.exchange import parse_content_type
+from rdfcrawl.fetch.redirects import REDIRECTS, resolve_redirect
 from rdfcrawl.fetch.retry_policy import fault_of_status
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.frontier.url_kind import kind_of
@@ -173,8 +174,12 @@ class WarcHarvester(Harvester):
 
     def _is_wanted(self, capture: WarcCapture, head: bytes) -> bool:
         """Return whether a capture is in scope, and of a format that is read."""
-        if capture.status in GONE:
+        if capture.status in REDIRECTS and not _target_of(capture):
+            return False
+        if capture.status in GONE | REDIRECTS:
             return self._filter.admits(capture.url)
+        if capture.status >= HTTPStatus.MULTIPLE_CHOICES:
+            return False
         media_type, _ = parse_content_type(capture.content_type)
         decision = sniffing.decide(media_type, capture.url, head)
         is_read = decision.format is not None or decision.packing is not None
@@ -221,8 +226,18 @@ def _task_of(record: Record) -> WarcTask:
     return payload if isinstance(payload, WarcTask) else WarcTask()
 
 
+def _target_of(capture: WarcCapture) -> str:
+    """Return the URL that a capture redirects to; empty if it names none."""
+    try:
+        return resolve_redirect(capture.url, _value(capture, "location"))
+    except SourceFault:
+        return ""
+
+
 def _document_of(capture: WarcCapture, document: Document) -> Document:
     """Return a capture as a document of its own, as if it had been fetched then."""
+    if capture.status in REDIRECTS:
+        return _redirect_of(capture, document)
     media_type, charset = parse_content_type(capture.content_type)
     is_gone, body = capture.status in GONE, capture.body
     found = capture.fault, fault_of_status(capture.status)
@@ -255,6 +270,23 @@ def _document_of(capture: WarcCapture, document: Document) -> Document:
         is_deleted=is_gone,
         is_read=is_gone,
         faults=faults,
+    )
+
+
+def _redirect_of(capture: WarcCapture, document: Document) -> Document:
+    """Return a redirect, which has no statements and leaves those that are there.
+
+    What it led to is a capture of its own, before or behind it or in no archive.
+    """
+    chain = capture.url, _target_of(capture)
+    return Document(
+        record=replace(document.record, chain=chain),
+        url=capture.url,
+        response=FetchedResponse(
+            status=capture.status, started_ms=capture.at_ms, ended_ms=capture.at_ms
+        ),
+        is_followed=False,
+        is_read=True,
     )
 
 

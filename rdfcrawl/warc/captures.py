@@ -33,6 +33,7 @@ _OTHERS: Final = frozenset(
         *("warcinfo", "request", "metadata", "revisit", "conversion", "continuation"),
     }
 )
+_REDIRECTION: Final = 300  # and above: RFC 9110 15.4
 GONE: Final = frozenset({404, 410})
 _SCHEMES: Final = "http://", "https://", "ftp://", "ftps://"
 
@@ -44,7 +45,7 @@ class WarcCapture:
     Attributes:
         url: that was requested, without fragment.
         at_ms: when the response was captured, Unix time in ms.
-        status: of the response; 404 and 410 have no body here.
+        status: of the response; of 3xx, 404 and 410 there is no body here.
         content_type: of the body, as it was declared; empty if it was not.
         headers: of the response, in order; values as they are.
         body: decoded; or the file that has it.
@@ -88,7 +89,8 @@ class CaptureReader:
         limits: on bodies.
         until_ms: what was captured later cannot be, Unix time in ms.
         is_wanted: says by the capture and the first bytes of its body whether the body
-            is read; the capture has no body then.
+            is read; the capture has no body then. Of a status of 3xx, it says whether
+            that is a redirect which is wanted.
         seeks: the part may begin within a record.
         end: where the part is over; a record that begins there is of the next one.
         new_file: gives the path of a file for a long body; whoever takes the capture
@@ -96,7 +98,8 @@ class CaptureReader:
         next_offset: where the next record begins that was not read to its end.
         is_done: the file has been read to its end.
         is_lost: `next_offset` may lie within a record.
-        counts: records by what became of them: `captured`, or why it was passed over.
+        counts: records by what became of them: `captured`, `gone`, `redirected`, or why
+            it was passed over.
     """
 
     part: FilePart
@@ -225,9 +228,12 @@ class CaptureReader:
                     Reason.BAD_ARCHIVE, f"{where}: no URI, or no possible date"
                 )
             return None
-        if head.status in GONE:
-            is_wanted = self.is_wanted(head, b"")
-            self.counts["gone" if is_wanted else "unwanted"] += 1
+        if head.status >= _REDIRECTION:
+            is_wanted, is_gone = self.is_wanted(head, b""), head.status in GONE
+            taken, passed = (
+                ("gone", "unwanted") if is_gone else ("redirected", "status")
+            )
+            self.counts[taken if is_wanted else passed] += 1
             return head if is_wanted else None
         try:
             body = RecordBody(record, max_ratio=self.limits.max_ratio)
@@ -340,15 +346,15 @@ def _head_of(record: Any, until_ms: int) -> WarcCapture | str:
     """Return what a record is a capture of; else why it is passed over.
 
     What was sent with a status of success is a document (`response`, or `resource` of
-    other schemes), and one that was gone is none any more; a `revisit` has no body of
-    its own.
+    other schemes), one that was gone is none any more, and a redirect names another; a
+    `revisit` has no body of its own.
     """
     if record.rec_type not in ("response", "resource"):
         return record.rec_type if record.rec_type in _OTHERS else "unknown"
     warc, http = record.rec_headers, record.http_headers
     code = http.get_statuscode() if http is not None else "200"
     status = int(code) if code.isascii() and code.isdigit() else 0
-    if not 200 <= status < 300 and status not in GONE:
+    if not 200 <= status < 400 and status not in GONE:
         return "status"
     uri = (warc.get_header("WARC-Target-URI") or "").strip("<>")
     if uri and not uri.lower().startswith(_SCHEMES):

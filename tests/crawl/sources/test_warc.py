@@ -50,8 +50,12 @@ def varied(*, is_packed: bool) -> bytes:
                 ("Content-Type", "text/turtle"), kind="resource")  # fmt: skip
     archive.add(f"{HOST}/gone", b"<urn:x:g> <urn:x:in> 1 .",
                 ("Content-Type", "text/turtle"), status="404 Not Found")  # fmt: skip
-    archive.add(f"{HOST}/moved", b"", ("Content-Type", "text/turtle"),
+    archive.add(f"{HOST}/moved", b"<urn:x:m> <urn:x:in> 1 .",
+                ("Content-Type", "text/turtle"), ("Location", "last#it"),
                 status="301 Moved Permanently")  # fmt: skip
+    for name, target in (("lost", "mailto:me"), ("same", "")):
+        archive.add(f"{HOST}/{name}", b"", *[("Location", target)] * bool(target),
+                    status="302 Found")  # fmt: skip
     archive.add(f"{HOST}/part", statement("part"), ("Content-Type", "text/turtle"),
                 status="206 Partial Content")  # fmt: skip
     later = {"WARC-Date": "2025-03-02T12:00:00Z"}
@@ -101,6 +105,11 @@ def test_captures_are_read_as_if_they_were_fetched(
         f"?d prov:wasGeneratedBy [prov:startedAtTime ?x] FILTER(?d = <{HOST}/last>)"
     )
     assert started == ["2025-03-01T12:00:00Z"]
+    moved = "?a sq:status 'REDIRECTED' ; rc:redirects "
+    assert result.ask(f"{moved} [rdf:first ?x]") == [f"{HOST}/moved"]
+    assert result.ask(f"{moved} [rdf:rest [rdf:first ?x]]") == [f"{HOST}/last"]
+    assert result.statistics["warc/read/redirected"] == 1
+    assert result.statistics["warc/read/status"] == 2
 
 
 def test_the_archive_is_all_that_is_asked_for(
