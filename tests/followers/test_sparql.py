@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from rdfcrawl.followers.verification import compare
 from rdfcrawl.log.crawl_log import CrawlLog
 from tests.support import store_products
 from tests.support.examples import few
+from tests.support.pages import read_page
 from tests.support.scripted_stores import ScriptedStore
 from tests.support.written_logs import RawVersion, Written, said_in, truth, write_log
 
@@ -192,7 +194,10 @@ def test_long_graph_goes_by_the_bulk_loader_of_oxigraph(tmp_path: Path) -> None:
 def test_new_documents_are_loaded_together(
     tmp_path: Path, oxigraph: OxigraphService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If many documents are new, Oxigraph loads them at once, and refuses one alone."""
+    """If many documents are new, Oxigraph loads them at once, and refuses one alone.
+
+    The query of the guide says which of them are whole.
+    """
     graphs = [f"http://e/{n}" for n in range(40)]
     quads = [f"_:b{n} <{A}> _:c{n} <{graph}> .\n" for n, graph in enumerate(graphs)]
     quads[30] = f'<{A}> <{A}> "\\q" <{graphs[30]}> .\n'
@@ -217,6 +222,11 @@ def test_new_documents_are_loaded_together(
     found = {quad.graph_name.value for quad in oxigraph.quads()}  # type: ignore[union-attr]
     assert found == {*graphs} - {graphs[30]}
     assert len({quad.subject for quad in oxigraph.quads()}) == 39
+    (query,) = re.findall("`(ASK .+)`", read_page("sparql-stores.md"))
+    for n, told in (1, b"true"), (30, b"false"):
+        whole = query.replace("DOCUMENT", graphs[n])
+        answer = oxigraph.ask(f"{oxigraph.origin}/query", query=whole)
+        assert told in answer
     monkeypatch.undo()
     write_log(tmp_path, [RawVersion(g, 2, b"") for g in graphs], "later")
     follow(tmp_path, oxigraph.uri, **options)
