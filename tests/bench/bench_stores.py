@@ -3,7 +3,9 @@
 Each store is filled from a log by `scrapy store load`, then by its own bulk loader from
 `scrapy export` of the same log; CPU is that of loader and server together. Then it
 follows a crawl without delay, on the same machine as the web, which is as fast as a
-crawl can be: how far behind it is, and how long it takes to catch up.
+crawl can be: how far behind it is, and how long it takes to catch up. All are measured
+on one log; the tables at the end are those of `docs/explanation/performance.md`. If one
+fails, it is named, and the others go on.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from tests.bench.bench_export import write_log
 from tests.bench.figures import Figure, judge
 from tests.bench.loaded_stores import STORES, Spent
 from tests.bench.measured import crawled_web, run_measured
+from tests.bench.store_tables import CrawlLag, StoreRow, markdown
 
 if TYPE_CHECKING:
     from tests.bench.loaded_stores import LoadedStore
@@ -31,18 +34,19 @@ if TYPE_CHECKING:
 _SCRAPY = [sys.executable, "-m", "scrapy"]
 # As a multiple of the bulk loader's CPU.
 _BUDGETS: dict[str, float] = {}
+_CRAWL_SECS = 300.0
 
 
 def main(arguments: list[str] | None = None) -> list[Figure]:
     """Print rows per store; return what it costs beside its bulk loader."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("stores", nargs="*", help="names; all by default")
-    parser.add_argument("--quads", type=int, default=40_000, help="in the log")
+    parser.add_argument("--quads", type=int, default=60_000, help="in the log")
     parser.add_argument("--per-document", type=int, default=20, help="quads")
     parser.add_argument(
         "--no-blank-nodes", action="store_true", help="each thing has an IRI"
     )
-    parser.add_argument("--nodes", type=int, default=10, help="hosts crawled; 0: none")
+    parser.add_argument("--nodes", type=int, default=6, help="hosts crawled; 0: none")
     options = parser.parse_args(arguments)
     known = {store.name: store for store in STORES}
     with tempfile.TemporaryDirectory() as name:
@@ -54,13 +58,29 @@ def main(arguments: list[str] | None = None) -> list[Figure]:
             has_blank_nodes=not options.no_blank_nodes,
         )
         data = _exported(folder)
-        figures = []
+        rows: list[StoreRow] = []
+        failed: list[str] = []
         for chosen in options.stores or known:
             if missing := known[chosen].missing():
                 print(f"{chosen}: without {missing}")
                 continue
-            figures += _measure(known[chosen], folder, data, options)
-    return figures
+            try:
+                rows.append(_measure(known[chosen], folder, data, options))
+            except (OSError, RuntimeError) as error:
+                failed.append(chosen)
+                print(f"{chosen}: failed: {error}", flush=True)
+    print(f"\n{markdown(rows)}", flush=True)
+    figures = [
+        Figure(
+            f"{row.name} follows, CPU",
+            row.ratio,
+            f"x {row.loader}",
+            at_most=_BUDGETS.get(row.name),
+        )
+        for row in rows
+    ]
+    # One that failed has missed.
+    return [*figures, Figure("stores that failed", len(failed), "", at_most=0)]
 
 
 def _exported(folder: Path) -> Path:
@@ -76,7 +96,7 @@ def _of_crawl(root: Path) -> list[str]:
 
 def _measure(
     kind: type[LoadedStore], folder: Path, data: Path, options: argparse.Namespace
-) -> list[Figure]:
+) -> StoreRow:
     place = folder / "store"
 
     def new() -> LoadedStore:
@@ -89,22 +109,30 @@ def _measure(
     store = new()
     followed = store.while_running(lambda: _load(store, folder / "log"))
     _print(f"{kind.name}, follower", followed, options)
-    ratio = followed.all_cpu_secs / bulk.all_cpu_secs
-    most = _BUDGETS.get(kind.name)
-    unit = f"x {kind.loader}"
-    figures = [Figure(f"{kind.name} follows, CPU", ratio, unit, at_most=most)]
+    lag = None
     if options.nodes:
         store = new()
         with store.running():
-            _crawl(store, options.nodes)
+            lag = _crawl(store, options.nodes)
+        print(f"{kind.name}, beside a crawl: {lag}", flush=True)
     shutil.rmtree(place)
-    return figures
+    return StoreRow(
+        name=kind.name,
+        loader=kind.loader,
+        n_documents=options.quads // options.per_document,
+        n_quads=options.quads,
+        bulk=bulk,
+        followed=followed,
+        lag=lag,
+    )
 
 
 def _load(store: LoadedStore, root: Path) -> Spent:
     stores = json.dumps({store.uri: store.options})
     line = [*_SCRAPY, "store", "load", store.uri, "-s", f"STORES={stores}"]
     usage = run_measured([*line, *_of_crawl(root)], lambda _: None)
+    if usage.exit_code:
+        raise RuntimeError(f"the follower ended with {usage.exit_code}")
     return Spent(usage.wall_secs, usage.cpu_secs, rss_mb=usage.rss_mb)
 
 
@@ -119,8 +147,8 @@ def _print(name: str, spent: Spent, options: argparse.Namespace) -> None:
     )
 
 
-def _crawl(store: LoadedStore, n_nodes: int) -> None:
-    """Crawl while the store follows; print how far behind it is at the end."""
+def _crawl(store: LoadedStore, n_nodes: int) -> CrawlLag:
+    """Crawl while the store follows; return how far behind it is."""
     config = crawled_web(n_nodes)
     n_documents = n_nodes * config.n_resources
     root = store.folder / "crawls" / "linkeddata"
@@ -144,18 +172,17 @@ def _crawl(store: LoadedStore, n_nodes: int) -> None:
             *_of_crawl(root),
         ]
         began = time.monotonic()
-        usage = run_measured(line, look)
-    at_end, last = ended[0], lags[-1] if lags else (n_documents, 0.0)
-    print(
-        f"{store.name + ', beside a crawl':34}{at_end - began:7.1f} s, {n_documents}"
-        f" documents; behind: {_lag(max(lags, default=last))} at most, {_lag(last)} at"
-        f" the end; caught up {began + usage.wall_secs - at_end:.1f} s later",
-        flush=True,
+        usage = run_measured(line, look, _CRAWL_SECS)
+    if usage.exit_code or not ended:
+        raise RuntimeError(f"the crawl ended with {usage.exit_code}")
+    last = lags[-1] if lags else (n_documents, 0.0)
+    return CrawlLag(
+        n_documents=n_documents,
+        crawl_secs=ended[0] - began,
+        most=max(lags, default=last),
+        at_end=last,
+        later_secs=began + usage.wall_secs - ended[0],
     )
-
-
-def _lag(lag: tuple[int, float]) -> str:
-    return f"{lag[0]} documents, {lag[1]:.1f} s"
 
 
 if __name__ == "__main__":

@@ -125,6 +125,8 @@ class LoadedStore(ABC):
 def run_loader(command: list[str]) -> Spent:
     """Run a bulk loader that is a program of its own."""
     usage = run_measured(command, lambda _: None)
+    if usage.exit_code:
+        raise RuntimeError(f"{command[0]} ended with {usage.exit_code}")
     return Spent(usage.wall_secs, usage.cpu_secs, rss_mb=usage.rss_mb)
 
 

@@ -26,19 +26,24 @@ class Usage:
         wall_secs: from its start to its end.
         cpu_secs: user and system time.
         rss_mb: peak of the largest of them.
+        exit_code: of the process; negative if a signal has ended it.
     """
 
     wall_secs: float
     cpu_secs: float
     rss_mb: float
+    exit_code: int = 0
 
 
-def run_measured(line: list[str], look: Callable[[int], None]) -> Usage:
+def run_measured(
+    line: list[str], look: Callable[[int], None], most_secs: float = 3600.0
+) -> Usage:
     """Run a command to its end.
 
     Args:
         line: program and arguments; what it prints is dropped.
         look: called every 0.2 s with the id of the process.
+        most_secs: after which it is killed.
     """
     began = time.monotonic()
     process = subprocess.Popen(
@@ -49,12 +54,15 @@ def run_measured(line: list[str], look: Callable[[int], None]) -> Usage:
         if pid:
             break
         look(process.pid)
+        if time.monotonic() - began > most_secs:
+            process.kill()
         time.sleep(_LOOK_SECS)
     process.returncode = os.waitstatus_to_exitcode(status)
     return Usage(
         time.monotonic() - began,
         usage.ru_utime + usage.ru_stime,
         usage.ru_maxrss / 1024,
+        process.returncode,
     )
 
 
