@@ -96,6 +96,8 @@ def run_crawl(
         compaction.finish()
     if followers is not None:
         followers.finish()
+        for name, number in followers.counts.items():
+            crawler.stats.set_value(name, number)
     if refusal.error is not None:
         fail(str(refusal.error))
     if reasons and "shutdown" not in reasons:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.errors import ConfigError, RdfcrawlError, StoreFault
 from rdfcrawl.followers.following import LogFollowing
 from rdfcrawl.followers.options import FollowerPlan
-from rdfcrawl.followers.protocol import SummarizingFollower
+from rdfcrawl.followers.protocol import CountingFollower, SummarizingFollower
 from rdfcrawl.followers.status import FollowerStatus, read_status, write_status
 from rdfcrawl.log.crawl_log import CrawlLog
 from rdfcrawl.stores.identity import is_finished, read_identity
@@ -62,6 +62,7 @@ class ReportedFollowing:
         self.log = CrawlLog(root)
         self._n_unread = 0  # bytes, when they were counted last
         self.summary = ""  # of a follower that tells one, after `close`
+        self._counts: dict[str, int] = {}
         self.follower = plan.build()
         earlier = read_status(root, plan.name)
         self._damages = dict.fromkeys(earlier.damages if earlier else ())
@@ -80,6 +81,7 @@ class ReportedFollowing:
         if state == "following" and isinstance(self.follower, SummarizingFollower):
             with suppress(StoreFault):  # a store that is not open
                 detail = detail or self.follower.summary()
+                self._count()
         if state == "unusable" and detail != self._told:
             self._told = detail
             self._tell(detail)
@@ -87,6 +89,10 @@ class ReportedFollowing:
             write_status(self._root, self.status(state, detail))
         except OSError as error:  # the follower goes on
             logger.warning("status of %s: %s", self._plan.name, error)
+
+    def _count(self) -> None:
+        if isinstance(self.follower, CountingFollower):
+            self._counts = dict(self.follower.counts())
 
     def status(self, state: str = "following", detail: str = "") -> FollowerStatus:
         """Return how far the follower is."""
@@ -108,6 +114,7 @@ class ReportedFollowing:
             damages=self.damages,
             checkpoint=asdict(following.checkpoint),
             bytes_per_document=per_document,
+            counts=self._counts,
         )
 
     @property
@@ -141,6 +148,7 @@ class ReportedFollowing:
         try:
             if state == "ended" and isinstance(self.follower, SummarizingFollower):
                 self.summary = detail = self.follower.summary()
+                self._count()
             self.follower.close()
         except Exception as error:  # of a user's, whose `open` may have failed
             logger.warning("%s: close: %s", self._plan.name, error)

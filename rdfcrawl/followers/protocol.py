@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from rdfcrawl.errors import StoreFault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rdfcrawl.log.documents import Checkpoint, LogDocument
     from rdfcrawl.stores.identity import LogIdentity
@@ -123,6 +123,14 @@ class SummarizingFollower(Follower, Protocol):
 
     def summary(self) -> str:
         """Return a line; called after each batch, and before `close`."""
+
+
+@runtime_checkable
+class CountingFollower(Follower, Protocol):
+    """A follower with statistics of its own."""
+
+    def counts(self) -> Mapping[str, int]:
+        """Return its statistics by name; called when `summary` is."""
 
 
 @runtime_checkable

@@ -39,6 +39,7 @@ class FollowerStatus:
         damages: of the log, which were passed over.
         checkpoint: of the last commit, as JSON.
         bytes_per_document: of those read, in the log.
+        counts: its own statistics, by name.
     """
 
     name: str
@@ -52,6 +53,7 @@ class FollowerStatus:
     damages: Sequence[str] = ()
     checkpoint: Mapping[str, object]
     bytes_per_document: float = _USUAL_BYTES
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     def summary(self) -> str:
         """Return what the progress shows of the follower."""

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from pprint import pformat
 from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.followers.options import follower_plans
@@ -34,10 +35,17 @@ class FollowerProcesses:
     Args:
         root: folder of the crawl.
         plans: of the followers.
+        dumps: whether their statistics are logged at the end.
+
+    Attributes:
+        counts: their statistics by name, after `finish`.
     """
 
-    def __init__(self, root: Path, plans: Sequence[FollowerPlan]) -> None:
-        self._root = root
+    def __init__(
+        self, root: Path, plans: Sequence[FollowerPlan], *, dumps: bool = False
+    ) -> None:
+        self._root, self._dumps = root, dumps
+        self.counts: dict[str, int] = {}
         self._watched = [_WatchedProcess(root, plan) for plan in plans]
 
     @classmethod
@@ -47,7 +55,8 @@ class FollowerProcesses:
         Raises:
             ConfigError: one of the stores is wrong.
         """
-        processes = cls(root, follower_plans(settings))
+        dumps = settings.getbool("STATS_DUMP")
+        processes = cls(root, follower_plans(settings), dumps=dumps)
         for each in processes._watched:
             each.start()
         return processes
@@ -68,6 +77,10 @@ class FollowerProcesses:
             hint = f"; {each.log_file} says why" if code else ""
             with suppress(OSError):  # who read it may be gone
                 sys.stderr.write(f"store         {told}{hint}\n")
+            if name in statuses:
+                self.counts |= statuses[name].counts
+        if self.counts and self._dumps:
+            logger.info("Statistics of stores:\n%s", pformat(self.counts))
         return not any(codes)
 
 

@@ -192,6 +192,11 @@ class ShapesFollower:
         """Yield documents of earlier generations of a log, and their versions."""
         return self._opened.earlier(log)
 
+    def counts(self) -> dict[str, int]:
+        """Return what was found by the last report, as statistics."""
+        found = self._found or self._opened.total()
+        return {f"shapes/{name}": number for name, number in found.items()}
+
     def summary(self) -> str:
         """Return what was found by the last report, and where that is."""
         found = self._found or self._opened.total()

@@ -196,8 +196,11 @@ def test_guide_judges_a_crawl(
         )
         for word in crawl[1:]
     ]
-    result = commands.start(*words, CRAWL_ID="linkeddata").wait()
+    result = commands.start(*words, CRAWL_ID="linkeddata", STATS_DUMP="True").wait()
     assert result.code == 0, result.stderr
+    counts = {"documents": 3, "violating": 1, "violations": 2, "skipped": 0}
+    for name, number in counts.items():
+        assert f"'shapes/{name}': {number}" in result.stderr
     (line,) = (x for x in result.stderr.splitlines() if x.startswith("store  "))
     (told,) = (x for x in page.splitlines() if x.startswith("store  "))
     begin, middle, end = told.split("…")
