@@ -429,6 +429,12 @@ class Visit:
     unreadable: dict[int, bytes] = field(default_factory=dict)
     # Indexes of records that were given up, and may be had another time.
     failed: list[int] = field(default_factory=list)
+    # Whether pages of it count for the quota of their domain, a request each.
+    is_scheduled: bool = False
+    # Indexes of `returned` that were not asked for.
+    unasked: set[int] = field(default_factory=set)
+    # Of a scheduled visit, by index: what became of records (`frontier/domain_epochs`).
+    outcomes: dict[int, str] = field(default_factory=dict)
     # Of `documents`, the one that is processed; others that it stands for may be in
     # the pipelines in its place.
     current: Document | None = None
@@ -468,6 +474,7 @@ class Visit:
         """Return all pending records to the queue."""
         for index in self.pending:
             self.returned.setdefault(index, self.records[index])
+            self.unasked.add(index)
         self.pending.clear()
 
     @property

@@ -13,6 +13,7 @@ from rdfcrawl.arguments.parsers import (
     MAX_DEPTH,
     NAMED,
     PARSERS,
+    CrawlPolicy,
     GivenUp,
     Take,
     texts_of,
@@ -59,6 +60,8 @@ class CrawlArguments:
     max_per_host: int = 0
     max_hosts_per_domain: int = MAX_HOSTS_PER_DOMAIN
     max_per_domain: int = 0
+    schedule: CrawlPolicy = "none"
+    quota: int = 0
     allow: UrlPatterns = field(default_factory=UrlPatterns)
     deny: UrlPatterns = field(default_factory=UrlPatterns)
     shapes: Path | None = None
@@ -179,6 +182,23 @@ def check_schemes(arguments: CrawlArguments, schemes: frozenset[str]) -> None:
                 f"argument {name}: {url}: {error.fault.detail}: must be"
                 f" {', '.join(sorted(schemes))}; FETCH_SCHEMES may add others"
             ) from error
+
+
+def checked_quota(arguments: CrawlArguments) -> int:
+    """Return the quota of registered domains that a command gives; 0 if it gives none.
+
+    Raises:
+        ConfigError: of `schedule` and `quota`, one is given without the other.
+    """
+    quota = arguments.quota
+    if arguments.schedule == "domain" and not quota:
+        raise ConfigError(
+            "argument schedule=domain: must be given with quota, the most fetches from"
+            " a registered domain in an epoch"
+        )
+    if quota and arguments.schedule != "domain":
+        raise ConfigError(f"argument quota={quota}: must be given with schedule=domain")
+    return quota
 
 
 def _check_reset(names: Collection[str], own: Collection[str]) -> None:

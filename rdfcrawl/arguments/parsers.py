@@ -30,6 +30,8 @@ from rdfcrawl.warc.files import matching_files, url_of_file
 
 Take = Literal["all", "datasets"]
 GivenUp = Literal["failed", "dead"]
+CrawlPolicy = Literal["none", "domain"]  # who says what is fetched next
+MAX_QUOTA: Final = 100_000  # of a registered domain in an epoch
 MAX_DEPTH: Final = 255  # what a record holds; a record's depth stops growing there
 MAX_NAMED: Final = 100_000  # sources that a crawl remembers as named by its operator
 INLINE: Final = "data:,"  # what follows is the content of a file that is remembered
@@ -199,6 +201,12 @@ def _number(maximum: int) -> Callable[[str, str], int]:
     return parse
 
 
+def _quota(name: str, text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,6}", text) or not 2 <= int(text) <= MAX_QUOTA:
+        raise _must_be(name, text, f"a whole number from 2 to {MAX_QUOTA}")
+    return int(text)
+
+
 def _shapes(name: str, text: str) -> Path | None:
     path = Path(text).expanduser().absolute()
     if not path.is_file():
@@ -272,6 +280,8 @@ PARSERS: Final[dict[str, Callable[[str, str], Any]]] = {
     "max_per_host": _number(2**31 - 1),
     "max_hosts_per_domain": _number(2**31 - 1),
     "max_per_domain": _number(2**31 - 1),
+    "schedule": _one_of({word: word for word in get_args(CrawlPolicy)}),
+    "quota": _quota,
     "allow": _patterns,
     "deny": _patterns,
     "shapes": _shapes,

@@ -12,6 +12,7 @@ from twisted.python.failure import Failure
 from rdfcrawl.bytesource import head_of
 from rdfcrawl.errors import CrawlGone, Fault, Reason, SourceFault, passing_fault
 from rdfcrawl.fetch.services import services_of
+from rdfcrawl.frontier.domain_epochs import note_outcome
 from rdfcrawl.frontier.queued_requests import UnqueueableError, request_of
 from rdfcrawl.harvest.follow_up_queue import FollowUpQueue, HarvestedChunks
 from rdfcrawl.pipelines.account import AccountPipeline
@@ -74,6 +75,8 @@ class VisitProcessor:
                 if has_reservations and 200 <= document.status < 300:
                     self._set_reservations(document, robots)
                 await self._process(document, visit, response)
+                if visit.is_scheduled:
+                    note_outcome(visit, visit.index(document), document)
             except CrawlGone:  # told by whoever stops the crawl
                 n_failed += 1
             except Exception as error:  # the edge: a page that its source cannot read
@@ -172,6 +175,8 @@ class VisitProcessor:
                     each.n_follow_ups += document.n_follow_ups
                 self._unfold(each)
                 await self._to_pipelines(each, response=response)
+                if visit.is_scheduled:
+                    note_outcome(visit, index, each)
                 if index in visit.returned:
                     return
                 if self._parsing:

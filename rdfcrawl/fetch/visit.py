@@ -300,7 +300,8 @@ class _VisitRun:
             return None, RetryDecision.DONE
         if self._visitor.prime is not None:
             await self._visitor.prime(target)
-        if self._visitor.key_of(target) != self._visit.key:
+        is_counted = self._visit.is_scheduled and not record.kind.is_source
+        if is_counted or self._visitor.key_of(target) != self._visit.key:
             if attempt.request is not None:
                 request = request_after(attempt.request, answer.status, url, target)
                 record = replace(record, task=request)

@@ -56,6 +56,9 @@ class VisitRecords:
         if attempt.n_tried > self.options.retry_times:
             self.finish(attempt)
             return
+        if self.visit.is_scheduled and not attempt.record.kind.is_source:
+            self.set_aside.append(attempt)  # each try needs a grant of its own
+            return
         wait_secs = self._backoff_secs(max(0, attempt.n_tried - 1))
         attempt.not_before = time.monotonic() + wait_secs
         self.queue.append(attempt)
@@ -173,6 +176,8 @@ class VisitRecords:
         if n_retries != record.retries:
             record = replace(record, retries=n_retries)
         self.visit.returned[attempt.index] = record
+        if best is None and not attempt.requested:
+            self.visit.unasked.add(attempt.index)
 
     def _backoff_secs(self, n_failures: int) -> float:
         return backoff_secs(

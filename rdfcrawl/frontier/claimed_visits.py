@@ -84,7 +84,10 @@ def release_arguments(visit: Visit) -> list[Argument]:
     ]
     for index in sorted(visit.returned):
         item = visit.unreadable.get(index)
-        place = f"{index}b" if index in visit.behind else index
+        place: Argument = index
+        if index in visit.behind or index in visit.unasked:
+            place = f"{index}{'b' * (index in visit.behind)}"
+            place += "u" * (index in visit.unasked)
         arguments += (place, item or pack(visit.returned[index], visit.key))
     return arguments
 

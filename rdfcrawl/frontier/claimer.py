@@ -178,6 +178,7 @@ def _pass_over(visit: Visit) -> None:
     visit.retry_after_secs = visit.asked_rest_secs
     if visit.is_borne:
         visit.returned = dict(enumerate(visit.records))
+        visit.unasked |= visit.returned.keys()
         visit.not_before_secs = visit.asked_rest_secs
     else:
         visit.is_unasked = True

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from rdfcrawl.codec import encode
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.candidate_adder import MAX_URIS_PER_CALL, CandidateAdder
 from rdfcrawl.frontier.claimed_visits import (
@@ -20,6 +21,12 @@ from rdfcrawl.frontier.claimed_visits import (
     release_arguments,
     stand_in,
     visit_of,
+)
+from rdfcrawl.frontier.domain_epochs import (
+    EPOCHS,
+    SCHEDULE,
+    DomainEpochs,
+    outcome_arguments,
 )
 from rdfcrawl.frontier.partitions import KeyLocations, away_partition
 from rdfcrawl.frontier.scripts import millisecs
@@ -41,7 +48,8 @@ FILL_BY_INTSET_LIMIT = {4096: 1000, 512: 200}
 _DEAD_AFTER_SECS = 2.0, 15.0  # between them, as a lease
 _CLEARED_SECS = 60
 _FAILED_BEFORE = "failed_before"  # field of the crawl's settings
-_COUNTERS = ("q", "l", "done", "dead", "known", "seen", "hosts")  # as in `StateCounts`
+# as in `StateCounts`
+_COUNTERS = ("q", "l", "done", "dead", "known", "seen", "hosts", "w")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +63,12 @@ class StateCounts:
     known: int = 0
     seen: int = 0
     hosts: int = 0
+    waiting: int = 0  # for an epoch of their domain
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is queued and nothing is leased."""
-        return self.queued <= 0 and self.leased <= 0
+        """Whether nothing is queued, waits or is leased."""
+        return self.queued <= 0 and self.leased <= 0 and self.waiting <= 0
 
 
 class Frontier:
@@ -94,6 +103,7 @@ class Frontier:
         self.take_up = self._adder.take_up
         self._turn_taker = TurnTaker(scripts, self.locations)
         self.turns = self._turn_taker.take
+        self.epochs = DomainEpochs(redis, scripts, crawl_id)
         self._name = secrets.token_hex(6)
         self._claims = count(1)
 
@@ -116,7 +126,8 @@ class Frontier:
         """Create or join the crawl.
 
         Raises:
-            ConfigError: the crawl was written by another version of the data model.
+            ConfigError: the crawl was written by another version of the data model, or
+                was begun without quotas and is to have some.
         """
         await self.scripts.load()
         conf = self.key("conf")
@@ -124,9 +135,13 @@ class Frontier:
             "schema": SCHEMA,
             "partitions": self.options.partitions,
             "fill": self._fill,
-            "domain_hosts": self.options.domain_hosts,
+            # All of a domain that has a quota lies in one partition.
+            "domain_hosts": 0 if self.options.epochs else self.options.domain_hosts,
+            SCHEDULE: "domain" if self.options.epochs else "none",
             INCARNATION: secrets.token_hex(16),
         }
+        if await self.redis.hexists(conf, "schema"):
+            del wanted[SCHEDULE]  # of a crawl that an older version has begun
         pipe = self.redis.pipeline(transaction=True)
         for field, value in wanted.items():
             pipe.hsetnx(conf, field, str(value))
@@ -144,11 +159,27 @@ class Frontier:
         self.locations.n_partitions = self.partitions
         most_here = int(stored[b"domain_hosts"])
         self._turn_taker.prefixes = self._prefixes
+        self.epochs.open(self._prefixes, stored, self.options.epochs)
         self._adder.open(self._prefixes, fill=self._fill, most_here=most_here)
         mark = cast("bytes", stored[INCARNATION.encode()])
         self.state.join(
             self.crawl_id, conf=conf, cleared=self.key("cleared"), mark=mark
         )
+
+    async def keep_epochs(self) -> None:
+        """Keep the quota that this worker was given, for all workers from now on.
+
+        Raises:
+            ConfigError: the crawl has quotas, and nobody has said yet how many.
+        """
+        if self.epochs.given is not None:
+            text = encode(self.epochs.given)
+            await self.redis.hset(self.key("conf"), EPOCHS, text)
+        elif self.epochs.is_scheduled and self.epochs.options is None:
+            raise ConfigError(
+                f"argument quota: crawl {self.crawl_id} was begun with schedule=domain;"
+                " give both"
+            )
 
     async def begin_run(self) -> int:
         """Return the number of this run: how many runs of the crawl are over.
@@ -259,9 +290,11 @@ class Frontier:
         for partition, (next_due, *rows) in zip(
             partitions, cast("list[list[Any]]", answers), strict=True
         ):
-            visits.extend(visit_of(partition, row, self.delay_secs) for row in rows)
+            visits += [visit_of(partition, row, self.delay_secs) for row in rows]
             if next_due >= 0:
                 due.append(next_due)
+        for visit in visits if self.epochs.options else ():
+            visit.is_scheduled = True
         return visits, (min(due) / 1000 if due else None)
 
     async def begin(self, visit: Visit, what: Literal["asked", "read"]) -> bool:
@@ -288,8 +321,16 @@ class Frontier:
         Return the number of lost leases, whose URIs are crawled again.
         """
         calls = self._by_partition(
-            visits, lambda x: [x.key, x.epoch, len(x.failed), *x.failed]
+            visits,
+            lambda x: [
+                x.key,
+                x.epoch,
+                len(x.failed),
+                *x.failed,
+                *outcome_arguments(x),
+            ],
         )
+        calls = [(prefix, [self._fill, *arguments]) for prefix, arguments in calls]
         answers = await self.scripts.run("ack", calls)
         return b"".join(cast("list[bytes]", answers)).count(b"0")
 

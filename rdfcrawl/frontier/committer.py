@@ -107,6 +107,7 @@ class VisitCommitter:
         while state.durable and state.durable[0][0] <= now:
             await self._links.restore()
             await state.persistent("ack", state.frontier.ack, state.durable[0][1])
+            state.look_now.set()
             state.durable.popleft()
             has_any = True
         return has_any

@@ -16,6 +16,7 @@ from rdfcrawl.frontier.candidate import (
     RejectedLinks,
 )
 from rdfcrawl.frontier.deferred import DeferredRecord, ExcludedPrefixes
+from rdfcrawl.frontier.domain_epochs import linked_band, waiting_band
 from rdfcrawl.frontier.payload import pack, pack_link
 from rdfcrawl.frontier.url_kind import kind_of, kind_of_named
 from rdfcrawl.links.filter import CrawlExtent, LinkFilter
@@ -121,6 +122,8 @@ class LinkIngest:
         self._profile = profile
         self._budget = budget
         self._scores: ScoreBands | None = None
+        self._is_scheduled = False
+        self._link_bands = LINK_BAND, LATER_BAND
         # prefixes below which no more records are deferred
         self.full: AbstractSet[str] = frozenset()
         self._normalize = normal_form.normalize
@@ -133,6 +136,11 @@ class LinkIngest:
     def use_scores(self, scores: ScoreBands) -> None:
         """Queue pages by their scores from now on."""
         self._scores = scores
+
+    def use_epochs(self) -> None:
+        """Let pages wait for an epoch of their domain from now on."""
+        self._is_scheduled = True
+        self._link_bands = linked_band(LINK_BAND), linked_band(LATER_BAND)
 
     def set_filter(self, link_filter: LinkFilter) -> None:
         """Judge links by this filter from now on."""
@@ -180,7 +188,7 @@ class LinkIngest:
         judged = self._judge(fresh, depth, page, schemes)
         if self._scores is None:
             return judged
-        scored = self._scores.of_links(judged.candidates, LINK_BAND)
+        scored = self._scores.of_links(judged.candidates, self._link_bands[0])
         return judged._replace(candidates=scored)
 
     def _judge(
@@ -196,6 +204,7 @@ class LinkIngest:
         far, is_plain, covered = self._far, self._is_plain, self.covered.prefixes
         admits = None if self._link_filter.is_open else self._link_filter.admits
         places, judge, profile = self._places.known, self.forms.judge, self._profile
+        link_band, later_band = self._link_bands
         for link in links:
             if far and origin_of_link(link) in far:
                 self.rejected.filtered += 1
@@ -222,7 +231,7 @@ class LinkIngest:
                 continue
             is_later = verdict is LinkVerdict.LATER
             self.rejected.large_form += is_later
-            band = LATER_BAND if is_later else LINK_BAND
+            band = later_band if is_later else link_band
             path = url[n_chars:]
             kind = kind_of(url) if "." in path else Kind.PAGE
             item = band + pack_link(
@@ -445,6 +454,9 @@ class LinkIngest:
             name = f"{name} {int(record.kind)} {task}"
         elif record.change:
             name = f"{name} {record.change}"
+        is_counted = self._is_scheduled and not record.kind.is_source
+        if is_counted and band != _BANDS[Urgency.REFRESH]:
+            band = waiting_band(band, record)
         item = band + pack(record, key, task)
         return Candidate(partition, key, fingerprint(name), item, self._budget)
 

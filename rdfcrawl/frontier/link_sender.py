@@ -89,6 +89,7 @@ class LinkSender:
         self._remember(candidates)
         state.stir(state.frontier.locations.partitions(candidates))
         state.claim_now.set()
+        state.look_now.set()
 
     async def send(self) -> bool:
         """Queue the links at hand; return whether all that wait are known.
@@ -116,6 +117,7 @@ class LinkSender:
         state.added += added
         if added.new:
             state.stir(state.frontier.locations.partitions(candidates))
+            state.look_now.set()
         if self._full_pause_secs:
             logger.info("Redis accepts links again")
             self._full_pause_secs = 0.0

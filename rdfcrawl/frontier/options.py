@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.blocked_hosts import read_file
+from rdfcrawl.frontier.domain_epochs import EpochOptions
 from rdfcrawl.frontier.score_bands import ScoreChoice
 from rdfcrawl.guard.options import guard_of
 from rdfcrawl.options.values import integer, is_on, mapping, number, one_of, value_of
@@ -87,10 +88,12 @@ class FrontierOptions:
     budget: CrawlBudget = NO_BUDGET  # most URIs and hosts ever accepted
     # hosts of a registered domain that lie in its own partition, in a new crawl; 0: all
     domain_hosts: int = 1000
+    # of registered domains; None: as the crawl was begun
+    epochs: EpochOptions | None = None
 
     @classmethod
     def from_settings(
-        cls, settings: BaseSettings, *, budget: CrawlBudget = NO_BUDGET
+        cls, settings: BaseSettings, *, budget: CrawlBudget = NO_BUDGET, quota: int = 0
     ) -> Self:
         """Read the settings; raise `ConfigError` for a value out of range."""
         return cls(
@@ -101,6 +104,7 @@ class FrontierOptions:
             delay_secs=number(settings, "DOWNLOAD_DELAY", 0, 86_400),
             budget=budget,
             domain_hosts=integer(settings, "FRONTIER_DOMAIN_HOSTS", 0, 2**31 - 1),
+            epochs=_epochs(settings, quota),
         )
 
 
@@ -171,7 +175,12 @@ class CrawlOptions:
 
     @classmethod
     def from_settings(
-        cls, settings: BaseSettings, spider: str, *, budget: CrawlBudget = NO_BUDGET
+        cls,
+        settings: BaseSettings,
+        spider: str,
+        *,
+        budget: CrawlBudget = NO_BUDGET,
+        quota: int = 0,
     ) -> Self:
         """Read the settings.
 
@@ -188,7 +197,9 @@ class CrawlOptions:
             redis_server=settings.get("REDIS_SERVER") or None,
             is_persistent=is_on(settings, "SCHEDULER_PERSIST"),
             run=settings.getint(RUN) if settings.get(RUN) is not None else None,
-            frontier=FrontierOptions.from_settings(settings, budget=budget),
+            frontier=FrontierOptions.from_settings(
+                settings, budget=budget, quota=quota
+            ),
             work=WorkerOptions.from_settings(settings, name=worker),
             keys=PolitenessKey(one_of(settings, "POLITENESS_KEY", HostGrouping)),
             normal_form=normal_form_of(settings),
@@ -202,6 +213,19 @@ class CrawlOptions:
             guard=guard_of(settings),
             scores=ScoreChoice.from_settings(settings),
         )
+
+
+def _epochs(settings: BaseSettings, quota: int) -> EpochOptions | None:
+    """Return how domains are scheduled; the settings are checked in any case."""
+    epochs = EpochOptions.from_settings(settings, quota)
+    if not quota:
+        return None
+    if one_of(settings, "POLITENESS_KEY", HostGrouping) is HostGrouping.IP:
+        raise ConfigError(
+            "argument schedule=domain: POLITENESS_KEY must be host or domain, as an"
+            " address may have hosts of many domains"
+        )
+    return epochs
 
 
 def scheme_policy(settings: BaseSettings) -> SchemePolicy:

@@ -12,10 +12,12 @@ A payload is small, because there is one per queued URI:
     \0 \x01 t  if there is a task: its text (`tasks.text`)
     \0 \x03 n  if its profile is not 0
     \0 \x04 n  if it has lost n eighths of a life
+    \0 \x05 g  if it was granted in an epoch of its domain (`lua/schedule.lua`), which
+            only the frontier reads
 
-The Lua operations read and change the head and the last of these (`lua/prelude.lua`).
-URLs are ASCII without control characters (WHATWG), so \0 can part them; the byte s
-is read by position.
+The Lua operations read and change the head and the last two of these. URLs are ASCII
+without control characters (WHATWG), so \0 can part them; the byte s is read by
+position.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 _MAX_SHARED = 255
 _TASK, _CHANGE, _PROFILE, _BLAME = "\x01", "\x02", "\x03", "\x04"  # no URL begins so
+_GRANT = "\x05"
 _KINDS = {int(kind): kind for kind in Kind}
 
 
@@ -93,6 +96,8 @@ def unpack(payload: bytes, key: str) -> Record:
     url = _url(text[2:end], key)
     tail, *chain = text[end + 2 :].split("\0")
     parent = url[: payload[end + 1]] + tail
+    if chain and chain[-1][:1] == _GRANT:
+        chain.pop()
     blame = int(chain.pop()[1:]) if chain and chain[-1][:1] == _BLAME else 0
     profile = int(chain.pop()[1:]) if chain and chain[-1][:1] == _PROFILE else 0
     task = _task(chain.pop()[1:]) if chain and chain[-1].startswith(_TASK) else None

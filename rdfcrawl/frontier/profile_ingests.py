@@ -70,6 +70,8 @@ class ProfileIngests:
             )
             if self._scores is not None:
                 ingest.use_scores(self._scores)
+            if self._frontier.epochs.is_scheduled:
+                ingest.use_epochs()
         return ingest
 
     def _link_filter(self, number: int) -> LinkFilter:

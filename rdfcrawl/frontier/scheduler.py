@@ -154,6 +154,7 @@ class FrontierScheduler(BaseScheduler):
             if record.kind is Kind.REQUEST and record.profile != own:
                 visit.pending.remove(index)
                 visit.returned[index] = record
+                visit.unasked.add(index)
                 visit.behind.add(index)
                 visit.not_before_secs = max(visit.not_before_secs, _OTHERS_SECS)
                 if not self._has_told_of_others:
@@ -337,6 +338,8 @@ class FrontierScheduler(BaseScheduler):
             "frontier/wildcards": session.addresses.n_wildcards,
             "ping/taken": session.n_pings_taken,
             "ping/refused": session.n_pings_refused,
+            "frontier/epochs": session.worker.epochs.n_begun,
+            "frontier/granted": session.worker.epochs.n_granted,
         }
         figures |= {name: n for name, n in if_any.items() if n} | self._over_budget()
         for name, value in figures.items():

@@ -16,14 +16,19 @@ if TYPE_CHECKING:
 
 Operation = Literal[
     "add", "budget", "claim", "turn", "begin", "release", "ack", "renew", "reap",
-    "down", "retry", "ping", "pinged",
+    "down", "retry", "ping", "pinged", "epochs",
 ]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 # What operations have in common, beside what all of them have.
 _SHARED: dict[Operation, tuple[str, ...]] = {
-    "add": ("seen", "over"),
+    "add": ("seen", "over", "schedule"),
     "budget": ("seen", "over"),
     "turn": ("seen",),
+    "release": ("schedule",),
+    "ack": ("seen", "schedule"),
+    "reap": ("schedule",),
+    "retry": ("schedule",),
+    "epochs": ("schedule",),
 }
 # Redis 7 refuses writing scripts at maxmemory unless they say that they free memory;
 # 6.2 does not know the line, and there `claim` frees before it adds.

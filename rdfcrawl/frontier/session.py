@@ -158,6 +158,7 @@ class CrawlSession:
         self.goes_by_address = options.keys.grouping is HostGrouping.IP
         await self.profiles.enter(self._member)
         self.arguments = self.profiles.merged(self.arguments)
+        await frontier.keep_epochs()
         self.worker = FrontierWorker(
             frontier,
             options.work,

@@ -21,6 +21,7 @@ from redis.exceptions import RedisError
 from rdfcrawl.errors import CrawlGone
 from rdfcrawl.frontier.claimer import VisitClaimer
 from rdfcrawl.frontier.committer import VisitCommitter
+from rdfcrawl.frontier.epoch_keeper import EpochKeeper
 from rdfcrawl.frontier.leases import BEAT_SECS, STARTED, LeaseKeeper
 from rdfcrawl.frontier.link_sender import ADD_SECS, LinkSender
 from rdfcrawl.frontier.redis_retry import RedisRetry, one_line
@@ -40,7 +41,7 @@ class FrontierWorker(WorkerState):
     `take_seeds` adds seeds that wait outside of the frontier, and returns their number.
 
     Attributes:
-        claimer, links, committer, leases: parts that share its state.
+        claimer, links, committer, leases, epochs: parts that share its state.
         n_failed: URIs given up in this run by all workers; known at the end.
     """
 
@@ -64,6 +65,7 @@ class FrontierWorker(WorkerState):
         )
         self.committer = VisitCommitter(self, self.links, hooks.flush_stores)
         self.leases = LeaseKeeper(self, hooks)
+        self.epochs = EpochKeeper(self)
         self._tasks: list[asyncio.Task[None]] = []
 
     def next_visit(self) -> Visit | None:
@@ -103,6 +105,7 @@ class FrontierWorker(WorkerState):
             "renew": self.leases.run,
             "seed": self._seed,
             "tell": self.leases.tell,
+            **({"epochs": self.epochs.run} if self.frontier.epochs.options else {}),
         }.items():
             self._tasks.append(asyncio.create_task(self._forever(name, job)))
 
@@ -110,9 +113,12 @@ class FrontierWorker(WorkerState):
         """Commit what is finished, put back what was not begun, and leave."""
         for event in (self.stopping, self.claim_now, self.commit_now, self.tell_now):
             event.set()
+        self.look_now.set()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self.gone is not None:
             return
+        for visit in self.ready:
+            visit.unasked |= set(range(len(visit.records)))
         for visit in (*self.ready, *self.active):
             # An unreadable one is found unreadable again.
             visit.returned = dict(enumerate(visit.records))

@@ -94,6 +94,7 @@ class WorkerState:
         self.claim_now = asyncio.Event()
         self.commit_now = asyncio.Event()
         self.tell_now = asyncio.Event()
+        self.look_now = asyncio.Event()  # at the epochs of domains
         self._has_started = False
 
     @property

@@ -26,6 +26,8 @@ FRONTIER_COMMIT_SECS = 1.0
 FRONTIER_ACK_LAG_SECS = 0.0
 SITEMAP_SCORE = "priority"  # as sitemaps state it
 DISCOVERY_SCORE = "first-seen"
+SCHEDULE_EPOCH_SECS = 86_400.0
+SCHEDULE_PHI = 0.1
 
 # Politeness.
 POLITENESS_KEY = "host"

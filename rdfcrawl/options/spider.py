@@ -48,14 +48,19 @@ class SpiderOptions:
 
     @classmethod
     def from_settings(
-        cls, settings: BaseSettings, spider: str, *, budget: CrawlBudget = NO_BUDGET
+        cls,
+        settings: BaseSettings,
+        spider: str,
+        *,
+        budget: CrawlBudget = NO_BUDGET,
+        quota: int = 0,
     ) -> Self:
         """Read the settings for a spider, whose name is the default of `CRAWL_ID`.
 
         Raises:
             ConfigError: a value is not what it must be; one line that names it.
         """
-        crawl = CrawlOptions.from_settings(settings, spider, budget=budget)
+        crawl = CrawlOptions.from_settings(settings, spider, budget=budget, quota=quota)
         return cls(
             crawl=crawl,
             fetch=FetchOptions.from_settings(settings, spool_dir=crawl.paths.spool),

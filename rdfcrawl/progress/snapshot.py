@@ -10,6 +10,7 @@ from rdfcrawl.frontier.worker_state import FAULT, STATUS
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Frontier, StateCounts
+    from rdfcrawl.frontier.domain_epochs import EpochTotals
 
 _MOST_DOWN: Final = 3  # hosts that are named
 
@@ -23,6 +24,7 @@ class CrawlSnapshot:
     workers: int  # that are alive
     n_down: int = 0  # hosts that have work and do not answer, or are busy
     down: tuple[str, ...] = ()  # some of them
+    epochs: EpochTotals | None = None  # of domains, in a crawl that has quotas
     # statistics summed over all workers, also dead ones
     figures: dict[str, float] = field(default_factory=dict)
 
@@ -68,7 +70,7 @@ class CrawlSnapshot:
 
 
 async def take_snapshot(frontier: Frontier) -> CrawlSnapshot:
-    """Return a snapshot of a crawl, in four round trips."""
+    """Return a snapshot of a crawl, in four round trips; five if it has quotas."""
     total: dict[str, float] = {}
     for figures in (await frontier.figures()).values():
         for name, value in figures.items():
@@ -76,4 +78,7 @@ async def take_snapshot(frontier: Frontier) -> CrawlSnapshot:
     counts = await frontier.counts()
     workers = len(await frontier.live_workers())
     n_down, down = await frontier.waited_for(_MOST_DOWN)
-    return CrawlSnapshot(time.monotonic(), counts, workers, n_down, tuple(down), total)
+    epochs = await frontier.epochs.totals() if frontier.epochs.is_scheduled else None
+    return CrawlSnapshot(
+        *(time.monotonic(), counts, workers, n_down, tuple(down), epochs, total)
+    )

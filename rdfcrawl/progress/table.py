@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 
 from rdfcrawl.console import has_log_file
 from rdfcrawl.errors import MAY_PASS
+from rdfcrawl.frontier.domain_epochs import EpochTotals
 from rdfcrawl.options.defaults import STORE
 
 if TYPE_CHECKING:
@@ -37,6 +38,18 @@ def one_line(now: CrawlSnapshot, earlier: CrawlSnapshot | None) -> str:
         f"{now.documents:,} documents{rate}, "
         f"{now.quads:,} quads, {counts.queued:,} queued, {counts.leased:,} leased, "
         f"{counts.hosts:,} hosts{down}, {faults:,} faults, {now.workers} workers"
+        f"{f', {_epochs(now)}' if now.epochs else ''}"
+    )
+
+
+def _epochs(now: CrawlSnapshot) -> str:
+    """Return what waits for the epochs of domains, and who had what they granted."""
+    epochs = now.epochs or EpochTotals()
+    total = max(1, epochs.sitemaps + epochs.links + epochs.further)
+    return (
+        f"{now.counts.waiting:,} wait for an epoch"
+        f" ({epochs.begun:,} begun: sitemaps {epochs.sitemaps / total:.0%},"
+        f" links {epochs.links / total:.0%}, further {epochs.further / total:.0%})"
     )
 
 
@@ -146,7 +159,7 @@ def print_summary(
 
     `done` and `secs` are of this run alone, `outcome` is how it ended, in a word.
     """
-    left = now.counts.queued + now.counts.leased
+    left = now.counts.queued + now.counts.leased + now.counts.waiting
     rows = {
         "outcome": outcome,
         "documents": f"{now.documents:,} on {now.counts.hosts:,} hosts",
@@ -154,14 +167,19 @@ def print_summary(
         "changes": ", ".join(f"{n:,} {name}" for name, n in now.changes.items()),
         "left in queue": f"{left:,}",
         "waited for": _down(now),
+        "quotas": _epochs(now),
         "this run": f"{done:,} documents in {secs:,.1f} s",
         "faults": _faults(now.faults),
         "data": f"{_shown(paths.quads)}/*.nq.gz" if store == STORE else store,
         "provenance": f"{_shown(paths.provenance)}/*.nq.gz",
     }
-    for name, is_there in (("changes", now.changes), ("waited for", now.n_down)):
-        if not is_there:
-            del rows[name]
+    is_there = {
+        "changes": now.changes,
+        "waited for": now.n_down,
+        "quotas": now.epochs,
+    }
+    for name in [name for name, what in is_there.items() if not what]:
+        del rows[name]
     if hint := _hint(now, paths, left=left, done=done, outcome=outcome):
         rows["hint"] = hint
     if has_log_file():

@@ -378,6 +378,7 @@ class RobotsCache:
             else:
                 retries = record.retries + is_mixed
                 visit.returned[index] = replace(record, retries=retries)
+                visit.unasked.add(index)
         visit.pending[:] = left
         if not is_mixed and not all(map(_is_refused, unreachable.values())):
             visit.host_refused = True

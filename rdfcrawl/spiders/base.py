@@ -98,7 +98,7 @@ class RdfSpider(Spider):
 
     @classmethod
     def _from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        from rdfcrawl.arguments.crawl import check_schemes
+        from rdfcrawl.arguments.crawl import check_schemes, checked_quota
         from rdfcrawl.extraction.options import ExtractOptions
         from rdfcrawl.fetch.open_files import hold_to_open_files
         from rdfcrawl.fetch.schemes.options import build_fetchers
@@ -114,7 +114,10 @@ class RdfSpider(Spider):
         if crawler.crawling:
             hold_to_open_files(crawler.settings)
         options = SpiderOptions.from_settings(
-            crawler.settings, cls.name, budget=arguments.budget
+            crawler.settings,
+            cls.name,
+            budget=arguments.budget,
+            quota=checked_quota(arguments),
         )
         if not cls.makes_documents:  # Scrapy's downloader has no fetchers
             options = options.of_web()

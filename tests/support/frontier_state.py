@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from hashlib import sha1
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.candidate import Candidate
     from rdfcrawl.frontier.client import Frontier
+
+
+_GRANT = re.compile(rb"\0\x05\d+:[sdf]\d+$")  # see `lua/schedule.lua`
 
 
 def scope_of(extent: CrawlExtent, seeds: Iterable[str]) -> CrawlScope:
@@ -58,6 +62,9 @@ class PartitionState:
         over: key and fingerprint of each URI over a budget, and its item.
         crowds: by name, the keys that wait in them.
         domains: registered domain -> its keys; `<domain> a`, `<domain> o`.
+        epochs: by registered domain, the state of its epoch.
+        waiting: by registered domain, name and item of what waits for an epoch.
+        waiting_by: (s or d, registered domain) -> names of what waits by it.
     """
 
     counters: Counter[str] = field(default_factory=Counter)
@@ -72,6 +79,9 @@ class PartitionState:
     over: dict[str, str] = field(default_factory=dict)
     crowds: dict[str, dict[str, float]] = field(default_factory=dict)
     domains: dict[str, int] = field(default_factory=dict)
+    epochs: dict[str, dict[str, str]] = field(default_factory=dict)
+    waiting: dict[str, dict[str, str]] = field(default_factory=dict)
+    waiting_by: dict[tuple[str, str], set[str]] = field(default_factory=dict)
 
     def queued_urls(self) -> list[str]:
         """Return the URLs in the queues; those of one host in their order."""
@@ -88,6 +98,14 @@ class PartitionState:
             for (key, _), items in self.flights.items()
             for item in items
             if item
+        ]
+
+    def waiting_urls(self) -> list[str]:
+        """Return the URLs that wait for an epoch."""
+        return [
+            unpack(item[1:].encode("latin-1"), key).url
+            for items in self.waiting.values()
+            for key, _, item in (text.partition("\0") for text in items.values())
         ]
 
     def dead_urls(self) -> list[str]:
@@ -121,8 +139,10 @@ async def _read_key(
     redis: Redis, state: PartitionState, name: str, kind: str, rest: str
 ) -> None:
     head, _, tail = rest.rpartition(":")
-    if kind in ("claim", "failed", "t", "ip"):
-        return  # the last claim of a worker, what `retry` may queue, clocks, addresses
+    if kind in ("claim", "failed", "t", "ip", "epochs", "eo", "el"):
+        # The last claim of a worker, what `retry` may queue, clocks, addresses; which
+        # epochs are to be looked at, what became of their URLs, and of those before.
+        return
     if kind in ("cnt", "d", "h", "over"):
         _take_hash(state, kind, rest, await _hash(redis, name))
     elif kind in ("q", "i"):
@@ -130,6 +150,8 @@ async def _read_key(
         lists[head, int(tail)] = await _list(redis, name)
     elif kind in ("ready", "down"):
         setattr(state, kind, await _sorted_set(redis, name))
+    elif kind in ("e", "ew", "es", "ed"):
+        await _read_epochs(redis, state, name, kind, rest)
     elif kind == "w":
         state.crowds[rest] = await _sorted_set(redis, name)
     elif kind == "lease":
@@ -144,6 +166,19 @@ async def _read_key(
         assert kind == "dead", f"no such key in the data model: {name}"
         entries = [entry.partition(b"\0") for entry in await _list(redis, name)]
         state.dead = [(key.decode(), item) for key, _, item in entries]
+
+
+async def _read_epochs(
+    redis: Redis, state: PartitionState, name: str, kind: str, domain: str
+) -> None:
+    if kind == "e":
+        found = await redis.hgetall(name)
+        pairs = cast("dict[bytes, bytes]", found).items()
+        state.epochs[domain] = {n.decode(): value.decode() for n, value in pairs}
+    elif kind == "ew":
+        state.waiting[domain] = await _hash(redis, name)
+    else:
+        state.waiting_by[kind[1], domain] = set(await _sorted_set(redis, name))
 
 
 def _take_hash(
@@ -184,19 +219,44 @@ def check_partition(state: PartitionState, *, budget: CrawlBudget = NO_BUDGET) -
     _check_crowds(state)
     _check_leases(state)
     _check_seen(state)
-    places = Counter(state.queued_urls() + state.leased_urls() + state.dead_urls())
+    _check_epochs(state)
+    places = Counter(
+        state.queued_urls()
+        + state.leased_urls()
+        + state.dead_urls()
+        + state.waiting_urls()
+    )
     assert all(n == 1 for n in places.values()), f"in two places: {places}"
 
 
 def _check_counters(state: PartitionState) -> None:
     c = state.counters
-    assert c["seen"] == c["q"] + c["l"] + c["done"] + c["dead"] + c["known"]
+    assert c["seen"] == sum(c[x] for x in ("q", "l", "w", "done", "dead", "known"))
     assert c["q"] == sum(map(len, state.queues.values()))
     assert c["q"] == sum(int(h["n"]) for h in state.hosts.values())
     assert c["l"] == len(state.leased_urls())
     assert c["dead"] == len(state.dead)
     assert c["hosts"] == len(state.hosts)
-    assert all(c[name] >= 0 for name in ("q", "l", "done", "dead", "known"))
+    assert all(c[name] >= 0 for name in ("q", "l", "w", "done", "dead", "known"))
+
+
+def _check_epochs(state: PartitionState) -> None:
+    assert state.counters["w"] == sum(map(len, state.waiting.values()))
+    for domain, items in state.waiting.items():
+        by = [state.waiting_by.get((source, domain), set()) for source in "sd"]
+        assert by[0] | by[1] == items.keys(), f"{domain}: waits by no source"
+    for source, domain in state.waiting_by:
+        assert domain in state.waiting, f"{domain}: {source} has what does not wait"
+    granted: Counter[str] = Counter()
+    for (key, _), queued in [*state.queues.items(), *state.flights.items()]:
+        n = sum(_GRANT.search(item) is not None for item in queued)
+        if n:
+            granted[key[-int(state.hosts[key]["e"]) :]] += n
+    for domain, epoch in state.epochs.items():
+        assert int(epoch.get("o", 0)) == granted[domain], f"{domain}: o"
+        n = sum(int(epoch.get(name, 0)) for name in ("c", "gs", "gd", "gf"))
+        assert n <= int(epoch.get("q", 0)), f"{domain}: over its quota"
+    assert granted.keys() <= state.epochs.keys()
 
 
 def _check_hosts(state: PartitionState, budget: int) -> None:
@@ -322,6 +382,7 @@ async def check_frontier(frontier: Frontier) -> list[PartitionState]:
     counts = await frontier.counts()
     assert counts.queued == total["q"]
     assert counts.leased == total["l"]
+    assert counts.waiting == total["w"]
     assert counts.seen == total["seen"]
     assert counts.hosts == total["hosts"]
     return states

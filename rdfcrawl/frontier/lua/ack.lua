@@ -1,6 +1,7 @@
 -- Commits batches whose children are queued and whose documents are stored.
--- ARGV per batch: key, epoch, n, n x index of an item that is given up, and kept for
--- `retry`. Returns one character per batch: 1 done, 0 the lease was
+-- ARGV: fill; per batch: key, epoch, n, n x index of an item that is given up, and kept
+-- for `retry`, m, m x (index, what became of an item that may have been granted: '-' it
+-- was never asked for, else the hash of what was worth it; see `schedule.lua`). Returns one character per batch: 1 done, 0 the lease was
 -- lost (its URIs are crawled again). So it is too if the key is still locked: the
 -- server has lost its release in a crash, and with it maybe the children and what the
 -- visit had put back.
@@ -15,25 +16,53 @@ local function keep_failed(key, flight, at, n)
   end
 end
 
-local at = 1
+local function is_new(domain, hash)
+  local name = domain .. ' ' .. hash
+  if has_mark('text', name) then return false end
+  set_mark('text', name)
+  return true
+end
+
+-- What is not told of was not worth it.
+local function settle_all(key, domain, items, at, n)
+  local told, is_any = {}, false
+  for i = at, at + 2 * n - 1, 2 do told[tonumber(ARGV[i])] = ARGV[i + 1] end
+  if not level then open_seen() end
+  for i, item in ipairs(items) do
+    local grant = grant_of(item)
+    if grant then
+      local found = told[i - 1] or ''
+      local is_worth = found ~= '' and found ~= '-' and is_new(domain, found)
+      settle(domain, grant, found == '-' and found or is_worth and '1' or '0')
+      is_any = true
+    end
+  end
+  if is_any then look_at(domain) end
+end
+
+local at = 2
 while at <= #ARGV do
   local key, epoch, n = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
-  local is_locked = redis.call('HGET', host_of(key), 'lk') == epoch
-  if is_locked or redis.call('ZREM', T .. ':lease', epoch .. ':' .. key) == 0 then
+  local m = tonumber(ARGV[at + 3 + n])
+  local h = redis.call('HMGET', host_of(key), 'lk', 'e')
+  if h[1] == epoch or redis.call('ZREM', T .. ':lease', epoch .. ':' .. key) == 0 then
     answer[#answer + 1] = '0'
   else
     local flight = flight_of(key, epoch)
-    for _, item in ipairs(redis.call('LRANGE', flight, 0, -1)) do
+    local items = redis.call('LRANGE', flight, 0, -1)
+    for _, item in ipairs(items) do
       if item ~= '' then done = done + 1 end
     end
     if n > 0 then keep_failed(key, flight, at + 3, n) end
     failed = failed + n
     redis.call('DEL', flight)
+    if h[2] then settle_all(key, domain_of_host(key, h[2]), items, at + 4 + n, m) end
     answer[#answer + 1] = '1'
   end
-  at = at + 3 + n
+  at = at + 4 + n + 2 * m
 end
 count('l', -done)
 count('done', done)
 count('failed', failed)
+if level then close_seen(0, tonumber(ARGV[1])) end
 return table.concat(answer)

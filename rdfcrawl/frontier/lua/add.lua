@@ -4,7 +4,8 @@
 -- nothing is changed), most keys of a domain in its partition (0: no limit); then per
 -- key: key, length of its domain and bucket of that (see `domain_of`), n,
 -- n x (fingerprint, item).
--- item: band digit + payload, or 'k' for a URI that is only to be marked as seen.
+-- item: band digit + payload; a letter in place of the digit for a URI that waits for an
+-- epoch (`schedule.lua`); or 'k' for one that is only to be marked as seen.
 -- Returns one character per URI: 1 new, 0 seen before, F the key's budget is spent,
 -- D its domain's is, R one of them, and it was kept for that before; A the key is away:
 -- the URI is to be added to another partition, as one of its own ('+'). If that was only
@@ -24,7 +25,7 @@ local OF_DOMAIN, IS_AWAY = 45, 43 -- '-', '+': see `domain_of`
 local SITEMAP = 2 -- kind of a robots.txt or sitemap (`records.Kind`), which costs no budget
 local AGAIN = 48 + REFRESH_BAND -- what is fetched again was accepted before
 
-local answer, fresh_total, known_total, new_hosts, now = {}, 0, 0, 0, nil
+local answer, fresh_total, held_total, known_total, new_hosts, now = {}, 0, 0, 0, 0, nil
 
 -- Returns how many URIs a key may have more, what refuses others, and how many keys its
 -- domain has, if this is one more.
@@ -98,9 +99,9 @@ end
 
 local function add_to(key, place, at, n)
   local host = host_of(key)
-  local h = call('HMGET', host, 'n', 'a', 'lk', 'na', 'g', 'x')
+  local h = call('HMGET', host, 'n', 'a', 'lk', 'na', 'g', 'x', 'e')
   local waiting, accepted, free = tonumber(h[1] or 0), tonumber(h[2] or 0), tonumber(h[6] or 0)
-  local bands, fresh, known, fresh_free = {}, 0, 0, 0
+  local bands, fresh, known, fresh_free, held, is_noted = {}, 0, 0, 0, 0, false
   local room, why, n_keys = math.huge, nil, nil
   local how = string.byte(place)
   local is_counted = accepted == 0 and how ~= OF_DOMAIN and how ~= IS_AWAY
@@ -133,6 +134,10 @@ local function add_to(key, place, at, n)
       end
     elseif call('SADD', name, fingerprint) == 0 then
       mark = '0'
+      local source, digit = source_of(string.byte(band))
+      if source and found_again(domain_of(key, place), source, digit, fingerprint) then
+        is_noted = true
+      end
     else
       mark = '1'
       if band == 'k' then
@@ -140,15 +145,22 @@ local function add_to(key, place, at, n)
       else
         fresh = fresh + 1
         if is_free(item) then fresh_free = fresh_free + 1 end
-        local list = bands[band]
-        if not list then list = {}; bands[band] = list end
-        list[#list + 1] = sub(item, 2)
+        local source, digit = source_of(string.byte(band))
+        if source then
+          held = held + 1
+          wait_for_epoch(domain_of(key, place), key, source, digit, fingerprint, sub(item, 2))
+        else
+          local list = bands[band]
+          if not list then list = {}; bands[band] = list end
+          list[#list + 1] = sub(item, 2)
+        end
       end
     end
     answer[#answer + 1] = mark
   end
   if only_looks then return end
   known_total = known_total + known
+  if held > 0 or is_noted then look_at((domain_of(key, place))) end
   if fresh == 0 then
     if n_keys then uncount(key, place, n_keys) end
     if known > 0 and is_counted and most_here > 0 then set_mark('here', key) end
@@ -166,8 +178,9 @@ local function add_to(key, place, at, n)
   if first then
     call('HSET', host, 'n', 1, 'a', 1, 'i', first)
   else
-    call('HSET', host, 'n', waiting + fresh, 'a', accepted + fresh)
+    call('HSET', host, 'n', waiting + fresh - held, 'a', accepted + fresh)
   end
+  if held > 0 and not h[7] then call('HSET', host, 'e', #domain_of(key, place)) end
   if fresh_free > 0 then call('HINCRBY', host, 'x', fresh_free) end
   local g = h[5]
   if accepted == 0 and how == IS_AWAY or n_keys and n_keys > CROWD_AFTER then
@@ -180,9 +193,10 @@ local function add_to(key, place, at, n)
   end
   if waiting == 0 then
     now = now or now_ms()
-    make_ready(key, fresh, h[3], math.max(now, tonumber(h[4] or 0)), crowd_of(key, g))
+    make_ready(key, fresh - held, h[3], math.max(now, tonumber(h[4] or 0)), crowd_of(key, g))
   end
   fresh_total = fresh_total + fresh
+  held_total = held_total + held
 end
 
 open_seen()
@@ -193,7 +207,8 @@ while i <= #ARGV do
   i = i + 3 + 2 * n
 end
 
-count('q', fresh_total)
+count('q', fresh_total - held_total)
+count('w', held_total)
 count('known', known_total)
 count('hosts', new_hosts)
 count('seen', fresh_total + known_total)

@@ -2,7 +2,7 @@
 -- every key is computed under its hash tag, so a script touches one slot.
 --
 -- Invariants, each kept by every script:
---   seen = q + l + done + dead + known          (fields of T:cnt)
+--   seen = q + l + w + done + dead + known      (fields of T:cnt)
 --   q = sum of n over T:h:*  = sum of LLEN over T:q:*, and of `i` over T:h:*
 --   l = items other than '' over T:i:*
 --   a key waits (in T:ready, or in its crowd T:w:*)

@@ -9,7 +9,7 @@
 -- Returns {batches, items put back, {key, item, … of the dead}}.
 local now = now_ms()
 local rest = tonumber(ARGV[2])
-local back, dead, buried = 0, 0, {}
+local back, dead, held, buried = 0, 0, 0, {}
 local EIGHTHS = {asked = 1, read = 8} -- what a death costs, by what was being done
 local LIVES = 3
 
@@ -37,13 +37,16 @@ end
 
 local function reap(key, epoch)
   local host, flight = host_of(key), flight_of(key, epoch)
-  local h = redis.call('HMGET', host, 'n', 'lk', 'na', 'at', 'g')
+  local h = redis.call('HMGET', host, 'n', 'lk', 'na', 'at', 'g', 'e')
   local was_locked = h[2] == epoch
   local items, put_back = redis.call('LRANGE', flight, 0, -1), 0
+  local domain, is_any = h[6] and domain_of_host(key, h[6]), false
   local eighths = was_locked and #items == 1 and is_suspect(items[1]) and EIGHTHS[h[4]]
   for i = #items, 1, -1 do
     local item, is_dead = items[i], false
     if item ~= '' then
+      local grant = domain and grant_of(item)
+      if grant then item, is_any = without_grant(item), true end
       if eighths then
         item, is_dead = with_blame(item, eighths)
       elseif was_locked then
@@ -56,6 +59,10 @@ local function reap(key, epoch)
         buried[#buried + 1] = key
         buried[#buried + 1] = item
         dead = dead + 1
+        if grant then settle(domain, grant, '0') end
+      elseif grant then
+        ungrant(domain, key, item, grant)
+        held = held + 1
       else
         -- One that was begun goes behind the others: it may do it again.
         redis.call(eighths and 'RPUSH' or 'LPUSH', queue_of(key, RETRY_BAND), item)
@@ -64,9 +71,11 @@ local function reap(key, epoch)
     end
   end
   redis.call('DEL', flight)
+  if is_any then look_at(domain) end
   local n = tonumber(h[1]) + put_back
   redis.call('HSET', host, 'n', n)
   if was_locked then redis.call('HDEL', host, 'lk', 'at') end
+  if n == 0 then redis.call('ZREM', T .. ':down', key) end -- all of it waits for an epoch
   local not_before = math.max(now + rest, tonumber(h[3] or 0))
   make_ready(key, n, h[2] and not was_locked, not_before, crowd_of(key, h[5]))
   back = back + put_back
@@ -78,7 +87,8 @@ for _, member in ipairs(expired) do
   redis.call('ZREM', T .. ':lease', member)
   reap(key, epoch)
 end
-count('l', -(back + dead))
+count('l', -(back + held + dead))
 count('q', back)
+count('w', held)
 count('dead', dead)
-return {#expired, back, buried}
+return {#expired, back + held, buried}

@@ -3,7 +3,8 @@
 -- ARGV per key: key, epoch, ms to leave it alone, refused ('' if not, '-' if that is not
 -- known, else ms for which the host itself wants to be left alone), delay ms ('' leaves
 -- it), the address of the host ('' if it is not known), its bucket, r,
--- r x (index in the batch, with a 'b' if it goes behind all others, item to put back).
+-- r x (index in the batch, with a 'b' if it goes behind all others and a 'u' if it was
+-- not asked for, item to put back).
 -- Returns one character per key: 1 done, now or before, 0 the lease was lost.
 local now = now_ms()
 local answer = {}
@@ -13,24 +14,31 @@ local function release(at)
   local delay, address, r = ARGV[at + 4], ARGV[at + 5], tonumber(ARGV[at + 7])
   local host = host_of(key)
   if not redis.call('ZSCORE', T .. ':lease', epoch .. ':' .. key) then return '0' end
-  local h = redis.call('HMGET', host, 'n', 'lk', 'f', 'g')
+  local h = redis.call('HMGET', host, 'n', 'lk', 'f', 'g', 'e')
   -- Repeated, because the first answer was lost: nothing may be put back twice.
   if h[2] ~= epoch then return '1' end
   redis.call('HDEL', host, 'lk', 'at')
-  local flight = flight_of(key, epoch)
+  local flight, ungranted = flight_of(key, epoch), 0
   for i = at + 6 + 2 * r, at + 8, -2 do
-    local index, behind = string.match(ARGV[i], '^(%d+)(b?)$')
+    local index, behind, unasked = string.match(ARGV[i], '^(%d+)(b?)(u?)$')
     local item = ARGV[i + 1]
+    local grant = h[5] and grant_of(redis.call('LINDEX', flight, index))
     redis.call('LSET', flight, index, '')
-    if behind == '' then
+    if grant and unasked ~= '' then item = with_grant(item, grant) end
+    if grant and unasked == '' then
+      ungrant(domain_of_host(key, h[5]), key, item, grant)
+      ungranted = ungranted + 1
+    elseif behind == '' then
       redis.call('LPUSH', queue_of(key, RETRY_BAND), item)
     else
       redis.call('RPUSH', queue_of(key, is_suspect(item) and RETRY_BAND or LAST_BAND), item)
     end
   end
-  count('q', r)
+  if ungranted > 0 then look_at(domain_of_host(key, h[5])) end
+  count('q', r - ungranted)
+  count('w', ungranted)
   count('l', -r)
-  local n = tonumber(h[1]) + r
+  local n = tonumber(h[1]) + r - ungranted
   redis.call('HSET', host, 'n', n, 'na', now + rest)
   if delay ~= '' then redis.call('HSET', host, 'd', delay) end
   if refused == '-' then

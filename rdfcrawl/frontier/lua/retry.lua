@@ -3,28 +3,48 @@
 -- which they had marked as seen are fetched all the same. Returns how many there were.
 local name, most = ARGV[1], tonumber(ARGV[2])
 local entries = redis.call('LPOP', T .. ':' .. name, most) or {}
-local by_key = {}
+local by_key, held = {}, 0
 
 local function as_new(item)
   local head = (string.byte(item, 1) or 0) % 16 + 64
   return (string.gsub(string.char(head) .. string.sub(item, 2), '%z\4%d+$', ''))
 end
 
+-- Queues items of a key; those that count for the quota of a domain wait for an epoch.
+-- Returns how many are queued.
+local function queue_or_wait(key, items, domain)
+  local queued = {}
+  for _, item in ipairs(items) do
+    if domain and is_counted(item) then
+      local _, letter = string.match(item, GRANT)
+      local source = letter == 's' and 's' or 'd'
+      wait_for_epoch(domain, key, source, RETRY_BAND, nil, as_new(without_grant(item)))
+      held = held + 1
+    else
+      queued[#queued + 1] = as_new(item)
+    end
+  end
+  if #queued < #items then look_at(domain) end
+  if #queued > 0 then redis.call('RPUSH', queue_of(key, RETRY_BAND), unpack(queued)) end
+  return #queued
+end
+
 for _, entry in ipairs(entries) do
   local key, item = string.match(entry, '^([^%z]*)%z(.*)$')
   by_key[key] = by_key[key] or {}
-  table.insert(by_key[key], as_new(item))
+  table.insert(by_key[key], item)
 end
 for key, items in pairs(by_key) do
   local host = host_of(key)
-  local h = redis.call('HMGET', host, 'n', 'lk', 'g')
-  local n = tonumber(h[1] or 0) + #items
-  redis.call('RPUSH', queue_of(key, RETRY_BAND), unpack(items))
+  local h = redis.call('HMGET', host, 'n', 'lk', 'g', 'e')
+  local queued = queue_or_wait(key, items, h[4] and domain_of_host(key, h[4]))
+  local n = tonumber(h[1] or 0) + queued
   redis.call('HDEL', host, 'f', 'fs', 'ra', 'na')
   redis.call('ZREM', T .. ':down', key)
   redis.call('HSET', host, 'n', n)
   make_ready(key, n, h[2], now_ms(), crowd_of(key, h[3]))
 end
-count('q', #entries)
+count('q', #entries - held)
+count('w', held)
 count(name == 'dead' and 'dead' or 'done', -#entries)
 return #entries
