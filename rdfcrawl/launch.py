@@ -192,6 +192,7 @@ def check_operator(
 
     Exit with 2 and one line if an argument or a setting is wrong.
     """
+    from rdfcrawl.arguments.crawl import checked_quota
     from rdfcrawl.extraction.options import ExtractOptions
     from rdfcrawl.fetch.archive_options import check_archive
     from rdfcrawl.frontier.options import WORKER
@@ -208,9 +209,9 @@ def check_operator(
         spider.update_settings(settings)
         apply_defaults(settings)  # if a subclass has an `update_settings` of its own
         parsed = spider.accepts().parse(spider.given(arguments, settings))
-        options = SpiderOptions.from_settings(settings, spider.name).introduced(
-            settings
-        )
+        options = SpiderOptions.from_settings(
+            settings, spider.name, quota=checked_quota(parsed)
+        ).introduced(settings)
         ExtractOptions.from_settings(settings)
         failed_exit_code(settings)
         segment_limits(settings)

@@ -13,6 +13,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from rdfcrawl.arguments.crawl import checked_quota
 from rdfcrawl.console import program
 from rdfcrawl.errors import CrawlGone
 from rdfcrawl.followers.supervision import FollowerProcesses
@@ -71,7 +72,8 @@ class WorkerPool:
         self._n_workers = n_workers
         self._has_begun: set[int] = set()  # numbers of workers
         self._forks = forks
-        self._options = CrawlOptions.from_settings(settings, spider)
+        quota = checked_quota(member.accepts.parse(self._arguments))
+        self._options = CrawlOptions.from_settings(settings, spider, quota=quota)
         self._progress = ProgressOptions.from_settings(settings)
         self._describing = CrawlDescribing.from_settings(settings)
         # Exit codes of a worker whose crawl has finished.
@@ -125,11 +127,10 @@ class WorkerPool:
     async def _begin(self, link: FrontierConnection) -> CrawlSnapshot:
         """Create or join the crawl for all workers; return the first snapshot."""
         frontier = link.frontier
-        await frontier.open()
         if self._member.accepts.parse(self._arguments).fresh:
             await start_anew(frontier, self._options.paths)
-            await frontier.open()
             del self._arguments["fresh"]
+        await frontier.open()
         await keep_settings(frontier, self._options, self._settings)
         await SpiderProfiles(frontier, link.outage).enter(self._member)
         self._arguments.pop("reset", None)

@@ -166,6 +166,16 @@ class ScheduledCrawl(RuleBasedStateMachine):
             self.requested[visit].add(index)
             self.run(self.ledger.note(self.frontier, visit.records[index].url))
 
+    @rule(n=st.integers(0, 3))
+    def work_and_die(self, n: int) -> None:
+        """Grant, claim, ask for some records, and die before anything is released."""
+        self.look()
+        visits, _ = self.run(self.frontier.claim([0, 1], most_keys=1))
+        for visit in visits:
+            for record in visit.records[:n]:
+                self.run(self.ledger.note(self.frontier, record.url))
+        self.run_out(visits)
+
     @precondition(lambda self: self.held)
     @rule(data=st.data())
     def release(self, data: st.DataObject) -> None:
