@@ -97,6 +97,18 @@ local function is_free(item)
   return string.byte(item) == AGAIN or string.byte(item, 2) % 16 == SITEMAP
 end
 
+-- Returns how a URL that waits for an epoch was found, and its band, or false.
+local ways = {}
+local function way_of(band)
+  local way = ways[band]
+  if way == nil then
+    local source, digit = source_of(string.byte(band))
+    way = source and {source, digit} or false
+    ways[band] = way
+  end
+  return way
+end
+
 local function add_to(key, place, at, n)
   local host = host_of(key)
   local h = call('HMGET', host, 'n', 'a', 'lk', 'na', 'g', 'x', 'e')
@@ -134,8 +146,8 @@ local function add_to(key, place, at, n)
       end
     elseif call('SADD', name, fingerprint) == 0 then
       mark = '0'
-      local source, digit = source_of(string.byte(band))
-      if source and found_again(domain_of(key, place), source, digit, fingerprint) then
+      local way = way_of(band)
+      if way and found_again((domain_of(key, place)), way[1], way[2], fingerprint) then
         is_noted = true
       end
     else
@@ -145,10 +157,11 @@ local function add_to(key, place, at, n)
       else
         fresh = fresh + 1
         if is_free(item) then fresh_free = fresh_free + 1 end
-        local source, digit = source_of(string.byte(band))
-        if source then
+        local way = way_of(band)
+        if way then
           held = held + 1
-          wait_for_epoch(domain_of(key, place), key, source, digit, fingerprint, sub(item, 2))
+          local domain = domain_of(key, place)
+          wait_for_epoch(domain, key, way[1], way[2], fingerprint, sub(item, 2))
         else
           local list = bands[band]
           if not list then list = {}; bands[band] = list end
