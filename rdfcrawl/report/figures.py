@@ -92,6 +92,10 @@ def _cloud_figure(  # a row of the table above
     sites: SiteFigures, key: str, title: str, x: ChartAxis, y: ChartAxis, sentence: str
 ) -> ReportFigure:
     cloud = sites.clouds[key]
+    sentence += (
+        " The larger a dot, the more URLs its site has; where dots lie on one another,"
+        " they are darker."
+    )
     if cloud.n_points > MAX_DOTS:
         sentence += (
             f" There are {cloud.n_points:,} sites: each dot stands for those around it."

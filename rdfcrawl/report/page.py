@@ -108,6 +108,8 @@ def _row(row: ReportRow) -> Iterator[str]:
 
 def _cell(cell: ReportCell) -> str:
     if isinstance(cell, MeasuredRatio):
+        if cell.value is None:  # 0 of 0
+            return number(cell.value)
         value, over = number(cell.value), number(cell.numerator)
         return f"{value} <small>{over} / {number(cell.denominator)}</small>"
     return escape(cell) if isinstance(cell, str) else number(cell)

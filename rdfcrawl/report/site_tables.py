@@ -64,7 +64,7 @@ def make_coverage_table(sites: SiteFigures) -> ReportTable:
             domain.linked.signal_to_noise,
             domain.listed.efficiency,
             domain.linked.efficiency,
-            domain.utility,
+            domain.utility.value,  # its two numbers are products, and say nothing
         )
 
     return make_site_table(

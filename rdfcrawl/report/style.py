@@ -53,6 +53,8 @@ table { border-collapse: collapse; font-size: .875rem;
   font-variant-numeric: tabular-nums; overflow-wrap: normal; }
 th, td { padding: .3rem .7rem; text-align: left; vertical-align: top; }
 thead th { position: sticky; top: 0; background: var(--panel); min-width: 5.5rem; }
+thead th:first-child { left: 0; z-index: 2; }
+tbody th { position: sticky; left: 0; background: var(--page); }
 tbody tr { border-top: 1px solid var(--line); }
 tbody th { font-weight: normal; min-width: 9rem; max-width: 24rem;
   overflow-wrap: anywhere; }
@@ -64,10 +66,12 @@ small { color: var(--soft); display: block; font-size: .75rem; }
   body { max-width: none; padding: 0; font-size: 10pt; }
   nav { display: none; }
   .scroll { overflow: visible; max-height: none; border: 0; width: auto; }
-  table { font-size: 7.5pt; width: 100%; }
-  th, td { padding: .15rem .3rem; }
-  th, td, thead th, tbody th { min-width: 0; }
-  thead th { position: static; }
+  table { font-size: 7pt; width: auto; min-width: 50%; }
+  th, td { padding: .1rem .25rem; }
+  th, td, thead th { min-width: 0; }
+  tbody th { min-width: 5.5rem; }
+  thead th, tbody th { position: static; }
+  td.number small { white-space: normal; font-size: 6pt; }
   .figures { grid-template-columns: 1fr 1fr; }
   figure, tr { break-inside: avoid; }
   h2, h3 { break-after: avoid; }

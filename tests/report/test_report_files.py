@@ -90,6 +90,8 @@ def text_of(element: etree._Element) -> str:
 
 def told(cell: object) -> str:
     """Return the text that stands for a value of JSON."""
+    if isinstance(cell, dict) and cell["value"] is None:
+        return "-"
     if isinstance(cell, dict):
         value, over, under = (number(cell[name]) for name in cell)
         return f"{value} {over} / {under}"
