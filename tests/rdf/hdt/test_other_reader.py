@@ -28,6 +28,7 @@ JARS = (
     "slf4j-api-*.jar",
     "commons-compress-*.jar",
 )
+I18N = "https://www.w3.org/ns/i18n#"
 STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 
@@ -55,6 +56,9 @@ def in_hdt(term: Any) -> str:
     if isinstance(term, ox.BlankNode):
         return str(term)
     assert isinstance(term, ox.Literal)
+    if term.direction:  # HDT is RDF 1.1
+        kind = f"{I18N}{term.language}_{term.direction.value}"
+        return f'"{term.value}"^^<{kind}>'
     if term.language:
         return f'"{term.value}"@{term.language}'
     if term.datatype.value == STRING:
@@ -78,6 +82,8 @@ def nasty_lines() -> Iterator[bytes]:
     for statement in nasty_statements(11, n=3000):
         if "\0" not in statement[2].value:
             yield f"{' '.join(map(said, statement))} .\n".encode()
+    for tag in ("ar--rtl", "ar-eg--rtl", "en--ltr"):
+        yield f'<http://e/a> <http://e/p> "\u0645 \\"@{tag}"@{tag} .\n'.encode()
 
 
 def many_lines() -> Iterator[bytes]:
@@ -90,7 +96,10 @@ def many_lines() -> Iterator[bytes]:
 
 @pytest.mark.parametrize("lines", [nasty_lines, many_lines])
 def test_hdt_java_reads_the_same(lines: Any, tmp_path: Path) -> None:
-    """If a file is sorted in little memory, then hdt-java finds each statement."""
+    """If a file is sorted in little memory, then hdt-java finds each statement.
+
+    A base direction is in a datatype, which it reads as any other.
+    """
     require(["java", "javac"], JARS)
     written = list(lines())
     path = tmp_path / "x.hdt"
