@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -43,6 +44,8 @@ _FACTS: Final = {
         ),
     )
 }
+# The name of a task stands before a bracket; that of a source, within that of its run.
+_find_task: Final = re.compile(rb'"(?:source\([^"]*?payload=)?([^"(]*)').match
 # What is told last counts; in the order of their names.
 _LATEST: Final = (
     *("canonical", "depth", "etag", "foundBy", "immutableUntil", "lastModified"),
@@ -109,8 +112,8 @@ def _observed(facts: dict[str, bytes], hops: list[bytes]) -> Iterator[UrlObserva
         _number(facts.get("run"), -1),
         _text(facts.get("lastModified", b"")),
     ]
-    if "task" in facts:  # what it is for is behind a bracket
-        facts["task"] = facts["task"].partition(b"(")[0].rstrip(b'"') + b'"'
+    if (task := _find_task(facts.get("task", b""))) is not None:
+        facts["task"] = b'"%b"' % task[1]
     if _number(facts.get("depth"), 0) == 0:  # as of seeds, and by default
         facts.pop("depth", None)
     latest: list[list[int | str]] = [

@@ -36,9 +36,10 @@ def test_facts_of_measures(tmp_path: Path) -> None:
     index, child = f"{site}/index.xml", f"{site}/child.xml"
     written = (("foundBy", "index"), ("sitemapFormat", "xml"))
     named = (("foundBy", "robots"), ("sitemapFormat", "xml"), ("task", "sitemap()"))
+    task = "source(run=1, payload=robots())"
     modified = "Thu, 01 Jan 1970 00:00:01 GMT"
     events: list[UrlEvent] = [
-        UrlFetched(f"{site}/robots.txt", T0, facts=(("task", "robots()"),)),
+        UrlFetched(f"{site}/robots.txt", T0, facts=(("task", task),)),
         UrlFetched(index, T0, facts=named),
         SitemapRead(index, T0, (ListedUrl(child, is_sitemap=True),)),
         UrlFetched(child, T0 + 1, facts=written),
