@@ -40,7 +40,7 @@ def events() -> list[UrlEvent]:
         UrlFetched(sitemap, T0, facts=named),
         SitemapRead(sitemap, T0, (ListedUrl(pages[0]), ListedUrl(pages[1]))),
         UrlFetched(pages[0], T0 + DAY_MS, facts=text),
-        LinksFound(pages[0], T0 + DAY_MS, (pages[1], pages[2])),
+        LinksFound(pages[0], T0 + DAY_MS, ("HTTP://A.example:80/2#x", pages[2])),
         UrlFetched(pages[1], T0 + DAY_MS, facts=text),
         UrlFetched(pages[2], T0 + DAY_MS, 404, fault=Reason.NOT_FOUND),
         UrlFetched(f"{OTHER}/", T0 + DAY_MS),
