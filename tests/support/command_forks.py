@@ -27,7 +27,7 @@ from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import iter_modules, walk_packages
 from tempfile import TemporaryFile
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,7 @@ from rdfcrawl.frontier.redis_program import find_server
 from rdfcrawl.progress.forks import LOADED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTED_NAMES = Path(__file__).resolve().parent / "scripted_names"
@@ -49,6 +49,17 @@ _MORE = (
     *("isal.isal_zlib", "inflate64", "lz4.frame"),
 )
 _COMMANDS_AND_SPIDERS = "scrapy.commands", "rdfcrawl.commands", "rdfcrawl.spiders"
+# What a command imports when it meets a page, a source or an archive: as much CPU as
+# all else of a small crawl.
+_ROOMS = tuple(
+    f"rdfcrawl.{name}"
+    for name in (
+        *("callbacks", "catalogs", "extraction", "fetch", "frontier", "guard"),
+        *("harvest", "html", "links", "log", "middlewares", "options", "pipelines"),
+        *("progress", "rdf.jsonld", "robots", "sitemaps", "stores", "unpack", "warc"),
+    )
+)
+_OF_PAGES = "tldextract", "selectolax.lexbor"
 LONGEST_SECS = 600.0
 _MOST_BYTES = 1 << 17
 _NUMBER = struct.Struct("i")
@@ -234,6 +245,9 @@ def main() -> None:
         package = import_module(name)
         for module in iter_modules(package.__path__, f"{name}."):
             import_module(module.name)
+    for name in (*_modules_of_rooms(), *_OF_PAGES):
+        with suppress(ImportError):  # an extra that is not installed
+            import_module(name)
     if "twisted.internet.reactor" in sys.modules:
         raise RuntimeError("an import has begun what commands begin")
     _look_for_what_is_installed()
@@ -246,6 +260,18 @@ def main() -> None:
         _run(*command)
 
 
+def _modules_of_rooms() -> Iterator[str]:
+    for room in _ROOMS:
+        package = import_module(room)
+        for module in walk_packages(package.__path__, f"{room}.", onerror=_pass_over):
+            if not module.name.endswith("__main__"):
+                yield module.name
+
+
+def _pass_over(name: str) -> None:
+    """Leave out a package that cannot be imported here."""
+
+
 def _look_for_what_is_installed() -> None:
     """Look once for what each command looks for; it stays as it is."""
     importlib.metadata.entry_points(group="scrapy.commands")
@@ -253,6 +279,9 @@ def _look_for_what_is_installed() -> None:
     import_module("redis.utils").get_lib_version()
     with suppress(ConfigError):
         find_server()
+    with suppress(ImportError):
+        # The list of public suffixes becomes a tree of 17,000 nodes.
+        import_module("rdfcrawl.uri.politeness").registered_domain("example.org")
 
 
 class _Commands:
