@@ -26,7 +26,7 @@ from rdfcrawl.dataweb.recall import judge
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.redis_program import find_server
 from tests.conftest import LOOPBACK_NETS
-from tests.support.command_forks import ROOT
+from tests.support.command_forks import ROOT, shared_forks
 from tests.support.crawl_fixtures import Commands, CrawlResult
 
 if TYPE_CHECKING:
@@ -315,13 +315,14 @@ def test_crawl_outlives_the_reader_of_its_output(
     words = ("crawl", "linkeddata", f"-aseeds={server.url('/one')}")
     settings = ("-s", f"CRAWL_DIR={tmp_path}", f"-sGUARD_ALLOW_NETS={LOOPBACK_NETS}")
     log = tmp_path / "log.txt"
-    with subprocess.Popen(
-        [sys.executable, "-m", "scrapy", *words, *settings, "--logfile", str(log)],
-        cwd=ROOT,
-        stderr=subprocess.PIPE,
-    ) as process:
-        assert process.stderr is not None
-        process.stderr.close()
-        assert process.wait(JOB_SECS) == 0, log.read_text()
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "wb") as told:
+        process = shared_forks().start(
+            ["-m", "scrapy", *words, *settings, "--logfile", str(log)], told
+        )
+    os.close(reader)
+    process.wait_for(JOB_SECS)
+    process.kill()
+    assert process.wait() == 0, log.read_text()
     assert "] INFO: Spider closed (finished)" in log.read_text()
     assert CrawlResult(0, "", tmp_path / "linkeddata", 0.0, 0).quads

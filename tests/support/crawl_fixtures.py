@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from tests.support.crawl_webs import Loopback
 
 _LOOK_SECS = 0.1  # at the memory of what runs
+_LEAST_WAIT_SECS = 0.02
+_WAIT_SHARE = 20.0  # of waiting, for each second of looking
 
 Quad = tuple[str, str, str, str]
 RunRdf = Callable[..., subprocess.CompletedProcess[str]]
@@ -293,12 +295,18 @@ class Commands:
 
     @staticmethod
     def wait_until(claim: Callable[[], object], secs: float = 300.0) -> None:
-        """Wait until `claim()` is true; fail the test if it never is."""
+        """Wait until `claim()` is true; fail the test if it never is.
+
+        What is costly to look at is looked at less often.
+        """
         deadline = time.monotonic() + secs
+        began = time.monotonic()
         while not claim():
-            if time.monotonic() > deadline:
+            now = time.monotonic()
+            if now > deadline:
                 pytest.fail("waited in vain")
-            time.sleep(0.02)
+            time.sleep(min(max(_LEAST_WAIT_SECS, _WAIT_SHARE * (now - began)), 0.5))
+            began = time.monotonic()
 
     def stop(self) -> None:
         """Kill what still runs."""
