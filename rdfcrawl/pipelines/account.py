@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Self, get_args
 from rdfcrawl.errors import Fault, Reason, StoreFault
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.items import pass_through
+from rdfcrawl.pipelines.pipeline_segments import PipelineSegments
 from rdfcrawl.pipelines.provenance import (
     Status,
     WorkerAgent,
@@ -21,8 +22,6 @@ from rdfcrawl.records import NOT_READ, BodyReading, Document
 from rdfcrawl.reservations import NOTHING, Reservations
 from rdfcrawl.signals import flush_stores
 from rdfcrawl.stores.options import segment_limits
-from rdfcrawl.stores.recovery import recover
-from rdfcrawl.stores.segments import QuadSegments, SegmentLimits
 from rdfcrawl.uri.lookalike import has_lookalike
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.frontier.visiting import VisitingSpider
+    from rdfcrawl.stores.segments import SegmentLimits
 
 logger = logging.getLogger(__name__)
 
@@ -46,15 +46,11 @@ class AccountPipeline:
         self, spider: VisitingSpider, limits: SegmentLimits, stats: StatsCollector
     ) -> None:
         options = spider.options.crawl
-        self._folder = options.paths.provenance
-        self._limits = limits
         self._stats = stats
         self._counts: Counter[str] = Counter()
         self._worker = WorkerAgent(options.worker, options.crawl_id)
         self._spider = spider
-        self._segments: QuadSegments
-        self._is_open = False
-        self._fault: StoreFault | None = None  # of the last flush
+        self._segments = PipelineSegments(options.paths.provenance, limits)
         self._n_refused = 0
 
     @classmethod
@@ -67,11 +63,9 @@ class AccountPipeline:
 
     def open_spider(self) -> None:
         """Open the segments of provenance and describe this worker."""
-        recover(self._folder)
         self._worker = replace(self._worker, run=self._spider.joined().run)
-        self._segments = QuadSegments(self._folder, self._worker.name, self._limits)
+        self._segments.open(self._worker.name)
         self._segments.write_document(describe_worker(self._worker))
-        self._is_open = True
 
     async def flush(self) -> StoreFault | None:
         """Make all provenance durable, before visits are acknowledged.
@@ -80,23 +74,12 @@ class AccountPipeline:
             The reason of a failure. Scrapy would log an exception with a traceback.
         """
         self._tell_statistics()
-        self._fault = None
-        if self._is_open:  # or were not closed well; else they are flushed
-            try:
-                await self._segments.flush(sync=True)
-            except StoreFault as fault:
-                self._fault = fault
-        return self._fault
+        return await self._segments.flush()
 
     async def close_spider(self) -> None:
         """Flush and close the segments."""
         self._tell_statistics()
-        try:
-            await self._segments.close()
-        except StoreFault as fault:
-            if self._fault is None:  # else it was told, and the crawl stops for it
-                logger.critical("%s", fault)
-        self._is_open = False
+        await self._segments.close()
 
     def process_item(self, item: object) -> object:
         """Account for a document after all other steps."""

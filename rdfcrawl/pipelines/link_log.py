@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Self
 
 from scrapy.exceptions import NotConfigured
 
-from rdfcrawl.errors import StoreFault
 from rdfcrawl.extraction.options import most_outlinks
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.links.outlinks import lines_of_links
 from rdfcrawl.pipelines.items import pass_through
+from rdfcrawl.pipelines.pipeline_segments import PipelineSegments
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.records import NOT_READ, Document
 from rdfcrawl.signals import flush_stores
 from rdfcrawl.stores.nquads import document_mark
 from rdfcrawl.stores.options import segment_limits
-from rdfcrawl.stores.recovery import recover
-from rdfcrawl.stores.segments import QuadSegments, SegmentLimits
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
+    from rdfcrawl.errors import StoreFault
     from rdfcrawl.frontier.options import CrawlOptions
-
-logger = logging.getLogger(__name__)
+    from rdfcrawl.stores.segments import SegmentLimits
 
 
 class LinkLogPipeline:
@@ -39,11 +36,9 @@ class LinkLogPipeline:
         limits: SegmentLimits,
         stats: StatsCollector,
     ) -> None:
-        self._folder, self._worker = options.paths.links, options.worker
-        self._most, self._limits, self._stats = most, limits, stats
-        self._segments: QuadSegments
-        self._is_open = False
-        self._fault: StoreFault | None = None  # of the last flush
+        self._worker = options.worker
+        self._most, self._stats = most, stats
+        self._segments = PipelineSegments(options.paths.links, limits)
         self._n_logged = self._n_cut = 0
 
     @classmethod
@@ -65,9 +60,7 @@ class LinkLogPipeline:
 
     def open_spider(self) -> None:
         """Repair the segments of dead workers, and open those of this one."""
-        recover(self._folder)
-        self._segments = QuadSegments(self._folder, self._worker, self._limits)
-        self._is_open = True
+        self._segments.open(self._worker)
 
     async def flush(self) -> StoreFault | None:
         """Make all links durable, before visits are acknowledged.
@@ -76,23 +69,12 @@ class LinkLogPipeline:
             The reason of a failure. Scrapy would log an exception with a traceback.
         """
         self._tell_statistics()
-        self._fault = None
-        if self._is_open:  # or were not closed well; else they are flushed
-            try:
-                await self._segments.flush(sync=True)
-            except StoreFault as fault:
-                self._fault = fault
-        return self._fault
+        return await self._segments.flush()
 
     async def close_spider(self) -> None:
         """Flush and close the segments."""
         self._tell_statistics()
-        try:
-            await self._segments.close()
-        except StoreFault as fault:
-            if self._fault is None:  # else it was told, and the crawl stops for it
-                logger.critical("%s", fault)
-        self._is_open = False
+        await self._segments.close()
 
     def process_item(self, item: object) -> object:
         """Log the links of a document that was read, also if there are none.
