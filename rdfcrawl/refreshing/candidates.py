@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.measures.uri_facts import UriFetch
 from rdfcrawl.refresh.sitemap_led import is_claimed
 from rdfcrawl.tasks.pages import RefreshedPage
 from rdfcrawl.urldb.joining import MAX_FETCHES
@@ -50,7 +51,7 @@ class EligiblePages:
             return False
         if self.failures.is_gone(facts) and not is_claimed(facts):
             return False
-        return self.failures.retry_ms(facts) <= self.now_ms
+        return self.failures.retry_ms(_with_refusals(record, facts)) <= self.now_ms
 
 
 def refreshing_task(
@@ -68,6 +69,17 @@ def refreshing_task(
         read_at=record.latest["redirect"] if is_elsewhere else "",
         gone_from_ms=-1 if gone_from_ms is None else gone_from_ms,
     )
+
+
+def _with_refusals(record: UrlRecord, facts: UriFacts) -> UriFacts:
+    """Return the facts of a page with what was refused before a request, too."""
+    if record.fetches[-1].started_ms == facts.fetches[-1].started_ms:
+        return facts
+    tries = (
+        UriFetch(started_ms=x.started_ms, status=x.outcome, http_status=x.http_status)
+        for x in record.fetches
+    )
+    return replace(facts, fetches=tuple(tries))
 
 
 def _immutable_until_ms(record: UrlRecord) -> int:

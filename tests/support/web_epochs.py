@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+    from rdfcrawl.dataweb.accesslog import LoggedRequest
     from rdfcrawl.dataweb.evolution.freshness import FreshnessReport
     from rdfcrawl.dataweb.evolution.truth import WebTruth
     from rdfcrawl.dataweb.nodes.evolving import EvolvingNode
@@ -89,6 +90,23 @@ class EpochWeb:
     def fronts(self) -> str:
         """The front pages of the sites, with commas between them."""
         return ",".join(f"{node.origin}/" for node in self.nodes)
+
+    def n_asked(self) -> int:
+        """Return how many requests there were since the last run began."""
+        return sum(len(self._web.requests(node)) for node in self.nodes)
+
+    def requests(self, node: EvolvingNode) -> tuple[LoggedRequest, ...]:
+        """Return the requests of a site since the last run began."""
+        return self._web.requests(node)
+
+    def listed(self, at: float) -> set[str]:
+        """Return what the sitemaps of a time list."""
+        return {
+            node.origin + entry.path.path
+            for node in self.nodes
+            for file in node.listings.files(at)
+            for entry in file.entries
+        }
 
     def truth(self, at: float) -> WebTruth:
         """Return what happens up to a time."""

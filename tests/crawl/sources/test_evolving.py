@@ -50,16 +50,6 @@ COMMON: dict[str, Any] = {
 }
 
 
-def listed(web: EpochWeb, at: float) -> set[str]:
-    """Return what the sitemaps of a time list."""
-    return {
-        node.origin + entry.path.path
-        for node in web.nodes
-        for file in node.listings.files(at)
-        for entry in file.entries
-    }
-
-
 def clusters(result: CrawlResult, urls: set[str]) -> set[frozenset[str]]:
     """Return the clusters of duplicates by the facts that a crawl has written."""
     rows: Any = result.provenance.query(
@@ -145,7 +135,7 @@ def test_later_run_fetches_what_changed_by_truthful_sitemaps(
         second = next(runs)
         epochs = [first, second]
         truth = web.truth(second.at)
-        then, now = (listed(web, epoch.at) for epoch in epochs)
+        then, now = (web.listed(epoch.at) for epoch in epochs)
         there = {url for url in now if truth.urls[url].revision(second.at) is not None}
         changed = {
             url

@@ -1,0 +1,218 @@
+"""Epochs of refresh on a web that changes, with kills; judged by its truth and log."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rdfcrawl.dataweb.evolution.parameters import ValidatorBehaviour, VanishedAs
+from tests.support.web_epochs import changing_web
+
+if TYPE_CHECKING:
+    from tests.support.crawl_fixtures import Commands, CrawlResult, RunningCrawl
+    from tests.support.web_epochs import CrawlEpoch, EpochWeb
+
+DELAY_SECS = 0.03
+INTERVAL_SECS = 1  # as long as an epoch
+LEASE_SECS = 1
+COMMON: dict[str, Any] = {
+    "n_pages": 12,
+    "vanishing": 0.03,
+    "vanished_as": (VanishedAs.GONE,),
+    "rates": (0.0, 0.2, 0.6),
+}
+SETTINGS: dict[str, Any] = {
+    "CRAWL_ID": "sitemap",
+    "REVISITS": "refresh",
+    "REFRESH_EPOCH_SECS": INTERVAL_SECS,
+    "DOWNLOAD_DELAY": DELAY_SECS,
+    "FRONTIER_LEASE_SECS": LEASE_SECS,
+    "FRONTIER_COMMIT_SECS": 0.1,
+}
+
+
+class RefreshedWeb:
+    """A crawl of a web that changes, refreshed epoch after epoch.
+
+    Args:
+        chance: of the kills, and of when they come.
+    """
+
+    def __init__(self, commands: Commands, web: EpochWeb, *, chance: int) -> None:
+        self._commands = commands
+        self.web = web
+        self._folder = commands.folder()
+        self._chance = random.Random(chance)
+        self.n_kills = 0
+
+    def crawl(self, *, kills: bool = False) -> CrawlResult:
+        """Fetch what is queued, and what sitemaps list that was never fetched."""
+
+        def start() -> RunningCrawl:
+            return self._commands.start_crawl(
+                arguments={"sites": self.web.fronts},
+                spider="sitemap",
+                folder=self._folder,
+                **SETTINGS,
+            )
+
+        if kills:
+            running = start()
+            n_asked = self._chance.randint(3, 12)
+            self._commands.wait_until(
+                lambda: self.web.n_asked() >= n_asked or running.has_ended()
+            )
+            self._kill(running)
+        return start().wait()
+
+    def drain(self) -> CrawlResult:
+        """Fetch what is queued, and read no sitemap."""
+        return self._commands.crawl(folder=self._folder, **SETTINGS)
+
+    def refresh(self, *, kills: bool = False, **settings: Any) -> CrawlResult:
+        """Queue what is due in the next epoch, when all pages are due."""
+        time.sleep(INTERVAL_SECS)
+        given = {**SETTINGS, **settings}
+        if kills:
+            running = self._commands.start("refresh", folder=self._folder, **given)
+            time.sleep(self._chance.uniform(0, 0.4))
+            self._kill(running)
+        result = self._commands.start("refresh", folder=self._folder, **given).wait()
+        assert result.code == 0, result.stderr
+        return result
+
+    def _kill(self, running: RunningCrawl) -> None:
+        self.n_kills += not running.has_ended()
+        running.send(signal.SIGKILL)
+        running.process.wait()
+
+
+def asked_again(epoch: CrawlEpoch) -> list[str]:
+    """Return the pages that were asked for more than once in an epoch."""
+    pages = epoch.pages()
+    return sorted({url for url in pages if pages.count(url) > 1})
+
+
+def check_delays(web: EpochWeb) -> None:
+    """Check that no host was asked sooner than its delay allows.
+
+    Answers are logged, which may be late: five delays in a row tell, not each.
+    """
+    for node in web.nodes:
+        times = [one.at for one in web.requests(node) if one.target != "/robots.txt"]
+        spans = [last - first for first, last in zip(times, times[5:], strict=False)]
+        assert min(spans) >= 4 * DELAY_SECS
+
+
+def last_asked(web: EpochWeb) -> dict[str, float]:
+    """Return when each URL was asked for last since the run began."""
+    return {
+        node.origin + one.target: one.at
+        for node in web.nodes
+        for one in web.requests(node)
+        if "/sitemap" not in one.target and one.target != "/robots.txt"
+    }
+
+
+def check_schedule(last: dict[str, float], web: EpochWeb) -> None:
+    """Check that no page was asked for sooner than it was due.
+
+    Answers are logged, which may be late.
+    """
+    for url, at in last_asked(web).items():
+        assert at - last.get(url, 0) > INTERVAL_SECS / 2
+
+
+def check_store(web: EpochWeb, epoch: CrawlEpoch) -> None:
+    """Check that what is stored is what the web has, page by page."""
+    truth = web.truth(epoch.at)
+    listed = {url: truth.urls[url] for url in web.listed(epoch.at)}
+    revisions = {url: page.revision(epoch.at) for url, page in listed.items()}
+    there = {url: number for url, number in revisions.items() if number is not None}
+    assert epoch.revisions == there
+
+
+def run_epochs(
+    commands: Commands, address: str, n_epochs: int, *, kill_every: int
+) -> int:
+    """Refresh ten epochs with kills; return the number of kills."""
+    sites = (COMMON, COMMON | {"validators": (ValidatorBehaviour.NONE,)})
+    with changing_web(address, *sites) as web:
+        kept = RefreshedWeb(commands, web, chance=7)
+        fixed = {"REFRESH_POLICY": "fixed", "REFRESH_INTERVAL_SECS": INTERVAL_SECS}
+        first = web.run(kept.crawl)
+        assert first.freshness.freshness == 1.0
+        last = last_asked(web)
+        for number in range(n_epochs):
+            web.clock.advance(86_400)
+            kills = number % kill_every == 0
+
+            def step(kills: bool = kills) -> CrawlResult:
+                kept.refresh(kills=kills, **fixed)
+                return kept.crawl(kills=kills)
+
+            epoch = web.run(step)
+            check_delays(web)
+            check_store(web, epoch)
+            if not kills:
+                assert asked_again(epoch) == []
+                check_schedule(last, web)
+            last = last_asked(web)
+        return kept.n_kills
+
+
+def test_stores_equal_the_web_after_ten_epochs_with_kills(commands: Commands) -> None:
+    """If refreshers and workers are killed, then each epoch's stores equal the web.
+
+    No page is asked for twice in an epoch, but for those in the hands of a worker that
+    was killed, and no host sooner than its delay allows.
+    """
+    assert run_epochs(commands, "127.96.2.1", 10, kill_every=3) > 4
+
+
+@pytest.mark.soak
+def test_stores_equal_the_web_after_many_kills(commands: Commands) -> None:
+    """If each refresher and worker of forty epochs is killed, then the same holds."""
+    assert run_epochs(commands, "127.96.3.1", 40, kill_every=1) > 60
+
+
+def test_truthful_sitemaps_lead_to_what_has_changed(commands: Commands) -> None:
+    """If sitemaps tell the truth, then all changes are fetched, and little else.
+
+    That is known after the first epochs. The requests are those of the real crawl.
+    """
+    pages = COMMON | {"n_pages": 60, "vanishing": 0.0, "births": 0.0}
+    n_asked = n_changed = 0
+    with changing_web("127.96.4.1", pages) as web:
+        kept = RefreshedWeb(commands, web, chance=1)
+        before = web.run(kept.crawl)
+        for number in range(5):
+            web.clock.advance(86_400)
+
+            def step() -> CrawlResult:
+                kept.crawl()
+                kept.refresh()
+                return kept.drain()
+
+            epoch = web.run(step)
+            truth = web.truth(epoch.at)
+            known = before.stored  # what is new is no refresh
+            changed = {
+                url
+                for url in known
+                if truth.urls[url].next_change(before.at) <= epoch.at
+            }
+            again = [url for url in epoch.pages() if url in known]
+            assert changed <= set(epoch.pages(200))
+            check_store(web, epoch)
+            if number > 1:
+                n_asked += len(again)
+                n_changed += len(changed)
+            before = epoch
+    assert n_changed > 30
+    assert n_asked <= 1.1 * n_changed
+    print(f"{n_asked} requests for {n_changed} changed pages")
