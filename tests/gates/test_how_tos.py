@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from configparser import ConfigParser
 from hashlib import sha256
@@ -368,3 +370,63 @@ def test_list_of_hosts_to_leave(tmp_path: Path) -> None:
     covered = ("www.example.org", "example.net", "a.b.example.net", "192.0.2.7")
     assert all(hosts.covers(f"https://{name}/") for name in covered)
     assert not any(hosts.covers(f"https://{name}/") for name in ("example.org", "net"))
+
+
+# -- keep a mirror of a portal, watch a site -----------------------------------------
+
+
+def test_mirror_is_kept_by_what_is_due(
+    commands: Commands, loopback: Loopback, tmp_path: Path
+) -> None:
+    """If pages change, come and vanish, then the commands of a night take that over."""
+    first, *night, dry_run = commands_in(read_page("keep-a-mirror.md"))
+    assert first == night[0]
+    server = loopback()
+    host = SITE, server.url("").rstrip("/")
+    crawl = tmp_path / "crawl"
+    crawl.mkdir()
+
+    def typed(words: list[str]) -> CrawlResult:
+        given = [word.replace(*host) for word in words[1:]]
+        result = commands.start(
+            *given, folder=crawl, CRAWL_ID="mirror", REFRESH_EPOCH_SECS=1
+        ).wait()
+        assert result.code == 0, result.stderr
+        return result
+
+    put_sitemap(server, loopback, {"/a": 2001, "/b": 2001, "/c": 2001})
+    typed(first)
+    put_sitemap(server, loopback, {"/a": 2001, "/b": 2002, "/d": 2002})
+    server.pages["/c"] = loopback.response(status="410 Gone")
+    time.sleep(1)  # until the next epoch
+    typed(dry_run)
+    for words in night:
+        result = typed(words)
+    said = {(s, o) for s, p, o, _ in result.latest_quads if p == "urn:x:year"}
+    years = {"/a": 2001, "/b": 2002, "/d": 2002}
+    assert said == {(server.url(page), f'"{year}"') for page, year in years.items()}
+
+
+def test_watched_site_is_asked_again_and_again(
+    commands: Commands, loopback: Loopback, tmp_path: Path
+) -> None:
+    """If a page changes, then the refresher has the worker beside it fetch it."""
+    crawling, refreshing = commands_in(read_page("watch-a-site.md"))
+    server = loopback()
+    host = f"{SITE}/", server.url("/page")
+    server.pages["/page"] = loopback.response(b"<> <urn:x:says> 'one' .")
+    quick = {"CRAWL_ID": "watch", "FRONTIER_COMMIT_SECS": 0.1}
+    worker = commands.start(
+        *(word.replace(*host) for word in crawling[1:]), folder=tmp_path, **quick
+    )
+    log = tmp_path / "watch" / "provenance"
+    commands.wait_until(lambda: any(x.stat().st_size for x in log.glob("*.nq*")))
+    server.pages["/page"] = loopback.response(b"<> <urn:x:says> 'two' .")
+    soon = {"REFRESH_EPOCH_SECS": 1, "REFRESH_INTERVAL_SECS": 1}
+    refresher = commands.start(*refreshing[1:], folder=tmp_path, **quick, **soon)
+    commands.wait_until(lambda: server.targets.count("/page") > 2)
+    for running in (refresher, worker):
+        running.send(signal.SIGTERM)
+    assert refresher.wait().code == 0
+    said = {o for _, p, o, _ in worker.wait().latest_quads if p == "urn:x:says"}
+    assert said == {'"two"'}
