@@ -11,7 +11,6 @@ any moment leaves what was granted, and charged, as it was.
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.scripts import Argument, LuaScripts
     from rdfcrawl.records import Document, Record, Visit
-
-logger = logging.getLogger(__name__)
 
 SCHEDULE: Final = "schedule"  # fields of the crawl's settings
 EPOCHS: Final = "epochs"
@@ -79,12 +76,14 @@ class EpochLook(NamedTuple):
         granted: partitions where URLs were granted.
         n_granted: their number.
         n_begun: epochs that were begun.
+        ended: entries of those before them, in JSON.
         due_secs: until a domain is to be looked at again, or None.
     """
 
     granted: tuple[int, ...] = ()
     n_granted: int = 0
     n_begun: int = 0
+    ended: tuple[str, ...] = ()
     due_secs: float | None = None
 
 
@@ -180,6 +179,7 @@ class DomainEpochs:
         chosen = range(len(self._prefixes)) if partitions is None else partitions
         n_begun, granted, due = 0, dict.fromkeys(chosen, 0), dict[int, int]()
         looked: Iterable[int] = chosen
+        ended: list[str] = []
         while looked := list(looked):
             rows = await self._look(looked, options)
             over: list[_OverEpoch] = []
@@ -191,13 +191,16 @@ class DomainEpochs:
                 if found or next_due == 0:
                     again.add(partition)
                 due[partition] = next_due
-            n_begun += await self._begin(over, options)
+            begun = await self._begin(over, options)
+            n_begun += len(begun)
+            ended += filter(None, begun)
             looked = sorted(again)
         waits = [ms for ms in due.values() if ms >= 0]
         return EpochLook(
             tuple(p for p, n in granted.items() if n),
             sum(granted.values()),
             n_begun,
+            tuple(ended),
             min(waits) / 1000 if waits else None,
         )
 
@@ -208,12 +211,15 @@ class DomainEpochs:
         calls = [(self._prefixes[p], arguments) for p in partitions]
         return cast("list[list[Any]]", await self._scripts.run("epochs", calls))
 
-    async def _begin(self, over: Sequence[_OverEpoch], options: EpochOptions) -> int:
+    async def _begin(
+        self, over: Sequence[_OverEpoch], options: EpochOptions
+    ) -> list[str]:
+        """Begin epochs; return what is logged of those before, if any was."""
         if not over:
-            return 0
+            return []
         calls = [(each.prefix, _beginning(each, options)) for each in over]
-        begun = cast("list[int]", await self._scripts.run("epochs", calls))
-        return sum(begun)
+        answers = await self._scripts.run("epochs", calls)
+        return [entry.decode() for entry in answers if isinstance(entry, bytes)]
 
 
 def _beginning(over: _OverEpoch, options: EpochOptions) -> list[Argument]:
@@ -224,8 +230,7 @@ def _beginning(over: _OverEpoch, options: EpochOptions) -> list[Argument]:
     else:
         kept = decode(over.schedule.decode(), DomainSchedule)
         judged = judge_epoch(kept, _judged(over.of_sitemaps), _judged(over.of_links))
-        told = _told(kept, judged)
-        logger.debug("quota of %s: %s", over.domain, told)
+        told = _told(over.domain, kept, judged)
         schedule = with_quota(judged, options.quota)
     schedule = move_balance(schedule)
     return [
@@ -245,9 +250,10 @@ def _judged(outcomes: bytes) -> list[bool]:
     return [mark == ord("1") for mark in outcomes if mark]
 
 
-def _told(schedule: DomainSchedule, judged: DomainSchedule) -> str:
+def _told(domain: str, schedule: DomainSchedule, judged: DomainSchedule) -> str:
     """Return the end of an entry of the log, whose beginning the script adds."""
     values = {
+        "domain": domain,
         "quota": schedule.quota,
         "share": round(schedule.k_sitemaps / schedule.quota, 4),
         "utility_sitemaps": round(judged.utility_sitemaps, 4),

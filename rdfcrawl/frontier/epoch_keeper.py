@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.frontier.worker_state import sleep_until
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from rdfcrawl.frontier.worker_state import WorkerState
+
+logger = logging.getLogger(__name__)
 
 _LOOK_SECS: Final = 1.0  # others may have done something, too
 
@@ -16,6 +22,7 @@ class EpochKeeper:
     """Grants URLs and begins epochs, for all workers.
 
     Attributes:
+        log: file to which a line in JSON is added for each epoch that has ended.
         n_granted: URLs that were granted here.
         n_begun: epochs that were begun here.
     """
@@ -24,6 +31,7 @@ class EpochKeeper:
         self._state = state
         self.n_granted = 0
         self.n_begun = 0
+        self.log: Path | None = None
 
     async def run(self) -> None:
         """Look whenever something happens here, and now and then, until the end."""
@@ -33,8 +41,20 @@ class EpochKeeper:
             look = await state.persistent("epochs", state.frontier.epochs.look)
             self.n_granted += look.n_granted
             self.n_begun += look.n_begun
+            self._tell(look.ended)
             if look.granted:
                 state.stir(look.granted)
                 state.claim_now.set()
             due = _LOOK_SECS if look.due_secs is None else look.due_secs
             await sleep_until(state.look_now, min(_LOOK_SECS, max(0.01, due)))
+
+    def _tell(self, entries: Sequence[str]) -> None:
+        """Log epochs; who is killed just before has begun the next all the same."""
+        if self.log is None or not entries:
+            return
+        try:
+            self.log.parent.mkdir(parents=True, exist_ok=True)
+            with self.log.open("a", encoding="utf-8") as file:
+                file.writelines(f"{entry}\n" for entry in entries)
+        except OSError as error:
+            logger.warning("%d epochs are not logged: %s", len(entries), error)

@@ -55,6 +55,7 @@ class CrawlPaths:
         warc: files of the web archive.
         spool: large bodies between fetch and parser.
         logs: of the processes of `scrapy workers`.
+        epochs: what became of the epochs of domains that have a quota.
     """
 
     def __init__(self, root: Path) -> None:
@@ -66,6 +67,7 @@ class CrawlPaths:
         self.warc = root / "warc"
         self.spool = root / "spool"
         self.logs = root / "logs"
+        self.epochs = root / "epochs"
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, crawl_id: str) -> Self:

@@ -167,6 +167,7 @@ class CrawlSession:
             take_seeds=self._take_pushed,
         )
         self.worker.claimer.prepare = self._learn
+        self.worker.epochs.log = options.paths.epochs / f"{options.worker}.jsonl"
         self.worker.links.restore_shared = self._restore
         self._clocks = HostClocks(frontier, retry)
         self.run = await frontier.begin_run() if options.run is None else options.run

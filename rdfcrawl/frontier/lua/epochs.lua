@@ -6,7 +6,8 @@
 --   of what links were}, …}: these are to be begun.
 -- ARGV: 'begin', domain, number of the epoch that is over or -1, number of the next,
 --   schedule, quota, how much of it sitemaps have, what the log says of the last epoch.
---   Returns 1, or 0 if somebody else has begun it.
+--   Returns what the log has of the last epoch, empty if there was none; or 0 if somebody
+--   else has begun it.
 --
 -- An epoch is over when all that it granted is done, and its time is: or twice its time
 -- is over. Then what is not done is carried, and counts for the next epoch, too.
@@ -155,21 +156,22 @@ local function look(most, length)
 end
 
 local function begin(domain, over, number, schedule, quota, share, told)
-  local e, state = read_epoch(domain), epoch_of(domain)
+  local e, state, entry = read_epoch(domain), epoch_of(domain), ''
   if (e.number or '-1') ~= over then return 0 end
   redis.call('DEL', outcomes_of('s', domain), outcomes_of('d', domain))
   if e.number then
     local log = T .. ':el:' .. domain
-    redis.call('RPUSH', log, string.format(
+    entry = string.format(
       '{"epoch":%s,"began_ms":%d,"ended_ms":%d,"sitemaps":%d,"links":%d,"further":%d,'
-      .. '"carried":%d,%s', e.number, e.at, now, e.gs, e.gd, e.gf, e.c, told))
+      .. '"carried":%d,%s', e.number, e.at, now, e.gs, e.gd, e.gf, e.c, told)
+    redis.call('RPUSH', log, entry)
     redis.call('LTRIM', log, -MOST_LOGGED, -1)
   end
   redis.call('HSET', state, 'ep', number, 'at', now, 'schedule', schedule, 'q', quota,
     'ns', share, 'c', e.o, 'gs', 0, 'gd', 0, 'gf', 0, 'nso', 0, 'ndo', 0, 'o', e.o)
   count('en', 1)
   look_at(domain)
-  return 1
+  return entry
 end
 
 if ARGV[1] == 'look' then

@@ -140,6 +140,14 @@ def test_server_sees_no_more_than_the_quota(
     assert sum(counts) == len(times) >= len(pages)
     assert max(counts) <= QUOTA, counts
     assert len(epochs) >= len(times) / QUOTA
+    kept = [
+        json.loads(line)
+        for path in (result.folder / "epochs").glob("*.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    assert kept
+    assert {each["domain"] for each in kept} == {site.server.host}
+    assert all(each in [epoch.log for epoch in epochs] for each in kept)
     assert sum(each.log["links"] for each in epochs[:-1]) > 0
     assert sum(each.log["sitemaps"] for each in epochs[:-1]) > 0
     counts_left = result.counts()
