@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from heapq import merge
 from itertools import chain, groupby, islice
 from operator import attrgetter
@@ -14,6 +15,7 @@ from rdfcrawl.measures.uri_facts import SitemapFacts, UriFacts
 from rdfcrawl.ranking.table import open_ranks
 from rdfcrawl.report.activities import ActivityCounts
 from rdfcrawl.report.domains import DomainFacts, gather
+from rdfcrawl.report.quota_tables import quota_section
 from rdfcrawl.report.sections import make_report
 from rdfcrawl.report.text import day_text
 from rdfcrawl.urldb.database import UrlDatabase
@@ -48,12 +50,16 @@ def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> Craw
         sites = gather(wanted, SamplingPeriod(begin_ms=begin_ms))
     counts = ActivityCounts(site=site, begin_ms=begin_ms)
     counts.read(iter_provenance(root / "provenance"))
-    return make_report(
+    report = make_report(
         sites,
         counts,
         title=f"Report of the crawl {root.name}",
         scope=_scope(site, begin_ms, counts.last_ms),
     )
+    quotas = quota_section(root / "epochs", site, begin_ms)
+    if quotas is None:
+        return report
+    return replace(report, sections=(*report.sections, quotas))
 
 
 def _scope(site: str | None, begin_ms: int, last_ms: int) -> str:
