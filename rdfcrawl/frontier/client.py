@@ -170,11 +170,20 @@ class Frontier:
         """Keep the quota that this worker was given, for all workers from now on.
 
         Raises:
-            ConfigError: the crawl has quotas, and nobody has said yet how many.
+            ConfigError: the crawl has quotas, and nobody has said yet which; or its
+                workers are running with others.
         """
-        if self.epochs.given is not None:
-            text = encode(self.epochs.given)
-            await self.redis.hset(self.key("conf"), EPOCHS, text)
+        given = self.epochs.given
+        if given is not None:
+            conf, text = self.key("conf"), encode(given).encode()
+            kept = await self.redis.hget(conf, EPOCHS)
+            if kept not in (None, text) and (live := await self.live_workers()):
+                raise ConfigError(
+                    f"argument quota={given.quota}: workers of the crawl run with"
+                    " another one, or with other epochs, or died within the last 15 s:"
+                    f" {', '.join(live)}"
+                )
+            await self.redis.hset(conf, EPOCHS, text)
         elif self.epochs.is_scheduled and self.epochs.options is None:
             raise ConfigError(
                 f"argument quota: crawl {self.crawl_id} was begun with schedule=domain;"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,7 +17,12 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from rdfcrawl.arguments.crawl import CrawlArguments, arguments_of
 from rdfcrawl.arguments.parsers import NAMED
-from rdfcrawl.arguments.stored import BUDGETS, CrawlMember, agree
+from rdfcrawl.arguments.stored import (
+    BUDGETS,
+    AgreedArguments,
+    CrawlMember,
+    agree,
+)
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.links.filter import CrawlExtent, CrawlScope, LinkFilter
 from rdfcrawl.uri import HostGrouping, NormalForm, PolitenessKey
@@ -107,6 +112,7 @@ class SpiderProfiles:
                 self._frontier.crawl_id,
                 is_new_run=(await self._frontier.counts()).is_over,
             )
+            _check_schedule(stored, agreed, self._frontier.crawl_id)
             row = {
                 "spider": member.spider,
                 "takes": member.accepts.takes,
@@ -218,3 +224,15 @@ def _arguments_of(row: dict[str, Any]) -> CrawlArguments:
     ours = {*arguments_of(takes)} & row["arguments"].keys()
     texts = {name: row["arguments"][name] for name in ours}
     return CrawlArguments.parse(texts, takes)
+
+
+def _check_schedule(
+    stored: Mapping[str, str] | None, agreed: AgreedArguments, crawl_id: str
+) -> None:
+    """Raise `ConfigError` if a crawl is to lose its quotas, which others go by."""
+    name = "schedule"
+    if stored and stored.get(name) not in (None, agreed.texts.get(name)):
+        raise ConfigError(
+            f"argument reset={name}: crawl {crawl_id} was begun with"
+            f" {name}={stored[name]}, and keeps it; -a fresh=1 begins it anew"
+        )

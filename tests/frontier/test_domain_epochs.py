@@ -322,6 +322,10 @@ async def test_quota_may_be_changed_for_later_epochs(
     assert third.epochs.options == epochs_of(8)
     await restart(third)
     assert len(await crawl_epoch(third)) == 8
+    await third.beat("w3", {})
+    await other.keep_epochs()
+    with pytest.raises(ConfigError, match=r"quota=4: workers of the crawl run.*w3$"):
+        await frontier.keep_epochs()
 
 
 async def test_crawl_without_quotas_has_none_later(make_frontier: MakeFrontier) -> None:

@@ -150,6 +150,13 @@ def test_server_sees_no_more_than_the_quota(
     assert all(each in [epoch.log for epoch in epochs] for each in kept)
     assert sum(each.log["links"] for each in epochs[:-1]) > 0
     assert sum(each.log["sitemaps"] for each in epochs[:-1]) > 0
+    changed = commands.start(
+        *("crawl", "sitemap", "-areset=schedule"),
+        CRAWL_ID="sitemap",
+        CRAWL_DIR=result.folder.parent,
+    ).wait()
+    assert "crawl sitemap was begun with schedule=domain, and keeps" in changed.stderr
+    assert changed.code == 2
     counts_left = result.counts()
     assert (counts_left.waiting, counts_left.queued, counts_left.dead) == (0, 0, 0)
     assert "0 wait for an epoch" in result.stderr
