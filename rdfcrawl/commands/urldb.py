@@ -110,16 +110,22 @@ def _show(settings: BaseSettings, url: str) -> int:
     from rdfcrawl.ranking.table import open_ranks
     from rdfcrawl.uri import fingerprint
     from rdfcrawl.urldb.database import UrlDatabase
+    from rdfcrawl.urldb.facts import FactReader
 
     root = find_crawl(settings)
     with UrlDatabase(root) as database:
         record = database.find(url)
+        duplicates = FactReader(database).duplicates(url) if record else ()
     if record is None:
         sys.stderr.write(f"{program()}: urldb show: nothing is known of {url!a}\n")
         return 1
     ranks = open_ranks(root)
     scores = None if ranks is None else ranks.scores(fingerprint(record.url))
-    _write(json.dumps({**asdict(record), "scores": scores}, indent=2))
+    _write(
+        json.dumps(
+            {**asdict(record), "duplicates": duplicates, "scores": scores}, indent=2
+        )
+    )
     return 0
 
 
@@ -129,10 +135,13 @@ def _export(settings: BaseSettings, path: Path) -> None:
     from rdfcrawl.log.location import find_crawl
     from rdfcrawl.ranking.table import open_ranks
     from rdfcrawl.urldb.database import UrlDatabase
+    from rdfcrawl.urldb.facts import FactReader
 
     root = find_crawl(settings)
     with UrlDatabase(root) as database:
-        n_rows = write_parquet(database.records(), path, open_ranks(root))
+        ranks = open_ranks(root)
+        facts = FactReader(database, ranks).uris()
+        n_rows = write_parquet(database.records(), path, ranks, facts)
     _write(f"{n_rows:,} URIs written to {path}")
 
 

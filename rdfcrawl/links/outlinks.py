@@ -38,6 +38,11 @@ _find_predicates = re.compile(rb"\n%s <([^>]*+)" % TERM).findall
 _is_iri = re.compile(r"[^\x00-\x20<>]+").fullmatch
 
 
+def relation_iri(relation: Relation) -> str:
+    """Return the IRI of a relation of links in pages, as logged."""
+    return _RELATION_IRIS[relation]
+
+
 class OutlinkOptions(NamedTuple):
     """Which links of a document are logged.
 

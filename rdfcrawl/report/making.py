@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from heapq import merge
-from itertools import chain, groupby, islice
+from itertools import chain, groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rdfcrawl.description.provenance import iter_provenance
-from rdfcrawl.measures.domain_clusters import with_clusters
 from rdfcrawl.measures.first_seen import DAY_SECS, SamplingPeriod
 from rdfcrawl.measures.uri_facts import SitemapFacts, UriFacts
 from rdfcrawl.ranking.table import open_ranks
@@ -19,16 +18,13 @@ from rdfcrawl.report.quota_tables import quota_section
 from rdfcrawl.report.sections import make_report
 from rdfcrawl.report.text import day_text
 from rdfcrawl.urldb.database import UrlDatabase
-from rdfcrawl.urldb.facts import FactReader
+from rdfcrawl.urldb.facts import MAX_CLUSTERED, FactReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from rdfcrawl.report.content import CrawlReport
-
-MAX_CLUSTERED: Final = 100_000
-"""URLs of a domain that are held in memory to find duplicates among them."""
 
 
 def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> CrawlReport:
@@ -70,8 +66,8 @@ def _scope(site: str | None, begin_ms: int, last_ms: int) -> str:
     if last_ms:
         told += f" The last fetch was on {_day(last_ms)}."
     return (
-        f"{told} Duplicates are pages of equal text within a site of at most"
-        f" {MAX_CLUSTERED:,} URLs."
+        f"{told} Duplicates are pages of equal or nearly equal text within a site of at"
+        f" most {MAX_CLUSTERED:,} URLs."
     )
 
 
@@ -103,15 +99,6 @@ class _DomainParts:
         return DomainFacts(domain, self._uris(), self._sitemaps())
 
     def _uris(self) -> Iterator[UriFacts]:
-        some = self._as_they_come()
-        held = list(islice(some, MAX_CLUSTERED + 1))
-        if len(held) > MAX_CLUSTERED:
-            yield from held
-        else:
-            yield from with_clusters(held)
-        yield from some
-
-    def _as_they_come(self) -> Iterator[UriFacts]:
         for each in self._some:
             if isinstance(each, SitemapFacts):
                 self._first.append(each)

@@ -6,51 +6,46 @@ import json
 import re
 from contextlib import suppress
 from datetime import datetime
+from json.encoder import encode_basestring as quoted
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rdfcrawl.rdf.namespaces import HTTP, PROV, RC, RDF, SQUIRREL
+from rdfcrawl.rdf.namespaces import HTTP, PROV, RC, RDF, RDF_TYPE, SQUIRREL
 from rdfcrawl.uri import MAX_URL_CHARS
 from rdfcrawl.urldb.joining import observe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.urldb.joining import Joined
+    from rdfcrawl.urldb.joining import Columns
 
-_ACTIVITY: Final = b"<urn:rdfcrawl:activity:"
-_NAME_BYTES: Final = len(_ACTIVITY) + 32  # of an activity, without its parts
-_END: Final = b" <urn:rdfcrawl:provenance> ."
-_N_STATEMENTS: Final = "n_statements"  # members and extractors have theirs, too
-_HOP: Final = "redirect"  # the last one counts
-_FAULT: Final = "fault"  # of which the first counts; of others, the last
-_FACTS: Final = {
-    f"<{predicate}>".encode(): name
-    for predicate, name in (
-        (f"{SQUIRREL}crawled", "crawled"),
-        (f"{SQUIRREL}status", "outcome"),
-        (f"{SQUIRREL}approxNumberOfTriples", _N_STATEMENTS),
-        (f"{PROV}startedAtTime", "started"),
-        (f"{HTTP}statusCodeValue", "http"),
-        (f"{RDF}first", _HOP),
-        (f"{SQUIRREL}depth", "depth"),
-        (f"{RC}reason", _FAULT),
-        *(
-            (RC + term, term)
-            for term in (
-                *("contentHash", "textHash", "canonical", "run", "etag"),
-                *("lastModified", "parent", "source", "sitemapFormat", "foundBy"),
-                *("task", "immutableUntil"),
-            )
-        ),
+_ACTIVITY: Final = "<urn:rdfcrawl:activity:"
+_END: Final = " <urn:rdfcrawl:provenance> .\n"
+# What the description of an activity begins with, behind its name.
+_BEGIN: Final = f"> <{RDF_TYPE}> <{PROV}Activity>{_END}"
+_CRAWLED: Final = f"{SQUIRREL}crawled"
+_STATUS: Final = f"{SQUIRREL}status"
+_N_STATEMENTS: Final = f"{SQUIRREL}approxNumberOfTriples"
+_STARTED: Final = f"{PROV}startedAtTime"
+_HTTP_STATUS: Final = f"{HTTP}statusCodeValue"
+_REDIRECTS: Final = f"{RC}redirects"
+_HOP: Final = f"{RDF}first"
+_FAULT: Final = f"{RC}fault"
+_REASON: Final = f"{RC}reason"
+_TASK: Final = f"{RC}task"
+_DEPTH: Final = f"{SQUIRREL}depth"
+_FETCH_TEXTS: Final = f"{RC}contentHash", f"{RC}textHash"
+_LAST_MODIFIED: Final = f"{RC}lastModified"
+# The name of a task stands before a bracket; that of a source, within that of its run.
+_find_task: Final = re.compile(r'"(?:source\([^"]*?payload=)?([^"(]*)').match
+# What is told last counts; in the order of their names.
+_TERMS: Final = {"redirect": _HOP, "depth": _DEPTH}
+_LATEST: Final = {
+    _TERMS.get(name, RC + name): name
+    for name in (
+        *("canonical", "depth", "etag", "foundBy", "immutableUntil", "lastModified"),
+        *("parent", "redirect", "sitemapFormat", "sketch", "source", "task"),
     )
 }
-# The name of a task stands before a bracket; that of a source, within that of its run.
-_find_task: Final = re.compile(rb'"(?:source\([^"]*?payload=)?([^"(]*)').match
-# What is told last counts; in the order of their names.
-_LATEST: Final = (
-    *("canonical", "depth", "etag", "foundBy", "immutableUntil", "lastModified"),
-    *("parent", "redirect", "sitemapFormat", "source", "task"),
-)
 
 
 class UrlObservation(NamedTuple):
@@ -64,101 +59,129 @@ class UrlObservation(NamedTuple):
 
     url: str
     ms: int
-    said: Joined
+    said: Columns
 
 
 def iter_activities(lines: bytes) -> Iterator[UrlObservation]:
     """Yield what the activities in some whole lines of provenance say.
 
-    Each activity is described by lines that follow each other.
+    Each activity is described by lines that follow each other; its type comes first.
     """
-    current, facts, hops = b"", dict[str, bytes](), list[bytes]()
-    for line in lines.split(b"\n"):
-        subject, _, rest = line.partition(b" ")
-        predicate, _, term = rest.partition(b" ")
-        name = _FACTS.get(predicate)
-        if name is None or not subject.startswith(_ACTIVITY):
-            continue
-        activity = subject[:_NAME_BYTES]
-        if activity != current:
-            if "crawled" in facts:
-                yield from _observed(facts, hops)
-            current, facts, hops = activity, {}, []
-        is_part = len(subject) > _NAME_BYTES + 1
-        if not (name in facts if name == _FAULT else is_part and name == _N_STATEMENTS):
-            facts[name] = term.removesuffix(_END)
-        if name == _HOP:
-            hops.append(term.removesuffix(_END))
-    if "crawled" in facts:
-        yield from _observed(facts, hops)
+    name = ""
+    for piece in lines.decode("utf-8", "replace").split(_BEGIN):
+        if name.startswith(_ACTIVITY):
+            facts = _facts_of(name, piece)
+            if _REDIRECTS in facts:
+                yield from _redirected(facts, piece)
+            if _CRAWLED in facts:
+                yield _observed(facts)
+        # The name of the next activity is the begin of a line.
+        name = piece[piece.rfind("\n") + 1 :]
 
 
-def _observed(facts: dict[str, bytes], hops: list[bytes]) -> Iterator[UrlObservation]:
-    """Yield what an activity says of its URL, and of those that redirected to it."""
-    crawled = facts["crawled"]
-    started_ms = _time(facts.get("started"))
-    if hops:
-        yield from _redirected(hops, crawled, started_ms)
-    if facts.get(_HOP) == crawled:
-        del facts[_HOP]
-    fetch: list[int | str] = [
-        started_ms,
-        _text(facts.get("outcome", b"")),
-        _number(facts.get("http"), 0),
-        _number(facts.get(_N_STATEMENTS), 0),
-        _text(facts.get(_FAULT, b"")),
-        _text(facts.get("contentHash", b"")),
-        _text(facts.get("textHash", b"")),
-        _number(facts.get("run"), -1),
-        _text(facts.get("lastModified", b"")),
+def _facts_of(name: str, piece: str) -> dict[str, str]:
+    """Return the terms of an activity, of the response and of the first fault.
+
+    Args:
+        name: of the activity, without the bracket at its end.
+        piece: its lines, and perhaps others, behind the first. Line feeds stand only
+            between statements.
+
+    Returns:
+        By predicate, terms that other lines may stand behind.
+    """
+    own = piece.replace(f"{name}:response> <", f"{name}> <")
+    statements = own.removeprefix(f"{name}> <").split(f"{_END}{name}> <")
+    facts = {
+        predicate: term
+        for predicate, _, term in [x.partition("> ") for x in statements]
+    }
+    if _FAULT in facts:
+        facts[_REASON] = piece.partition(f"{name}:fault:0> <{_REASON}> ")[2]
+    return facts
+
+
+def _observed(facts: dict[str, str]) -> UrlObservation:
+    crawled = _text(facts[_CRAWLED])
+    started_ms = _time(facts.get(_STARTED, ""))
+    if (task := _find_task(facts.get(_TASK, ""))) is not None:
+        facts[_TASK] = f'"{task[1]}"'
+    if _number(facts.get(_DEPTH), 0) == 0:  # as of seeds, and by default
+        facts.pop(_DEPTH, None)
+    content, text = (_json(facts.get(name, "")) for name in _FETCH_TEXTS)
+    fetch = (
+        f"{started_ms},{_json(facts.get(_STATUS, ''))}"
+        f",{_number(facts.get(_HTTP_STATUS), 0)},{_number(facts.get(_N_STATEMENTS), 0)}"
+        f",{_json(facts.get(_REASON, ''))},{content},{text}"
+        f",{_number(facts.get(f'{RC}run'), -1)},{_json(facts.get(_LAST_MODIFIED, ''))}"
+    )
+    latest = [
+        f'["{name}",{started_ms},{_json(facts[predicate])}]'
+        for predicate, name in _LATEST.items()
+        if predicate in facts
     ]
-    if (task := _find_task(facts.get("task", b""))) is not None:
-        facts["task"] = b'"%b"' % task[1]
-    if _number(facts.get("depth"), 0) == 0:  # as of seeds, and by default
-        facts.pop("depth", None)
-    latest: list[list[int | str]] = [
-        [name, started_ms, _text(facts[name])] for name in _LATEST if name in facts
-    ]
-    said = observe(fetch=fetch, latest=latest)
-    yield UrlObservation(_text(crawled), started_ms, said)
+    said = observe(fetch=fetch, latest=",".join(latest))
+    return UrlObservation(crawled, started_ms, said)
 
 
-def _redirected(hops: list[bytes], crawled: bytes, ms: int) -> Iterator[UrlObservation]:
-    """Yield where URLs of other hosts led that redirected to the crawled one."""
-    end: list[int | str] = [_HOP, ms, _text(hops[-1])]
-    for hop in hops:
-        if hop == crawled:
+def _redirected(facts: dict[str, str], piece: str) -> Iterator[UrlObservation]:
+    """Yield the ends of redirects by the URLs of other hosts before the crawled URL.
+
+    The end of the redirects becomes a term of the activity, if it is another URL.
+    """
+    hops = piece.split(f"> <{_HOP}> ")[1:]
+    urls = [_text(hop) for hop in hops]
+    crawled, ms = _text(facts.get(_CRAWLED, "")), _time(facts.get(_STARTED, ""))
+    if not urls:
+        return
+    end = quoted(urls[-1])
+    if urls[-1] != crawled:
+        facts[_HOP] = hops[-1]
+    for url in urls:
+        if url == crawled:
             break
-        if hop != hops[-1]:
-            yield UrlObservation(_text(hop), ms, observe(latest=[end]))
+        if url != urls[-1]:
+            yield UrlObservation(url, ms, observe(latest=f'["redirect",{ms},{end}]'))
 
 
-def _text(term: bytes) -> str:
-    r"""Return the text of a term of canonical N-Quads.
+def _json(term: str) -> str:
+    r"""Return the text of a term of canonical N-Quads as text of JSON.
 
-    >>> _text(b'"a\\nb"'), _text(b"<http://e.example/>")
+    >>> _json('"a"'), _json("<http://e.example/>")
+    ('"a"', '"http://e.example/"')
+    """
+    is_plain = term.isprintable() and "\\" not in term and term.find('"', 1) > 0
+    if is_plain and term.endswith('"') and len(term) <= MAX_URL_CHARS:
+        return term
+    return quoted(_text(term))
+
+
+def _text(term: str) -> str:
+    r"""Return the text of a term of canonical N-Quads, whatever is behind its line.
+
+    >>> _text('"a\\nb"'), _text("<http://e.example/>")
     ('a\nb', 'http://e.example/')
     """
-    if term[:1] == b"<":
-        return term[1:-1].decode("utf-8", "replace")
-    end = len(term) - 1 if term.endswith(b'"') else term.rfind(b'"')
-    if b"\\" in term:
+    term = term.partition(_END)[0]
+    if term[:1] == "<":
+        return term[1:-1]
+    end = len(term) - 1 if term.endswith('"') else term.rfind('"')
+    if "\\" in term:
         with suppress(ValueError):  # its escapes are among those of JSON
             return str(json.loads(term[: end + 1]))[:MAX_URL_CHARS]
-    return term[1:end].decode("utf-8", "replace")[:MAX_URL_CHARS]
+    return term[1:end][:MAX_URL_CHARS]
 
 
-def _number(term: bytes | None, default: int) -> int:
-    digits = b"" if term is None else term[1:].partition(b'"')[0]
-    return int(digits) if digits.isdigit() and len(digits) < 19 else default
+def _number(term: str | None, default: int) -> int:
+    digits = "" if term is None else term[1:].partition('"')[0]
+    is_number = digits.isdecimal() and digits.isascii() and len(digits) < 19
+    return int(digits) if is_number else default
 
 
-def _time(term: bytes | None) -> int:
+def _time(term: str) -> int:
     """Return a time of provenance in ms; 0 if there is none."""
-    if term is None:
-        return 0
     try:
-        when = datetime.fromisoformat(_text(term))
+        when = datetime.fromisoformat(term[1:].partition('"')[0])
     except ValueError:
         return 0
     return round(when.timestamp() * 1000)

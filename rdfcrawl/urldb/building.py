@@ -145,8 +145,7 @@ def _joined(batches: Iterable[list[bytes]]) -> Iterator[tuple[bytes, bytes]]:
     last, texts = b"", list[bytes]()
     for batch in batches:
         for line in batch:
-            at = line.rindex(b"\t")  # no text of an observation has a tab
-            key, text = line[:at], line[at + 1 :]
+            key, _, text = line.partition(b"\t\t")
             if key == last:
                 texts.append(text)
                 if len(texts) >= _MOST_TEXTS:
@@ -258,8 +257,8 @@ def _merge_records(
 
 
 def _split(line: bytes) -> tuple[bytes, bytes]:
-    at = line.rindex(b"\t")
-    return line[:at], line[at + 1 :]
+    key, _, text = line.partition(b"\t\t")
+    return key, text
 
 
 def _clean(folder: Path, manifest: UrlDatabaseManifest) -> None:

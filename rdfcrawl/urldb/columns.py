@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 from rdfcrawl.uri import fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from rdfcrawl.measures.uri_facts import UriFacts
     from rdfcrawl.ranking.table import RankTable
     from rdfcrawl.urldb.record import FirstSeen, UrlRecord
 
@@ -83,6 +84,7 @@ SCHEMA: Final = pa.schema(
         pa.field("last_listed", _TIME),
         pa.field("is_sitemap", pa.bool_(), nullable=False),
         *(pa.field(name, pa.string()) for name in _LATEST),
+        pa.field("cluster", pa.string()),
         pa.field("pagerank", pa.float64()),
         pa.field("priorityrank", pa.float64()),
         pa.field("inlinks", pa.int64()),
@@ -100,7 +102,10 @@ _UNKNOWN: Final = {"started": (0,), "http_status": (0,), "run": (-1,), "n_urls":
 
 
 def write_parquet(
-    records: Iterable[UrlRecord], path: Path, ranks: RankTable | None = None
+    records: Iterable[UrlRecord],
+    path: Path,
+    ranks: RankTable | None = None,
+    facts: Iterable[UriFacts] = (),
 ) -> int:
     """Write records to a file, which is replaced as a whole; return their number.
 
@@ -108,16 +113,17 @@ def write_parquet(
         records: in the order of the rows.
         path: of the file.
         ranks: scores of the URIs; None if they are not known.
+        facts: of some of the URIs, in the same order; they tell the clusters.
 
     Raises:
         OSError: the disk refuses it.
     """
     draft = path.with_name(f".{path.name}.draft")
-    left = iter(records)
+    left = iter(_with_clusters(records, facts))
     n_rows = 0
     try:
         with pq.ParquetWriter(draft, SCHEMA, compression="zstd") as writer:
-            while rows := [_row(each, ranks) for each in islice(left, _GROUP_ROWS)]:
+            while rows := [_row(*each, ranks) for each in islice(left, _GROUP_ROWS)]:
                 writer.write_table(pa.Table.from_pylist(rows, SCHEMA))
                 n_rows += len(rows)
         draft.replace(path)
@@ -126,7 +132,21 @@ def write_parquet(
     return n_rows
 
 
-def _row(record: UrlRecord, ranks: RankTable | None) -> dict[str, Any]:
+def _with_clusters(
+    records: Iterable[UrlRecord], facts: Iterable[UriFacts]
+) -> Iterator[tuple[UrlRecord, str]]:
+    """Yield records with the URLs of their representatives; empty if alone."""
+    left = iter(facts)
+    following = next(left, None)
+    for record in records:
+        if following is not None and following.url == record.url:
+            yield record, following.cluster
+            following = next(left, None)
+        else:
+            yield record, ""
+
+
+def _row(record: UrlRecord, cluster: str, ranks: RankTable | None) -> dict[str, Any]:
     scores = None if ranks is None else ranks.scores(fingerprint(record.url))
     return {
         "url": record.url,
@@ -136,6 +156,7 @@ def _row(record: UrlRecord, ranks: RankTable | None) -> dict[str, Any]:
         **_seen("listed", record.listed),
         "is_sitemap": record.is_sitemap,
         **{name: record.latest.get(value) for name, value in _LATEST.items()},
+        "cluster": cluster or None,
         **(scores or {}),
         "fetches": _rows(record.fetches, _FETCH),
         "claims": _rows(record.claims, _CLAIM),

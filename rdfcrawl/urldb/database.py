@@ -110,10 +110,20 @@ class UrlDatabase:
     def of_host(self, domain: str, host: str) -> Iterator[UrlRecord]:
         """Yield the records of one host, sorted by URL."""
         partition = f"{partition_of(host, N_PARTITIONS):02x}"
+        yield from self._below(partition, f"{domain}\t{host}\t".encode())
+
+    def neighbours(self, url: str) -> Iterator[UrlRecord]:
+        """Yield the records of the registered domain of a URL, sorted."""
+        key = key_of(url, self.normal_form)
+        if key is not None:
+            partition, domain, _ = key.split(b"\t", 2)
+            yield from self._below(partition.decode(), domain + b"\t")
+
+    def _below(self, partition: str, prefix: bytes) -> Iterator[UrlRecord]:
+        """Yield the records whose keys begin with a prefix."""
         segment = self._segments.get(partition)
         if segment is None:
             return
-        prefix = f"{domain}\t{host}\t".encode()
         at = bisect_right(segment.blocks, prefix, key=lambda block: block.first)
         for block in segment.blocks[max(at - 1, 0) :]:
             if not block.first.startswith(prefix) and block.first > prefix:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from array import array
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import groupby
+from itertools import chain, groupby, islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.duplicates.fingerprints import read_sketch
 from rdfcrawl.errors import Reason
+from rdfcrawl.measures.domain_clusters import PageContent, with_clusters
 from rdfcrawl.measures.uri_facts import (
     LastmodClaim,
     ListReading,
@@ -22,10 +25,10 @@ from rdfcrawl.measures.uri_facts import (
 )
 from rdfcrawl.ranking.table import RankScore
 from rdfcrawl.sitemaps.dates import parse_point
-from rdfcrawl.uri import fingerprint
+from rdfcrawl.uri import BadUri, fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from rdfcrawl.ranking.table import RankTable
     from rdfcrawl.urldb.database import UrlDatabase
@@ -46,6 +49,10 @@ _REFUSALS: Final = frozenset(
         ),
     )
 )
+_PAGE_TASKS: Final = frozenset({"revisited", "request"})
+MAX_CLUSTERED: Final = 100_000
+"""URLs of a domain that are held in memory to find duplicates among them."""
+_NOTHING_KNOWN: Final = PageContent(minima=array("H"))
 _MAX_DEPTH: Final = 4  # of indexes of sitemaps
 _CACHED: Final = 10_000  # sitemaps
 
@@ -53,7 +60,8 @@ _CACHED: Final = 10_000  # sitemaps
 class FactReader:
     """Reader of the facts of measures.
 
-    Clusters are not known here.
+    URLs of one domain whose content is equal, or nearly so, are in one cluster, if the
+    domain has at most `MAX_CLUSTERED` URLs, which are held in memory; else in none.
 
     Args:
         database: open, and read from its beginning by each iterator.
@@ -63,15 +71,64 @@ class FactReader:
     def __init__(self, database: UrlDatabase, ranks: RankTable | None = None) -> None:
         self._database, self._ranks = database, ranks
         self._origin = lru_cache(_CACHED)(self._find_origin)
+        self._times = lru_cache(_CACHED)(self._find_times)
 
-    def uris(self) -> Iterator[UriFacts]:
+    def uris(self, neighbour: str | None = None) -> Iterator[UriFacts]:
         """Yield the facts of all URLs but those of rules and sitemaps.
 
         They are sorted by registered domain, host and URL.
+
+        Args:
+            neighbour: only of those in the registered domain of this URL.
         """
-        for record in self._database.records():
-            if is_page(record):
-                yield self.facts_of(record)
+        if neighbour is None:
+            records = self._database.records()
+        else:
+            records = self._database.neighbours(neighbour)
+        pages = filter(_is_known_page, records)
+        for _, of_domain in groupby(pages, key=attrgetter("domain")):
+            yield from self._of_domain(of_domain)
+
+    def _of_domain(self, records: Iterator[UrlRecord]) -> Iterator[UriFacts]:
+        held = list(islice(records, MAX_CLUSTERED + 1))
+        if len(held) <= MAX_CLUSTERED:
+            facts = [self.facts_of(each) for each in held]
+            yield from with_clusters(facts, self._contents(held))
+        else:
+            yield from map(self.facts_of, chain(held, records))
+
+    def duplicates(self, url: str) -> tuple[str, ...]:
+        """Return the URLs of the cluster of a URL, beginning with the representative.
+
+        Nothing, if there are none.
+        """
+        normal = self._normal(url)
+        found = [each for each in self.uris(normal) if each.cluster]
+        chosen = next((each.cluster for each in found if each.url == normal), None)
+        members = sorted(each.url for each in found if each.cluster == chosen)
+        return tuple(sorted(members, key=lambda each: each != chosen))
+
+    def _contents(self, records: Iterable[UrlRecord]) -> dict[str, PageContent]:
+        """Return what is known of contents, by URL."""
+        found = ((each.url, self._content_of(each)) for each in records)
+        return {url: content for url, content in found if content != _NOTHING_KNOWN}
+
+    def _content_of(self, record: UrlRecord) -> PageContent:
+        redirect = self._normal(record.current("redirect"))
+        return PageContent(
+            minima=_minima(record.current("sketch")),
+            redirects_to=(redirect,) if redirect else (),
+            canonical=self._normal(record.current("canonical")),
+        )
+
+    def _normal(self, url: str) -> str:
+        """Return the normal form of a URL; nothing for what has none."""
+        if not url:
+            return ""
+        try:
+            return self._database.normal_form.normalize(url)
+        except BadUri:
+            return ""
 
     def sitemaps(self) -> Iterator[SitemapFacts]:
         """Yield the facts of all sitemaps, in the same order."""
@@ -94,7 +151,7 @@ class FactReader:
             url=record.url,
             first_linked_ms=record.linked.first_ms if record.linked else None,
             listings=tuple(self._listings(record)),
-            claims=tuple(_claims(record.claims)),
+            claims=tuple(_claims(record.claims, self._dropped_ms(record))),
             fetches=tuple(map(_fetch, filter(_was_asked, record.fetches))),
             pagerank=self._pagerank(record.url),
         )
@@ -116,6 +173,20 @@ class FactReader:
                 changefreq=each.changefreq,
                 priority=float(each.priority) if each.priority else None,
             )
+
+    def _dropped_ms(self, record: UrlRecord) -> int | None:
+        """Return the time of the reading by which no sitemap lists the URL any more."""
+        found = [
+            next((ms for ms in self._times(each.sitemap) if ms > each.last_ms), None)
+            for each in record.listings
+        ]
+        known = [ms for ms in found if ms is not None]
+        return max(known) if known and len(known) == len(found) else None
+
+    def _find_times(self, sitemap: str) -> tuple[int, ...]:
+        """Return when a sitemap was read, oldest first."""
+        record = self._database.find(sitemap)
+        return () if record is None else tuple(x.started_ms for x in record.readings)
 
     def _find_origin(self, sitemap: str) -> tuple[str, SitemapOrigin]:
         """Return format and origin of a sitemap."""
@@ -144,6 +215,26 @@ class FactReader:
 def is_page(record: UrlRecord) -> bool:
     """Return whether a URI is neither a sitemap nor one of rules, as `robots.txt`."""
     return not record.is_sitemap and record.latest.get("task") not in RULE_TASKS
+
+
+def _is_known_page(record: UrlRecord) -> bool:
+    """Return whether a URI is a page, and listed, linked or requested as a page.
+
+    `/.well-known/void`, parts of sources and the like were asked for unseen.
+    """
+    if not is_page(record):
+        return False
+    if record.linked or record.listed or "task" not in record.latest:
+        return True
+    return record.latest["task"] in _PAGE_TASKS and "parent" not in record.latest
+
+
+def _minima(sketch: str) -> array[int]:
+    """Return the minima of a sketch; none of what is no sketch."""
+    try:
+        return array("H", read_sketch(sketch) if sketch else ())
+    except ValueError:
+        return array("H")
 
 
 def _was_asked(fetch: UrlFetch) -> bool:
@@ -176,10 +267,13 @@ def _date_ms(text: str) -> int | None:
         return None
 
 
-def _claims(claims: tuple[SitemapClaim, ...]) -> Iterator[LastmodClaim]:
+def _claims(
+    claims: tuple[SitemapClaim, ...], dropped_ms: int | None
+) -> Iterator[LastmodClaim]:
     """Yield the claims about the last change in the order of their first readings.
 
-    Of what several sitemaps say first in one reading, the greatest counts.
+    Of what several sitemaps say first in one reading, the greatest counts. A URL that
+    no sitemap lists any more has no claim from then on.
     """
     first: dict[int, int | None] = {}
     for claim in claims:
@@ -192,6 +286,8 @@ def _claims(claims: tuple[SitemapClaim, ...]) -> Iterator[LastmodClaim]:
         if first[read_ms] != before:
             before = first[read_ms]
             yield LastmodClaim(read_ms=read_ms, lastmod_ms=before)
+    if dropped_ms is not None and before is not None:
+        yield LastmodClaim(read_ms=dropped_ms, lastmod_ms=None)
 
 
 def _readings(record: UrlRecord) -> Iterator[ListReading]:

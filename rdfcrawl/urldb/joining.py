@@ -1,18 +1,21 @@
 """Join observations of one URI: in any order and any split, the result is the same.
 
-An observation and what is known have the same form, `Joined`, and are joined by
+An observation and what is known have the same form, `Columns`, and are joined by
 functions that are associative, commutative and idempotent: the least and the greatest
 of times, and of a history the members with the greatest keys, where the key of a member
 never changes. So each bound keeps what it would keep if all were joined at once.
+
+A column is text in JSON, which is only read if two observations have it.
 """
 
 from __future__ import annotations
 
 import json
+from json.encoder import encode_basestring as quoted
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Sequence
 
 MAX_FETCHES: Final = 50
 MAX_CLAIMS: Final = 16
@@ -22,11 +25,11 @@ MAX_READINGS: Final = 50
 SPELLING: Final = "spelling"
 """Name of the latest value that is the URL as it is written."""
 
-Seen: TypeAlias = "list[int | str]"
-"""When first, in which document, when last."""
-Joined: TypeAlias = "list[list]"  # type: ignore[type-arg] # as JSON has it
-"""Listed, linked (`Seen` or empty), fetches, claims, latest values, listings, readings.
+N_COLUMNS: Final = 7
+Columns: TypeAlias = list[str]
+"""Listed, linked, fetches, claims, latest values, listings, readings; empty if unknown.
 """
+_LATEST: Final = 4
 
 _decode: Final = json.JSONDecoder().decode
 _encode: Final = json.JSONEncoder(
@@ -36,77 +39,80 @@ _encode: Final = json.JSONEncoder(
 
 def observe(
     *,
-    listed: Seen | None = None,
-    linked: Seen | None = None,
-    fetch: list[int | str] | None = None,
-    claim: list[int | str] | None = None,
-    latest: Iterable[list[int | str]] = (),
-    listing: list[int | str] | None = None,
-    reading: list[int | str] | None = None,
-) -> Joined:
-    """Return an observation.
+    listed: str = "",
+    linked: str = "",
+    fetch: str = "",
+    claim: str = "",
+    latest: str = "",
+    listing: str = "",
+    reading: str = "",
+) -> Columns:
+    """Return an observation, from the members of lists in JSON, without brackets.
 
     Args:
-        listed: by a sitemap.
-        linked: by a document.
+        listed: by a sitemap: when first, in which document, when last.
+        linked: by a document, likewise.
         fetch: the fields of a `UrlFetch`.
         claim: the fields of a `SitemapClaim`.
-        latest: name, time in ms and value; sorted by name.
+        latest: lists of name, time in ms and value; sorted by name.
         listing: the fields of a `UrlListing`.
         reading: the fields of a `SitemapVersion`.
     """
-    histories = ([] if one is None else [one] for one in (fetch, claim))
-    more = ([] if one is None else [one] for one in (listing, reading))
-    return [listed or [], linked or [], *histories, list(latest), *more]
+    return [
+        listed and f"[{listed}]",
+        linked and f"[{linked}]",
+        fetch and f"[[{fetch}]]",
+        claim and f"[[{claim}]]",
+        latest and f"[{latest}]",
+        listing and f"[[{listing}]]",
+        reading and f"[[{reading}]]",
+    ]
 
 
-def spell(observation: Joined, url: str, ms: int) -> None:
+def spell(observation: Columns, url: str, ms: int) -> None:
     """Add to an observation how the URL is written, if that is not in normal form."""
-    latest = observation[4]
-    latest.append([SPELLING, ms, url])
-    latest.sort()
-
-
-def pack(joined: Joined) -> bytes:
-    """Return what is known of a URI as text without control characters."""
-    return _encode(joined).encode("utf-8", "replace")
-
-
-def join(texts: list[bytes]) -> bytes:
-    """Return the text of all that some texts say of one URI."""
-    if len(texts) == 1:
-        return texts[0]
-    parts: list[Joined] = [_decode(text.decode()) for text in texts]
-    listed, linked, fetches, claims, latest, *more = zip(*parts, strict=True)
-    listings, readings = more
-    return pack(
-        [
-            _join_seen(listed),
-            _join_seen(linked),
-            _join_fetches(fetches),
-            _join_claims(claims),
-            _join_latest(latest),
-            _join_listings(listings),
-            _join_readings(readings),
-        ]
+    spelled = f"[[{quoted(SPELLING)},{ms},{quoted(url)}]]"
+    known = observation[_LATEST]
+    observation[_LATEST] = (
+        _joined_column(_LATEST, [known, spelled]) if known else spelled
     )
 
 
-def _join_seen(seen: tuple[list, ...]) -> list:  # type: ignore[type-arg]
-    known = [each for each in seen if each]
-    if len(known) < 2:
-        return known[0] if known else []
-    first = min((each[0], each[1]) for each in known)
-    return [*first, max(each[2] for each in known)]
+def pack(columns: Columns) -> bytes:
+    """Return columns with tabs between them; none has a control character."""
+    return "\t".join(columns).encode("utf-8", "replace")
 
 
-def _join_fetches(histories: tuple[list, ...]) -> list:  # type: ignore[type-arg]
+def join(packed: list[bytes]) -> bytes:
+    """Return what several packed columns say of one URI."""
+    if len(packed) == 1:
+        return packed[0]
+    joined = []
+    for number, values in enumerate(
+        zip(*[x.split(b"\t") for x in packed], strict=True)
+    ):
+        known = [value for value in values if value]
+        if len(known) < 2:
+            joined.append(known[0] if known else b"")
+        else:
+            texts = [value.decode() for value in known]
+            joined.append(_joined_column(number, texts).encode())
+    return b"\t".join(joined)
+
+
+def _joined_column(number: int, texts: Sequence[str]) -> str:
+    return _encode(_JOINS[number]([_decode(text) for text in texts]))
+
+
+def _join_seen(seen: list[list]) -> list:  # type: ignore[type-arg]
+    first = min((each[0], each[1]) for each in seen)
+    return [*first, max(each[2] for each in seen)]
+
+
+def _join_fetches(histories: list[list]) -> list:  # type: ignore[type-arg]
     """Keep the latest; of several at one time, as of one source, the greatest."""
-    known = [each for each in histories if each]
-    if len(known) < 2:
-        return known[0] if known else []
     by_time: dict[int, list[int | str]] = {}
-    for history in known:
+    for history in histories:
         for fetch in history:
             before = by_time.get(fetch[0])
             if before is None or fetch > before:
@@ -114,12 +120,9 @@ def _join_fetches(histories: tuple[list, ...]) -> list:  # type: ignore[type-arg
     return [by_time[each] for each in sorted(by_time)[-MAX_FETCHES:]]
 
 
-def _join_claims(histories: tuple[list, ...]) -> list:  # type: ignore[type-arg]
-    known = [each for each in histories if each]
-    if len(known) < 2:
-        return known[0] if known else []
+def _join_claims(histories: list[list]) -> list:  # type: ignore[type-arg]
     times: dict[tuple[str, str, str], tuple[int, int]] = {}
-    for history in known:
+    for history in histories:
         for lastmod, changefreq, priority, first_ms, last_ms in history:
             key = lastmod, changefreq, priority
             first, last = times.get(key, (first_ms, last_ms))
@@ -127,24 +130,18 @@ def _join_claims(histories: tuple[list, ...]) -> list:  # type: ignore[type-arg]
     return [[*key, *times[key]] for key in sorted(times)[-MAX_CLAIMS:]]
 
 
-def _join_latest(values: tuple[list, ...]) -> list:  # type: ignore[type-arg]
-    known = [each for each in values if each]
-    if len(known) < 2:
-        return known[0] if known else []
+def _join_latest(values: list[list]) -> list:  # type: ignore[type-arg]
     latest: dict[str, tuple[int, str]] = {}
-    for some in known:
+    for some in values:
         for name, ms, value in some:
             latest[name] = max(latest.get(name, (ms, value)), (ms, value))
     return [[name, *latest[name]] for name in sorted(latest)]
 
 
-def _join_listings(listings: tuple[list, ...]) -> list:  # type: ignore[type-arg]
+def _join_listings(listings: list[list]) -> list:  # type: ignore[type-arg]
     """Keep of each sitemap what it has said last; the first sitemaps by name."""
-    known = [each for each in listings if each]
-    if len(known) < 2:
-        return known[0] if known else []
     joined: dict[str, tuple[int, list[int | str]]] = {}
-    for some in known:
+    for some in listings:
         for sitemap, first_ms, *last in some:
             first, said = joined.get(sitemap, (first_ms, last))
             joined[sitemap] = min(first, first_ms), max(said, last)
@@ -152,10 +149,13 @@ def _join_listings(listings: tuple[list, ...]) -> list:  # type: ignore[type-arg
     return [[name, joined[name][0], *joined[name][1]] for name in names]
 
 
-def _join_readings(readings: tuple[list, ...]) -> list:  # type: ignore[type-arg]
-    known = [each for each in readings if each]
-    if len(known) < 2:
-        return known[0] if known else []
-    return sorted({tuple(each): each for some in known for each in some}.values())[
+def _join_readings(readings: list[list]) -> list:  # type: ignore[type-arg]
+    return sorted({tuple(each): each for some in readings for each in some}.values())[
         -MAX_READINGS:
     ]
+
+
+_JOINS: Final[tuple[Callable[[list[list]], list], ...]] = (  # type: ignore[type-arg]
+    *(_join_seen, _join_seen, _join_fetches, _join_claims),
+    *(_join_latest, _join_listings, _join_readings),
+)

@@ -13,6 +13,7 @@ from rdfcrawl.uri import (
     partition_of,
     registered_domain,
 )
+from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.uri import NormalForm
@@ -33,13 +34,16 @@ def key_of(url: str, normal_form: NormalForm) -> bytes | None:
     except BadUri:
         return None
     # What is longer was never queued. UTF-8 has no control character of another byte.
-    if len(normal) > MAX_URL_CHARS or not normal.isprintable():
-        return None
-    host = host_of(normal)
-    return _prefix(host) + normal.encode() if host else None
+    if len(normal) > MAX_URL_CHARS or (normal is not url and not normal.isprintable()):
+        return None  # what is in normal form as it is, is ASCII
+    prefix = _prefix(origin_of(normal))
+    return prefix + normal.encode() if prefix else None
 
 
 @lru_cache(maxsize=MAX_CACHED_HOSTS)
-def _prefix(host: str) -> bytes:
+def _prefix(origin: str) -> bytes:
+    host = host_of(origin)
+    if not host:
+        return b""
     partition = partition_of(host, N_PARTITIONS)
     return f"{partition:02x}\t{registered_domain(host)}\t{host}\t".encode()

@@ -1,9 +1,17 @@
-"""Observations from the links of documents: who was first to name a URL."""
+"""Observations from the links of documents: the first and last links to a URL.
+
+What a document names as another form of itself (`canonical`, `alternate`) is known, but
+not linked.
+"""
 
 from __future__ import annotations
 
+import re
+from json.encoder import encode_basestring as quoted
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.links.outlinks import relation_iri
+from rdfcrawl.links.relations import Relation
 from rdfcrawl.stores.reading import iter_marked
 from rdfcrawl.urldb.activities import UrlObservation
 from rdfcrawl.urldb.joining import observe
@@ -11,7 +19,15 @@ from rdfcrawl.urldb.joining import observe
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_MAX_LINKED: Final = 100_000
+_MAX_BYTES: Final = 4 * 1024 * 1024  # of lines, whose targets are held
+_MAX_TARGETS: Final = 150_000
+# Other URLs of the page itself, to which it does not lead.
+_FORMS: Final = [
+    relation_iri(each).encode() for each in (Relation.CANONICAL, Relation.ALTERNATE)
+]
+_forms = b"|".join(map(re.escape, _FORMS))
+_find_targets = re.compile(rb"^<([^>\n]*)> <(?!(?:%b)>)" % _forms, re.MULTILINE).findall
+_find_forms = re.compile(rb"^<([^>\n]*)> <(?:%b)>" % _forms, re.MULTILINE).findall
 
 
 class LinkedUrls:
@@ -21,37 +37,56 @@ class LinkedUrls:
     """
 
     def __init__(self) -> None:
+        self._documents: list[tuple[int, bytes, list[bytes]]] = []
+        self._n_bytes = 0
         self._first: dict[bytes, tuple[int, bytes]] = {}
         self._last: dict[bytes, int] = {}
+        self._forms: dict[bytes, None] = {}
 
     def add(self, blocks: Iterable[bytes]) -> None:
         """Add the links in the marked documents of a member, in whole lines."""
-        first, last = self._first, self._last
-        source, ms = (0, b""), 0
+        ms, document = 0, b""
         for mark, lines in iter_marked(blocks):
             if mark is not None:
-                ms = int(mark[2])
-                source = ms, mark[1]
-                continue
-            for line in lines.split(b"\n"):
-                target = line.partition(b"> ")[0]
-                if not target.startswith(b"<"):
-                    continue
-                if target not in first or source < first[target]:
-                    first[target] = source
-                if last.get(target, -1) < ms:
-                    last[target] = ms
+                ms, document = int(mark[2]), mark[1]
+            else:
+                self._documents.append((ms, document, _find_targets(lines)))
+                self._n_bytes += len(lines)
+                if any(each in lines for each in _FORMS):
+                    self._forms.update(dict.fromkeys(_find_forms(lines)))
+        if self._n_bytes >= _MAX_BYTES:
+            self._join_targets()
+
+    def _join_targets(self) -> None:
+        """Join the targets of documents with those that were known before."""
+        self._documents.sort(key=lambda each: each[:2])
+        first: dict[bytes, tuple[int, bytes]] = {}
+        last: dict[bytes, int] = {}
+        for ms, _, targets in self._documents:
+            last.update(dict.fromkeys(targets, ms))
+        for ms, document, targets in reversed(self._documents):
+            first.update(dict.fromkeys(targets, (ms, document)))
+        for target in first.keys() & self._first.keys():
+            first[target] = min(first[target], self._first[target])
+            last[target] = max(last[target], self._last[target])
+        self._first.update(first)
+        self._last.update(last)
+        self._documents.clear()
+        self._n_bytes = 0
 
     @property
     def is_full(self) -> bool:
         """Whether it is time to take what is held."""
-        return len(self._first) >= _MAX_LINKED
+        return len(self._first) + len(self._forms) >= _MAX_TARGETS
 
     def take(self) -> Iterator[UrlObservation]:
         """Yield what is held, and begin anew."""
-        for target, (ms, source) in self._first.items():
-            url = target[1:].decode("utf-8", "replace")
-            document = source.decode("utf-8", "replace")
-            said = observe(linked=[ms, document, self._last[target]])
-            yield UrlObservation(url, 0, said)
-        self._first, self._last = {}, {}
+        self._join_targets()
+        for target, (ms, document) in self._first.items():
+            source = quoted(document.decode("utf-8", "replace"))
+            linked = f"[{ms},{source},{self._last[target]}]"
+            said = ["", linked, "", "", "", "", ""]
+            yield UrlObservation(target.decode("utf-8", "replace"), 0, said)
+        for target in self._forms.keys() - self._first.keys():
+            yield UrlObservation(target.decode("utf-8", "replace"), 0, observe())
+        self._first, self._last, self._forms = {}, {}, {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from hashlib import blake2b
+from json.encoder import encode_basestring as quoted
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.rdf.namespaces import DCTERMS, RC
@@ -52,6 +53,7 @@ class _SitemapReading:
     def __init__(self, graph: bytes, version_ms: int) -> None:
         self._sitemap = graph.partition(b"#")[0]  # a later part has a fragment
         self._name = self._sitemap.decode("utf-8", "replace")
+        self._name_json = quoted(self._name)
         self._ms = version_ms
         self._url = b""
         self._is_index = False
@@ -77,27 +79,27 @@ class _SitemapReading:
         """Yield the last entry, and the reading itself."""
         yield from self.take()
         if self.is_sitemap:
-            counted = self._n_urls, self._hash.hexdigest(), self._is_index
-            said = observe(reading=[self._ms, *counted])
+            digest = self._hash.hexdigest()
+            is_index = "true" if self._is_index else "false"
+            said = observe(reading=f'{self._ms},{self._n_urls},"{digest}",{is_index}')
             yield UrlObservation(self._name, 0, said)
 
     def take(self) -> Iterator[UrlObservation]:
         """Yield the last entry, if there is one."""
         if not self._url:
             return
-        claims = [
-            self._claims.get(predicate, b"").decode("utf-8", "replace")
-            for predicate in (_MODIFIED, _CHANGEFREQ, _PRIORITY)
-        ]
+        claim = ",".join(
+            [
+                quoted(self._claims.get(predicate, b"").decode("utf-8", "replace"))
+                for predicate in (_MODIFIED, _CHANGEFREQ, _PRIORITY)
+            ]
+        )
         ms, url = self._ms, self._url.decode("utf-8", "replace")
-        latest: list[list[int | str]] = []
-        if self._is_index:
-            latest.append(["isSitemap", ms, "true"])
         said = observe(
-            listed=[ms, self._name, ms],
-            claim=[*claims, ms, ms],
-            latest=latest,
-            listing=[self._name, ms, ms, *claims],
+            listed=f"{ms},{self._name_json},{ms}",
+            claim=f"{claim},{ms},{ms}",
+            latest=f'["isSitemap",{ms},"true"]' if self._is_index else "",
+            listing=f"{self._name_json},{ms},{ms},{claim}",
         )
         self._url = b""
         self._claims.clear()

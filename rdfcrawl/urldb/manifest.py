@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 FOLDER: Final = "urldb"
 """Name of the folder, in that of the crawl."""
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 _NAME: Final = "urldb.json"
 _DRAFT: Final = ".urldb.json.draft"
 

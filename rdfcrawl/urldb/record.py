@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.urldb.joining import SPELLING
-
-if TYPE_CHECKING:
-    from rdfcrawl.urldb.joining import Joined
-
-_CHARACTERS: Final = "utf-8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +122,7 @@ class UrlRecord:
         listings: by the sitemaps that list the URI, at most `MAX_LISTINGS`; the first
             ones by name.
         readings: of a sitemap, at most `MAX_READINGS`, oldest first.
-        latest: by name of a `LatestValue`, what was told last of it.
+        latest: by name, what was told last of it.
         told: by the same names, when that was, Unix time in ms.
     """
 
@@ -148,6 +142,17 @@ class UrlRecord:
     def last_fetch(self) -> UrlFetch | None:
         """The latest fetch."""
         return self.fetches[-1] if self.fetches else None
+
+    def current(self, name: str) -> str:
+        """Return a latest value of the present content; empty if older.
+
+        An answer of 304 leaves the content as it was; a failure leaves none.
+        """
+        for fetch in reversed(self.fetches):
+            if fetch.outcome != "UNCHANGED":
+                is_current = self.told.get(name, -1) >= fetch.started_ms
+                return self.latest[name] if is_current else ""
+        return ""
 
     @property
     def requested_url(self) -> str:
@@ -176,19 +181,20 @@ class UrlRecord:
 
 def parse_record(line: bytes) -> UrlRecord:
     """Return the record in a line of a segment."""
-    domain, host, url, text = line.split(b"\t", 3)
-    joined: Joined = json.loads(text)
-    listed, linked, fetches, claims, latest, listings, readings = joined
+    domain, host, url, _, *columns = line.decode().split("\t")
+    listed, linked, fetches, claims, latest, listings, readings = [
+        json.loads(text) if text else () for text in columns
+    ]
     return UrlRecord(
-        url=url.decode(_CHARACTERS),
-        domain=domain.decode(_CHARACTERS),
-        host=host.decode(_CHARACTERS),
+        url=url,
+        domain=domain,
+        host=host,
         linked=FirstSeen(*linked) if linked else None,
         listed=FirstSeen(*listed) if listed else None,
-        fetches=tuple(UrlFetch(*each) for each in fetches),
-        claims=tuple(SitemapClaim(*each) for each in claims),
-        listings=tuple(UrlListing(*each) for each in listings),
-        readings=tuple(SitemapVersion(*each) for each in readings),
+        fetches=tuple([UrlFetch(*each) for each in fetches]),
+        claims=tuple([SitemapClaim(*each) for each in claims]),
+        listings=tuple([UrlListing(*each) for each in listings]),
+        readings=tuple([SitemapVersion(*each) for each in readings]),
         latest={name: value for name, _, value in latest},
         told={name: when for name, when, _ in latest},
     )

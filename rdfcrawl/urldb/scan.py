@@ -106,7 +106,7 @@ class LogScan:
                 continue
             if not key.endswith(b"\t" + url.encode("utf-8", "replace")):
                 spell(said, url, ms)
-            self._sorter.add(b"%b\t%b" % (key, pack(said)))
+            self._sorter.add(b"%b\t\t%b" % (key, pack(said)))
             self.n_observations += 1
 
     def _note_damage(self, damage: SegmentDamage) -> None:

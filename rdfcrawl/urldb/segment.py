@@ -6,7 +6,7 @@ new is copied as it is.
 
 | bytes | content |
 |---|---|
-| blocks | Zstandard; lines `domain TAB host TAB url TAB record`, sorted |
+| blocks | Zstandard; lines `domain TAB host TAB url TAB TAB record`, sorted |
 | index | Zstandard; lines `length TAB number of records TAB CRC-32 TAB first key` |
 | 16 bytes | length of the index, little endian; a mark with the version of the form |
 """
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _ENDS_BLOCK: Final = 0xFF  # of the checksum of a key: one in 256
 _MOST_RECORDS: Final = 2048  # whoever chooses URLs may try to have no end of a block
 _LEVEL: Final = 3
-_MAGIC: Final = b"urldb\0\0\1"
+_MAGIC: Final = b"urldb\0\0\2"
 _END_BYTES: Final = 16
 _DIGEST_BYTES: Final = 12
 
@@ -86,7 +86,7 @@ class SegmentWriter:
         """Write a record."""
         if not self._lines:
             self._first = key
-        self._lines.append(b"%b\t%b\n" % (key, text))
+        self._lines.append(b"%b\t\t%b\n" % (key, text))
         is_end = crc32(key) & _ENDS_BLOCK == _ENDS_BLOCK
         if is_end or len(self._lines) >= _MOST_RECORDS:
             self._end_block()

@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from binascii import b2a_base64
+from hashlib import shake_128
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,14 +73,27 @@ def activity(url: str, ms: int) -> bytes:
     )
     lines = describe(document, _AGENT)
     subject = lines.partition(b" ")[0].decode()
-    digest = f"{int(name) * 0x9E3779B97F4A7C15F39CC0605CEDC835 + ms % 2**128:032x}"
-    facts = (("contentHash", digest), ("textHash", digest[::-1]), ("run", "0"))
+    text = int(name) - (int(name) % 20 == 0)  # one page in twenty is a copy
+    digest = shake_128(b"%d %d" % (text, ms // 10**9)).hexdigest(16)
+    facts = (
+        *(("contentHash", digest), ("textHash", digest[::-1])),
+        *(("sketch", sketch(text, ms // 10**9)), ("run", "0")),
+    )
     return (
         lines
         + "".join(
             f'{subject} <{RC}{term}> "{value}" <{GRAPH}> .\n' for term, value in facts
         ).encode()
     )
+
+
+def sketch(text: int, version: int) -> str:
+    """Return a sketch: of 20 statements, or of a long page."""
+    minima = bytearray(shake_128(b"%d %d!" % (text, version)).digest(128))
+    for n in range(64):
+        if n % 3 if text % 2 else n % 8 == 0:
+            minima[2 * n : 2 * n + 2] = b"\xff\xff"  # nothing lies in this part
+    return b2a_base64(minima, newline=False).decode()
 
 
 def sitemap(number: int, urls: Iterable[str], ms: int) -> bytes:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from binascii import b2a_base64
 from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.measures.uri_facts import (
@@ -12,7 +15,9 @@ from rdfcrawl.measures.uri_facts import (
     UriFacts,
     UriFetch,
 )
+from rdfcrawl.rdf.namespaces import RELATIONS
 from rdfcrawl.urldb.building import build
+from rdfcrawl.urldb.columns import write_parquet
 from rdfcrawl.urldb.database import UrlDatabase
 from rdfcrawl.urldb.facts import FactReader
 from tests.support.url_events import (
@@ -27,6 +32,88 @@ from tests.urldb.test_building import NORMAL, T0
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def facts_of(root: Path, events: list[UrlEvent]) -> dict[str, UriFacts]:
+    """Return the facts of all pages by URL."""
+    write_events(root, events)
+    build(root, NORMAL)
+    with UrlDatabase(root) as database:
+        reader = FactReader(database)
+        found = {each.url: each for each in reader.uris()}
+        for each in found.values():
+            told = reader.duplicates(each.url)
+            same = {x for x, y in found.items() if each.cluster == y.cluster}
+            assert set(told) == (same if each.cluster else set())
+            assert not told or told[0] == each.cluster
+    return found
+
+
+def test_clusters_are_of_sketches_redirects_and_what_pages_declare(
+    tmp_path: Path,
+) -> None:
+    """If contents are near or redirect to each other, then one URL represents them."""
+    site, other = "http://www.a.example", "http://b.example"
+    minima = [f"{n:04x}" for n in range(64)]
+    near = b2a_base64(bytes.fromhex("".join(minima)), newline=False).decode()
+    minima[5] = "abcd"
+    text = b2a_base64(bytes.fromhex("".join(minima)), newline=False).decode()
+    declared = (("sketch", text), ("textHash", "1" * 32), ("canonical", f"{site}/long"))
+    events: list[UrlEvent] = [
+        UrlFetched(f"{site}/a", T0, facts=declared),
+        UrlFetched(f"{site}/long", T0, facts=(("sketch", near),)),
+        UrlFetched(f"{site}/moved", T0, target=f"{site}/there"),
+        UrlFetched(f"{site}/there", T0 + 1),
+        # What was near once is not so for ever, nor what failed or redirected.
+        UrlFetched(f"{site}/b", T0, facts=(("sketch", near),)),
+        UrlFetched(f"{site}/b", T0 + 9, facts=(("textHash", "2" * 32),)),
+        UrlFetched(f"{site}/c", T0, facts=(("sketch", near),)),
+        UrlFetched(f"{site}/c", T0 + 9, 404, fault=Reason.NOT_FOUND),
+        UrlFetched(f"{site}/d", T0, target=f"{site}/there"),
+        UrlFetched(f"{site}/d", T0 + 9),
+        UrlFetched(f"{site}/e", T0, facts=(("sketch", near),)),
+        UrlFetched(f"{site}/e", T0 + 9, 304),
+        UrlFetched(f"{site}/f", T0, facts=(("sketch", "none"),)),
+        UrlFetched(f"{other}/a", T0, facts=declared),
+    ]
+    found = facts_of(tmp_path, events)
+    clusters = {url: each.cluster for url, each in found.items() if each.cluster}
+    assert clusters == {
+        **dict.fromkeys((f"{site}/a", f"{site}/long", f"{site}/e"), f"{site}/long"),
+        **dict.fromkeys((f"{site}/moved", f"{site}/there"), f"{site}/there"),
+    }
+    path = tmp_path / "urls.parquet"
+    with UrlDatabase(tmp_path) as database:
+        facts = FactReader(database).uris()
+        write_parquet(database.records(), path, facts=facts)
+    rows = pq.read_table(path, columns=["url", "cluster"]).to_pylist()
+    assert {x["url"]: x["cluster"] for x in rows if x["cluster"]} == clusters
+
+
+def test_what_is_linked_listed_and_dropped(tmp_path: Path) -> None:
+    """If nothing leads to a request, or a sitemap drops a page, then facts say so."""
+    site = "http://a.example"
+    seed, form, void = f"{site}/seed", f"{site}/form", f"{site}/.well-known/void"
+    listed, child = f"{site}/listed", f"{site}/child.xml"
+    asked = (("task", "revisited()"),)
+    found = facts_of(
+        tmp_path,
+        [
+            UrlFetched(seed, T0, facts=asked),
+            UrlFetched(void, T0, facts=(("parent", seed), *asked)),
+            LinksFound(seed, T0, (form, listed), f"{RELATIONS}canonical"),
+            SitemapRead(child, T0 + 1, (ListedUrl(listed, "2026-01-01"),)),
+            SitemapRead(child, T0 + 9, (ListedUrl(seed),)),
+            SitemapRead(child, T0 + 20, (ListedUrl(seed),)),
+        ],
+    )
+    assert set(found) == {seed, form, listed}
+    assert not found[listed].is_linked
+    assert found[form].is_linked  # else nobody could have come upon it
+    first, last = found[listed].claims
+    assert first.lastmod_ms is not None
+    assert last == LastmodClaim(read_ms=T0 + 9, lastmod_ms=None)
+    assert found[seed].claims == ()
 
 
 def test_facts_of_measures(tmp_path: Path) -> None:
