@@ -133,6 +133,8 @@ def _rdfcrawl(folder: Path, n_workers: int) -> Run:
         *("-a", f"seeds=@{folder / 'seeds.txt'}"),
         *("-s", "DOWNLOAD_DELAY=0", "-s", f"CONCURRENT_REQUESTS={_AT_ONCE}"),
         *("-s", f"CRAWL_DIR={crawl}", "-s", "PROGRESS=off"),
+        # Else a small crawl is read again when it has ended, and a large one is not.
+        *("-s", "DESCRIBE=off"),
         *("-s", f"GUARD_ALLOW_NETS={NETWORK}"),
     ]
     redis_secs = 0.0
