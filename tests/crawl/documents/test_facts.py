@@ -166,4 +166,4 @@ def test_facts_and_log_can_be_left_out(commands: Commands, server: RawServer) ->
     assert not (result.folder / "links").exists()
     sitemap = server.url("/sitemap.xml")
     assert fact(result, sitemap, "sitemapFormat") == "xml"
-    assert fact(result, sitemap, "foundBy") == "robots"
+    assert fact(result, sitemap, "foundBy") == "guess"
