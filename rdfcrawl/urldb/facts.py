@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 RULE_TASKS: Final = frozenset({"robots", "consent"})
 """Tasks of requests that sites are asked for their rules by."""
+_SOURCE_TASK: Final = "source"
+_OF_ALL_SITES: Final = "/.well-known/void"
 
 # Why nothing was asked for, if there was no answer.
 _REFUSALS: Final = frozenset(
@@ -213,8 +215,17 @@ class FactReader:
 
 
 def is_page(record: UrlRecord) -> bool:
-    """Return whether a URI is neither a sitemap nor one of rules, as `robots.txt`."""
-    return not record.is_sitemap and record.latest.get("task") not in RULE_TASKS
+    """Return whether a URI is neither a sitemap nor one of rules, as `robots.txt`.
+
+    Sources that could not be read, and what all sites are asked for, count only if
+    links or sitemaps lead there.
+    """
+    task = record.latest.get("task")
+    if record.is_sitemap or task in RULE_TASKS:
+        return False
+    if record.linked is not None or record.listed is not None:
+        return True
+    return task != _SOURCE_TASK and not record.url.endswith(_OF_ALL_SITES)
 
 
 def _is_known_page(record: UrlRecord) -> bool:
