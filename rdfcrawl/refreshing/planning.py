@@ -107,10 +107,18 @@ class RefreshPlanner:
             chosen = self._choose(domain, host, most)
             if cut is not None and len(chosen) > (n := cut.next_most(len(chosen))):
                 chosen = self._choose(domain, host, n) if n else []
-            for url in chosen:
-                record = self._database.find(url)
-                if record is not None:
-                    yield self._planned(record)
+            if chosen:
+                yield from self._planned_of(domain, host, chosen)
+
+    def _planned_of(
+        self, domain: str, host: str, chosen: list[str]
+    ) -> Iterator[PlannedFetch]:
+        wanted = frozenset(chosen)
+        pages = self._database.of_host(domain, host)
+        found = {each.url: each for each in pages if each.url in wanted}
+        for url in chosen:
+            if url in found:
+                yield self._planned(found[url])
 
     def _cut_to_budget(self) -> FairShare:
         options = self._options

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from rdfcrawl.urldb.segment import SegmentBlock
+
 _ATTEMPTS: Final = 5  # a build may replace segments in between
 
 
@@ -43,6 +45,7 @@ class UrlDatabase:
     def __init__(self, root: Path) -> None:
         self._folder = root / FOLDER
         self._segments: dict[str, SegmentReader] = {}
+        self._last: tuple[SegmentReader, SegmentBlock, list[bytes]] | None = None
         for attempt in range(_ATTEMPTS):
             try:
                 self._open()
@@ -128,9 +131,15 @@ class UrlDatabase:
         for block in segment.blocks[max(at - 1, 0) :]:
             if not block.first.startswith(prefix) and block.first > prefix:
                 return
-            for line in segment.lines(block):
+            for line in self._lines(segment, block):
                 if line.startswith(prefix):
                     yield parse_record(line)
+
+    def _lines(self, segment: SegmentReader, block: SegmentBlock) -> list[bytes]:
+        """Return the lines of a block; small hosts that follow each other share it."""
+        if self._last is None or self._last[:2] != (segment, block):
+            self._last = segment, block, segment.lines(block)
+        return self._last[2]
 
     def records(self) -> Iterator[UrlRecord]:
         """Yield all records, sorted by registered domain, host and URL."""
