@@ -7,8 +7,6 @@ import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
-from scrapy.settings import SETTINGS_PRIORITIES
-
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.options.values import check_method, load_setting, mapping
 from rdfcrawl.stores.options import class_of_uri, shown_uri
@@ -109,6 +107,8 @@ def exposed_secrets(settings: BaseSettings, *typed: str) -> list[str]:
         settings: with `STORES`, which is looked at if it is from the command line.
         typed: URIs of stores that are arguments of the command.
     """
+    from scrapy.settings import SETTINGS_PRIORITIES  # noqa: PLC0415 (a follower has none)
+
     stores: dict[str, object] = dict.fromkeys(typed)
     priority = settings.getpriority("STORES")
     if priority is not None and priority >= SETTINGS_PRIORITIES["cmdline"]:

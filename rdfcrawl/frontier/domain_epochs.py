@@ -12,15 +12,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.frontier.epoch_options import EpochOptions
 from rdfcrawl.frontier.scripts import millisecs
-from rdfcrawl.options.values import number
 from rdfcrawl.refresh.domain_schedule import (
-    SLOW,
     DomainSchedule,
     judge_epoch,
     move_balance,
@@ -31,7 +29,6 @@ from rdfcrawl.tasks.pages import DescribedSample, DumpPart, ListedPage, SamplePa
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
-    from scrapy.settings import BaseSettings
 
     from rdfcrawl.frontier.scripts import Argument, LuaScripts
     from rdfcrawl.records import Document, Record, Visit
@@ -43,30 +40,6 @@ _NOT_ASKED: Final = "-"  # what became of a URL; see `lua/ack.lua`
 _NOT_WORTH_IT: Final = ""
 _OF_SITEMAPS: Final = (ListedPage, DumpPart, SamplePage, DescribedSample)
 _LISTED, _LINKED = ord("A"), ord("P")  # see `lua/schedule.lua`
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EpochOptions:
-    """How much is fetched of a registered domain, and how often.
-
-    Attributes:
-        quota: most fetches in an epoch.
-        secs: length of an epoch at least; 0: it ends when its quota is spent.
-        phi: of Algorithm 6.1, how fast the shares move.
-    """
-
-    quota: int
-    secs: float = 86_400.0
-    phi: float = SLOW
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings, quota: int) -> EpochOptions:
-        """Read the settings; raise `ConfigError` for a value out of range."""
-        return cls(
-            quota=quota,
-            secs=number(settings, "SCHEDULE_EPOCH_SECS", 0, 86_400 * 365),
-            phi=number(settings, "SCHEDULE_PHI", 0.001, 0.999),
-        )
 
 
 class EpochLook(NamedTuple):

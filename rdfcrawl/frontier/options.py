@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.blocked_hosts import read_file
-from rdfcrawl.frontier.domain_epochs import EpochOptions
+from rdfcrawl.frontier.epoch_options import EpochOptions
 from rdfcrawl.frontier.score_bands import ScoreChoice
 from rdfcrawl.guard.options import guard_of
 from rdfcrawl.options.values import integer, is_on, mapping, number, one_of, value_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, cast
 
-from rdfcrawl.frontier.domain_epochs import EpochOptions
+from rdfcrawl.frontier.epoch_options import EpochOptions
 from rdfcrawl.frontier.link_ingest import LINK_BAND
 from rdfcrawl.records import Record
 from rdfcrawl.tasks.pages import ListedPage
