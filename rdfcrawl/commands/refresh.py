@@ -9,6 +9,7 @@ import sys
 from dataclasses import asdict
 from datetime import UTC, datetime
 from threading import Event
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.console import QuietCommand, fail, program
@@ -103,7 +104,9 @@ class _Epochs:
 
     def _epoch(self) -> tuple[int, int]:
         """Refresh once; return the exit code, and when the epoch is over."""
-        plan = self._refresh.plan(_now_ms())
+        progress = _ProgressLine()
+        plan = self._refresh.plan(_now_ms(), progress.tell)
+        progress.end()
         n_queued = asyncio.run(self._refresh.queue(self._settings))
         self._tell(plan, n_queued)
         for damage in plan.damages:
@@ -130,6 +133,30 @@ class _Epochs:
             f"{looked if plan.is_new else ' pages, as planned before,'} are due,"
             f" {n_queued:,} queued"
         )
+
+
+class _ProgressLine:
+    """A line on a terminal that tells how far a plan is."""
+
+    def __init__(self) -> None:
+        self._is_shown = sys.stderr.isatty()
+        self._next = 0.0
+        self._width = 0
+
+    def tell(self, n_hosts: int, n_pages: int) -> None:
+        """Show the numbers, twice a second at most."""
+        if not self._is_shown or monotonic() < self._next:
+            return
+        self._next = monotonic() + 0.5
+        line = f"planning: {n_pages:,} pages are due on {n_hosts:,} hosts so far"
+        self._width = len(line)
+        sys.stderr.write(f"\r{line}")
+        sys.stderr.flush()
+
+    def end(self) -> None:
+        """Remove the line."""
+        if self._width:
+            sys.stderr.write(f"\r{' ' * self._width}\r")
 
 
 def _show(refresh: CrawlRefresh, *, is_json: bool) -> int:

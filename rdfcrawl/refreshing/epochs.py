@@ -12,7 +12,7 @@ from rdfcrawl.urldb.building import build
 from rdfcrawl.urldb.database import UrlDatabase
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from scrapy.settings import BaseSettings
@@ -60,8 +60,14 @@ class CrawlRefresh:
         self._crawl = crawl
         self.file = RefreshPlanFile(root)
 
-    def plan(self, now_ms: int) -> PlannedEpoch:
+    def plan(
+        self, now_ms: int, tell: Callable[[int, int], None] = lambda *_: None
+    ) -> PlannedEpoch:
         """Return the plan of the present epoch, which is made if there is none.
+
+        Args:
+            now_ms: Unix time.
+            tell: called for each page with the numbers of hosts and of pages so far.
 
         Raises:
             ConfigError: there is no log, or what is there is damaged.
@@ -75,7 +81,7 @@ class CrawlRefresh:
         built = self._build()
         with UrlDatabase(self._root) as database:
             planner = RefreshPlanner(database, self._options, now_ms)
-            n_due = self.file.write(head, planner.plan())
+            n_due = self.file.write(head, _told(planner, tell))
         return PlannedEpoch(
             head=head,
             n_hosts=planner.n_hosts,
@@ -125,3 +131,11 @@ class CrawlRefresh:
             return (await queue.add(self.file.fetches())).new
         finally:
             await queue.close()
+
+
+def _told(
+    planner: RefreshPlanner, tell: Callable[[int, int], None]
+) -> Iterator[PlannedFetch]:
+    for number, each in enumerate(planner.plan(), start=1):
+        tell(planner.n_hosts, number)
+        yield each

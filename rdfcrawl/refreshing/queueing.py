@@ -75,7 +75,15 @@ class RefreshQueue:
         return cls(connection, ingest, dns)
 
     async def add(self, fetches: Iterable[PlannedFetch]) -> AddedCounts:
-        """Queue pages, those that were not queued for this change before."""
+        """Queue pages, those that were not queued for this change before.
+
+        Raises:
+            ConfigError: Redis refuses.
+        """
+        with self._connection.explaining():
+            return await self._add(fetches)
+
+    async def _add(self, fetches: Iterable[PlannedFetch]) -> AddedCounts:
         total = AddedCounts()
         for group in in_batches(fetches, _AT_ONCE):
             if self._dns is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -17,15 +18,20 @@ PAGES = ["http://a.example/1", "http://a.example/2"]
 FETCHED_MS = 1_700_000_000_000
 
 
-def refresh(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def refresh(
+    folder: Path, *words: str, stderr: int = subprocess.PIPE
+) -> subprocess.CompletedProcess[str]:
     """Run the command for the crawl in a folder."""
     given = [sys.executable, "-m", "scrapy", "refresh", f"-sCRAWL_DIR={folder}", *words]
-    return subprocess.run(given, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        given, stdout=subprocess.PIPE, stderr=stderr, text=True, check=False
+    )
 
 
 def test_refresh_tells_what_it_does(tmp_path: Path) -> None:
     """If pages are due, then a dry run shows them, and a refresh queues them once.
 
+    On a terminal, a line tells how far it is.
     Another one in the same epoch queues what was left out, which is nothing; one beside
     it says in one line that it is not alone.
     """
@@ -35,7 +41,10 @@ def test_refresh_tells_what_it_does(tmp_path: Path) -> None:
     assert [line.split()[0] for line in shown.stdout.splitlines()] == PAGES
     assert "fetched 2023-11-14T22:13:20Z, 0 changes in 1 fetches" in shown.stdout
     assert not (root / "refresh").exists()
-    told = [json.loads(refresh(tmp_path, "--json").stdout) for _ in range(2)]
+    terminal, seen = os.openpty()
+    first = refresh(tmp_path, "--json", stderr=seen)
+    assert b"planning: 1 pages are due on 1 hosts so far" in os.read(terminal, 4096)
+    told = [json.loads(each.stdout) for each in (first, refresh(tmp_path, "--json"))]
     assert [each["queued"] for each in told] == [2, 0]
     assert [each["due"] for each in told] == [2, 2]
     assert [each["is_new"] for each in told] == [True, False]
