@@ -19,7 +19,7 @@ from tests.support.command_forks import scrapy, shared_forks
 from tests.support.shapes import DCAT_AP, violations
 from tests.support.shapes import VOID as VOID_SHAPES
 from tests.support.small_disk import MIB, small_disk
-from tests.support.written_logs import RawVersion, write_log
+from tests.support.written_logs import RawVersion, make_newer, tear_log, write_log
 
 if TYPE_CHECKING:
     import subprocess
@@ -138,6 +138,24 @@ def test_damage_of_the_log_is_told(crawl: Path, tmp_path: Path) -> None:
     (line,) = done.stderr.splitlines()
     assert line.startswith("scrapy: export: damaged segment quads/")
     assert done.stdout.startswith(f"{N_DOCUMENTS - 1} documents, ")
+
+
+def test_torn_log_is_exported_and_a_newer_one_refused(tmp_path: Path) -> None:
+    """If a log ends in half a member, it is read so far; a newer format is refused."""
+    whole, torn = (
+        RawVersion(f"http://e/{n}", 1, LINE % (n, n, n)) for n in range(1, 3)
+    )
+    tear_log(tmp_path / "one", whole, torn)
+    target = tmp_path / "x.nq"
+    done = run(tmp_path, "--to", str(target))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert target.read_bytes() == whole.quads
+    make_newer(tmp_path / "one")
+    done = run(tmp_path, "--to", str(target))
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert "the log has format 99" in line
+    assert target.read_bytes() == whole.quads
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,13 @@ import pyoxigraph as ox
 import pytest
 
 from tests.support.command_forks import scrapy
-from tests.support.written_logs import RawVersion, Written, write_log
+from tests.support.written_logs import (
+    RawVersion,
+    Written,
+    make_newer,
+    tear_log,
+    write_log,
+)
 
 if TYPE_CHECKING:
     import subprocess
@@ -176,3 +182,14 @@ def test_disk_that_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
     (line,) = done.stderr.splitlines()
     assert line.startswith("scrapy: the log cannot be read: ")
     assert "Is a directory" in line
+
+
+def test_torn_log_is_queried_and_a_newer_one_refused(tmp_path: Path) -> None:
+    """If a log ends in half a member, it is read so far; a newer format is refused."""
+    tear_log(tmp_path / "one", Written(A, 1, [(A, "x")]), Written(B, 1, [(B, "torn")]))
+    assert answered(tmp_path, ALL, "--format", "csv").split() == ["o", "x"]
+    make_newer(tmp_path / "one")
+    done = query(tmp_path, ALL)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert "the log has format 99" in line

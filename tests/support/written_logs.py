@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -70,6 +71,20 @@ async def _write(root: Path, documents: Iterable[Version], worker: str) -> None:
         await writer.end()
         await store.flush()
     await store.close()
+
+
+def tear_log(root: Path, whole: Version, torn: Version) -> None:
+    """Write a log of two segments, of which one ends in half a member."""
+    write_log(root, [whole])
+    write_log(root, [torn], "torn")
+    (segment,) = (root / "quads").glob("torn*.nq.gz")
+    segment.write_bytes(segment.read_bytes()[:40])
+
+
+def make_newer(root: Path) -> None:
+    """Make a log one that a later version of rdfcrawl has written."""
+    path = root / "quads" / "log.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 99}))
 
 
 def versions_in(root: Path) -> list[LogDocument]:
