@@ -124,7 +124,11 @@ def test_address_without_a_port_is_asked_at_the_usual_one(
 
 def test_virtuoso_is_told_of_updates_that_are_data_alone() -> None:
     """If an update has no pattern, then Virtuoso need not compile each statement."""
-    updates = [b"INSERT DATA { <a:s> <a:p> 1 }", b"INSERT { <a:s> <a:p> 1 } WHERE {}"]
+    updates = [
+        b"INSERT DATA { <a:s> <a:p> 1 }",
+        b"INSERT { <a:s> <a:p> _:b } WHERE {}",
+        b"INSERT { <a:s> <a:p> ?o } WHERE { <a:t> <a:p> ?o }",
+    ]
     with ScriptedStore(VIRTUOSO) as scripted:
         scripted.misdeed = lambda _: NOTHING
         store = opened(scripted.uri)
@@ -132,4 +136,5 @@ def test_virtuoso_is_told_of_updates_that_are_data_alone() -> None:
             store.update(update)
         store.close()
         sent = [request.given["update"].encode() for request in scripted.requests]
-    assert sent == [b"define sql:big-data-const 1 " + updates[0], updates[1]]
+    preamble = b"define sql:big-data-const 1 "
+    assert sent == [*(preamble + each for each in updates[:2]), updates[2]]

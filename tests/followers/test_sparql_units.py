@@ -18,7 +18,9 @@ from rdfcrawl.followers.sparql.digest import DigestChallenge
 from rdfcrawl.followers.sparql.groups import PlainDocument, grouped
 from rdfcrawl.followers.sparql.options import SparqlStoreOptions
 from rdfcrawl.followers.sparql.parts import iter_parts
+from rdfcrawl.followers.sparql.profiles import PROFILES
 from rdfcrawl.followers.sparql.records import DocumentRecord, StoredVersion
+from rdfcrawl.followers.sparql.writing import insert
 from rdfcrawl.log.crawl_log import CrawlLog
 from tests.support.written_logs import RawVersion, versions_in, write_log
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _LABEL = re.compile(rb"^_:\w+|_:\w+(?= \.$)").findall
+A, B = "a:a", "a:b"
+CONSTANT, BLANK = b'<a:s> <a:p> "x" .\n', b"<a:s> <a:p> _:b .\n"
 _REALM = 'realm="http-auth@example.org", qop="auth, auth-int", algorithm={}, '
 _NONCE = "7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v"
 _CLIENT = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
@@ -197,6 +201,29 @@ def test_virtuoso_gets_short_documents_together(tmp_path: Path) -> None:
     options = SparqlStoreOptions.read("virtuoso+http://host/", {}, {})
     groups = [[each.graph for each in group] for group in grouped(plain, options)]
     assert groups == [["a:g0", "a:g3", "a:g4"], ["a:g1", "a:g2"]]
+
+
+@pytest.mark.parametrize(
+    ("contents", "inserts"),
+    [
+        ([], []),
+        ([(A, CONSTANT), (B, CONSTANT)], [f"DATA {A} {B}"]),
+        ([(A, BLANK + CONSTANT), (B, BLANK)], [f"DATA {A}", f"{A} {B} {A}"]),
+        ([(A, BLANK), (B, BLANK)], [A, B]),
+    ],
+)
+def test_virtuoso_gets_blank_nodes_in_templates_alone(
+    contents: list[tuple[str, bytes]], inserts: list[str]
+) -> None:
+    """If statements have blank nodes, only they are compiled, and one beside them."""
+    update = insert(contents, PROFILES["virtuoso"]).decode()
+    parts = [part.partition("WHERE")[0] for part in update.split("INSERT")[1:]]
+    words = [re.findall(r"DATA|(?<=GRAPH <)[^>]*", part) for part in parts]
+    assert [" ".join(each) for each in words] == inserts
+    templates = [part for part in parts if "DATA" not in part]
+    lines = [x for part in templates for x in part.splitlines() if x.endswith(" .")]
+    n_constant = sum("_:" not in line for line in lines)
+    assert n_constant == (len(templates) == 1)
 
 
 def test_long_document_leaves_no_files(

@@ -24,6 +24,7 @@ from tests.crawl.operation.test_stores import (
     logged,
     truth,
 )
+from tests.followers.test_sparql import follow
 from tests.support.pages import commands_in, read_page
 from tests.support.sparql_stores import iter_store
 from tests.support.store_contents import SITE, pages, said
@@ -148,6 +149,22 @@ def test_stores_equal_the_web_and_then_the_new_web(
         assert in_parquet(tmp_path / "parquet") == wanted
         for service in services:
             assert lines_of(service.quads()) == wanted
+
+
+@pytest.mark.service
+def test_virtuoso_takes_documents_of_blank_nodes_alone(
+    virtuoso_store: VirtuosoService, tmp_path: Path
+) -> None:
+    """If each statement has a blank node, documents are equal, and nothing is more."""
+    virtuoso_store.clear()
+    documents = {}
+    for graph in (f"<{SITE}/{n}>" for n in range(3)):
+        near = f"_:a <http://example.org/p/near> _:b {graph} .\n"
+        documents[graph[1:-1]] = f'_:a <http://example.org/p/n> "x" {graph} .\n{near}'
+    write_log(tmp_path, [RawVersion(g, 1, q.encode()) for g, q in documents.items()])
+    follow(tmp_path, virtuoso_store.uri, method="update", **virtuoso_store.options)
+    wanted = ox.parse("".join(documents.values()), format=ox.RdfFormat.N_QUADS)
+    assert said(virtuoso_store.quads()) == said(wanted)
 
 
 def test_each_store_of_the_reference_is_in_the_guide() -> None:

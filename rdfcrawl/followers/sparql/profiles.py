@@ -26,7 +26,7 @@ class StoreProfile:
             long one grow.
         takes_forms: updates are sent as `update=...`.
         has_fence: an update fails as a whole if it clears a graph that is not there.
-        data_preamble: of updates that have data alone, and no patterns.
+        data_preamble: of updates that have data and templates alone, and no patterns.
         has_blank_data: `INSERT DATA` may have blank nodes.
         data_lines: a document of so few statements, and without blank nodes, goes with
             others by one update, also if `method` is `graph-store`.
@@ -98,8 +98,8 @@ PROFILES: Final = {
         # Else each statement of INSERT DATA and DELETE DATA is compiled by itself.
         data_preamble=b"define sql:big-data-const 1 ",
         has_blank_data=False,
-        # CPU: 5 ms for each PUT, 0.1 ms for each line of INSERT DATA. With blank nodes,
-        # INSERT WHERE {} of many documents costs as much as their PUTs.
+        # CPU: 3 to 5 ms for each PUT, 0.1 ms for each line of INSERT DATA, and 0.3 ms
+        # for each line of INSERT WHERE {}, which those with blank nodes need.
         data_lines=40,
         media_type="text/turtle",
         method="graph-store",

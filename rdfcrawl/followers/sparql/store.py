@@ -25,6 +25,7 @@ _NO_SUCH_WAY: Final = frozenset({404, 405, 415, 501})
 _JSON: Final = "application/sparql-results+json"
 _MAX_HELD_BYTES: Final = 4 * 1024 * 1024  # of an answer that is read row by row
 _VALUE: Final = re.compile(rb'"value"\s*:\s*("(?:[^"\\]|\\.)*")')
+_PATTERN: Final = re.compile(rb"WHERE(?! \{\})")  # of an update; or a literal like one
 _TRIPLES: Final = "application/n-triples, text/turtle;q=0.1"
 # RDF4J reads what has no charset as Latin-1.
 _FORM: Final = "application/x-www-form-urlencoded; charset=utf-8"
@@ -122,7 +123,7 @@ class SparqlStore:
         if not is_of_lease:
             self.before_write()
             text = self.fence + text
-        if b"WHERE" not in text:
+        if not _PATTERN.search(text):
             text = self.options.profile.data_preamble + text
         media_type = _UPDATE
         if self.options.profile.takes_forms:

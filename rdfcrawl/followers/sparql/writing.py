@@ -9,7 +9,7 @@ from rdfcrawl.followers.sparql.parts import iter_parts
 from rdfcrawl.followers.sparql.statements import GraphContent, data_block
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from rdfcrawl.followers.sparql.client import RequestBody
     from rdfcrawl.followers.sparql.profiles import StoreProfile
@@ -40,13 +40,49 @@ def copy(source: str, target: str) -> bytes:
 
 
 def insert(contents: Iterable[tuple[str, bytes]], profile: StoreProfile) -> bytes:
-    """Return the update that adds triples to graphs; one blank node is one in all."""
-    blocks = b"".join(data_block(graph, [lines]) for graph, lines in contents if lines)
-    if not blocks:
-        return b""
-    if profile.has_blank_data or b"_:" not in blocks:
-        return b"INSERT DATA {\n%s}" % blocks
-    return b"INSERT {\n%s} WHERE {}" % blocks
+    """Return the update that adds triples to graphs; one blank node is one in all.
+
+    Stores that take blank nodes in templates alone may tell those of several graphs
+    apart.
+    """
+    given = [(graph, lines) for graph, lines in contents if lines]
+    if profile.has_blank_data:
+        return _insert_data(given)
+    some = [_parted(graph, lines) for graph, lines in given]
+    constant = [each for each, _ in some if each[1]]
+    blank = [each for _, each in some if each[1]]
+    inserts = [_insert_data(constant), *_inserts_of_templates(blank, constant)]
+    return JOINT.join(each for each in inserts if each)
+
+
+def _parted(graph: str, lines: bytes) -> tuple[tuple[str, bytes], tuple[str, bytes]]:
+    """Return triples without blank nodes, and those which may have some."""
+    if b"_:" not in lines:
+        return (graph, lines), (graph, b"")
+    each = lines.splitlines(keepends=True)
+    constant = b"".join(line for line in each if b"_:" not in line)
+    return (graph, constant), (graph, b"".join(x for x in each if b"_:" in x))
+
+
+def _insert_data(contents: Sequence[tuple[str, bytes]]) -> bytes:
+    blocks = b"".join(data_block(graph, [lines]) for graph, lines in contents)
+    return b"INSERT DATA {\n%s}" % blocks if blocks else b""
+
+
+def _inserts_of_templates(
+    blank: Sequence[tuple[str, bytes]], constant: Sequence[tuple[str, bytes]]
+) -> list[bytes]:
+    """Return the updates that add triples with blank nodes.
+
+    Virtuoso 7 inserts and answers SR002 if there are several graphs and a blank node in
+    each triple: one joins them that is there already, or each graph is by itself.
+    """
+    blocks = [data_block(graph, [lines]) for graph, lines in blank]
+    if blank and constant:
+        graph, lines = constant[0]
+        there = data_block(graph, lines.splitlines(keepends=True)[:1])
+        blocks = [b"".join([*blocks, there])]
+    return [b"INSERT {\n%s} WHERE {}" % block for block in blocks]
 
 
 class GraphWriter:
