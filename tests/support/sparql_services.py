@@ -24,7 +24,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 _START_SECS = 300.0
 _FUSEKI_CLASS = "org.apache.jena.fuseki.main.cmds.FusekiMainCmd"
@@ -47,6 +47,23 @@ def require(programs: Iterable[str], jars: Iterable[str] = ()) -> None:
     missing += [f"{_JARS}/{name}" for name in jars if find_jar(name) is None]
     if missing:
         pytest.skip(f"without {', '.join(missing)}")
+
+
+def _cached(name: str, write: Callable[[Path], Path]) -> Path:
+    """Return a file of the cache, for all test runs; write it if it is not there.
+
+    Args:
+        name: of the file, with all that it depends on.
+        write: writes it to an empty folder, and returns where it is.
+    """
+    cache = Path(_JARS).expanduser()
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "written.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (cache / name).exists():
+            with tempfile.TemporaryDirectory(dir=cache) as folder:
+                write(Path(folder)).rename(cache / name)
+    return cache / name
 
 
 def free_port() -> int:
@@ -96,9 +113,15 @@ class SparqlServer:
 
     def end(self) -> None:
         """End it, by its process id, and wait until it has ended."""
+        self._end_by(signal.SIGKILL)  # nothing of it is to be kept
+
+    def end_in_order(self) -> None:
+        """Ask it to end, and wait until it has ended."""
+        self._end_by(signal.SIGTERM)
+
+    def _end_by(self, number: signal.Signals) -> None:
         if self._process is not None:
-            # Nothing of it is to be kept.
-            self._process.send_signal(signal.SIGKILL)
+            self._process.send_signal(number)
             self._process.wait(_START_SECS)
             self._process = None
 
@@ -200,17 +223,14 @@ def _empty_database() -> Path:
     """
     program = Path(shutil.which("virtuoso-t") or "").stat()
     name = f"virtuoso-{program.st_size}-{program.st_mtime_ns}.db"
-    cache = Path(_JARS).expanduser()
-    cache.mkdir(parents=True, exist_ok=True)
-    with (cache / "virtuoso.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (cache / name).exists():
-            with tempfile.TemporaryDirectory(dir=cache) as folder:
-                server = virtuoso_server(Path(folder))
-                SparqlServer.start(server)
-                server.stop()
-                (Path(folder) / _DATABASE).rename(cache / name)
-    return cache / name
+    return _cached(name, _write_empty_database)
+
+
+def _write_empty_database(folder: Path) -> Path:
+    server = virtuoso_server(folder)
+    SparqlServer.start(server)
+    server.stop()
+    return folder / _DATABASE
 
 
 def virtuoso_server(
@@ -264,11 +284,42 @@ def start_virtuoso(folder: Path, statements: Path, *, max_rows: int) -> SparqlSe
     return server
 
 
+# -- Java --------------------------------------------------------------------------
+
+
+def _short_lived(
+    jar: Path | None, server: Callable[[Path, Iterable[str]], SparqlServer]
+) -> list[str]:
+    """Return the options of a virtual machine for a server that lives for seconds.
+
+    It reads its classes from an archive, which is up to half of the CPU of a start: a
+    first server writes it as it ends. A machine of another version ignores the file.
+
+    Args:
+        jar: of the server.
+        server: given a folder and the options.
+    """
+
+    def write(folder: Path) -> Path:
+        archive = folder / "classes.jsa"
+        options = *_SHORT_LIVED, f"-XX:ArchiveClassesAtExit={archive}"
+        first = server(folder, options)
+        first.start()
+        first.end_in_order()
+        return archive
+
+    program = Path(shutil.which("java") or "").resolve().stat()
+    files = (program, Path(jar or "").stat())
+    changed = "-".join(str(file.st_mtime_ns) for file in files)
+    archive = _cached(f"{Path(jar or '').stem}-{changed}.jsa", write)
+    return [*_SHORT_LIVED, f"-XX:SharedArchiveFile={archive}"]
+
+
 # -- Fuseki ------------------------------------------------------------------------
 
 
 def fuseki_server(
-    folder: Path, *words: str, dataset: str, java: Iterable[str] = _SHORT_LIVED
+    folder: Path, *words: str, dataset: str, java: Iterable[str] | None = None
 ) -> SparqlServer:
     """Return a Fuseki that is not started.
 
@@ -276,12 +327,18 @@ def fuseki_server(
         folder: its working directory.
         words: of its command line, after those that all have.
         dataset: whose endpoint it is asked for.
-        java: options of the virtual machine.
+        java: options of the virtual machine; None for those of a short life.
     """
+    if java is None:
+        java = _short_lived(find_jar(FUSEKI), _first_fuseki)
     port = free_port()
     command = ["java", *java, "-cp", str(find_jar(FUSEKI)), _FUSEKI_CLASS]
     command += ["--localhost", "-q", "--port", str(port), *words]
     return SparqlServer(command, folder, f"http://127.0.0.1:{port}/{dataset}/sparql")
+
+
+def _first_fuseki(folder: Path, java: Iterable[str]) -> SparqlServer:
+    return fuseki_server(folder, "--mem", "/ds", dataset="ds", java=java)
 
 
 def start_fuseki(folder: Path, statements: Path, *, secs: int = 60) -> SparqlServer:
@@ -320,13 +377,15 @@ class Rdf4jServer(SparqlServer):
         urlopen(request, timeout=60).close()
 
 
-def rdf4j_server(folder: Path, *, java: Iterable[str] = _SHORT_LIVED) -> Rdf4jServer:
+def rdf4j_server(folder: Path, java: Iterable[str] | None = None) -> Rdf4jServer:
     """Return an RDF4J server that is not started.
 
     Args:
         folder: its working directory.
-        java: options of the virtual machine.
+        java: options of the virtual machine; None for those of a short life.
     """
+    if java is None:
+        java = _short_lived(find_jar(RDF4J), rdf4j_server)
     port = free_port()
     command = ["java", *java, f"-Dorg.eclipse.rdf4j.appdata.basedir={folder}"]
     command += [f"-Djava.io.tmpdir={folder}", "-jar", str(find_jar(JETTY))]
