@@ -72,6 +72,8 @@ class DocumentDiscovery:
                 discoveries.append(await self._collections.find(document, scan))
         if kind is Kind.DUMP and (lack := shortfall_of(document)):
             discoveries.append(await self._datasets.instead_of_file(document, lack))
+        if left := await self._fetches.left_by(document):
+            discoveries.append(self._once_more(left, document))
         some = [each for each in discoveries if each is not NOTHING_FOUND]
         return self._without_named(sum(some, NOTHING_FOUND)) if some else NOTHING_FOUND
 
@@ -94,6 +96,12 @@ class DocumentDiscovery:
         for groups in repeated:
             async for group in groups:
                 yield list(self._without_named(found(*group)).follow_ups)
+
+    def _once_more(self, url: str, document: Document) -> Discovery:
+        """Return the record of a page: only its own answer says that it is gone."""
+        depth, parent = document.record.depth, document.record.url
+        record = Record(url, document.record.kind, depth, parent)
+        return found(FollowUp(record, change=f"run {self._run}"))
 
     async def _noted(self, discovery: Discovery) -> Discovery:
         """Return a discovery of sources, which later runs ask again."""

@@ -64,6 +64,18 @@ class PageFetches:
                 found[url] = decode(text, PageFetch) if text else None
         return found
 
+    async def left_by(self, document: Document) -> str:
+        """Return where a page was read that is not redirected there any more; or "".
+
+        Its statements are those of that URL, which nothing else may ask for again.
+        """
+        task, status = document.record.task, document.status
+        is_said = 200 <= status < 300 or status in (404, 410)
+        if not (isinstance(task, _REVISITED) and task.run and is_said):
+            return ""
+        last = (await self.last_of([_listed_url(document.record)])).popitem()[1]
+        return last.read_at if last and last.read_at != document.url else ""
+
     def note(self, document: Document) -> None:
         """Note a fetch, for the next flush."""
         record, task, status = document.record, document.record.task, document.status
@@ -78,6 +90,9 @@ class PageFetches:
             task.lastmod,
             n_failures=0 if is_fetched else 1,
         )
+        url = _listed_url(record)
+        if is_fetched and not _is_redirect(status) and document.url != url:
+            fetch = replace(fetch, read_at=document.url)
         has_losses = any(fault.reason in LOSSES for fault in document.faults)
         if is_fetched and not (has_losses or document.is_partial):
             etag, last_modified = (
@@ -85,7 +100,7 @@ class PageFetches:
                 document.response.last_modified,
             )
             fetch = replace(fetch, etag=etag, last_modified=last_modified)
-        self._noted[_listed_url(record)] = fetch, status
+        self._noted[url] = fetch, status
 
     async def flush(self) -> None:
         """Keep the fetches that were noted."""
@@ -125,7 +140,11 @@ def shortfall_of(document: Document) -> str:
 
 
 def _adds_to_last(fetch: PageFetch, status: int) -> bool:
-    return bool(fetch.n_failures) or status == 304
+    return bool(fetch.n_failures) or 300 <= status < 400
+
+
+def _is_redirect(status: int) -> bool:
+    return 300 <= status < 400 and status != 304
 
 
 def _added(last: PageFetch | None, fetch: PageFetch, status: int) -> PageFetch:
@@ -137,7 +156,9 @@ def _added(last: PageFetch | None, fetch: PageFetch, status: int) -> PageFetch:
         last_modified = fetch.last_modified or last.last_modified
         return replace(fetch, etag=etag, last_modified=last_modified)
     if fetch.n_failures and last.run < fetch.run:
-        return replace(fetch, n_failures=last.n_failures + 1)
+        fetch = replace(fetch, n_failures=last.n_failures + 1)
+    if status not in (404, 410):  # what it has is still of where it was read last
+        fetch = replace(fetch, read_at=last.read_at)
     return fetch
 
 

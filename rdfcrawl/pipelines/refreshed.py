@@ -28,3 +28,17 @@ def lost_copy(document: Document) -> str:
     has_moved = 300 <= document.status < 400 and document.status != 304
     was_read = 200 <= document.status < 300 and copy != document.url
     return copy if has_moved or was_read else ""
+
+
+def moved_from(document: Document) -> str:
+    """Return the URL of a page that is redirected; empty if it is not.
+
+    Its own statements go, unless nobody knows what there is instead.
+    """
+    url, status = document.record.url, document.status
+    is_redirect = 300 <= status < 400 and status != 304
+    if not is_redirect and document.url == url:
+        return ""
+    is_clear = all(fault.reason is Reason.EMPTY for fault in document.faults)
+    is_known = 200 <= status < 400 and (is_clear or document.n_quads)
+    return url if is_known or status in (404, 410) else ""

@@ -24,7 +24,7 @@ from rdfcrawl.pipelines.changes import (
 )
 from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk, close_chunks
 from rdfcrawl.pipelines.items import pass_through
-from rdfcrawl.pipelines.refreshed import lost_copy
+from rdfcrawl.pipelines.refreshed import lost_copy, moved_from
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.records import Document
 from rdfcrawl.signals import flush_stores
@@ -163,6 +163,13 @@ class StorePipeline:
         """Return whether an earlier run has stored the whole of a document."""
         return await self._digests.has(document)
 
+    async def moved(self, document: Document) -> str:
+        """Return the URL of a redirected page that an earlier run has stored; or ""."""
+        url = moved_from(document)
+        if not (url and self.may_have(document)):
+            return ""
+        return url if await self.has(document.part(url)) else ""
+
     async def forget(self, document: Document) -> None:
         """Replace a document in the store by nothing."""
         await self._digests.forget(document)
@@ -297,6 +304,7 @@ class StoreTee:
         document = self._document
         if not self._is_counted:
             document.n_quads = self._n_quads
+        lost = lost_copy(document) or await self._pipeline.moved(document)
         writer = self._writer
         if document.withheld:  # of a page, this is known at its end
             await self.aclose()
@@ -307,12 +315,12 @@ class StoreTee:
             if writer is None and self._pipeline.may_have(document):
                 document.is_deleted = await self._pipeline.has(document)
                 await self._pipeline.forget(document)
-        elif writer is None and _replaces(document):
+        elif writer is None and lost != document.url and _replaces(document):
             writer = self._writer = await self._pipeline.open_document(document)
         if writer is not None:
             await self._pipeline.end(document, writer, self._digest)
             self._writer = None
-        if lost := lost_copy(document):
+        if lost:
             await self._pipeline.lose(document, lost)
 
     async def aclose(self) -> None:

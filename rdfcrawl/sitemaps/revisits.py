@@ -56,6 +56,7 @@ class PageFetch:
         lastmod: claim of the sitemap at that time.
         n_failures: fetches in a row, up to this one, that brought nothing.
         etag, last_modified: of the last response that was read without losses.
+        read_at: URL where it was read, if it was redirected there.
     """
 
     run: int
@@ -64,6 +65,7 @@ class PageFetch:
     n_failures: int = 0
     etag: str = ""
     last_modified: str = ""
+    read_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,6 +158,53 @@ def test_what_is_gone_leaves_nothing(commands: Commands, loopback: Loopback) -> 
     assert said(site.crawl(commands, folder=folder))[site.at("/page/two")] == "second"
 
 
+def test_former_target_of_a_redirect_answers_for_itself(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a page is redirected no more, or elsewhere, then its old target is asked.
+
+    Only its own answer deletes its statements. What a page had goes when the page is
+    redirected.
+    """
+    site, other = DatedSite(loopback, "127.20.11.6"), DatedSite(loopback, "127.20.11.7")
+    to = {"own": "in", "gone": "target", "kept": "still", "turned": "one"}
+    targets = {name: site.page(f"/to/{x}", "first") for name, x in to.items()}
+    targets["away"] = other.page("/to/away", "first")
+    listed = [*targets, "moved", "left"]
+    for name, url in targets.items():
+        site.server.pages[f"/page/{name}"] = loopback.redirect(url)
+    had = [site.page(f"/page/{name}", "first") for name in ("moved", "left")]
+    folder = commands.folder()
+
+    def crawl(date: str) -> CrawlResult:
+        rows = [entry(site.at(f"/page/{name}"), date) for name in listed]
+        site.put("/sitemap.xml", urlset(rows))
+        return site.crawl(commands, folder=folder)
+
+    assert set(said(crawl("2024-01-01"))) == {*targets.values(), *had}
+    for path in ("/to/in", "/to/target", "/to/one"):
+        site.fails(path, "404 Not Found")
+    other.fails("/to/away", "410 Gone")
+    for name in ("gone", "kept", "away"):
+        site.fails(f"/page/{name}", "410 Gone")
+    now = {site.page("/page/own", "itself"), targets["kept"]}
+    turns = {"turned": site.page("/to/two"), "moved": site.page("/to/three"),
+             "left": other.page("/to/four")}  # fmt: skip
+    for name, url in turns.items():
+        site.server.pages[f"/page/{name}"] = loopback.redirect(url)
+    result = crawl("2024-02-01")
+    assert set(said(result)) == {*now, *turns.values()}
+    for name in ("own", "gone", "turned", "away"):
+        assert result.statuses(targets[name])[-1] == "DELETED"
+    for url in had:
+        assert result.ask(f"<{url}> prov:wasInvalidatedBy ?x .")
+    n_asked = len(site.asked()), len(other.asked())
+    crawl("2024-02-01")
+    failed = [f"/page/{name}" for name in ("away", "gone", "kept")]
+    assert site.asked_since(n_asked[0]) == [*failed, "/sitemap.xml"]
+    assert other.asked_since(n_asked[1]) == []
+
+
 def test_sitemap_that_robots_names_no_more(
     commands: Commands, loopback: Loopback
 ) -> None:
