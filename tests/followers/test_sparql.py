@@ -227,6 +227,8 @@ def test_new_documents_are_loaded_together(
         whole = query.replace("DOCUMENT", graphs[n])
         answer = oxigraph.ask(f"{oxigraph.origin}/query", query=whole)
         assert told in answer
+    left = 'ASK { GRAPH ?g { ?s ?p ?v FILTER(STRENDS(STR(?v), " begun")) } }'
+    assert b"false" in oxigraph.ask(f"{oxigraph.origin}/query", query=left)
     monkeypatch.undo()
     write_log(tmp_path, [RawVersion(g, 2, b"") for g in graphs], "later")
     follow(tmp_path, oxigraph.uri, **options)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import StoreFault
+from rdfcrawl.followers.sparql.failures import RefusedRequest
 from rdfcrawl.followers.sparql.records import change
 from rdfcrawl.followers.sparql.statements import own_content
 from rdfcrawl.followers.sparql.writing import JOINT, draft_of, drop, insert
@@ -161,7 +162,14 @@ class GroupWriter:
         begun = [each.version.begun.said_of(each.graph) for each in group]
         drops = [drop(each.graph) for each in group]
         self._store.update(JOINT.join([change([], begun), *drops]))
-        if self._store.load(b"".join(each.document.quads or b"" for each in group)):
+        try:
+            is_loaded = self._store.load(
+                b"".join(each.document.quads or b"" for each in group)
+            )
+        except RefusedRequest:  # others will write those that are not to blame
+            self._store.update(JOINT.join([*drops, change(begun, [])]))
+            raise
+        if is_loaded:
             self._settle(group, begun)
             return
         self._store.update(change(begun, []))
