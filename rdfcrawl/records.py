@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Protocol, TypeAlias
 
+from rdfcrawl.clock import now_ms
 from rdfcrawl.reservations import NOTHING, Reservations
 
 if TYPE_CHECKING:
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from rdfcrawl.links.relations import Link
     from rdfcrawl.tasks.text import Task
 
-# Counts while a machine sleeps, too, and is set by nobody.
-_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-_BEGAN_NS: Final = time.time_ns() - time.clock_gettime_ns(_CLOCK)
 _NO_COUNTS: Final[Mapping[str, int]] = MappingProxyType({})
 MAX_RETRIES: Final = 3  # a record has two bits for it in the frontier
 
@@ -499,12 +496,3 @@ def refused(record: Record, faults: list[Fault]) -> Document:
         response=FetchedResponse(started_ms=at_ms, ended_ms=at_ms),
         faults=faults,
     )
-
-
-def now_ms() -> int:
-    """Return Unix time in milliseconds; it never goes back in this process.
-
-    Of several versions of a document the one with the latest time counts: a clock that
-    is set back must not make an older one of it.
-    """
-    return (_BEGAN_NS + time.clock_gettime_ns(_CLOCK)) // 1_000_000

@@ -182,7 +182,7 @@ def _reason(fetch: PlannedFetch) -> str:
 
 
 def _now_ms() -> int:
-    from rdfcrawl.records import now_ms
+    from rdfcrawl.clock import now_ms
 
     return now_ms()
 

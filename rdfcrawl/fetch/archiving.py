@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bytesource import body_of, head_of
+from rdfcrawl.clock import now_ms
 from rdfcrawl.errors import NO_FILES, PASSING, Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import HttpResponse
 from rdfcrawl.fetch.http.recording import listening
 from rdfcrawl.fetch.network_faults import note_fault
 from rdfcrawl.fetch.spool_sink import SpoolSink
 from rdfcrawl.fetch.system_errors import errno_of
-from rdfcrawl.records import now_ms
 from rdfcrawl.request_turns import FREE
 from rdfcrawl.warc.archive import HEAD_BYTES, ArchivedExchange, ArchivedResource
 from rdfcrawl.warc.http_messages import find_head

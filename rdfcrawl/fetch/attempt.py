@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.records import Document, Kind, Record, Visit, now_ms
+from rdfcrawl.clock import now_ms
+from rdfcrawl.records import Document, Kind, Record, Visit
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:

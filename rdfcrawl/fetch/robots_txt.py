@@ -9,10 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bytesource import head_of
+from rdfcrawl.clock import now_ms
 from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.answer import HttpClient, answer_in_turn
 from rdfcrawl.fetch.retry_policy import parse_retry_after
-from rdfcrawl.records import now_ms
 from rdfcrawl.robots.cache import ROBOTS_PATH, RobotsResponse
 from rdfcrawl.robots.parser import MAX_ROBOTS_BYTES
 

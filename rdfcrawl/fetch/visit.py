@@ -9,6 +9,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from rdfcrawl.clock import now_ms
 from rdfcrawl.errors import CrawlGone, Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import HttpClient, HttpRequest, HttpResponse, RequestOptions
 from rdfcrawl.fetch.attempt import FailingOrigins, RecordAttempt
@@ -27,7 +28,7 @@ from rdfcrawl.fetch.retry_policy import RetryDecision, judge_answer, parse_retry
 from rdfcrawl.fetch.visit_records import VisitRecords
 from rdfcrawl.frontier.queued_requests import meta_of
 from rdfcrawl.frontier.url_kind import kind_of_named
-from rdfcrawl.records import Kind, Record, Visit, now_ms
+from rdfcrawl.records import Kind, Record, Visit
 from rdfcrawl.request_turns import SoloTurn, SoloTurns
 from rdfcrawl.tasks.pages import RefreshedPage, RequestTask
 from rdfcrawl.uri import host_of
