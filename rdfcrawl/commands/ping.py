@@ -63,14 +63,16 @@ class Command(QuietCommand):
 
 async def _ping(settings: BaseSettings, urls: list[str]) -> int:
     from rdfcrawl.frontier.pings import PingLimits
-    from rdfcrawl.pings.desk import PingDesk
+    from rdfcrawl.pings.intake import PingIntake
 
-    desk = await PingDesk.open(settings)
+    intake = await PingIntake.open(settings)
     try:
-        answers = [await desk.take(url, PingLimits()) for url in urls]
-        is_running = any(x.is_accepted for x in answers) and await desk.n_workers() > 0
+        answers = [await intake.take(url, PingLimits()) for url in urls]
+        is_running = (
+            any(x.is_accepted for x in answers) and await intake.n_workers() > 0
+        )
     finally:
-        await desk.close()
+        await intake.close()
     when = (
         "a worker reads it now" if is_running else "the next run of the crawl reads it"
     )
@@ -78,14 +80,14 @@ async def _ping(settings: BaseSettings, urls: list[str]) -> int:
         if answer.is_accepted:
             sys.stdout.write(f"{url}: {when}\n")
         else:
-            why = f"crawl {desk.crawl_id}: {answer.detail or answer.text}"
+            why = f"crawl {intake.crawl_id}: {answer.detail or answer.text}"
             sys.stderr.write(f"{program()}: ping {url}: {why}\n")
     return 0 if all(answer.is_accepted for answer in answers) else _USAGE
 
 
 async def _serve(settings: BaseSettings, opts: argparse.Namespace) -> None:
     """Serve until Ctrl-C is pressed."""
-    from rdfcrawl.pings.desk import PingDesk
+    from rdfcrawl.pings.intake import PingIntake
     from rdfcrawl.pings.options import ping_limits
     from rdfcrawl.pings.server import PingServer
 
@@ -95,21 +97,23 @@ async def _serve(settings: BaseSettings, opts: argparse.Namespace) -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    desk = await PingDesk.open(settings)
+    intake = await PingIntake.open(settings)
     try:
-        server = PingServer(desk, limits)
+        server = PingServer(intake, limits)
         try:
             bound = await server.open(address, port)
         except OSError as error:
             where = f"--address {address} --port {port}"
             fail(f"ping serve: {where}: {error.strerror or error}")
         host = f"[{address}]" if ":" in address else address
-        _say(f"pings for crawl {desk.crawl_id}: http://{host}:{bound}/ping?sitemap=URL")
+        _say(
+            f"pings for crawl {intake.crawl_id}: http://{host}:{bound}/ping?sitemap=URL"
+        )
         await stopped.wait()
         await server.close()
         _say(_summary(server))
     finally:
-        await desk.close()
+        await intake.close()
 
 
 def _summary(server: PingServer) -> str:

@@ -1,4 +1,4 @@
 """Pings of sites whose sitemaps have changed, taken for a crawl.
 
-`judging` decides by the URL alone, `desk` by the crawl, `server` talks HTTP.
+`judging` decides by the URL alone, `intake` by the crawl, `server` talks HTTP.
 """

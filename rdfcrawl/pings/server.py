@@ -19,7 +19,7 @@ from rdfcrawl.pings.judging import PingAnswer
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.pings import PingLimits
-    from rdfcrawl.pings.desk import PingDesk
+    from rdfcrawl.pings.intake import PingIntake
 
 PATH: Final = "/ping"
 _MAX_BODY_BYTES: Final = 16 * 1024
@@ -36,9 +36,9 @@ class PingServer:
         counts: answers by their status.
     """
 
-    def __init__(self, desk: PingDesk, limits: PingLimits) -> None:
+    def __init__(self, intake: PingIntake, limits: PingLimits) -> None:
         self.counts: Counter[int] = Counter()
-        self._desk = desk
+        self._desk = intake
         self._limits = limits
         self._server: asyncio.Server | None = None
         self._handlers = web.Server(

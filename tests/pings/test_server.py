@@ -13,9 +13,9 @@ from scrapy.settings import Settings
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.pings import PingLimits
-from rdfcrawl.pings import desk as desks
+from rdfcrawl.pings import intake as desks
 from rdfcrawl.pings import server as servers
-from rdfcrawl.pings.desk import PingDesk
+from rdfcrawl.pings.intake import PingIntake
 from rdfcrawl.pings.server import PingServer
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ ASK = b"GET /ping?sitemap=https://a.example/s.xml HTTP/1.0\r\n\r\n"
 async def serving(url: str, folder: Path) -> AsyncIterator[int]:
     """Serve pings for the crawl `c`; yield the port."""
     settings = Settings({"REDIS_URL": url, "CRAWL_ID": "c", "CRAWL_DIR": str(folder)})
-    desk = await PingDesk.open(settings)
-    server = PingServer(desk, PingLimits())
+    intake = await PingIntake.open(settings)
+    server = PingServer(intake, PingLimits())
     try:
         yield await server.open("127.0.0.1", 0)
     finally:
         await server.close()
-        await desk.close()
+        await intake.close()
 
 
 async def ask(port: int, request: bytes = ASK) -> bytes:
@@ -108,5 +108,5 @@ async def test_crawl_that_cannot_be_found_is_one_line(
 ) -> None:
     """If no crawl is meant, or its Redis is not there, then one line says so."""
     with pytest.raises(ConfigError, match=told) as error:
-        await PingDesk.open(Settings({"CRAWL_DIR": str(tmp_path), **settings}))
+        await PingIntake.open(Settings({"CRAWL_DIR": str(tmp_path), **settings}))
     assert "\n" not in str(error.value)

@@ -27,7 +27,7 @@ _RETRY_SECS: Final = 60
 NO_REDIS: Final = PingAnswer(503, "the crawl cannot be reached", _RETRY_SECS)
 
 
-class PingDesk:
+class PingIntake:
     """Takes the pings for one crawl.
 
     A ping is answered with 202 once Redis has the sitemap: from then on it survives the
