@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 HEAD_BYTES: Final = 256 * 1024  # heads lie within, as those of aiohttp's
 _BLOCK_BYTES: Final = 256 * 1024
+_GONE: Final = frozenset({404, 410})
 _INDEX: Final = "index.sqlite"
 
 
@@ -196,12 +197,28 @@ class WebArchive:
             self._count(f"warc/truncated/{exchange.truncation}", 1)
         elif head.status == 304:
             _make_revisit(response, NOT_MODIFIED, exchange.url, found)
-        elif body.n_bytes and found and found.digest == body.payload_digest:
+        elif (
+            body.n_bytes
+            and found
+            and found.digest == body.payload_digest
+            and not (is_good and self._was_gone_since(exchange.url, found))
+        ):
             _make_revisit(response, SAME_PAYLOAD, exchange.url, found)
         self._write([response, *self._about(exchange, response, shared)])
         if response.type == "response" and is_whole and body.n_bytes:
             last = LastCapture(body.payload_digest, exchange.at_ms, response.record_id)
             self._index.note(kept_as, last)
+        if head.status in _GONE:
+            last = LastCapture(b"", exchange.at_ms, response.record_id)
+            self._index.note(f"gone {exchange.url}", last)
+
+    def _was_gone_since(self, url: str, last: LastCapture) -> bool:
+        """Return whether a document was gone after a capture of it.
+
+        A revisit does not say what it has now: readers know that it is gone.
+        """
+        gone = self._index.find(f"gone {url}")
+        return gone is not None and gone.at_ms >= last.at_ms
 
     def _about(
         self,

@@ -137,6 +137,23 @@ def test_an_error_with_the_same_body_is_another_capture(tmp_path: Path) -> None:
     ]
 
 
+def test_what_comes_back_is_kept_as_a_whole(tmp_path: Path) -> None:
+    """If a document was gone in between, then its next capture is no revisit.
+
+    A revisit would leave it gone for those who read the archive.
+    """
+    kept = archive(tmp_path)
+    statuses = ("200 OK", "404 N", "200 OK", "410 G", "200 OK", "200 OK", "410 G")
+    for n, status in enumerate(statuses):
+        kept.write_exchange(exchange("a", b"same", status=status, at_ms=10**12 + n))
+        kept.flush()
+    kept.close()
+    assert [x for x in types(tmp_path) if x in ("response", "revisit")] == [
+        *("response", "response", "response", "response", "response"),
+        *("revisit", "revisit"),
+    ]
+
+
 def test_a_body_that_a_timeout_ends_is_not_whole(tmp_path: Path) -> None:
     """If a body has no end of its own and was cut off, then its record says so."""
     kept = archive(tmp_path)
