@@ -11,54 +11,19 @@ from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.catalog import CatalogOptions, DatasetOffer
 from rdfcrawl.dataweb.nodes.paged import PagedOptions, PagingStyle
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
+from tests.support.described_sites import SharedCrawl, TurtleSite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rdfcrawl.dataweb.nodes.catalog import CatalogNode
     from rdfcrawl.dataweb.nodes.paged import PagedNode
-    from tests.conftest import RawServer
     from tests.support.crawl_fixtures import Commands, CrawlResult
     from tests.support.crawl_webs import Loopback
 
-PREFIXES = """
-@prefix void: <http://rdfs.org/ns/void#> .
-@prefix dcat: <http://www.w3.org/ns/dcat#> .
-@prefix dct: <http://purl.org/dc/terms/> .
-@prefix hydra: <http://www.w3.org/ns/hydra/core#> .
-@prefix ldes: <https://w3id.org/ldes#> .
-@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .
-@prefix tree: <https://w3id.org/tree#> .
-@prefix x: <urn:x:> .
-"""
 NONE = {"follow": "none"}
+LOOPING = PagingStyle.HYDRA, PagingStyle.HYDRA_OLD, PagingStyle.LINK
 SD = "http://www.w3.org/ns/sparql-service-description#"
-
-
-class Site:
-    """A scripted site."""
-
-    def __init__(self, loopback: Loopback, host: str) -> None:
-        self._loopback = loopback
-        self.server: RawServer = loopback(host=host)
-        self.at = self.server.url
-
-    def put(self, path: str, turtle: str, **headers: str) -> str:
-        """Serve Turtle, with the usual prefixes; return its URL."""
-        body = (PREFIXES + turtle).encode()
-        fields = {name.replace("_", "-"): value for name, value in headers.items()}
-        self.server.pages[path] = self._loopback.response(body, "text/turtle", **fields)
-        return self.at(path)
-
-    def page(self, path: str) -> str:
-        """Serve a page of one statement; return its URL."""
-        return self.put(path, f'<> x:says "{path}" .')
-
-    def asked(self) -> Counter[str]:
-        """Return how often each target was asked for."""
-        targets = Counter(self.server.targets)
-        del targets["/robots.txt"]
-        return targets
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +44,74 @@ def missing(result: CrawlResult, statements: list[tuple[str, str, str]]) -> list
     return [s for s, *_ in statements if s[1:-1] not in there]
 
 
+# -- crawls of many sites, each of which is a test's ----------------------------------
+
+
+class UnfollowedCrawl(SharedCrawl):
+    """A crawl that follows nothing but what is described.
+
+    Attributes:
+        both_ways: a dataset with a dump and an endpoint.
+        endpoint: one that is described by `without_dump`.
+        without_dump: its dump cannot be had.
+        looping: pages without an end, of the styles `LOOPING`.
+    """
+
+    def __init__(self, loopback: Loopback, web: LocalWeb) -> None:
+        described = [
+            *(describe_amid_many_statements, describe_two_datasets),
+            *(describe_alternatives, describe_endless_pages, describe_views),
+        ]
+        super().__init__(loopback, 7, described)
+        node = self.both_ways = web.start(CatalogOptions(offers=(DatasetOffer.ALL,)))
+        self.seeds += [node.void_url, node.catalog_url, node.origin + "/datasets.html"]
+        offer = DatasetOffer.VOID_SPARQL
+        self.endpoint = web.start(CatalogOptions(offers=(offer,)))
+        self.without_dump = self.new_site()
+        endpoint = f"void:sparqlEndpoint <{self.endpoint.endpoint_url(offer)}>"
+        text = f"<#d> void:dataDump </gone.nt.gz> ; {endpoint} ."
+        self.seeds.append(self.without_dump.put("/void.ttl", text))
+        options = PagedOptions(n_members=50, styles=LOOPING, loops=True)
+        self.looping = web.start(options)
+        self.seeds += [self.looping.first_url(style) for style in LOOPING]
+
+
+class FollowedCrawl(SharedCrawl):
+    """A crawl that follows links.
+
+    Attributes:
+        described_elsewhere: a site whose URI space another one describes.
+    """
+
+    def __init__(self, loopback: Loopback) -> None:
+        described = [
+            *(describe_dump_and_endpoint, describe_other_formats, describe_uri_space),
+        ]
+        super().__init__(loopback, 8, described)
+        self.described_elsewhere = self.new_site()
+        self.seeds += describe_uri_space(self.described_elsewhere, self.new_site())
+
+
+@pytest.fixture(scope="module")
+def unfollowed(
+    commands: Commands, loopback: Loopback, web: LocalWeb
+) -> UnfollowedCrawl:
+    """Return a crawl that follows nothing but what is described."""
+    shared = UnfollowedCrawl(loopback, web)
+    shared.result = commands.crawl(shared.seeds, arguments=NONE)
+    assert shared.result.code == 0, shared.result.stderr
+    return shared
+
+
+@pytest.fixture(scope="module")
+def followed(commands: Commands, loopback: Loopback) -> FollowedCrawl:
+    """Return a crawl that follows links."""
+    shared = FollowedCrawl(loopback)
+    shared.result = commands.crawl(shared.seeds)
+    assert shared.result.code == 0, shared.result.stderr
+    return shared
+
+
 # -- VoID, DCAT, schema.org ------------------------------------------------------------
 
 
@@ -93,96 +126,87 @@ def test_every_offer_is_taken(commands: Commands, web: LocalWeb) -> None:
     assert missing(result, list(site.iter_truth())) == []
 
 
-def test_dump_is_found_in_a_long_document(
-    commands: Commands, loopback: Loopback
-) -> None:
-    """If a dataset is described amid many statements, then its data come."""
-    site = Site(loopback, "127.0.0.52")
+def describe_amid_many_statements(site: TurtleSite) -> list[str]:
+    """Describe a dump in the middle of a long document."""
     many = "".join(f'<#{n}> x:says "{"long " * 20}{n}" .\n' for n in range(3_000))
     site.put("/dump.ttl", '<urn:all> x:says "dumped" .')
     described = "<#data> void:dataDump </dump.ttl> .\n"
-    seed = site.put("/about", many + described + many.replace("long", "more"))
-    result = commands.crawl([seed], arguments=NONE)
-    assert ("urn:all", "urn:x:says", '"dumped"') in triples(result)
-    assert len(triples(result)) == 6_002
+    return [site.put("/about", many + described + many.replace("long", "more"))]
+
+
+def test_dump_is_found_in_a_long_document(unfollowed: SharedCrawl) -> None:
+    """If a dataset is described amid many statements, then its data come."""
+    site = unfollowed.site(describe_amid_many_statements)
+    there = [
+        (s, p, o, g)
+        for s, p, o, g in unfollowed.result.latest_quads
+        if g.startswith(site.at("/"))
+    ]
+    assert ("urn:all", "urn:x:says", '"dumped"', site.at("/dump.ttl")) in there
+    assert len(there) == 6_002
 
 
 def test_dataset_with_dump_and_endpoint_is_taken_by_its_dump(
-    commands: Commands, web: LocalWeb
+    unfollowed: UnfollowedCrawl, web: LocalWeb
 ) -> None:
     """If a dataset has both, and three documents say so, then its dump comes, once."""
-    site = web.start(CatalogOptions(offers=(DatasetOffer.ALL,)))
-    result = commands.crawl(
-        [site.void_url, site.catalog_url, site.origin + "/datasets.html"],
-        arguments=NONE,
-    )
+    site = unfollowed.both_ways
     asked = Counter(web.targets(site))
     assert asked["/data/all.nt.gz"] == 1
     assert not any("/sparql" in target for target in asked)
     assert max(asked.values()) == 1
-    assert missing(result, list(site.iter_truth())) == []
+    assert missing(unfollowed.result, list(site.iter_truth())) == []
+
+
+def describe_dump_and_endpoint(site: TurtleSite) -> list[str]:
+    """Describe a dataset with a dump, whose endpoint describes itself."""
+    query = site.at("/query")
+    site.put("/all.nt", "<urn:x:s> <urn:x:p> <urn:x:o> .")
+    site.put("/about", f"<{query}#service> <{SD}endpoint> <{query}> .")
+    described = f"<#d> void:dataDump </all.nt> ; void:sparqlEndpoint <{query}> ."
+    return [site.put("/void.ttl", f"{described} <#d> <urn:x:see> </about> .")]
 
 
 def test_endpoint_of_a_dataset_with_a_dump_is_not_harvested(
-    commands: Commands, loopback: Loopback
+    followed: SharedCrawl,
 ) -> None:
     """If an endpoint describes itself, but its dataset has a dump, then that is it."""
-    site = Site(loopback, "127.94.1.9")
+    asked = followed.site(describe_dump_and_endpoint).asked()
+    assert asked["/all.nt"] == 1
+    assert "/about" in asked
+    assert not any(target.startswith("/query") for target in asked)
+
+
+def describe_two_datasets(site: TurtleSite) -> list[str]:
+    """Describe two datasets behind an endpoint, of which one has a dump."""
     query = site.at("/query")
     site.put("/all.nt", "<urn:x:s> <urn:x:p> <urn:x:o> .")
-    site.put(
-        "/void.ttl",
-        f"<#d> void:dataDump </all.nt> ; void:sparqlEndpoint <{query}> ."
-        " <#d> <urn:x:see> </about> .",
-    )
-    site.put("/about", f"<{query}#service> <{SD}endpoint> <{query}> .")
-    result = commands.crawl([site.at("/void.ttl")])
-    assert result.code == 0, result.stderr
-    assert site.asked()["/all.nt"] == 1
-    assert "/about" in site.asked()
-    assert not any(target.startswith("/query") for target in site.asked())
+    first = f"<#d> void:dataDump </all.nt> ; void:sparqlEndpoint <{query}> ."
+    return [site.put("/void.ttl", f"{first} <#e> void:sparqlEndpoint <{query}> .")]
 
 
-def test_endpoint_of_a_second_dataset_is_harvested(
-    commands: Commands, loopback: Loopback
-) -> None:
+def test_endpoint_of_a_second_dataset_is_harvested(unfollowed: SharedCrawl) -> None:
     """If one of two datasets behind an endpoint has no dump, then it is harvested."""
-    site = Site(loopback, "127.94.1.10")
-    query = site.at("/query")
-    site.put("/all.nt", "<urn:x:s> <urn:x:p> <urn:x:o> .")
-    site.put(
-        "/void.ttl",
-        f"<#d> void:dataDump </all.nt> ; void:sparqlEndpoint <{query}> ."
-        f" <#e> void:sparqlEndpoint <{query}> .",
-    )
-    result = commands.crawl([site.at("/void.ttl")], arguments=NONE)
-    assert result.code == 0, result.stderr
-    assert site.asked()["/all.nt"] == 1
-    assert any(target.startswith("/query") for target in site.asked())
+    asked = unfollowed.site(describe_two_datasets).asked()
+    assert asked["/all.nt"] == 1
+    assert any(target.startswith("/query") for target in asked)
 
 
 def test_dump_that_fails_is_replaced_by_the_endpoint(
-    commands: Commands, web: LocalWeb, loopback: Loopback
+    unfollowed: UnfollowedCrawl,
 ) -> None:
     """If a dump cannot be had, then the endpoint is harvested."""
-    offer = DatasetOffer.VOID_SPARQL
-    node = web.start(CatalogOptions(offers=(offer,)))
-    site = Site(loopback, "127.94.1.1")
-    site.put(
-        "/void.ttl",
-        f"<#d> void:dataDump </gone.nt.gz> ; "
-        f"void:sparqlEndpoint <{node.endpoint_url(offer)}> .",
-    )
-    result = commands.crawl([site.at("/void.ttl")], arguments=NONE)
-    assert site.asked() == {"/void.ttl": 1, "/gone.nt.gz": 1}
-    assert missing(result, node.dataset(offer)) == []
+    asked = unfollowed.without_dump.asked()
+    assert asked == {"/void.ttl": 1, "/gone.nt.gz": 1}
+    truth = unfollowed.endpoint.dataset(DatasetOffer.VOID_SPARQL)
+    assert missing(unfollowed.result, truth) == []
 
 
 def test_way_that_is_named_later_is_taken_when_others_fail(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If one document names a dump, another an endpoint, then what works is taken."""
-    site = Site(loopback, "127.94.1.4")
+    site = TurtleSite(loopback, "127.94.1.4")
     dataset = f"<{site.at('/about#d')}>"
     first = site.put("/1", f"{dataset} void:dataDump </gone.nt> .")
     endpoint = site.at("/query")
@@ -195,14 +219,11 @@ def test_way_that_is_named_later_is_taken_when_others_fail(
     assert site.asked()["/gone.nt"] == 2  # each run tries the best way first
 
 
-def test_distributions_that_are_no_rdf_are_left_out(
-    commands: Commands, loopback: Loopback
-) -> None:
-    """If a distribution is said to be something else, then it is not fetched."""
-    site = Site(loopback, "127.94.1.2")
-    seed = site.put(
-        "/catalog.ttl",
-        """
+def describe_other_formats(site: TurtleSite) -> list[str]:
+    """Describe distributions that are said to be something else, and two others."""
+    for path in ("a.csv", *"abcde"):
+        site.page(f"/{path}")
+    described = """
         <#d> dcat:distribution <#1>, <#2>, <#3>, <#4>, <#5> .
         <#1> dcat:downloadURL </a.csv> .
         <#2> dcat:downloadURL </b> ; dcat:mediaType
@@ -211,57 +232,59 @@ def test_distributions_that_are_no_rdf_are_left_out(
           rdf:value "application/vnd.ms-excel" ] .
         <#4> dcat:downloadURL </d> ; dct:format "Turtle" .
         <#5> dcat:accessURL </e> .
-        """,
-    )
-    for path in "abcde":
-        site.page(f"/{path}")
-    site.page("/a.csv")
-    result = commands.crawl([seed])
-    assert site.asked() == {"/catalog.ttl": 1, "/d": 1, "/e": 1}
-    assert result.statistics["link/no_rdf"] == 3
+        """
+    return [site.put("/catalog.ttl", described)]
 
 
-def test_formats_of_one_dataset_are_alternatives(
-    commands: Commands, loopback: Loopback
-) -> None:
-    """If data come in several formats, then the best that works is taken."""
-    site = Site(loopback, "127.94.1.3")
+def test_distributions_that_are_no_rdf_are_left_out(followed: SharedCrawl) -> None:
+    """If a distribution is said to be something else, then it is not fetched."""
+    asked = followed.site(describe_other_formats).asked()
+    assert asked == {"/catalog.ttl": 1, "/d": 1, "/e": 1}
+    assert followed.result.statistics["link/no_rdf"] == 3
+
+
+def describe_alternatives(site: TurtleSite) -> list[str]:
+    """Describe data in four formats, of which two can be had."""
     urls = [f"<{site.at('/all' + end)}>" for end in (".rdf", ".nt", ".ttl", ".csv")]
-    seed = site.put(
-        "/catalog.ttl",
-        "".join(
-            f"<#d> dcat:distribution <#{n}> . <#{n}> dcat:downloadURL {url} .\n"
-            for n, url in enumerate(urls)
-        ),
-    )
     site.page("/all.ttl")
     site.page("/all.rdf")
-    commands.crawl([seed], arguments=NONE)
-    assert site.asked() == {"/catalog.ttl": 1, "/all.nt": 1, "/all.ttl": 1}
+    described = "".join(
+        f"<#d> dcat:distribution <#{n}> . <#{n}> dcat:downloadURL {url} .\n"
+        for n, url in enumerate(urls)
+    )
+    return [site.put("/catalog.ttl", described)]
 
 
-@pytest.mark.parametrize("is_own", [True, False], ids=["own", "of another site"])
-def test_uri_space_is_covered_by_the_dump_of_its_site(
-    commands: Commands, loopback: Loopback, *, is_own: bool
-) -> None:
-    """If a dump has a URI space, then its URIs are not crawled: if the site says so."""
-    site = Site(loopback, f"127.94.2.{1 + is_own}")
-    other = Site(loopback, f"127.94.2.{3 + is_own}")
+def test_formats_of_one_dataset_are_alternatives(unfollowed: SharedCrawl) -> None:
+    """If data come in several formats, then the best that works is taken."""
+    asked = unfollowed.site(describe_alternatives).asked()
+    assert asked == {"/catalog.ttl": 1, "/all.nt": 1, "/all.ttl": 1}
+
+
+def describe_uri_space(site: TurtleSite, by: TurtleSite | None = None) -> list[str]:
+    """Have a site, or another one, describe a dump of its URI space."""
     pages = [site.page(f"/r/{n}") for n in range(3)]
     site.put("/r/dump.ttl", "".join(f"<{x}> x:next <{x}> .\n" for x in pages))
-    describing = site if is_own else other
-    seed = describing.put(
-        "/void.ttl",
+    described = (
         f'<#d> void:uriSpace "{site.at("/r/")}" ; '
         f"void:dataDump <{site.at('/r/dump.ttl')}> ; "
-        f"void:exampleResource <{pages[0]}> .",
+        f"void:exampleResource <{pages[0]}> ."
     )
-    commands.crawl([seed])
-    asked = set(site.asked()) - {"/void.ttl"}
-    expected = {"/r/dump.ttl"}
-    if not is_own:
-        expected |= {f"/r/{n}" for n in range(3)}
-    assert asked == expected
+    return [(by or site).put("/void.ttl", described)]
+
+
+def test_uri_space_is_covered_by_the_dump_of_its_site(followed: SharedCrawl) -> None:
+    """If a site says that a dump has a URI space, then its URIs are not crawled."""
+    site = followed.site(describe_uri_space)
+    assert set(site.asked()) == {"/void.ttl", "/r/dump.ttl"}
+
+
+def test_uri_space_is_not_covered_by_the_word_of_another_site(
+    followed: FollowedCrawl,
+) -> None:
+    """If another site says that a dump has a URI space, then its URIs are crawled."""
+    asked = set(followed.described_elsewhere.asked())
+    assert asked == {"/r/dump.ttl", *(f"/r/{n}" for n in range(3))}
 
 
 @pytest.mark.parametrize(("follow", "is_read"), [("none", True), ("-dataset", False)])
@@ -269,7 +292,7 @@ def test_root_resources_are_links(
     commands: Commands, loopback: Loopback, follow: str, *, is_read: bool
 ) -> None:
     """If nothing is followed, then root resources are: unless `-dataset` says not."""
-    site = Site(loopback, f"127.94.3.{1 + is_read}")
+    site = TurtleSite(loopback, f"127.94.3.{1 + is_read}")
     paths = ["/root", "/example", "/subset"]
     for path in paths:
         site.page(path)
@@ -328,31 +351,33 @@ def test_collections_of_many_pages_are_complete(
     assert all(result.faults(url) == [] for url in pages)
 
 
-def test_pages_that_loop_come_to_an_end(commands: Commands, web: LocalWeb) -> None:
+def test_pages_that_loop_come_to_an_end(
+    unfollowed: UnfollowedCrawl, web: LocalWeb
+) -> None:
     """If the last page leads to the first, then that is a fault, and the end."""
-    styles = (PagingStyle.HYDRA, PagingStyle.HYDRA_OLD, PagingStyle.LINK)
-    node = web.start(PagedOptions(n_members=50, styles=styles, loops=True))
-    seeds = [node.first_url(style) for style in styles]
-    result = commands.crawl(seeds, arguments=NONE)
-    for style in styles:
-        assert result.faults(node.page_urls(style)[-1]) == ["paging_loop"]
-    assert missing(result, list(node.iter_truth())) == []
+    node = unfollowed.looping
+    for style in LOOPING:
+        last = node.page_urls(style)[-1]
+        assert unfollowed.result.faults(last) == ["paging_loop"]
+    assert missing(unfollowed.result, list(node.iter_truth())) == []
     assert max(Counter(web.targets(node)).values()) == 1
 
 
-def test_pages_without_an_end_come_to_one(
-    commands: Commands, loopback: Loopback
-) -> None:
-    """If every page has the same members, then the pages after it are not asked for."""
-    site = Site(loopback, "127.94.4.1")
+def describe_endless_pages(site: TurtleSite) -> list[str]:
+    """Serve pages whose members are the same from the third on."""
     for n in range(1, 9):
         site.put(
             f"/c?page={n}",
             f"<> hydra:next </c?page={n + 1}> .<#c> hydra:member <urn:m:{min(n, 3)}> .",
         )
-    result = commands.crawl([site.at("/c?page=1")], arguments=NONE)
+    return [site.at("/c?page=1")]
+
+
+def test_pages_without_an_end_come_to_one(unfollowed: SharedCrawl) -> None:
+    """If every page has the same members, then the pages after it are not asked for."""
+    site = unfollowed.site(describe_endless_pages)
     assert len(site.asked()) == 4
-    assert result.faults(site.at("/c?page=4")) == ["paging_loop"]
+    assert unfollowed.result.faults(site.at("/c?page=4")) == ["paging_loop"]
 
 
 def test_next_run_asks_for_pages_that_may_have_changed(
@@ -384,7 +409,7 @@ def test_next_run_asks_for_pages_that_may_have_changed(
 
 def test_page_that_says_so_is_immutable(commands: Commands, loopback: Loopback) -> None:
     """If a page itself says that it is immutable, then the next run leaves it alone."""
-    site = Site(loopback, "127.94.4.2")
+    site = TurtleSite(loopback, "127.94.4.2")
     site.put("/1", "<> tree:relation [ tree:node </2> ] ; ldes:immutable true .")
     site.put("/2", "<> a tree:Node ; x:says 2 .")
     folder = commands.folder()
@@ -393,17 +418,18 @@ def test_page_that_says_so_is_immutable(commands: Commands, loopback: Loopback) 
     assert site.asked() == {"/1": 1, "/2": 2}
 
 
-def test_view_of_a_collection_is_followed(
-    commands: Commands, loopback: Loopback
-) -> None:
-    """If a document names views of a collection, then one of them is read."""
-    site = Site(loopback, "127.94.4.3")
-    seed = site.put("/d", "<#c> tree:view </1>, </other> .")
+def describe_views(site: TurtleSite) -> list[str]:
+    """Name two views of a collection."""
     site.put("/1", "<#c> tree:view <> . <> tree:relation [ tree:node </2> ] .")
     site.put("/2", "<#c> tree:view </1> . <> a tree:Node .")
     site.page("/other")
-    commands.crawl([seed], arguments=NONE)
-    assert site.asked() in ({"/d": 1, "/1": 1, "/2": 1}, {"/d": 1, "/other": 1})
+    return [site.put("/d", "<#c> tree:view </1>, </other> .")]
+
+
+def test_view_of_a_collection_is_followed(unfollowed: SharedCrawl) -> None:
+    """If a document names views of a collection, then one of them is read."""
+    asked = unfollowed.site(describe_views).asked()
+    assert asked in ({"/d": 1, "/1": 1, "/2": 1}, {"/d": 1, "/other": 1})
 
 
 # -- the catalogue of a portal ---------------------------------------------------------
@@ -437,7 +463,7 @@ def test_catalogue_in_another_format_is_tried(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If the API and the first format fail, then the next format is asked for."""
-    site = Site(loopback, "127.94.5.1")
+    site = TurtleSite(loopback, "127.94.5.1")
     site.page("/catalog.jsonld")
     commands.crawl(arguments={"portals": site.at("/")}, spider="ckan")
     order = [x for x in site.server.targets if x.startswith("/catalog")]
@@ -448,7 +474,7 @@ def test_alternate_of_a_portal_page_is_a_link(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If the page of a dataset names its data, then they are fetched."""
-    site = Site(loopback, "127.94.5.2")
+    site = TurtleSite(loopback, "127.94.5.2")
     link = '<link rel="alternate" type="text/turtle" href="/dataset/1.ttl">'
     page = (
         f'<html><head><meta name="generator" content="ckan 2.9.0">{link}</head></html>'
