@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import signal
 import time
-from collections import Counter
-from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rdfcrawl.arguments.crawl import CrawlArguments
 from tests.crawl.sources.test_resourcesync import Source
-from tests.support.ftp_servers import RealFtp
 from tests.support.resourcesync_source import facts_of
 from tests.support.sitemap_sites import Site, dataset, dump_at, index, urlset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable
 
     from tests.conftest import RawRequest
     from tests.support.crawl_fixtures import Commands, CrawlResult
@@ -37,6 +34,24 @@ def crawl(commands: Commands, site: Site, **arguments: object) -> CrawlResult:
     assert result.code == 0, result.stderr
     assert result.counts().is_over
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class SharedCrawl:
+    """One crawl of sites that have nothing to do with one another.
+
+    Attributes:
+        result: of the crawl.
+        others: what they list hosts of, by what a test calls them.
+    """
+
+    result: CrawlResult
+    others: dict[str, Site]
+
+    def is_refused(self, dump: str) -> bool:
+        """Return whether the claim of a dump has been refused."""
+        pattern = '?a rc:fault ?f . ?f rc:reason "unconfirmed_claim" ; rc:detail ?x .'
+        return any(f" {dump}:" in detail for detail in self.result.ask(pattern))
 
 
 def lists(site: Site, *pages: str, extra: str = "") -> str:
@@ -142,23 +157,37 @@ def test_robots_that_has_moved_speaks_for_its_host(
     assert where(result, "cross_site")
 
 
-@pytest.mark.parametrize("status", ["404 No", "500 No"])
-def test_host_that_says_nothing_has_not_consented(
-    commands: Commands, loopback: Loopback, status: str
-) -> None:
-    """If a host's robots.txt cannot be had, then its pages are refused, by name."""
-    site, other = sites(loopback, 4 if status < "5" else 5, 2)
-    lists(site, other.page("/page/1"))
-    other.server.pages["/robots.txt"] = loopback.response(b"", status=status)
+STATUSES = "404 No", "500 No"
+
+
+@pytest.fixture(scope="module")
+def silent(commands: Commands, loopback: Loopback) -> SharedCrawl:
+    """Return a crawl of sites that list a page of a host without a robots.txt."""
+    listing, others = [], {}
+    for number, status in enumerate(STATUSES):
+        site, other = sites(loopback, 4 + number, 2)
+        lists(site, other.page("/page/1"))
+        other.server.pages["/robots.txt"] = loopback.response(b"", status=status)
+        listing.append(site)
+        others[status] = other
     result = commands.crawl(
-        arguments={"sites": site.at("/")},
+        arguments={"sites": ",".join(site.at("/") for site in listing)},
         spider="sitemap",
         RETRY_TIMES=0,
         HOST_BACKOFF_SECS=0.1,
     )
-    assert result.counts().is_over
+    return SharedCrawl(result, others)
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_host_that_says_nothing_has_not_consented(
+    silent: SharedCrawl, status: str
+) -> None:
+    """If a host's robots.txt cannot be had, then its pages are refused, by name."""
+    other = silent.others[status]
+    assert silent.result.counts().is_over
     assert other.asked() == []
-    assert "cross_site" in result.faults(other.at("/robots.txt"))
+    assert "cross_site" in silent.result.faults(other.at("/robots.txt"))
 
 
 def test_nobody_out_of_scope_is_asked(commands: Commands, loopback: Loopback) -> None:
@@ -338,22 +367,34 @@ def test_who_is_trusted(trust: str, url: str, *, is_trusted: bool) -> None:
     assert CrawlArguments.parse({"trust": trust}).trust.covers(url) is is_trusted
 
 
+@pytest.fixture(scope="module")
+def synced(
+    commands: Commands, loopback: Loopback
+) -> tuple[CrawlResult, dict[bool, str]]:
+    """Return a crawl of two sources, and what they list of hosts trusted or not."""
+    sources, listed = [], {}
+    for is_trusted in (True, False):
+        number = 31 + is_trusted
+        source = Source(loopback, f"127.97.{number}.1")
+        other = Source(loopback, f"127.97.{number}.2")
+        url, body = other.resource("r", "elsewhere")
+        source.list([(url, facts_of(body), "")])
+        sources.append(source.at("/capabilities.xml"))
+        listed[is_trusted] = url
+    arguments = {"sources": ",".join(sources), "trust": "127.97.32.2"}
+    return commands.crawl(arguments=arguments, spider="resourcesync"), listed
+
+
 @pytest.mark.parametrize("is_trusted", [True, False], ids=["trusted", "not"])
 def test_resourcesync_may_list_hosts_that_are_trusted(
-    commands: Commands, loopback: Loopback, *, is_trusted: bool
+    synced: tuple[CrawlResult, dict[bool, str]], *, is_trusted: bool
 ) -> None:
     """If a source lists resources of a host that is trusted, then they are taken."""
+    result, urls = synced
+    assert (urls[is_trusted] in result.graphs) is is_trusted
+    refused = result.ask("?a sq:crawled ?x ; rc:fault/rc:reason 'cross_site' .")
     number = 31 + is_trusted
-    source = Source(loopback, f"127.97.{number}.1")
-    other = Source(loopback, f"127.97.{number}.2")
-    url, body = other.resource("r", "elsewhere")
-    source.list([(url, facts_of(body), "")])
-    arguments = {"sources": source.at("/capabilities.xml")}
-    if is_trusted:
-        arguments["trust"] = f"127.97.{number}.2"
-    result = commands.crawl(arguments=arguments, spider="resourcesync")
-    assert (url in result.graphs) is is_trusted
-    assert bool(result.statistics["fault/cross_site"]) is not is_trusted
+    assert any(f"//127.97.{number}." in url for url in refused) is not is_trusted
 
 
 # -- datasets --------------------------------------------------------------------------
@@ -364,108 +405,32 @@ def nameless(dump: str) -> str:
     return f"<sc:dataset>{dump_at(dump)}</sc:dataset>"
 
 
-@pytest.mark.parametrize("word", ["robots", "trust", "none"])
-def test_dump_elsewhere_is_taken_by_consent(
-    commands: Commands, loopback: Loopback, word: str
-) -> None:
+WORDS = "robots", "trust", "none"
+
+
+@pytest.fixture(scope="module")
+def dumped(commands: Commands, loopback: Loopback) -> SharedCrawl:
+    """Return a crawl of sites that list a dump of a host with each of `WORDS`."""
+    listing, others = [], {}
+    for number, word in enumerate(WORDS, 13):
+        site, other = sites(loopback, number, 2)
+        other.put("/dump.nt", b"<urn:x:s> <urn:x:p> <urn:x:o> .\n")
+        sitemap = lists(site, extra=nameless(other.at("/dump.nt")))
+        other.robots(sitemap if word == "robots" else other.at("/own.xml"))
+        listing.append(site.at("/"))
+        others[word] = other
+    arguments = {"sites": ",".join(listing), "trust": "127.97.14.2"}
+    result = commands.crawl(arguments=arguments, spider="sitemap")
+    assert result.code == 0, result.stderr
+    return SharedCrawl(result, others)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_dump_elsewhere_is_taken_by_consent(dumped: SharedCrawl, word: str) -> None:
     """If the host of a dump names the sitemap, or is trusted, then it is taken."""
-    number = 13 + ["robots", "trust", "none"].index(word)
-    site, other = sites(loopback, number, 2)
-    other.put("/dump.nt", b"<urn:x:s> <urn:x:p> <urn:x:o> .\n")
-    sitemap = lists(site, extra=nameless(other.at("/dump.nt")))
-    named = sitemap if word == "robots" else other.at("/own.xml")
-    other.robots(named)
-    trust = {"trust": f"127.97.{number}.2"} if word == "trust" else {}
-    result = crawl(commands, site, **trust)
+    result, other = dumped.result, dumped.others[word]
+    assert result.counts().is_over
     assert (other.at("/dump.nt") in result.graphs) is (word != "none")
-    refused = result.statistics["fault/unconfirmed_claim"]
-    assert bool(refused) is (word == "none")
+    assert dumped.is_refused(other.at("/dump.nt")) is (word == "none")
     if word == "trust":
         assert other.asked() == ["/dump.nt"]
-
-
-# -- FTP -------------------------------------------------------------------------------
-
-DUMP = b"<urn:x:s> <urn:x:p> <urn:x:o> .\n"
-
-
-@contextmanager
-def ftp(folder: Path, host: str, port: int = 0, **files: bytes) -> Iterator[RealFtp]:
-    """Serve a dump by FTP, and other files."""
-    for name, content in {"dump_nt": DUMP, **files}.items():
-        (folder / name.replace("_", ".")).write_bytes(content)
-    with RealFtp(folder, host=host, port=port) as server:
-        yield server
-
-
-@pytest.mark.parametrize("word", ["robots", "sitemap", "trust", "none"])
-def test_dump_on_an_ftp_server_can_be_confirmed(
-    commands: Commands, loopback: Loopback, tmp_path: Path, word: str
-) -> None:
-    """If an FTP server has a robots.txt or sitemap, or is trusted, its word counts."""
-    number = 20 + ["robots", "sitemap", "trust", "none"].index(word)
-    (site,) = sites(loopback, number, 1)
-    host = f"127.97.{number}.2"
-    with ftp(tmp_path, host) as server:
-        dump = server.url("dump.nt")
-        described = dataset(site, extra=dump_at(dump))
-        if word == "robots":
-            described = nameless(dump)
-            text = f"Sitemap: {site.at('/sitemap.xml')}\n"
-            (tmp_path / "robots.txt").write_text(text)
-        elif word == "sitemap":
-            (tmp_path / "sitemap.xml").write_bytes(urlset([], described))
-        lists(site, extra=described)
-        trust = {"trust": f"{host}:{server.port}"} if word == "trust" else {}
-        result = crawl(commands, site, **trust)
-        said = Counter(server.commands)
-    assert (dump in result.graphs) is (word != "none")
-    assert said["RETR /dump.nt"] == (word != "none")
-    assert bool(result.statistics["fault/unconfirmed_claim"]) is (word == "none")
-
-
-@pytest.mark.parametrize("is_named", [True, False], ids=["named", "not"])
-def test_web_site_of_an_ftp_server_speaks_for_it(
-    commands: Commands, loopback: Loopback, tmp_path: Path, *, is_named: bool
-) -> None:
-    """If an FTP server has no robots.txt, then that of its host on the Web is asked."""
-    number = 24 + is_named
-    (site,) = sites(loopback, number, 1)
-    host = f"127.97.{number}.2"
-    try:
-        web = Site(loopback, host, port=80)
-        with ftp(tmp_path, host, port=21) as server:
-            page = f"ftp://{host}/dump.nt"
-            sitemap = lists(site, page, extra=nameless(page))
-            web.robots(sitemap if is_named else web.at("/own.xml"))
-            result = crawl(commands, site)
-            said = Counter(server.commands)
-    except PermissionError:
-        pytest.skip("may not listen on ports 21 and 80")
-    assert said["RETR /dump.nt"] == is_named
-    assert (page in result.graphs) is is_named
-    refusals = ("fault/unconfirmed_claim", "fault/cross_site")
-    assert [result.statistics[each] for each in refusals] == [1 - is_named] * 2
-
-
-@pytest.mark.parametrize("is_trusted", [True, False], ids=["trusted", "not"])
-def test_uri_space_is_covered_by_a_dump_on_an_ftp_server(
-    commands: Commands, loopback: Loopback, tmp_path: Path, *, is_trusted: bool
-) -> None:
-    """If a description names a dump by FTP, then it covers its URIs if that is trusted.
-
-    It is fetched in any case, as a link would be.
-    """
-    number = 33 + is_trusted
-    (site,) = sites(loopback, number, 1)
-    host = f"127.97.{number}.2"
-    with ftp(tmp_path, host) as server:
-        dump = server.url("dump.nt")
-        space = f'<#d> void:uriSpace "{site.at("/r/")}" ; void:dataDump <{dump}> .'
-        example = f"<#d> void:exampleResource <{site.page('/r/1')}> ."
-        prefix = "@prefix void: <http://rdfs.org/ns/void#> ."
-        site.put("/void.ttl", f"{prefix} {space} {example}".encode())
-        trust = {"trust": host} if is_trusted else {}
-        result = commands.crawl([site.at("/void.ttl")], arguments=trust)
-    assert dump in result.graphs
-    assert ("/r/1" in site.asked()) is not is_trusted
