@@ -32,16 +32,19 @@ class PageWriter:
     """Writes the documents of the pages of one site.
 
     Duplicates and mirrors have the same bytes as the page itself; near duplicates
-    differ from it by a number.
+    say more, of their number.
 
     Args:
         origin: of the site that is no mirror; canonical URLs are there.
         has_canonical: documents declare their canonical URL.
+        added: what near duplicates say more, as a share of the words of a page, or
+            of its statements; a word, or statement, at least.
     """
 
-    def __init__(self, origin: str, *, has_canonical: bool) -> None:
+    def __init__(self, origin: str, *, has_canonical: bool, added: float = 0.0) -> None:
         self._origin = origin
         self._has_canonical = has_canonical
+        self._added = added
         self._name = origin.removeprefix("http://").replace(":", "-")
 
     def canonical_url(self, page: PageHistory) -> str:
@@ -68,11 +71,15 @@ class PageWriter:
     ) -> bytes:
         """Return the body at a URL of a page."""
         number = path.path.partition("?session=")[2]
+        size = N_WORDS if path.page.is_html else N_STATEMENTS
+        more = range(1, round(self._added * size)) if number else ()
+        numbers = [number, *(f"{number}-{n}" for n in more)]
         if path.page.is_html:
-            return self._write_html(path.page, revision, related, number)
+            said = " ".join(numbers)
+            return self._write_html(path.page, revision, related, said)
         body = to_ntriples(self.statements(path.page, revision, related))
-        if number:
-            body += f'<urn:dataweb:session> {LABEL} "{number}" .\n'.encode()
+        for each in filter(None, numbers):
+            body += f'<urn:dataweb:session> {LABEL} "{each}" .\n'.encode()
         return body
 
     def link_header(self, page: PageHistory) -> dict[str, str]:

@@ -91,7 +91,8 @@ class EvolutionParameters:
         discovery: how pages become known; each has one of them.
         lag_days: mean time from the first way to the second.
         duplicates: share of pages that have a second URL, with a parameter.
-        near: share of the second URLs whose document differs, by a number.
+        near: share of the second URLs whose document differs, by a number or more.
+        added: what these documents say more, as a share of a page; one number at least.
         has_canonical: documents declare their canonical URL.
         lastmods: what sitemaps say of changes.
         delay_days: how late the late ones are.
@@ -123,6 +124,7 @@ class EvolutionParameters:
     lag_days: float = 1.0
     duplicates: float = 0.1
     near: float = 0.5
+    added: float = 0.0
     has_canonical: bool = True
     lastmods: tuple[LastmodBehaviour, ...] = (LastmodBehaviour.TRUTHFUL,)
     delay_days: float = 2.0
@@ -141,7 +143,7 @@ class EvolutionParameters:
         _check("per_sitemap", self.per_sitemap, 1, 50_000)
         for name in ("births", "vanishing"):
             _check(name, getattr(self, name), 0, MAX_RATE)
-        for name in ("dropped", "failing", "html", "duplicates", "near"):
+        for name in ("dropped", "failing", "html", "duplicates", "near", "added"):
             _check(name, getattr(self, name), 0, 1)
         for name in ("lag_days", "delay_days"):
             _check(name, getattr(self, name), 0, 36_600)

@@ -85,7 +85,9 @@ class EvolvingNode(ChangingSite):
         self.history = SiteHistory(options)
         self.listings = SitemapListings(self.history)
         self.documents = PageWriter(
-            options.mirror_of or plan.origin, has_canonical=options.has_canonical
+            options.mirror_of or plan.origin,
+            has_canonical=options.has_canonical,
+            added=options.added,
         )
 
     @property

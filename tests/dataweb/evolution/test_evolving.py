@@ -155,6 +155,17 @@ def test_near_duplicates_are_near_and_other_pages_are_not() -> None:
     assert all(len(a[0] & b[0]) < 20 for a in found for b in found if a is not b)
 
 
+def test_near_duplicates_say_as_much_more_as_they_are_told_to() -> None:
+    """If a sixth of a document is added, then six of seven shingles are equal."""
+    node = site(duplicates=1.0, near=1.0, added=1 / 6, n_pages=6, births=0.0)
+    for page in node.history.pages(0.0):
+        own, near = (ask(node, path.path, 0).body.split() for path in page.paths)
+        if page.is_html:
+            assert len(near) - len(own) == 40 - 1  # the first is in an element
+        else:
+            assert len(near) - len(own) == 10 * 4  # terms and dot of a statement
+
+
 def test_truth_is_what_is_served() -> None:
     """If all pages that something names are read, then they say what the truth does."""
     node = site(html=0.0, n_pages=40, births=1.0, vanishing=0.02)
