@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
 N_MINIMA: Final = 64
 N_BANDS: Final = 16
@@ -70,6 +72,52 @@ def find_clusters(prints: Iterable[ContentPrint]) -> Iterator[tuple[str, ...]]:
         found.add(each)
     found.join_near_duplicates()
     yield from found.members()
+
+
+def find_related(
+    prints: Iterable[ContentPrint], wanted: AbstractSet[str]
+) -> Iterator[tuple[str, Iterator[str]]]:
+    """Yield URLs, each with those whose content resembles its own by `RELATED` or more.
+
+    Itself is among them. Of two with a resemblance of 0.7 one in 100 is missed, and a
+    content is compared with at most `MAX_COMPARED` others for each band.
+
+    Memory: the sketches, and the pairs that are found.
+
+    Args:
+        prints: of all URLs; what has no sketch resembles nothing.
+        wanted: the URLs to yield.
+    """
+    urls: dict[bytes, list[str]] = {}
+    for each in prints:
+        if each.minima:
+            sketch = array("H", each.minima).tobytes()
+            urls.setdefault(sketch, []).append(each.url)
+    asked = [
+        sketch for sketch, some in urls.items() if any(map(wanted.__contains__, some))
+    ]
+    related: dict[bytes, set[bytes]] = {sketch: set() for sketch in asked}
+    for begin in range(0, 2 * N_MINIMA, 2 * _BAND):
+        band = slice(begin, begin + 2 * _BAND)
+        buckets: dict[bytes, list[bytes]] = {sketch[band]: [] for sketch in asked}
+        for sketch in urls:
+            bucket = buckets.get(sketch[band])
+            if bucket is not None and len(bucket) < MAX_COMPARED:
+                bucket.append(sketch)
+        for sketch in asked:
+            _add_related(related[sketch], sketch, buckets[sketch[band]])
+    for sketch in asked:
+        for url in filter(wanted.__contains__, urls[sketch]):
+            yield url, chain.from_iterable(urls[each] for each in related[sketch])
+
+
+def _add_related(
+    related: set[bytes], sketch: bytes, candidates: Iterable[bytes]
+) -> None:
+    own = array("H", sketch)
+    for other in candidates:
+        if other not in related and resemblance(own, array("H", other)) >= RELATED:
+            related.add(other)
 
 
 class _Clusters:

@@ -22,9 +22,9 @@ class DomainCensus:
         n_crawled: by either way.
         n_seen_listed: |Seen_S|.
         n_crawled_listed: of these.
-        n_listed_duplicates: of these, which another URL represents.
+        n_listed_duplicates: of these, which another URL represents; no redirects.
         n_missed: crawled, and in no sitemap.
-        n_missed_duplicates: of these, which another URL represents.
+        n_missed_duplicates: of these, which another URL represents; no redirects.
     """
 
     n_crawled: int = 0
@@ -42,7 +42,7 @@ class DomainCensus:
 
 def is_missed_content(facts: UriFacts) -> bool:
     """Return whether a URL was crawled, is in no sitemap, and no duplicate."""
-    return facts.is_crawled and not facts.is_listed and facts.is_representative
+    return facts.is_crawled and not facts.is_listed and not facts.is_duplicate
 
 
 def take_census(facts: Iterable[UriFacts]) -> DomainCensus:
@@ -52,13 +52,12 @@ def take_census(facts: Iterable[UriFacts]) -> DomainCensus:
         seen_listed += each.is_listed
         if not each.is_crawled:
             continue
-        is_duplicate = not each.is_representative
         if each.is_listed:
             crawled_listed += 1
-            listed_twice += is_duplicate
+            listed_twice += each.is_duplicate
         else:
             missed += 1
-            missed_twice += is_duplicate
+            missed_twice += each.is_duplicate
     return DomainCensus(
         n_crawled=crawled_listed + missed,
         n_seen_listed=seen_listed,

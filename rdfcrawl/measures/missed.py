@@ -37,8 +37,8 @@ class MissedPage:
         has_failed: the last fetch failed, whatever the reason.
         is_error_page: it answers 200 with the page that a made-up URL of its host gets.
         is_redirect: the URL redirects elsewhere.
-        duplicates: other URLs of its cluster, and crawled ones that resemble it less
-            than near-duplicates do (`duplicates.clusters.RELATED`).
+        duplicates: crawled URLs that hold its content, but were not found to be its
+            near-duplicates: those have no place in the table (`UriFacts.copies`).
         n_link_words: words within links.
         containment: greatest share of its shingles that another page has, too.
     """

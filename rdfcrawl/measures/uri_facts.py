@@ -98,6 +98,9 @@ class UriFacts:
             first change are not known, and nothing else is wrong.
         cluster: URL that represents the duplicates of this one, which is its own URL
             if it represents them; empty if there are none.
+        redirects_to: where its redirects end, if elsewhere.
+        copies: of missed content, other URLs that hold it though they are in no
+            cluster with this one: see `domain_clusters.with_clusters`.
         pagerank: None if the URL is no node of the graph.
     """
 
@@ -108,6 +111,8 @@ class UriFacts:
     claims: tuple[LastmodClaim, ...] = ()
     fetches: tuple[UriFetch, ...] = ()
     cluster: str = ""
+    redirects_to: str = ""
+    copies: tuple[str, ...] = ()
     pagerank: float | None = None
 
     @property
@@ -137,6 +142,20 @@ class UriFacts:
     def is_representative(self) -> bool:
         """Whether the URL stands for its cluster, or has no duplicates."""
         return not self.cluster or self.cluster == self.url
+
+    @property
+    def is_redirect(self) -> bool:
+        """Whether the last fetch was led elsewhere."""
+        is_left = bool(self.fetches) and self.fetches[-1].status == "REDIRECTED"
+        return is_left or bool(self.redirects_to)
+
+    @property
+    def is_duplicate(self) -> bool:
+        """Whether another URL holds the content of this one, which leads nowhere else.
+
+        Section 5.1.2 counts redirects with the missed content.
+        """
+        return not self.is_representative and not self.is_redirect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -206,7 +206,7 @@ class SiteFigures:
 
     @property
     def missed(self) -> Counter[MissedClass]:
-        """Table 2, as far as fetches tell: URLs of the sample by their class."""
+        """Table 2, as far as facts tell: URLs of the sample by their class."""
         return Counter(classify_missed(_missed_page(each)) for each in self._sample)
 
     def missed_share(self, name: MissedClass) -> MeasuredRatio:
@@ -234,7 +234,8 @@ def _missed_page(facts: UriFacts) -> MissedPage:
     return MissedPage(
         url=facts.url,
         has_failed=last.status == "FAILED" or last.http_status >= 400,
-        is_redirect=last.status == "REDIRECTED",
+        is_redirect=facts.is_redirect,
+        duplicates=facts.copies,
     )
 
 

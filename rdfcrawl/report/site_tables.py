@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.measures.missed import MissedClass
-from rdfcrawl.report.content import ReportRow, ReportTable
+from rdfcrawl.report.content import ReportCell, ReportRow, ReportTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from rdfcrawl.measures.census import DomainCensus
     from rdfcrawl.measures.coverage import DomainCoverage, StateSizes
     from rdfcrawl.report.domains import DomainSummary, SiteFigures
+
+NOT_RECORDED: Final = "not recorded"
+"""Cell of a measure whose facts no crawl keeps."""
+_UNTOLD: Final = frozenset(
+    {MissedClass.CONTENTS, MissedClass.IMAGES, MissedClass.SUBSET}
+)
 
 
 def make_size_table(sites: SiteFigures) -> ReportTable:
@@ -118,15 +124,19 @@ def make_census_table(sites: SiteFigures) -> ReportTable:
 
 def make_missed_table(sites: SiteFigures) -> ReportTable:
     """Return table 2: classes of what sitemaps miss."""
-    classes = (MissedClass.ERROR, MissedClass.REDIRECT, MissedClass.CONTENT)
+
+    def share(each: MissedClass) -> ReportCell:
+        return NOT_RECORDED if each in _UNTOLD else sites.missed_share(each)
+
     return ReportTable(
         key="table-2",
         title="Table 2: what the missed content is",
-        sentence="A sample of at most 3,000 URLs that sitemaps miss. Classes that"
-        " need the text of pages (tables of contents, image pages, parts of other"
-        " pages) are not told apart: those pages count as missing content.",
+        sentence="A sample of at most 3,000 URLs that sitemaps miss, without those"
+        " found to be near-duplicates. A duplicate here resembles another page of the"
+        " site a little less, or names it as its canonical URL. Pages of classes that"
+        " are not recorded count as missing content.",
         columns=("class", "share"),
-        rows=tuple((each.value, sites.missed_share(each)) for each in classes),
+        rows=tuple((each.value, share(each)) for each in MissedClass),
     )
 
 

@@ -116,12 +116,17 @@ class FactReader:
         return {url: content for url, content in found if content != _NOTHING_KNOWN}
 
     def _content_of(self, record: UrlRecord) -> PageContent:
-        redirect = self._normal(record.current("redirect"))
+        redirect = self._redirect(record)
         return PageContent(
             minima=_minima(record.current("sketch")),
             redirects_to=(redirect,) if redirect else (),
             canonical=self._normal(record.current("canonical")),
         )
+
+    def _redirect(self, record: UrlRecord) -> str:
+        """Return where the redirects of a URL end, if that is another URL."""
+        end = self._normal(record.current("redirect"))
+        return "" if end == record.url else end
 
     def _normal(self, url: str) -> str:
         """Return the normal form of a URL; nothing for what has none."""
@@ -155,6 +160,7 @@ class FactReader:
             listings=tuple(self._listings(record)),
             claims=tuple(_claims(record.claims, self._dropped_ms(record))),
             fetches=tuple(map(_fetch, filter(_was_asked, record.fetches))),
+            redirects_to=self._redirect(record),
             pagerank=self._pagerank(record.url),
         )
 

@@ -14,6 +14,7 @@ from rdfcrawl.duplicates.clusters import (
     NEAR_DUPLICATE,
     ContentPrint,
     find_clusters,
+    find_related,
     resemblance,
 )
 
@@ -106,3 +107,16 @@ def test_crowded_band_is_compared_with_a_bound() -> None:
     ]
     copy = content("v", tuple(prints[-1].minima))
     assert list(find_clusters([*prints, copy])) == [(prints[-1].url, "v")]
+
+
+@pytest.mark.parametrize(("n", "is_related"), [(7, True), (19, True), (20, False)])
+def test_threshold_of_related_contents(n: int, *, is_related: bool) -> None:
+    """If at most 19 of 64 minima differ, then a document is found to resemble one."""
+    prints = [
+        content("a", MINIMA),
+        content("b", changed(n)),
+        content("c", changed(n)),
+        ContentPrint(url="d", text_hash="1"),
+    ]
+    found = {url: sorted(some) for url, some in find_related(prints, {"a", "d"})}
+    assert found == {"a": ["a", "b", "c"] if is_related else ["a"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -49,6 +50,20 @@ def test_census_by_hand() -> None:
     )
     assert found.n_missed_content == 1
     assert [each.url for each in sample_missed(facts)] == ["d"]
+
+
+def test_redirects_are_missed_content_and_no_duplicates() -> None:
+    """If a missed URL redirects into a cluster, then it is among the missed content."""
+    away = replace(uri("b", is_listed=False, cluster="a"), redirects_to="a")
+    left = UriFetch(started_ms=2, status="REDIRECTED")
+    facts = [
+        uri("a", is_listed=True, cluster="a"),
+        away,
+        replace(uri("c", is_listed=False, cluster="a"), fetches=(left,)),
+    ]
+    found = take_census(facts)
+    assert (found.n_missed, found.n_missed_duplicates) == (2, 0)
+    assert [each.url for each in sample_missed(facts)] == ["b", "c"]
 
 
 def test_sample_does_not_depend_on_order() -> None:

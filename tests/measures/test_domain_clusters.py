@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rdfcrawl.measures.coverage import iter_coverage
@@ -83,3 +85,41 @@ def test_pages_that_were_not_crawled_are_in_no_cluster() -> None:
     seen = UriFacts(domain="a.example", url="s")
     contents = {"a": PageContent(redirects_to=("s",))}
     assert clusters(page("a"), seen, contents=contents) == ["", ""]
+
+
+def test_copies_of_missed_content_are_those_that_clusters_have_not() -> None:
+    """If missed pages resemble others or name them as canonical, then copies are known.
+
+    Not of pages that represent the other, of redirects, and of what is listed; and what
+    was not read, or is in the same cluster, is no copy.
+    """
+    less = (*range(900, 910), *MINIMA[10:])
+    other = tuple(range(500, 564))
+    contents = {
+        "p?listed": PageContent(minima=MINIMA),
+        "p": PageContent(minima=less),
+        "q": PageContent(minima=less),
+        "long": PageContent(canonical="s"),
+        "lost": PageContent(canonical="gone"),
+        "one": PageContent(minima=other),
+        "other": PageContent(minima=(*other[:50], *range(14))),
+        "moved": PageContent(minima=less, redirects_to=("q",)),
+    }
+    pages = (
+        page("p?listed", "1", is_listed=True),
+        page("p", "2"),
+        page("q", "3"),
+        page("long", "4"),
+        page("s", "5"),
+        page("lost", "6"),
+        page("gone", status="FAILED"),
+        page("one", "7"),
+        page("other", "8"),
+        replace(page("moved", "9"), redirects_to="q"),
+    )
+    found = {each.url: each.copies for each in with_clusters(pages, contents)}
+    assert {url: some for url, some in found.items() if some} == {
+        "q": ("p?listed",),  # which represents p and what redirects to it
+        "long": ("s",),
+        "other": ("one",),
+    }

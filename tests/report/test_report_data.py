@@ -155,6 +155,11 @@ def test_missed_and_usage_by_hand(report: CrawlReport) -> None:
     assert table(report, "table-2").rows == (
         (MissedClass.ERROR.value, MeasuredRatio(1, 4)),
         (MissedClass.REDIRECT.value, MeasuredRatio(1, 4)),
+        (MissedClass.PARAMETER.value, MeasuredRatio(0, 4)),
+        (MissedClass.DUPLICATE.value, MeasuredRatio(0, 4)),
+        (MissedClass.CONTENTS.value, "not recorded"),
+        (MissedClass.IMAGES.value, "not recorded"),
+        (MissedClass.SUBSET.value, "not recorded"),
         (MissedClass.CONTENT.value, MeasuredRatio(2, 4)),
     )
     assert table(report, "table-1").rows == (("xml", MeasuredRatio(5, 5)),)

@@ -82,6 +82,8 @@ def test_clusters_are_of_sketches_redirects_and_what_pages_declare(
         **dict.fromkeys((f"{site}/a", f"{site}/long", f"{site}/e"), f"{site}/long"),
         **dict.fromkeys((f"{site}/moved", f"{site}/there"), f"{site}/there"),
     }
+    moved = {url: each.redirects_to for url, each in found.items() if each.is_redirect}
+    assert moved == {f"{site}/moved": f"{site}/there"}
     path = tmp_path / "urls.parquet"
     with UrlDatabase(tmp_path) as database:
         facts = FactReader(database).uris()
