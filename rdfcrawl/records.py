@@ -209,6 +209,7 @@ class DocumentFacts(NamedTuple):
         sketch: of the same.
         canonical: URL that the document declares to be its own.
         sitemap_format: of a sitemap.
+        n_images: of a page of few words; else 0.
     """
 
     content_hash: str = ""
@@ -216,6 +217,7 @@ class DocumentFacts(NamedTuple):
     sketch: str = ""
     canonical: str = ""
     sitemap_format: str = ""
+    n_images: int = 0
 
 
 NO_FACTS: Final = DocumentFacts()

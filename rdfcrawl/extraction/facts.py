@@ -10,7 +10,7 @@ from rdfcrawl.duplicates.fingerprints import (
     fingerprint_statements,
     fingerprint_text,
 )
-from rdfcrawl.html.visible_text import visible_text
+from rdfcrawl.html.visible_text import count_images, visible_text
 from rdfcrawl.links.outlinks import Outlinks
 from rdfcrawl.links.relations import Relation
 
@@ -35,6 +35,7 @@ class FactsReading:
         self._has_graphs = True
         self._page: Fingerprint | None = None
         self._canonical = ""
+        self._n_images = 0
         self._outlinks = None
         if job.outlinks is not None:
             self._outlinks = Outlinks(job.outlinks, job.url)
@@ -61,7 +62,9 @@ class FactsReading:
         self._canonical = page.canonical
         self._page = _UNREAD
         if self._job.extractors is None:  # else its first reader has done so
-            self._page = fingerprint_text(visible_text(page.lower))
+            text = visible_text(page.lower)
+            self._page = fingerprint_text(text)
+            self._n_images = count_images(page.lower, text)
 
     def end(self, outcome: ExtractOutcome) -> None:
         """Set the facts of an outcome."""
@@ -70,6 +73,7 @@ class FactsReading:
         if not self._job.wants_fingerprint:
             return
         outcome.canonical = self._canonical
+        outcome.n_images = self._n_images
         if outcome.links and not self._canonical:
             stated = [x.url for x in outcome.links if x.relation is Relation.CANONICAL]
             outcome.canonical = min(stated, default="")

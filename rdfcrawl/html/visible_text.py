@@ -20,6 +20,9 @@ _remove_unseen = re.compile(
 # characters only (HTML Standard 13.2.5.6).
 _find_texts = re.compile(rb">(?!<[a-z/!?])([^<]*+(?:<[^a-z/!?][^<]*+)*+)").findall
 
+FEW_WORDS: Final = 50
+_find_images = re.compile(rb"<(?:img|svg)[\s/>]").findall
+
 
 def visible_text(lower: bytes) -> str:
     """Return the text of a page without tags and without elements that are not shown.
@@ -32,3 +35,18 @@ def visible_text(lower: bytes) -> str:
     texts = _find_texts(b">" + _remove_unseen(b"<p>", lower))
     text = b" ".join(texts).decode("utf-8", "replace")
     return unescape(text) if "&" in text else text
+
+
+def count_images(lower: bytes, text: str) -> int:
+    """Return how many `img` and `svg` a page has, if its text has few words; else 0.
+
+    Few are less than `FEW_WORDS`. `lower` and `text` are those of `visible_text`.
+
+    >>> count_images(b"<img src=a>one<noscript><img src=b></noscript>", "one")
+    1
+    >>> count_images(b"<img src=a>", "word " * 50)
+    0
+    """
+    if len(text.split(None, FEW_WORDS)) >= FEW_WORDS:
+        return 0
+    return len(_find_images(_remove_unseen(b"", lower)))

@@ -12,7 +12,6 @@ from typing import Final
 
 LEAST_TABLE_LINKS: Final = 20
 LEAST_LINK_SHARE: Final = 0.5  # of a page's words, of a table of contents
-MOST_IMAGE_PAGE_WORDS: Final = 50
 LEAST_CONTAINMENT: Final = 0.9
 
 
@@ -39,6 +38,7 @@ class MissedPage:
         is_redirect: the URL redirects elsewhere.
         duplicates: crawled URLs that hold its content, but were not found to be its
             near-duplicates: those have no place in the table (`UriFacts.copies`).
+        n_images: of a page of few words; of others, 0.
         n_link_words: words within links.
         containment: greatest share of its shingles that another page has, too.
     """
@@ -51,7 +51,7 @@ class MissedPage:
     n_words: int | None = None
     n_link_words: int | None = None
     n_links: int | None = None
-    n_images: int | None = None
+    n_images: int = 0
     containment: float | None = None
 
 
@@ -63,7 +63,7 @@ def classify_missed(page: MissedPage) -> MissedClass:
         (MissedClass.PARAMETER, _has_parameter_twin(page)),
         (MissedClass.DUPLICATE, bool(page.duplicates)),
         (MissedClass.CONTENTS, _is_table_of_contents(page)),
-        (MissedClass.IMAGES, _is_image_page(page)),
+        (MissedClass.IMAGES, page.n_images > 0),
         (MissedClass.SUBSET, (page.containment or 0.0) >= LEAST_CONTAINMENT),
         (MissedClass.CONTENT, True),
     )
@@ -88,8 +88,3 @@ def _is_table_of_contents(page: MissedPage) -> bool:
         return False
     share = page.n_link_words / page.n_words
     return share > LEAST_LINK_SHARE and page.n_links >= LEAST_TABLE_LINKS
-
-
-def _is_image_page(page: MissedPage) -> bool:
-    is_short = page.n_words is not None and page.n_words < MOST_IMAGE_PAGE_WORDS
-    return is_short and bool(page.n_images)

@@ -101,6 +101,7 @@ class UriFacts:
         redirects_to: where its redirects end, if elsewhere.
         copies: of missed content, other URLs that hold it though they are in no
             cluster with this one: see `domain_clusters.with_clusters`.
+        n_images: of a page of few words; of others, 0.
         pagerank: None if the URL is no node of the graph.
     """
 
@@ -113,6 +114,7 @@ class UriFacts:
     cluster: str = ""
     redirects_to: str = ""
     copies: tuple[str, ...] = ()
+    n_images: int = 0
     pagerank: float | None = None
 
     @property

@@ -286,6 +286,7 @@ def note_outcome(document: Document, outcome: ExtractOutcome) -> None:
             text_hash=outcome.text_hash,
             sketch=outcome.sketch,
             canonical=outcome.canonical,
+            n_images=outcome.n_images,
         )
     document.outlinks += outcome.outlinks
 

@@ -327,6 +327,8 @@ def _facts(facts: DocumentFacts, activity: str) -> str:
     if facts.sitemap_format:
         term = f"<{activity}> <{RC}sitemapFormat>"
         stated += f'{term} "{facts.sitemap_format}"{_END}'
+    if facts.n_images:
+        stated += f'<{activity}> <{RC}images> "{facts.n_images}{_INTEGER_END}'
     return stated
 
 

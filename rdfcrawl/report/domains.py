@@ -236,6 +236,7 @@ def _missed_page(facts: UriFacts) -> MissedPage:
         has_failed=last.status == "FAILED" or last.http_status >= 400,
         is_redirect=facts.is_redirect,
         duplicates=facts.copies,
+        n_images=facts.n_images,
     )
 
 

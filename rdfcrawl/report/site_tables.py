@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 NOT_RECORDED: Final = "not recorded"
 """Cell of a measure whose facts no crawl keeps."""
-_UNTOLD: Final = frozenset(
-    {MissedClass.CONTENTS, MissedClass.IMAGES, MissedClass.SUBSET}
-)
+_UNTOLD: Final = frozenset({MissedClass.CONTENTS, MissedClass.SUBSET})
 
 
 def make_size_table(sites: SiteFigures) -> ReportTable:

@@ -42,8 +42,9 @@ _TERMS: Final = {"redirect": _HOP, "depth": _DEPTH}
 _LATEST: Final = {
     _TERMS.get(name, RC + name): name
     for name in (
-        *("canonical", "depth", "etag", "foundBy", "immutableUntil", "lastModified"),
-        *("parent", "redirect", "sitemapFormat", "sketch", "source", "task"),
+        *("canonical", "depth", "etag", "foundBy", "images", "immutableUntil"),
+        *("lastModified", "parent", "redirect", "sitemapFormat", "sketch", "source"),
+        "task",
     )
 }
 

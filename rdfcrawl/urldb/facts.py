@@ -56,6 +56,7 @@ MAX_CLUSTERED: Final = 100_000
 """URLs of a domain that are held in memory to find duplicates among them."""
 _NOTHING_KNOWN: Final = PageContent(minima=array("H"))
 _MAX_DEPTH: Final = 4  # of indexes of sitemaps
+_MAX_DIGITS: Final = 19
 _CACHED: Final = 10_000  # sitemaps
 
 
@@ -161,6 +162,7 @@ class FactReader:
             claims=tuple(_claims(record.claims, self._dropped_ms(record))),
             fetches=tuple(map(_fetch, filter(_was_asked, record.fetches))),
             redirects_to=self._redirect(record),
+            n_images=_count(record.current("images")),
             pagerank=self._pagerank(record.url),
         )
 
@@ -252,6 +254,11 @@ def _minima(sketch: str) -> array[int]:
         return array("H", read_sketch(sketch) if sketch else ())
     except ValueError:
         return array("H")
+
+
+def _count(text: str) -> int:
+    """Return a number of provenance; 0 of what is none."""
+    return int(text) if text.isdecimal() and len(text) < _MAX_DIGITS else 0
 
 
 def _was_asked(fetch: UrlFetch) -> bool:

@@ -158,7 +158,7 @@ def test_missed_and_usage_by_hand(report: CrawlReport) -> None:
         (MissedClass.PARAMETER.value, MeasuredRatio(0, 4)),
         (MissedClass.DUPLICATE.value, MeasuredRatio(0, 4)),
         (MissedClass.CONTENTS.value, "not recorded"),
-        (MissedClass.IMAGES.value, "not recorded"),
+        (MissedClass.IMAGES.value, MeasuredRatio(0, 4)),
         (MissedClass.SUBSET.value, "not recorded"),
         (MissedClass.CONTENT.value, MeasuredRatio(2, 4)),
     )

@@ -59,6 +59,7 @@ def test_clusters_are_of_sketches_redirects_and_what_pages_declare(
     minima[5] = "abcd"
     text = b2a_base64(bytes.fromhex("".join(minima)), newline=False).decode()
     declared = (("sketch", text), ("textHash", "1" * 32), ("canonical", f"{site}/long"))
+    shown = (("images", "2"), ("textHash", "3" * 32))
     events: list[UrlEvent] = [
         UrlFetched(f"{site}/a", T0, facts=declared),
         UrlFetched(f"{site}/long", T0, facts=(("sketch", near),)),
@@ -73,7 +74,8 @@ def test_clusters_are_of_sketches_redirects_and_what_pages_declare(
         UrlFetched(f"{site}/d", T0 + 9),
         UrlFetched(f"{site}/e", T0, facts=(("sketch", near),)),
         UrlFetched(f"{site}/e", T0 + 9, 304),
-        UrlFetched(f"{site}/f", T0, facts=(("sketch", "none"),)),
+        UrlFetched(f"{site}/f", T0, facts=(("sketch", "none"), ("images", "no"))),
+        UrlFetched(f"{site}/g", T0, facts=shown),
         UrlFetched(f"{other}/a", T0, facts=declared),
     ]
     found = facts_of(tmp_path, events)
@@ -81,6 +83,9 @@ def test_clusters_are_of_sketches_redirects_and_what_pages_declare(
     assert clusters == {
         **dict.fromkeys((f"{site}/a", f"{site}/long", f"{site}/e"), f"{site}/long"),
         **dict.fromkeys((f"{site}/moved", f"{site}/there"), f"{site}/there"),
+    }
+    assert {url: x.n_images for url, x in found.items() if x.n_images} == {
+        f"{site}/g": 2
     }
     moved = {url: each.redirects_to for url, each in found.items() if each.is_redirect}
     assert moved == {f"{site}/moved": f"{site}/there"}

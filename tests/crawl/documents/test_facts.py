@@ -27,7 +27,8 @@ PAGE = """<!DOCTYPE html><html><head><title>T</title>
 <script type="application/ld+json">{"@id": "", "urn:x:p": {"@id": "/thing"}}</script>
 <style>p { color: red }</style></head>
 <body><p>EINS zwei drei<br>vier <b>f&uuml;nf</b> sechs sieben <script>no()</script>
-acht&nbsp;neun zehn</p><a href=/about></a><a href=/no rel=nofollow></a></body></html>
+acht&nbsp;neun zehn</p><a href=/about><img src=/i></a><a href=/no rel=nofollow></a>
+</body></html>
 """
 N_DUMP = 9000
 LARGE = b"".join(b"<urn:x:s> <urn:x:p> <http://a.example/%d> .\n" % n
@@ -113,6 +114,14 @@ def test_bodies_and_contents_have_hashes(
     content = b"\n".join(sorted(lines))
     assert same == hashlib.blake2b(content, digest_size=16).hexdigest()
     assert len(base64.b64decode(fact(result, server.url("/large.nt"), "sketch"))) == 128
+
+
+def test_images_of_short_pages_are_counted(
+    result: CrawlResult, server: RawServer
+) -> None:
+    """If a page has few words and an image, then the provenance says so."""
+    assert fact(result, server.url("/page?id=1"), "images") == "1"
+    assert fact(result, server.url("/data"), "images") == ""
 
 
 def test_declared_canonical_is_kept(result: CrawlResult, server: RawServer) -> None:
