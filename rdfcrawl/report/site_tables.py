@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.measures.missed import MissedClass
-from rdfcrawl.report.content import ReportCell, ReportRow, ReportTable
+from rdfcrawl.report.content import NOT_RECORDED, ReportCell, ReportRow, ReportTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from rdfcrawl.measures.coverage import DomainCoverage, StateSizes
     from rdfcrawl.report.domains import DomainSummary, SiteFigures
 
-NOT_RECORDED: Final = "not recorded"
-"""Cell of a measure whose facts no crawl keeps."""
 _UNTOLD: Final = frozenset({MissedClass.CONTENTS, MissedClass.SUBSET})
 
 

@@ -118,6 +118,14 @@ def test_page_shows_hostile_texts_as_they_are(page: etree._Element) -> None:
     assert text_of(page.find(".//title")) == f"Report of {shown(HOSTILE[2])}"
 
 
+def test_unrecorded_shares_stand_in_line_with_numbers(page: etree._Element) -> None:
+    """If a share is not recorded, then its cell looks as those of numbers."""
+    (section,) = page.xpath("//section[@id='table-of-table-2']")
+    cells = list(section.iter("td"))
+    assert [text_of(x) for x in cells].count("not recorded") == 2
+    assert {x.get("class") for x in cells} == {"number"}
+
+
 def test_figures_tell_who_cannot_see(page: etree._Element) -> None:
     """If a figure is drawn, then it has a title, a description and labelled axes."""
     figures = list(page.iter("figure"))
