@@ -28,6 +28,7 @@ from rdfcrawl.frontier.domain_epochs import (
     DomainEpochs,
     outcome_arguments,
 )
+from rdfcrawl.frontier.first_contents import FirstContents
 from rdfcrawl.frontier.partitions import KeyLocations, away_partition
 from rdfcrawl.frontier.scripts import millisecs
 from rdfcrawl.frontier.server_state import INCARNATION, ServerState
@@ -104,6 +105,7 @@ class Frontier:
         self._turn_taker = TurnTaker(scripts, self.locations)
         self.turns = self._turn_taker.take
         self.epochs = DomainEpochs(redis, scripts, crawl_id)
+        self.contents = FirstContents(scripts)
         self._name = secrets.token_hex(6)
         self._claims = count(1)
 
@@ -159,6 +161,7 @@ class Frontier:
         self.locations.n_partitions = self.partitions
         most_here = int(stored[b"domain_hosts"])
         self._turn_taker.prefixes = self._prefixes
+        self.contents.open(self._prefixes)
         self.epochs.open(self._prefixes, stored, self.options.epochs)
         self._adder.open(self._prefixes, fill=self._fill, most_here=most_here)
         mark = cast("bytes", stored[INCARNATION.encode()])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Operation = Literal[
     "add", "budget", "claim", "turn", "begin", "release", "ack", "renew", "reap",
-    "down", "retry", "ping", "pinged", "epochs",
+    "down", "retry", "ping", "pinged", "epochs", "contents",
 ]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 # What operations have in common, beside what all of them have.
@@ -33,7 +33,9 @@ _SHARED: dict[Operation, tuple[str, ...]] = {
 # Redis 7 refuses writing scripts at maxmemory unless they say that they free memory;
 # 6.2 does not know the line, and there `claim` frees before it adds.
 _ALLOW_OOM = "#!lua flags=allow-oom\n"
-_MAY_RUN_FULL = frozenset(OPERATIONS) - {"add", "budget", "retry", "ping"}
+_MAY_RUN_FULL = frozenset(OPERATIONS) - {
+    *("add", "budget", "retry", "ping", "contents"),
+}
 
 
 class LuaScripts:

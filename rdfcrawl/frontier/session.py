@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.arguments.crawl import CrawlArguments
     from rdfcrawl.frontier.candidate import Candidate
+    from rdfcrawl.frontier.first_contents import FetchedContent
     from rdfcrawl.frontier.options import CrawlOptions
     from rdfcrawl.frontier.worker_state import WorkerHooks
     from rdfcrawl.links.policy import EveryLink
@@ -109,6 +110,7 @@ class CrawlSession:
         self._member = member
         self._connection = connection
         self._persistent = retry.persistent
+        self._unless_full = retry.persistent_unless_full
         self._n_restores = 0
         self._leave_list = LeaveList(self.frontier, self.blocked, options.leave_hosts)
         self._start_urls = StartUrls(self.redis, options.crawl_id)
@@ -404,6 +406,17 @@ class CrawlSession:
         """Mark a URL as seen; return whether the URL was new."""
         await self._prime([url])
         return await self.worker.links.mark_seen(self.ingest.seen_only(url))
+
+    async def first_urls(
+        self, contents: Sequence[FetchedContent], most: int
+    ) -> list[str]:
+        """Return `FirstContents.ask`.
+
+        Raises:
+            RedisError: Redis is full, or unreachable to the end.
+        """
+        ask = self.frontier.contents.ask
+        return await self._unless_full("compare contents", ask, contents, most)
 
     def wants_target(self, record: Record, target: str) -> bool:
         """Return `LinkIngest.wants_target`: the redirect of a record is followed."""

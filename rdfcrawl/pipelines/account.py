@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Self, get_args
 
 from rdfcrawl.errors import Fault, Reason, StoreFault
 from rdfcrawl.frontier.visiting import visiting_spider
+from rdfcrawl.options.values import integer
 from rdfcrawl.pipelines.items import pass_through
 from rdfcrawl.pipelines.pipeline_segments import PipelineSegments
 from rdfcrawl.pipelines.provenance import (
@@ -18,16 +19,20 @@ from rdfcrawl.pipelines.provenance import (
     describe_worker,
     status_of,
 )
-from rdfcrawl.records import NOT_READ, BodyReading, Document
+from rdfcrawl.pipelines.same_contents import SameContents
+from rdfcrawl.records import NO_FACTS, NOT_READ, BodyReading, Document
 from rdfcrawl.reservations import NOTHING, Reservations
 from rdfcrawl.signals import flush_stores
 from rdfcrawl.stores.options import segment_limits
 from rdfcrawl.uri.lookalike import has_lookalike
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
+    from rdfcrawl.frontier.first_contents import FetchedContent
     from rdfcrawl.frontier.visiting import VisitingSpider
     from rdfcrawl.stores.segments import SegmentLimits
 
@@ -43,7 +48,11 @@ class AccountPipeline:
     """Pipeline that writes provenance and counts."""
 
     def __init__(
-        self, spider: VisitingSpider, limits: SegmentLimits, stats: StatsCollector
+        self,
+        spider: VisitingSpider,
+        limits: SegmentLimits,
+        stats: StatsCollector,
+        most_contents: int,
     ) -> None:
         options = spider.options.crawl
         self._stats = stats
@@ -51,13 +60,16 @@ class AccountPipeline:
         self._worker = WorkerAgent(options.worker, options.crawl_id)
         self._spider = spider
         self._segments = PipelineSegments(options.paths.provenance, limits)
+        self._same = SameContents(self._first_urls, most_contents)
         self._n_refused = 0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the pipeline of a crawler whose spider makes visits."""
         spider = visiting_spider(crawler)
-        pipeline = cls(spider, segment_limits(crawler.settings), crawler.stats)
+        settings = crawler.settings
+        most = integer(settings, "SAME_CONTENT_MAX", 0, 100_000_000)
+        pipeline = cls(spider, segment_limits(settings), crawler.stats, most)
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline
 
@@ -73,6 +85,7 @@ class AccountPipeline:
         Returns:
             The reason of a failure. Scrapy would log an exception with a traceback.
         """
+        await self._tell_same()
         self._tell_statistics()
         return await self._segments.flush()
 
@@ -92,12 +105,26 @@ class AccountPipeline:
     def note(self, document: Document) -> None:
         """Account for a document, which may be no item."""
         withhold(document)
-        self._segments.write_document(describe(document, self._worker))
+        quads = describe(document, self._worker)
+        self._segments.write_document(quads)
+        if document.facts is not NO_FACTS:
+            self._same.note(document, quads)
         self._count(document)
         if has_lookalike(document.url):
             self._counts["document/lookalike"] += 1
         if document.reservations is not NOTHING:
             self._count_reservations(document.reservations)
+
+    async def _first_urls(
+        self, contents: Sequence[FetchedContent], most: int
+    ) -> list[str]:
+        return await self._spider.joined().first_urls(contents, most)
+
+    async def _tell_same(self) -> None:
+        found = await self._same.compare()
+        if found.n_documents:
+            self._segments.write_document(found.quads)
+            self._counts["document/same_content"] += found.n_documents
 
     def _count(self, document: Document) -> None:
         counts = self._counts  # a fifth of the cost of `stats.inc_value`

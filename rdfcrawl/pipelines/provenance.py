@@ -85,8 +85,8 @@ def describe_worker(worker: WorkerAgent) -> bytes:
 def describe(document: Document, worker: WorkerAgent) -> bytes:
     """Return N-Quads that describe one crawl of one document.
 
-    Equal arguments give equal bytes; another crawl of the same URI, by another
-    worker or at another time, gives another activity.
+    The activity is the first subject. Equal arguments give equal bytes; another crawl
+    of the same URI, by another worker or at another time, gives another activity.
 
     Faults beyond `MAX_FAULTS` are only counted.
     """
@@ -369,6 +369,16 @@ def _fault(fault: Fault, name: str) -> str:
         f'<{name}> <{RC}count> "{fault.count}{_INTEGER_END}'
         f"{detail if fault.detail else ''}"
     )
+
+
+def same_content(activity: str, url: str) -> str:
+    """Return the statement that an activity has found the content of another URL.
+
+    Args:
+        activity: its IRI, in angle brackets.
+        url: of what had the same content.
+    """
+    return f"{activity} <{RC}sameContentAs> {iri_or_literal(url)}{_END}"
 
 
 def iri_or_literal(url: str) -> str:

@@ -1,0 +1,104 @@
+"""Tell which documents have the content of another one that the crawl had fetched.
+
+Documents are compared when stores are flushed, all since the last time in one round
+trip, and the statements about them follow their activities in the provenance.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from redis.exceptions import RedisError
+
+from rdfcrawl.duplicates.fingerprints import content_hash
+from rdfcrawl.formats import HTML
+from rdfcrawl.frontier.first_contents import FetchedContent
+from rdfcrawl.pipelines.provenance import has_losses, same_content
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from rdfcrawl.records import Document
+
+    AskFirst = Callable[[Sequence[FetchedContent], int], Awaitable[list[str]]]
+
+logger = logging.getLogger(__name__)
+
+_NOTHING: Final = content_hash(b"")
+
+
+class SameContents:
+    """The documents of one worker that are still to be compared.
+
+    Args:
+        ask: returns the first URL of each content; see `FirstContents.ask`.
+        most: contents that the crawl remembers; 0: nothing is compared.
+    """
+
+    def __init__(self, ask: AskFirst, most: int) -> None:
+        self._ask = ask
+        self._most = most
+        # what was fetched, and the activity, in angle brackets
+        self._waiting: list[tuple[FetchedContent, str]] = []
+
+    def note(self, document: Document, quads: bytes) -> None:
+        """Have a document compared, if its content can be.
+
+        Args:
+            document: that was fetched.
+            quads: that describe it, those of the activity first.
+        """
+        if self._most and (content := compared_hash(document)):
+            fetched = FetchedContent(content, document.url)
+            activity = quads[: quads.index(b" ")].decode()
+            self._waiting.append((fetched, activity))
+
+    async def compare(self) -> SameStatements:
+        """Return the statements about all documents that were noted since.
+
+        If Redis is full, or unreachable to the end, there are none.
+        """
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return SameStatements(b"", 0)
+        contents = [fetched for fetched, _ in waiting]
+        try:
+            urls = await self._ask(contents, self._most)
+        except RedisError as error:
+            logger.debug("%d contents are not compared: %s", len(contents), error)
+            return SameStatements(b"", 0)
+        lines = [
+            same_content(activity, url)
+            for url, (fetched, activity) in zip(urls, waiting, strict=True)
+            if url not in ("", fetched.url)
+        ]
+        return SameStatements("".join(lines).encode(), len(lines))
+
+
+class SameStatements(NamedTuple):
+    """What is said about documents with the content of another one.
+
+    Attributes:
+        quads: a statement for each.
+        n_documents: how many there are.
+    """
+
+    quads: bytes
+    n_documents: int
+
+
+def compared_hash(document: Document) -> str:
+    """Return the hash by which a document is compared; empty if it is not.
+
+    Of a page, and of what could not be read as a whole, that is the hash of all bytes:
+    pages with the same visible text may differ in their data. Of other documents it is
+    the hash of their statements, in which their own URL makes no difference.
+    """
+    facts = document.facts
+    if not document.record.kind.is_of_url or facts.content_hash in ("", _NOTHING):
+        return ""
+    is_page = document.reading.format is HTML
+    if facts.sketch and not is_page and not has_losses(document):
+        return facts.text_hash
+    return facts.content_hash

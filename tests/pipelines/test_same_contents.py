@@ -1,0 +1,98 @@
+"""Which hash documents are compared by."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from redis.exceptions import RedisError
+
+from rdfcrawl.duplicates.fingerprints import content_hash
+from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.formats import HTML, TURTLE
+from rdfcrawl.pipelines.provenance import GRAPH, WorkerAgent, activity_iri, describe
+from rdfcrawl.pipelines.same_contents import SameContents, compared_hash
+from rdfcrawl.rdf.namespaces import RC
+from rdfcrawl.records import BodyReading, Document, DocumentFacts, Kind, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rdfcrawl.frontier.first_contents import FetchedContent
+
+FACTS = DocumentFacts("c" * 32, "f" * 32, "sketch")
+AGENT = WorkerAgent("w", "c")
+LOSS = [Fault(Reason.BAD_TERM)]
+
+
+def document(
+    facts: DocumentFacts = FACTS, *, kind: Kind = Kind.PAGE, is_page: bool = False
+) -> Document:
+    """Return a document that was read."""
+    record = Record("http://a.example/", kind)
+    reading = BodyReading(format=HTML if is_page else TURTLE)
+    return Document(record=record, url=record.url, facts=facts, reading=reading)
+
+
+@pytest.mark.parametrize(
+    ("given", "compared"),
+    [
+        (document(), "f"),
+        (document(kind=Kind.DUMP), "f"),
+        (document(is_page=True), "c"),
+        (document(FACTS._replace(text_hash="", sketch="")), "c"),
+        (document(FACTS._replace(sketch="")), "c"),
+        (document(FACTS._replace(content_hash=content_hash(b""))), ""),
+        (document(FACTS._replace(content_hash="")), ""),
+        (document(kind=Kind.SITEMAP), ""),
+    ],
+    ids=["data", "dump", "page", "large", "nothing", "empty", "part", "source"],
+)
+def test_documents_are_compared_by_what_they_say(
+    given: Document, compared: str
+) -> None:
+    """If data was read, then its statements are compared; of all else, the bytes."""
+    assert compared_hash(given)[:1] == compared
+
+
+def test_documents_with_losses_are_compared_by_their_bytes() -> None:
+    """If a statement could not be read, then the bytes of the document count."""
+    given = document()
+    given.faults += LOSS
+    assert compared_hash(given) == FACTS.content_hash
+
+
+async def refuse(contents: Sequence[FetchedContent], most: int) -> list[str]:
+    """Answer as a server that is full, or gone."""
+    raise RedisError(f"{len(contents)} of {most}")
+
+
+@pytest.mark.parametrize("most", [0, 10])
+async def test_documents_that_cannot_be_compared_are_written(most: int) -> None:
+    """If Redis cannot compare contents, or is not to, then nothing is said of them."""
+    same = SameContents(refuse, most)
+    same.note(document(), b"<urn:x:a> <urn:x:p> 1 .")
+    assert await same.compare() == (b"", 0)
+
+
+async def test_a_document_is_not_the_same_as_itself() -> None:
+    """If the first URL of a content is that of the document, then nothing is said."""
+    asked: list[FetchedContent] = []
+
+    async def first(contents: Sequence[FetchedContent], most: int) -> list[str]:
+        asked.extend(contents)
+        assert most == 10
+        return ["http://a.example/"] * len(contents)
+
+    same = SameContents(first, 10)
+    given = document()
+    same.note(given, describe(given, AGENT))
+    mirror = replace(given, url="http://b.example/")
+    same.note(mirror, describe(given, AGENT))
+    activity = activity_iri(given, AGENT)
+    quad = f"<{activity}> <{RC}sameContentAs> <http://a.example/> <{GRAPH}> .\n"
+    assert await same.compare() == (quad.encode(), 1)
+    assert await same.compare() == (b"", 0)
+    assert {content for content, _ in asked} == {FACTS.text_hash}
+    assert len(asked) == 2
