@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from enum import Enum
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
@@ -20,7 +19,7 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.robots.cache import ROBOTS_PATH
-from rdfcrawl.tasks.records import decode_record, encode_record
+from rdfcrawl.tasks.records import decode_follow_up, encode_follow_up
 from rdfcrawl.tasks.sitemap import ConsentTask
 from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri import host_of
@@ -109,7 +108,7 @@ class SitemapConsents:
         async for key, text in self._store.entries(site, self._of_run(_WAITING)):
             mark, _, url = key.partition(" ")
             if mark in given:
-                self.take([_from_text(url, text)], response)
+                self.take([decode_follow_up(url, text)], response)
             else:
                 n_refused[mark] += 1
         log = FaultLog()
@@ -159,7 +158,7 @@ class SitemapConsents:
         await self._store.put(site, self._of_run(_LISTING), {mark: sitemap})
         waiting = self._of_run(_WAITING)
         room = max(0, _MAX_WAITING - await self._store.size(site, waiting))
-        held = {f"{mark} {x.record.url}": _to_text(x) for x in children}
+        held = {f"{mark} {x.record.url}": encode_follow_up(x) for x in children}
         n_over = 0
         if len(held) > room:  # URLs that wait already are never too many
             known = await self._store.get_many(site, waiting, held)
@@ -316,15 +315,3 @@ def _note_refused(
 def _spelt(sitemap: str) -> str:
     """Return the URL of a sitemap for comparison, without scheme."""
     return sitemap.partition("://")[2]
-
-
-def _to_text(child: FollowUp) -> str:
-    record = replace(child.record, change=child.change)
-    return f"{int(child.urgency)} {encode_record(record)}"
-
-
-def _from_text(url: str, text: str) -> FollowUp:
-    urgency, _, rest = text.partition(" ")
-    record = decode_record(url, rest)
-    waiting = replace(record, change="")
-    return FollowUp(waiting, urgency=Urgency(int(urgency)), change=record.change)

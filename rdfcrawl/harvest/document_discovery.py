@@ -14,8 +14,10 @@ from rdfcrawl.bytesource import head_of
 from rdfcrawl.catalogs.ckan import portal
 from rdfcrawl.catalogs.sparql import recognition
 from rdfcrawl.catalogs.sparql.recognition import ERROR_STATUSES, PAGE_TYPES, TABLE_TYPES
+from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.answer import HttpRequest
 from rdfcrawl.fetch.redirects import validators_for
+from rdfcrawl.harvest.budgeted_pages import BudgetedPages
 from rdfcrawl.harvest.collections import CollectionPages
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
 from rdfcrawl.harvest.found_sources import FoundSources
@@ -24,7 +26,7 @@ from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.records import Document, FollowUp, Kind, Record
 from rdfcrawl.sitemaps.access import AccessMethod
 from rdfcrawl.tasks.pages import RefreshedPage, RevisitedPage
-from rdfcrawl.tasks.sitemap import RobotsTask
+from rdfcrawl.tasks.sitemap import RobotsTask, SitemapTask
 from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri import is_of_web
 from rdfcrawl.uri.origin import origin_of
@@ -49,13 +51,14 @@ class DocumentDiscovery:
         self._collections = CollectionPages(context)
         self._fetches = PageFetches(context.state_store)
         self._found = FoundSources(context)
+        self._budgeted = BudgetedPages(context)
         self._endpoints = context.arguments.endpoints
 
     async def find(self, document: Document, scan: DocumentScan) -> Discovery:
         """Return all that a document, read to its end, leads to beside its links."""
         kind, response = document.record.kind, document.response
         if kind.is_source:
-            return self._sites.of_source(document.record)
+            return await self._of_source(document)
         discoveries = []
         if not document.is_nofollow:
             is_shown = response.error_body or response.media_type in LOOKED_AT
@@ -76,6 +79,16 @@ class DocumentDiscovery:
             discoveries.append(self._once_more(left, document))
         some = [each for each in discoveries if each is not NOTHING_FOUND]
         return self._without_named(sum(some, NOTHING_FOUND)) if some else NOTHING_FOUND
+
+    async def _of_source(self, document: Document) -> Discovery:
+        """Return the records for the site of a source, and for pages that waited."""
+        discovery = self._sites.of_source(document.record)
+        lost = (fault.reason is Reason.LEASES_LOST for fault in document.faults)
+        step = read_task(document.record).payload
+        if isinstance(step, SitemapTask) and any(lost):  # it was not harvested
+            waiting = await self._budgeted.after(document.record, step, [])
+            discovery += found(*waiting)
+        return discovery
 
     async def request(self, record: Record) -> HttpRequest | None:
         """Return the conditional request for a page of an earlier run; else None."""
@@ -98,7 +111,7 @@ class DocumentDiscovery:
                 yield list(self._without_named(found(*group)).follow_ups)
 
     def _once_more(self, url: str, document: Document) -> Discovery:
-        """Return the record of a page: only its own answer says that it is gone."""
+        """Return the record of a page, which answers for itself."""
         depth, parent = document.record.depth, document.record.url
         record = Record(url, document.record.kind, depth, parent)
         return found(FollowUp(record, change=f"run {self._run}"))

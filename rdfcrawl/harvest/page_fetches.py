@@ -65,7 +65,7 @@ class PageFetches:
         return found
 
     async def left_by(self, document: Document) -> str:
-        """Return where a page was read that is not redirected there any more; or "".
+        """Return where a page was read to which no redirect leads any more; or "".
 
         Its statements are those of that URL, which nothing else may ask for again.
         """

@@ -17,12 +17,12 @@ from rdfcrawl.bytesource import body_of
 from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.answer import HttpRequest, conditional_headers
 from rdfcrawl.frontier.pings import SitemapHosts
+from rdfcrawl.harvest.budgeted_pages import BudgetedPages
 from rdfcrawl.harvest.consent import ForeignEntries, SitemapConsents, sites_of_robots
 from rdfcrawl.harvest.cross_host_checks import ROBOTS, CrossHostChecks
 from rdfcrawl.harvest.listed_pages import (
     KnownPage,
     ListedPages,
-    by_priority,
     is_whole,
 )
 from rdfcrawl.harvest.protocol import HarvestContext, Harvester
@@ -71,8 +71,7 @@ class SitemapHarvester(Harvester):
         self._parts = SitemapParts(context)
         self._pages = ListedPages(context)
         self._named = SitemapHosts(context.state_store)
-        budget = context.arguments.budget
-        self._has_budget = budget.of_host > 0 or budget.of_domain > 0
+        self._budgeted = BudgetedPages(context)
         self._wants_resourcesync = Kind.RESOURCESYNC in context.arguments.harvest
 
     def root(self, url: str, *, is_named: bool = True) -> Record:
@@ -132,6 +131,7 @@ class SitemapHarvester(Harvester):
         if not task.is_confirming:
             urls += await self._named_before(response, urls, named)
         await self._checks.robots_read(site, [*urls, *instead])
+        await self._budgeted.will_read(urls, named)
         for url in urls:
             child = replace(named, is_guess=url in guesses)
             response.follow_ups.append(_sitemap(response.document, url, child))
@@ -198,7 +198,7 @@ class SitemapHarvester(Harvester):
                 buffer.add(_describe(item, response.record.url))
             if chunk := buffer.take():
                 yield chunk
-            is_held = reading.datasets or self._has_budget
+            is_held = reading.datasets or self._budgeted.has_budget
             if len(response.follow_ups) >= at_once and not is_held:
                 for follow_up in response.take_follow_ups():
                     yield follow_up
@@ -217,8 +217,7 @@ class SitemapHarvester(Harvester):
         if reading.datasets:
             await reading.foreign.names()
         listed = response.take_follow_ups()
-        if self._has_budget:
-            listed = by_priority(listed)
+        await self._budgeted.will_read(reading.parts, reading.task)
         await self._checks.take(
             reading.datasets, response, hosts, is_asked=reading.task.is_confirming
         )
@@ -230,7 +229,8 @@ class SitemapHarvester(Harvester):
         await self._checks.has_said(hosts, response.document)
         await self._checks.is_read(response.record.url, hosts, response)
         found = response.take_follow_ups()
-        return found[:n_taken] + listed + found[n_taken:]
+        found = found[:n_taken] + listed + found[n_taken:]
+        return await self._budgeted.after(response.record, reading.task, found)
 
     async def _take_batch(self, reading: SitemapReading, batch: list[Item]) -> None:
         """Take some entries and datasets; the claims about pages are kept first."""
@@ -251,6 +251,9 @@ class SitemapHarvester(Harvester):
             await self._look_again(response, task)
         url = response.document.record.url
         await self._checks.is_read(url, task.robots_hosts, response)
+        found = response.take_follow_ups()
+        found = await self._budgeted.after(response.record, task, list(found))
+        response.follow_ups.extend(found)
 
     async def _look_again(self, response: HarvestedResponse, task: SitemapTask) -> None:
         """Ask again for the pages of a sitemap that is the same, or gone."""
@@ -346,6 +349,7 @@ class SitemapHarvester(Harvester):
         child = _sitemap(reading.document, entry.url, below)
         if is_own:
             await self._checks.will_read([entry.url], below.robots_hosts)
+            reading.parts.append(entry.url)
             reading.response.follow_ups.append(child)
         else:
             await reading.foreign.add(replace(child, is_part_of_source=False))

@@ -26,6 +26,7 @@ class SitemapReading:
         claims: about the pages of a batch.
         is_index: the sitemap lists sitemaps.
         n_again: of these, those that are read once more in this run.
+        parts: of these, those that are read in this run.
         gone: sitemaps that it lists no more.
     """
 
@@ -40,6 +41,7 @@ class SitemapReading:
         self.before = SitemapState()
         self.known: Mapping[str, KnownPage] = {}
         self.claims: dict[str, ListedPageClaim] = {}
+        self.parts: list[str] = []
         self.gone: list[str] = []
         self.datasets: list[SitemapDataset] = []
         self.foreign = foreign

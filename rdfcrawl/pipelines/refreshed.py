@@ -31,7 +31,7 @@ def lost_copy(document: Document) -> str:
 
 
 def moved_from(document: Document) -> str:
-    """Return the URL of a page that is redirected; empty if it is not.
+    """Return the URL of a page that is redirected; empty for others.
 
     Its own statements go, unless nobody knows what there is instead.
     """

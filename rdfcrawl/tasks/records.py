@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from rdfcrawl.codec import decode, encode
-from rdfcrawl.records import Kind, Record
+from rdfcrawl.records import FollowUp, Kind, Record, Urgency
 from rdfcrawl.tasks.text import Task
 
 # Kind, depth, parent, change, profile and task of a record that was not asked for yet.
@@ -26,3 +27,21 @@ def decode_record(url: str, text: str) -> Record:
     """
     kind, depth, parent, change, profile, task = decode(text, _REST)
     return Record(url, kind, depth, parent, task=task, change=change, profile=profile)
+
+
+def encode_follow_up(follow_up: FollowUp) -> str:
+    """Return the text of a follow-up that waits; its URL is not in it."""
+    record = replace(follow_up.record, change=follow_up.change)
+    return f"{int(follow_up.urgency)} {encode_record(record)}"
+
+
+def decode_follow_up(url: str, text: str) -> FollowUp:
+    """Return the follow-up of a text that `encode_follow_up` made.
+
+    Raises:
+        SourceFault: `BAD_RECORD`: it is another text.
+    """
+    urgency, _, rest = text.partition(" ")
+    record = decode_record(url, rest)
+    waiting = replace(record, change="")
+    return FollowUp(waiting, urgency=Urgency(int(urgency)), change=record.change)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import signal
 import time
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyoxigraph as ox
 import pytest
 
+from rdfcrawl import settings as project_settings
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.sitemap import SitemapOptions
 from rdfcrawl.dataweb.nodes.sitemap_formats import SitemapSyntax, UrlsetDamage
@@ -138,6 +140,67 @@ def test_pages_are_fetched_by_priority(commands: Commands, loopback: Loopback) -
     result = commands.crawl(arguments=arguments, spider="sitemap")
     assert site.asked()[n_asked:] == ["/sitemap.xml", *order[:2]]
     assert result.statistics["fault/host_budget"] == 4
+
+
+def test_budget_goes_to_the_best_pages_of_all_sitemaps(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a site has several sitemaps, `max_per_host` goes by priority among all.
+
+    Pages wait for those that are read, not for those that cannot be had.
+    """
+    site = Site(loopback, "127.20.3.7")
+
+    def put(name: str, *priorities: str) -> None:
+        rows = [
+            f"<loc>{site.page(f'/page/{x}')}</loc><priority>{x}</priority>"
+            for x in priorities
+        ]
+        site.put(f"/{name}.xml", urlset(rows))
+
+    def at(*names: str) -> list[str]:
+        return [f"<loc>{site.at(f'/{name}.xml')}</loc>" for name in names]
+
+    put("1", "0.1", "0.6")
+    put("2", "0.7")
+    put("3", "0.95", "0.2")
+    put("last", "0.9")
+    site.put("/index.xml", index(at("1", "missing", "closed", "2", "inner")))
+    site.put("/inner.xml", index(at("3", "2")))
+    named = "".join(f"Sitemap: {site.at(f'/{x}.xml')}\n" for x in ("index", "last"))
+    rules = f"User-agent: *\nDisallow: /closed.xml\n{named}".encode()
+    site.put("/robots.txt", rules, "text/plain")
+    arguments = {"sites": site.at("/"), "max_per_host": 4}  # with VoID
+    result = commands.crawl(arguments=arguments, spider="sitemap")
+    pages = [target for target in site.asked() if "/page/" in target]
+    assert pages == [f"/page/{x}" for x in ("0.95", "0.9", "0.7")]
+    assert result.statistics["fault/host_budget"] == 3
+    assert result.counts().is_over
+
+
+def test_pages_wait_for_no_sitemap_that_is_given_up(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If workers die of a sitemap, then the pages of others, which waited, come."""
+    site = Site(loopback, "127.20.3.8")
+    pages = {site.page(f"/page/{n}") for n in range(3)}
+    site.put("/1.xml", urlset(sorted(pages)))
+    site.put("/deadly", urlset([site.page("/page/lost")]))
+    site.put(
+        "/index.xml", index(f"<loc>{site.at(x)}</loc>" for x in ("/1.xml", "/deadly"))
+    )
+    site.robots(site.at("/index.xml"))
+    own = {"tests.support.deadly.DeadlyPipeline": 350}
+    result = commands.start(
+        *("workers", "-n1", "sitemap", f"-asites={site.at('/')}", "-amax_per_host=4"),
+        ITEM_PIPELINES=json.dumps({**project_settings.ITEM_PIPELINES, **own}),
+        CRAWL_ID="sitemap",
+        FRONTIER_LEASE_SECS=1,
+        FRONTIER_COMMIT_SECS=0.3,
+    ).wait()
+    assert result.faults(site.at("/deadly")) == ["leases_lost"]
+    assert pages <= result.graphs
+    assert result.counts().is_over
 
 
 def test_indexes_are_read_three_deep(commands: Commands, loopback: Loopback) -> None:
