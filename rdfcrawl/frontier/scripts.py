@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from hashlib import sha1
 from importlib.resources import files
@@ -36,20 +37,21 @@ _ALLOW_OOM = "#!lua flags=allow-oom\n"
 _MAY_RUN_FULL = frozenset(OPERATIONS) - {
     *("add", "budget", "retry", "ping", "contents"),
 }
+# Of Lua: where a definition begins, a comment, a name.
+_DEFINITION = re.compile(r"^(?=local )", re.MULTILINE)
+_COMMENT = re.compile(r" *--.*")
+_NAME = re.compile(r"\w+")
 
 
 class LuaScripts:
     """The operations on one Redis server."""
 
     def __init__(self, redis: Redis, *, version: tuple[int, ...]) -> None:
-        folder = files("rdfcrawl.frontier") / "lua"
         self._redis = redis
         self._sources: dict[Operation, str] = {}
         for name in OPERATIONS:
             flags = _ALLOW_OOM if version >= (7,) and name in _MAY_RUN_FULL else ""
-            parts = ("prelude", *_SHARED.get(name, ()), name)
-            texts = [(folder / f"{part}.lua").read_text() for part in parts]
-            self._sources[name] = flags + "".join(texts)
+            self._sources[name] = flags + script_source(name)
         self._digests = {
             name: sha1(source.encode(), usedforsecurity=False).hexdigest()
             for name, source in self._sources.items()
@@ -87,6 +89,31 @@ class LuaScripts:
         for prefix, arguments in calls:
             pipe.evalsha(digest, 1, prefix, *cast("Sequence[str]", arguments))
         return await pipe.execute()
+
+
+def script_source(name: Operation) -> str:
+    """Return the source of an operation, with what it needs of the shared files."""
+    folder = files("rdfcrawl.frontier") / "lua"
+    parts = ("prelude", *_SHARED.get(name, ()), name)
+    *shared, own = [(folder / f"{part}.lua").read_text() for part in parts]
+    return _needed("".join(shared), own) + own
+
+
+def _needed(shared: str, own: str) -> str:
+    """Return shared source without functions that the other source does not need.
+
+    Redis makes all functions of a script anew in each run, 30 to 50 ns each. Shared
+    source is definitions alone, each from a line that begins with `local`.
+    """
+    kept: list[str] = []
+    names = set(_NAME.findall(_COMMENT.sub("", own)))
+    for definition in reversed(_DEFINITION.split(_COMMENT.sub("", shared))):
+        defined, _, _ = definition.removeprefix("local function ").partition("(")
+        if definition.startswith("local function ") and defined not in names:
+            continue
+        kept.append(definition)
+        names.update(_NAME.findall(definition))
+    return "".join(reversed(kept))
 
 
 def millisecs(secs: float) -> int:

@@ -1,0 +1,31 @@
+"""The source of the Lua operations."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import pytest
+
+from rdfcrawl.frontier.scripts import OPERATIONS, Operation, script_source
+
+SHARED = ("prelude", "seen", "over", "schedule")
+
+
+def _functions() -> list[str]:
+    folder = files("rdfcrawl.frontier") / "lua"
+    texts = [(folder / f"{part}.lua").read_text() for part in SHARED]
+    return re.findall(r"^local function (\w+)", "".join(texts), re.MULTILINE)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_script_has_what_it_calls_of_shared_functions_alone(
+    operation: Operation,
+) -> None:
+    """If a shared function is called by a script, then that has it, and no others."""
+    source = re.sub(r"--.*", "", script_source(operation))
+    named = re.findall(r"\w+", re.sub(r"local function \w+", "", source))
+    defined = re.findall(r"^local function (\w+)", source, re.MULTILINE)
+    shared = _functions()
+    assert len(shared) > 30
+    assert set(shared) & set(defined) == set(shared) & set(named)
