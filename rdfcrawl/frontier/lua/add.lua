@@ -23,9 +23,11 @@ local has_budget = most_of_key > 0 or most_of_domain > 0
 local MOST_INLINE = 60
 local OF_DOMAIN, IS_AWAY = 45, 43 -- '-', '+': see `domain_of`
 local SITEMAP = 2 -- kind of a robots.txt or sitemap (`records.Kind`), which costs no budget
-local AGAIN = 48 + REFRESH_BAND -- what is fetched again was accepted before
+local AGAIN = string.format('%d', REFRESH_BAND) -- what is fetched again was accepted before
 
-local answer, fresh_total, held_total, known_total, new_hosts, now = {}, 0, 0, 0, 0, nil
+local ARGV = ARGV -- per URI, so kept at hand
+local answer, fresh_total, held_total, known_total, new_hosts = {}, 0, 0, 0, 0
+local now, now_text
 
 -- Returns how many URIs a key may have more, what refuses others, and how many keys its
 -- domain has, if this is one more.
@@ -93,26 +95,34 @@ local function is_away(key, place, room, n_keys, at, n)
   return true
 end
 
-local function is_free(item)
-  return string.byte(item) == AGAIN or string.byte(item, 2) % 16 == SITEMAP
+local byte, format = string.byte, string.format -- per URI, so kept at hand
+local function is_free(item, band)
+  return band == AGAIN or byte(item, 2) % 16 == SITEMAP
 end
 
--- Returns how a URL that waits for an epoch was found, and its band, or false.
-local ways = {}
-local function way_of(band)
-  local way = ways[band]
-  if way == nil then
-    local source, digit = source_of(string.byte(band))
-    way = source and {source, digit} or false
-    ways[band] = way
+-- How a URL that waits for an epoch was found, and its band, or false: by its letter.
+local ways = setmetatable({}, {__index = function(known, band)
+  local source, digit = source_of(byte(band))
+  known[band] = source and {source, digit} or false
+  return known[band]
+end})
+
+-- Puts a key that had nothing among the ready ones.
+local function make_first_ready(key, n, lock, not_before, crowd)
+  if not now then
+    now = now_ms()
+    now_text = format('%d', now)
   end
-  return way
+  local is_due = not not_before or tonumber(not_before) <= now
+  make_ready(key, n, lock, is_due and now_text or not_before, crowd)
 end
 
 local function add_to(key, place, at, n)
   local host = host_of(key)
-  local h = call('HMGET', host, 'n', 'a', 'lk', 'na', 'g', 'x', 'e')
-  local waiting, accepted, free = tonumber(h[1] or 0), tonumber(h[2] or 0), tonumber(h[6] or 0)
+  -- What costs no budget (`x`) matters if there is one; else `n` is asked for again.
+  local h = call('HMGET', host, 'n', 'a', 'lk', 'na', 'g', has_budget and 'x' or 'n')
+  local waiting, accepted = tonumber(h[1] or 0), tonumber(h[2] or 0)
+  local free = has_budget and tonumber(h[6] or 0) or 0
   local bands, fresh, known, fresh_free, held, is_noted = {}, 0, 0, 0, 0, false
   local room, why, n_keys = math.huge, nil, nil
   local how = string.byte(place)
@@ -126,6 +136,7 @@ local function add_to(key, place, at, n)
     for _ = 1, n do answer[#answer + 1] = 'A' end
     return
   end
+  local n_answers = #answer
   for i = at, at + 2 * n - 1, 2 do
     local fingerprint, item = ARGV[i], ARGV[i + 1]
     local band = sub(item, 1, 1)
@@ -135,18 +146,18 @@ local function add_to(key, place, at, n)
       mark = 'W'
       if call('SISMEMBER', name, fingerprint) == 1 then
         mark = '0'
-      elseif band ~= 'k' and not is_free(item) then
+      elseif band ~= 'k' and not is_free(item, band) then
         if fresh >= room then mark = room == 0 and 'F' or 'L' end
         fresh = fresh + 1
       end
-    elseif band ~= 'k' and fresh - fresh_free >= room and not is_free(item) then
+    elseif band ~= 'k' and fresh - fresh_free >= room and not is_free(item, band) then
       mark = '0'
       if call('SISMEMBER', name, fingerprint) == 0 then
         mark = refuse(why, key, place, fingerprint, item, most_over)
       end
     elseif call('SADD', name, fingerprint) == 0 then
       mark = '0'
-      local way = way_of(band)
+      local way = ways[band]
       if way and found_again((domain_of(key, place)), way[1], way[2], fingerprint) then
         is_noted = true
       end
@@ -156,20 +167,24 @@ local function add_to(key, place, at, n)
         known = known + 1
       else
         fresh = fresh + 1
-        if is_free(item) then fresh_free = fresh_free + 1 end
-        local way = way_of(band)
-        if way then
+        if byte(item, 2) % 16 == SITEMAP or band == AGAIN then -- `is_free`
+          fresh_free = fresh_free + 1
+        end
+        local list = bands[band]
+        local way = not list and ways[band]
+        if list then
+          list[#list + 1] = sub(item, 2)
+        elseif way then
           held = held + 1
           local domain = domain_of(key, place)
           wait_for_epoch(domain, key, way[1], way[2], fingerprint, sub(item, 2))
         else
-          local list = bands[band]
-          if not list then list = {}; bands[band] = list end
-          list[#list + 1] = sub(item, 2)
+          bands[band] = {sub(item, 2)}
         end
       end
     end
-    answer[#answer + 1] = mark
+    n_answers = n_answers + 1
+    answer[n_answers] = mark
   end
   if only_looks then return end
   known_total = known_total + known
@@ -182,18 +197,20 @@ local function add_to(key, place, at, n)
   if accepted == 0 then new_hosts = new_hosts + 1 end
   local first = nil
   for band, list in pairs(bands) do
-    if accepted == 0 and fresh == 1 and #list[1] < MOST_INLINE and band ~= '9' then
+    if accepted == 0 and fresh == 1 and #list[1] < MOST_INLINE and band ~= AGAIN then
       first = band .. list[1]
     else
       call('RPUSH', queue_of(key, band), unpack(list))
     end
   end
   if first then
-    call('HSET', host, 'n', 1, 'a', 1, 'i', first)
+    call('HSET', host, 'n', '1', 'a', '1', 'i', first)
   else
-    call('HSET', host, 'n', waiting + fresh - held, 'a', accepted + fresh)
+    local n_waiting, n_accepted = waiting + fresh - held, format('%d', accepted + fresh)
+    n_waiting = waiting - held == accepted and n_accepted or format('%d', n_waiting)
+    call('HSET', host, 'n', n_waiting, 'a', n_accepted)
   end
-  if held > 0 and not h[7] then call('HSET', host, 'e', #domain_of(key, place)) end
+  if held > 0 then call('HSETNX', host, 'e', #domain_of(key, place)) end
   if fresh_free > 0 then call('HINCRBY', host, 'x', fresh_free) end
   local g = h[5]
   if accepted == 0 and how == IS_AWAY or n_keys and n_keys > CROWD_AFTER then
@@ -205,8 +222,7 @@ local function add_to(key, place, at, n)
     call('HINCRBY', counts_of(bucket), domain .. ' a', fresh - fresh_free)
   end
   if waiting == 0 then
-    now = now or now_ms()
-    make_ready(key, fresh - held, h[3], math.max(now, tonumber(h[4] or 0)), crowd_of(key, g))
+    make_first_ready(key, fresh - held, h[3], h[4], crowd_of(key, g))
   end
   fresh_total = fresh_total + fresh
   held_total = held_total + held

@@ -20,7 +20,7 @@ end
 
 local function low_bits(fingerprint) return tonumber(sub(fingerprint, -15)) end
 local function bucket_of(fingerprint)
-  local bits = low_bits(fingerprint)
+  local bits = sub(fingerprint, -15) + 0 -- as in `low_bits`
   local b = bits % base
   if b < split then b = bits % (base * 2) end
   local name = names[b]
