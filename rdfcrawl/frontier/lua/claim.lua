@@ -15,7 +15,9 @@ local most_keys, most_items = tonumber(ARGV[1]), tonumber(ARGV[2])
 local lease, default_delay, window = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local most_spare = tonumber(ARGV[6])
 local name, number = ARGV[7] or '', ARGV[8]
-local now = now_ms()
+local clock, latest, offset = read_clock()
+local now = math.max(clock + offset, latest)
+local now_text, lease_end = string.format('%d', now), string.format('%d', now + lease)
 
 local function visit_of(key, epoch, h, items)
   local since = now - tonumber(h[3] or now)
@@ -80,6 +82,23 @@ local function take_ordinary(key, most, items, first)
   end
 end
 
+-- Most keys have links alone, or one URI alone: then nothing else is asked for. Returns
+-- what is taken, or nil if there may be others. `n` is how many URIs the key has.
+local function take_links(key, most, n, first)
+  if first then
+    if n ~= 1 then return nil end
+    redis.call('HDEL', host_of(key), 'i')
+    return {string.sub(first, 2)}
+  end
+  local links = queue_of(key, LINK_BAND)
+  if n < 1 or redis.call('LLEN', links) ~= n then return nil end
+  local items = redis.call('LPOP', links, most == most_items and ARGV[2] or most)
+  for i, item in ipairs(items) do
+    if item == '' then items[i] = '?' end
+  end
+  return items
+end
+
 -- `first` is the URI that is kept with the key, if there is one.
 local function take(key, most, failures, first)
   local retries = queue_of(key, RETRY_BAND)
@@ -122,16 +141,19 @@ local function lease_key(key)
   local h = redis.call('HMGET', host, 'd', 'f', 'fs', 'ra', 'g', 'n', 'ep', 'i')
   local delay = tonumber(h[1] or default_delay)
   local most = math.max(1, math.min(most_items, math.floor(window / math.max(delay, 1))))
-  local items = take(key, most, tonumber(h[2] or 0), h[8])
+  local n = tonumber(h[6] or 0)
+  local items = take_links(key, most, n, h[8]) or take(key, most, tonumber(h[2] or 0), h[8])
   if #items > 0 then
     -- From the clock, so that a server that lost its last claims gives no epoch twice.
     local epoch = math.max(tonumber(h[7] or 0) + 1, now)
-    redis.call('HSET', host, 'n', tonumber(h[6]) - #items, 'lk', epoch, 'ep', epoch)
-    redis.call('RPUSH', flight_of(key, epoch), unpack(items))
-    redis.call('ZADD', T .. ':lease', now + lease, epoch .. ':' .. key)
+    local of_epoch = epoch == now and now_text or string.format('%d', epoch)
+    local left = string.format('%d', n - #items)
+    redis.call('HSET', host, 'n', left, 'lk', of_epoch, 'ep', of_epoch)
+    redis.call('RPUSH', flight_of(key, of_epoch), unpack(items))
+    redis.call('ZADD', T .. ':lease', lease_end, of_epoch .. ':' .. key)
     taken = taken + #items
     visits[#visits + 1] = visit_of(key, epoch, h, items)
-    leases[#leases + 1] = string.format('%d:', epoch) .. key .. '\0'
+    leases[#leases + 1] = of_epoch .. ':' .. key .. '\0'
   end
 end
 
@@ -180,7 +202,6 @@ end
 
 local KEEP_MS = 2000 -- so much longer than it should, a host rests at most
 local function keep_clock()
-  local clock, latest, offset = read_clock()
   local field, value
   if clock + offset < latest then
     field, value = 'off', latest - clock

@@ -39,7 +39,8 @@ local function release(at)
   count('w', ungranted)
   count('l', -r)
   local n = tonumber(h[1]) + r - ungranted
-  redis.call('HSET', host, 'n', n, 'na', now + rest)
+  local not_before = string.format('%d', now + rest)
+  redis.call('HSET', host, 'n', r == ungranted and h[1] or n, 'na', not_before)
   if delay ~= '' then redis.call('HSET', host, 'd', delay) end
   if refused == '-' then
     refused = nil
@@ -62,7 +63,7 @@ local function release(at)
     g = met > CROWD_AFTER and address or ''
     redis.call('HSET', host, 'g', g)
   end
-  make_ready(key, n, false, now + rest, crowd_of(key, g))
+  make_ready(key, n, false, not_before, crowd_of(key, g))
   return '1'
 end
 
