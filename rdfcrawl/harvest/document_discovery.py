@@ -75,7 +75,8 @@ class DocumentDiscovery:
                 discoveries.append(await self._collections.find(document, scan))
         if kind is Kind.DUMP and (lack := shortfall_of(document)):
             discoveries.append(await self._datasets.instead_of_file(document, lack))
-        if left := await self._fetches.left_by(document):
+        is_listed = document.record.task is not None
+        if is_listed and (left := await self._fetches.left_by(document)):
             discoveries.append(self._once_more(left, document))
         some = [each for each in discoveries if each is not NOTHING_FOUND]
         return self._without_named(sum(some, NOTHING_FOUND)) if some else NOTHING_FOUND
