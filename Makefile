@@ -28,15 +28,15 @@ help:
 demo: $(VENV)/installed
 	$(RUN) scrapy demo
 
-# Most tests wait for a server or a crawl now and then: two processes more than two cores.
+# Most tests wait for a server or a crawl now and then: four processes more than two cores.
 # The longest files come first; their order is in tests/conftest.py.
 test: $(VENV)/installed-dev
-	$(RUN) pytest -n 4 --dist loadfile --no-loadscope-reorder
+	$(RUN) pytest -n 6 --dist loadfile --no-loadscope-reorder
 
 # Twice the CPU time of `make test`. The floor is `fail_under` in pyproject.toml.
 coverage: $(VENV)/installed-dev
 	PYTHONPATH=$(CURDIR)/tests/support/child_coverage \
-	  $(RUN) pytest -n 4 --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered
+	  $(RUN) pytest -n 6 --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered
 
 # Of each room that imports libraries with a lower bound, tests that show how it uses them,
 # the cheapest that do. tests/gates/test_dependencies.py sees that none is left out.
@@ -53,7 +53,7 @@ LOWEST_TESTS := $(addprefix tests/,$(addsuffix .py, \
   stores/test_segments unpack/test_codecs unpack/test_zip uri/test_parse \
   uri/test_politeness warc/test_captures))
 lowest: $(LOWEST)/installed
-	$(LOWEST)/bin/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(LOWEST_TESTS)
+	$(LOWEST)/bin/python -m pytest -n 6 --dist loadfile --no-loadscope-reorder $(LOWEST_TESTS)
 
 lint: $(VENV)/installed-dev
 	$(RUN) ruff check .

@@ -139,7 +139,7 @@ def ftp(
         seeds = [server.url("d.nt") for server in servers.values()]
         for n, end in enumerate((signal.SIGTERM, signal.SIGKILL), start=1):
             running = commands.start_crawl(seeds, folder=folder, **settings)
-            commands.wait_until(partial(_are_spooled, folder, n))
+            commands.wait_until(partial(_are_under_way, servers, folder, n))
             running.send(end)
             running.wait(30)
             if n == 1:
@@ -156,8 +156,13 @@ def _write(path: Path, content: bytes, modified: float) -> None:
     os.utime(path, (modified, modified))
 
 
-def _are_spooled(folder: Path, n: int) -> bool:
+def _are_under_way(servers: dict[str, RealFtp], folder: Path, n: int) -> bool:
     """Tell whether the nth run has something of each file, and more of the first."""
+    if any(
+        server.commands.count("RETR /d.nt") < (1 if n == 1 else FTP_WAYS[how][0] - 1)
+        for how, server in servers.items()
+    ):
+        return False  # the last one asks for each once
     bodies = (folder / "linkeddata" / "spool").glob("*-*/*.body")
     sizes = [path.stat().st_size for path in bodies]
     return (
