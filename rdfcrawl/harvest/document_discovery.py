@@ -75,8 +75,10 @@ class DocumentDiscovery:
                 discoveries.append(await self._collections.find(document, scan))
         if kind is Kind.DUMP and (lack := shortfall_of(document)):
             discoveries.append(await self._datasets.instead_of_file(document, lack))
-        is_listed = document.record.task is not None
-        if is_listed and (left := await self._fetches.left_by(document)):
+        task = document.record.task
+        if isinstance(task, RefreshedPage):
+            discoveries.append(_left_behind(document, task))
+        elif task is not None and (left := await self._fetches.left_by(document)):
             discoveries.append(self._once_more(left, document))
         some = [each for each in discoveries if each is not NOTHING_FOUND]
         return self._without_named(sum(some, NOTHING_FOUND)) if some else NOTHING_FOUND
@@ -156,6 +158,23 @@ class DocumentDiscovery:
 def _refreshing(record: Record, task: RefreshedPage) -> HttpRequest | None:
     headers = validators_for(task, record.url, record.url)
     return HttpRequest(url=record.url, headers=headers) if headers else None
+
+
+def _left_behind(document: Document, task: RefreshedPage) -> Discovery:
+    """Return the record of the URL where a page was read before, if that is another.
+
+    Nothing else may ask for it, and only its own answer says whether it is gone.
+    """
+    status = document.status
+    is_answer = 200 <= status < 400 and status != 304
+    is_gone = task.is_gone(status, document.response.started_ms)
+    is_left = task.read_at not in ("", document.url) and task.is_stored
+    if not (is_left and (is_answer or is_gone)):
+        return NOTHING_FOUND
+    own = RefreshedPage(is_stored=True, gone_from_ms=0)
+    parent = document.record
+    record = Record(task.read_at, parent.kind, parent.depth, parent.url, task=own)
+    return found(FollowUp(record, change=parent.change))
 
 
 PATH: Final = "/.well-known/void"

@@ -41,13 +41,18 @@ class PageFetches:
     async def question(self, record: Record) -> HttpRequest | None:
         """Return a conditional request for a page of an earlier run; else None.
 
-        A page of this run is requested unconditionally: its statements may be lost.
+        A page of this run is requested unconditionally: its statements may be lost. So
+        is one that was read elsewhere: another resource may have the same validators
+        (RFC 9110 8.8.3).
         """
         task = record.task
         if not isinstance(task, _REVISITED) or not task.run:
             return None
-        fetch = (await self.last_of([_listed_url(record)])).popitem()[1]
+        url = _listed_url(record)
+        fetch = (await self.last_of([url])).popitem()[1]
         if fetch is None or fetch.run >= task.run:
+            return None
+        if record.url != (fetch.read_at or url):
             return None
         headers = conditional_headers(fetch.etag, fetch.last_modified)
         return HttpRequest(url=record.url, headers=headers) if headers else None

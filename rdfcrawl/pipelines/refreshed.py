@@ -12,22 +12,23 @@ if TYPE_CHECKING:
 
 
 def lost_copy(document: Document) -> str:
-    """Return the URL of the document whose statements go; empty if none do.
+    """Return the URL of a page whose statements go; empty if they stay.
 
     They go if the page is gone, is redirected to another host, or was read at another
-    URL than before. Any other answer says nothing about what is stored.
+    URL. Any other answer says nothing about what is stored, and none says anything of
+    the URL where the page was read before: that one is asked for itself.
     """
-    task = document.record.task
-    if not isinstance(task, RefreshedPage) or not task.is_stored:
+    task, url = document.record.task, document.record.url
+    if not isinstance(task, RefreshedPage) or not task.is_stored or task.read_at:
         return ""
-    copy = task.read_at or document.record.url
     if task.is_gone(document.status, document.response.started_ms):
-        return copy
+        return url
+    is_elsewhere = document.url != url
     if any(fault.reason is not Reason.EMPTY for fault in document.faults):
-        return copy if document.n_quads and copy != document.url else ""
+        return url if document.n_quads and is_elsewhere else ""
     has_moved = 300 <= document.status < 400 and document.status != 304
-    was_read = 200 <= document.status < 300 and copy != document.url
-    return copy if has_moved or was_read else ""
+    was_read = 200 <= document.status < 300 and is_elsewhere
+    return url if has_moved or was_read else ""
 
 
 def moved_from(document: Document) -> str:

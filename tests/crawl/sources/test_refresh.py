@@ -100,3 +100,33 @@ def test_pages_are_kept_as_their_answers_say(
     again += ["/other", "/same"]
     assert first == sorted([*again, "/gone"])
     assert later == [again] * 2
+
+
+def test_former_target_of_a_refreshed_page_answers_for_itself(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a page leads elsewhere, then where it led before is asked, not deleted.
+
+    So it is if the page answers itself again, is redirected to another host, or is
+    gone; and what is gone itself is deleted.
+    """
+    site, other = AgingSite(loopback, "127.96.2.1"), AgingSite(loopback, "127.96.2.2")
+    ways = ("back", "away", "gone", "both")
+    pages = {way: site.leads(f"/{way}", f"/{way}-there") for way in ways}
+    there = {way: site.says(f"/{way}-there", way) for way in ways}
+    links = "".join(f"<> <urn:x:to> <{url}> ." for url in pages.values())
+    folder = commands.folder()
+    result = commands.crawl([site.tagged("/", links.encode())], folder=folder)
+    assert said(result) == {there[way]: way for way in ways}
+    site.says("/back", "again")
+    site.leads("/away", other.says("/a", "a"))
+    site.fails("/gone", "410 Gone")
+    site.fails("/both", "410 Gone")
+    site.fails("/both-there", "404 Not Found")
+    for _ in range(2):
+        told = refresh(commands, folder)
+        assert told.code == 0, told.stderr
+        result = commands.crawl(folder=folder, RETRY_TIMES=0)
+        kept = {there[way]: way for way in ("back", "away", "gone")}
+        assert said(result) == {**kept, pages["back"]: "again", other.at("/a"): "a"}
+    assert result.statuses(there["both"]) == ["DELETED"]
