@@ -96,16 +96,16 @@ def true_labels(node: ResourceSyncNode) -> set[str]:
 def test_mirrors_equal_their_sources_after_changes(
     commands: Commands, web: LocalWeb
 ) -> None:
-    """If many changes follow a baseline, then a mirror is what its source is."""
+    """If 400 changes follow a baseline, then a mirror is what its source is."""
     copy = web.start(ResourceSyncOptions(n_resources=60, found_by=()))
     lists = web.start(
         ResourceSyncOptions(
-            n_resources=60, list_size=25, has_dumps=False, found_by=("robots",)
+            n_resources=120, list_size=50, has_dumps=False, found_by=("robots",)
         )
     )
     dumps = web.start(
         ResourceSyncOptions(
-            n_resources=60, package_size=25, has_lists=False, found_by=("html",)
+            n_resources=120, package_size=50, has_lists=False, found_by=("html",)
         )
     )
     others = web.start(
@@ -120,7 +120,7 @@ def test_mirrors_equal_their_sources_after_changes(
     nodes = [lists, dumps, others]
     urls = [lists.origin, dumps.origin, f"{others.origin}/data/r0.ttl"]
     folder = commands.folder()
-    synchronize(commands, ",".join(urls), folder, SITEMAP_ENTRIES=50)
+    synchronize(commands, ",".join(urls), folder, SITEMAP_ENTRIES=100)
     assert mirror(folder) == expected(nodes, folder)
     assert web.targets(lists).count("/resync/resourcelist-0.xml") == 1
     assert all(not t.startswith("/data/") for t in web.targets(dumps))
@@ -130,8 +130,8 @@ def test_mirrors_equal_their_sources_after_changes(
     assert "/data/r1.nt" in web.targets(others)
 
     for node in (lists, dumps):
-        made = node.evolve(160)
-        assert min(made[x] for x in ("created", "updated", "deleted", "moved")) > 8
+        made = node.evolve(400)
+        assert min(made[x] for x in ("created", "updated", "deleted", "moved")) > 20
     others.evolve(60)
     web.forget()
     result = synchronize(commands, ",".join(urls), folder)

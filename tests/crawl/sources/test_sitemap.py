@@ -422,13 +422,13 @@ def test_change_is_not_lost_with_its_worker(commands: Commands, web: LocalWeb) -
 def test_two_workers_read_each_part_once(commands: Commands, web: LocalWeb) -> None:
     """If two workers crawl large sitemaps, then each page and part is fetched once."""
     formats = (SitemapSyntax.URLSET, SitemapSyntax.TEXT)
-    options = SitemapOptions(n_pages=300, formats=formats, packed="no")
+    options = SitemapOptions(n_pages=900, formats=formats, packed="no")
     nodes = [web.start(options) for _ in range(2)]
     sites = ",".join(node.origin for node in nodes)
     crew = commands.start(
         *("workers", "-n2", "sitemap", f"-asites={sites}"),
         CRAWL_ID="sitemap",
-        SITEMAP_ENTRIES=60,
+        SITEMAP_ENTRIES=200,
     )
     result = crew.wait()
     assert result.code == 0, result.stderr

@@ -165,30 +165,28 @@ def test_redirect_of_a_document_looked_up_is_a_fault(
 
 
 @pytest.mark.parametrize(
-    ("line", "host"),
+    "words",
     [
-        ("fetch", PRIVATE),
-        ("fetch", "0x7f.0x53.1"),
-        ("fetch", "intranet.example"),
-        ("fetch --spider linkeddata", PRIVATE),
-        ("fetch --spider linkeddata", "intranet.example"),
-        ("parse --spider linkeddata", PRIVATE),
-        ("parse --spider linkeddata", "intranet.example"),
-        ("shell -c None", "0x7f.0x53.1"),
+        ("fetch",),
+        ("fetch", "--spider", "linkeddata"),
+        ("parse", "--spider", "linkeddata"),
+        ("shell", "-c", "None"),
     ],
+    ids=" ".join,
 )
+@pytest.mark.parametrize("host", [PRIVATE, "0x7f.0x53.1", "intranet.example"])
 def test_page_is_not_fetched_by_hand(
-    commands: Commands, private: RawServer, line: str, host: str
+    commands: Commands, private: RawServer, words: tuple[str, ...], host: str
 ) -> None:
     """If a command of Scrapy is given a private URL, then nobody is asked."""
     folder, url = commands.folder(), f"http://{host}:{private.port}/a"
-    command, *options = line.split()
+    command, *options = words
     with scripted_names(folder, NAMES):
         result = commands.start(
             command, url, *options, GUARD_ALLOW_NETS=PUBLIC, LOG_LEVEL="ERROR"
         ).wait()
-    (said,) = told(result.stderr)
-    assert f"{url}: " in said
+    (line,) = told(result.stderr)
+    assert f"{url}: " in line
     assert "<title>" not in result.stderr
     assert private.n_connections == 0
 
