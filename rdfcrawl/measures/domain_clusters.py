@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.duplicates.canonical import CanonicalCandidate, choose_canonical
 from rdfcrawl.duplicates.clusters import ContentPrint, find_clusters, find_related
+from rdfcrawl.duplicates.fingerprints import content_hash
 from rdfcrawl.measures.census import sample_missed
 from rdfcrawl.measures.missed import differ_in_query
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 MAX_COPIES: Final = 4
 """Of one page, that its facts name."""
+
+_NO_TEXT: Final = content_hash(b"")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,10 +128,15 @@ class _Copies:
 
 
 def _text_hash(facts: UriFacts) -> str:
-    """Return the hash of what was read last, before any 304; empty after a failure."""
+    """Return the hash of what was read last, before any 304; empty after a failure.
+
+    Pages without visible text, as of images or of scripts, are told by their bytes.
+    """
     for fetch in reversed(facts.fetches):
         if fetch.status != "UNCHANGED":
-            return fetch.text_hash if fetch.status in ("SUCCESSFUL", "PARTIAL") else ""
+            has_text = fetch.text_hash != _NO_TEXT
+            shown = fetch.text_hash if has_text else fetch.content_hash
+            return shown if fetch.status in ("SUCCESSFUL", "PARTIAL") else ""
     return ""
 
 

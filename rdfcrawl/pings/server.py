@@ -38,7 +38,7 @@ class PingServer:
 
     def __init__(self, intake: PingIntake, limits: PingLimits) -> None:
         self.counts: Counter[int] = Counter()
-        self._desk = intake
+        self._intake = intake
         self._limits = limits
         self._server: asyncio.Server | None = None
         self._handlers = web.Server(
@@ -98,7 +98,7 @@ class PingServer:
             return PingAnswer(413, f"more than {_MAX_BODY_BYTES} bytes")
         if len(texts) != 1:
             return PingAnswer(400, "say which one: sitemap=URL")
-        return await self._desk.take(texts[0], self._limits)
+        return await self._intake.take(texts[0], self._limits)
 
     async def _posted(self, request: web.BaseRequest) -> list[str]:
         body = bytearray()

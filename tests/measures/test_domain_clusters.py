@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from rdfcrawl.duplicates.fingerprints import fingerprint_text
 from rdfcrawl.measures.coverage import iter_coverage
 from rdfcrawl.measures.domain_clusters import PageContent, with_clusters
 from rdfcrawl.measures.uri_facts import SitemapListing, UriFacts, UriFetch
@@ -17,13 +18,20 @@ def page(
     url: str,
     text_hash: str = "",
     *,
+    content_hash: str = "",
     status: str = "SUCCESSFUL",
     priority: float | None = None,
     is_listed: bool = False,
 ) -> UriFacts:
     """Return a page that was fetched, with the hash of its text."""
     listing = SitemapListing(sitemap="map", first_ms=1, priority=priority)
-    fetch = UriFetch(started_ms=1, status=status, text_hash=text_hash, n_statements=1)
+    fetch = UriFetch(
+        started_ms=1,
+        status=status,
+        content_hash=content_hash,
+        text_hash=text_hash,
+        n_statements=1,
+    )
     return UriFacts(
         domain="a.example",
         url=url,
@@ -46,6 +54,14 @@ def test_equal_texts_are_represented_by_the_listed_url() -> None:
     (found,) = iter_coverage(with_clusters(pages))
     assert (found.both.unique, found.listed.unique) == (2, 1)
     assert found.unique_coverage.value == 0.5
+
+
+def test_pages_without_text_are_told_by_their_bytes() -> None:
+    """If pages show no text, then only those of equal bytes are one cluster."""
+    hashes = {"a": "1", "b": "1", "c": "2"}
+    no_text = fingerprint_text(" ").text_hash
+    pages = [page(url, no_text, content_hash=x) for url, x in hashes.items()]
+    assert clusters(*pages) == ["a", "a", ""]
 
 
 def test_greatest_priority_of_several_sitemaps_counts() -> None:
