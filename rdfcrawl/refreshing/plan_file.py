@@ -6,7 +6,6 @@ the next one queues the same again, and the frontier drops what it was given bef
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import ConfigError, SourceFault
 from rdfcrawl.refreshing.planning import PlannedFetch
+from rdfcrawl.urldb.lock import writing_alone
 from rdfcrawl.urldb.manifest import sync_folder
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ FOLDER: Final = "refresh"
 
 _NAME: Final = "plan.jsonl"
 _DRAFT: Final = ".plan.draft"
-_LOCK: Final = "lock"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,16 +72,8 @@ class RefreshPlanFile:
             ConfigError: one is running.
         """
         self._folder.mkdir(exist_ok=True)
-        fd = os.open(self._folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with writing_alone(self._folder, "another refresh of this crawl is running"):
             yield
-        except BlockingIOError as error:
-            raise ConfigError(
-                f"{self._folder}: another refresh of this crawl is running"
-            ) from error
-        finally:
-            os.close(fd)
 
     def head(self) -> RefreshPlanHead | None:
         """Return what the plan is for; None if there is none.

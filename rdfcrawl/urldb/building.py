@@ -7,18 +7,17 @@ replaced when all are on disk. So a crash at any point leaves the state before o
 
 from __future__ import annotations
 
-import fcntl
 import os
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.errors import ConfigError
 from rdfcrawl.log.crawl_log import CrawlLog
 from rdfcrawl.sorting import SpillFolder, StringSorter
 from rdfcrawl.stores.segment_lock import reading
 from rdfcrawl.urldb.joining import join
+from rdfcrawl.urldb.lock import writing_alone
 from rdfcrawl.urldb.manifest import (
     FOLDER,
     UrlDatabaseManifest,
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from rdfcrawl.uri import NormalForm
 
 MEMORY_BYTES: Final = 256 * 1024 * 1024
-_LOCK: Final = "lock"
 _DRAFT: Final = ".draft"
 _SUFFIX: Final = ".seg"
 _MOST_TEXTS: Final = 1000  # of one URI in memory
@@ -89,7 +87,11 @@ def build(
     folder = root / FOLDER
     log = CrawlLog(root)
     folder.mkdir(exist_ok=True)
-    with _alone(folder), reading(root / "quads"), SpillFolder(scratch) as spills:
+    with (
+        writing_alone(folder, "is being built already"),
+        reading(root / "quads"),
+        SpillFolder(scratch) as spills,
+    ):
         manifest = UrlDatabaseManifest(
             log=log.identity.log,
             generation=log.identity.generation,
@@ -125,19 +127,6 @@ def _has_lost(root: Path, before: UrlDatabaseManifest) -> bool:
             if (root / name).stat().st_size < offset:
                 return True
     return False
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Keep other builds away; the lock dies with the process."""
-    fd = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError as error:
-        raise ConfigError(f"{folder}: is being built already") from error
-    finally:
-        os.close(fd)
 
 
 def _joined(batches: Iterable[list[bytes]]) -> Iterator[tuple[bytes, bytes]]:

@@ -6,10 +6,8 @@ Source: U. Schonfeld and N. Shivakumar, "Sitemaps: Above and Beyond the Crawl of
 
 from __future__ import annotations
 
-import fcntl
 import os
 from array import array
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import compress, groupby
 from math import isnan
@@ -29,6 +27,7 @@ from rdfcrawl.ranking.table import (
 from rdfcrawl.sorting import SpillFolder, StringSorter
 from rdfcrawl.urldb.database import UrlDatabase
 from rdfcrawl.urldb.link_graph import LinkGraph, LinkScratch
+from rdfcrawl.urldb.lock import writing_alone
 from rdfcrawl.urldb.manifest import sync_folder
 from rdfcrawl.urldb.rank_nodes import NodeRange, RankNodes, ranges
 
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from rdfcrawl.sorting import SpillFile
 
 MEMORY_BYTES: Final = 256 * 1024 * 1024
-_LOCK: Final = "lock"
 _DRAFT: Final = f".{TABLE_NAME}.draft"
 _COPIED: Final = 1 << 16  # numbers at once
 
@@ -87,7 +85,10 @@ def rank(
             return RankReport(table=known, is_new=False)
         folder = root / FOLDER
         folder.mkdir(exist_ok=True)
-        with _alone(folder), SpillFolder(scratch) as spills:
+        with (
+            writing_alone(folder, "is being written already"),
+            SpillFolder(scratch) as spills,
+        ):
             ranking = _Ranking(root, database, spills, memory_bytes)
             facts = ranking.run()
             draft = folder / _DRAFT
@@ -101,19 +102,6 @@ def rank(
     if found is None:
         raise ConfigError(f"{folder}: was removed while it was written")
     return RankReport(table=found, is_new=True, damages=ranking.damages)
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Keep other rankings away; the lock dies with the process."""
-    fd = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError as error:
-        raise ConfigError(f"{folder}: is being written already") from error
-    finally:
-        os.close(fd)
 
 
 class _Ranking:
