@@ -161,7 +161,7 @@ def _refreshing(record: Record, task: RefreshedPage) -> HttpRequest | None:
 
 
 def _left_behind(document: Document, task: RefreshedPage) -> Discovery:
-    """Return the record of the URL where a page was read before, if that is another.
+    """Return the record of the former URL of a page, unless the page is read there still.
 
     Nothing else may ask for it, and only its own answer says whether it is gone.
     """

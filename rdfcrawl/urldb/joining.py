@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from json.encoder import encode_basestring as quoted
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,6 +29,7 @@ N_COLUMNS: Final = 7
 Columns: TypeAlias = list[str]
 """Listed, linked, fetches, claims, latest values, listings, readings; empty if unknown.
 """
+_Column: TypeAlias = list[Any]  # one of `Columns`, decoded
 _LATEST: Final = 4
 
 _decode: Final = json.JSONDecoder().decode
@@ -104,12 +105,12 @@ def _joined_column(number: int, texts: Sequence[str]) -> str:
     return _encode(_JOINS[number]([_decode(text) for text in texts]))
 
 
-def _join_seen(seen: list[list]) -> list:  # type: ignore[type-arg]
+def _join_seen(seen: list[_Column]) -> _Column:
     first = min((each[0], each[1]) for each in seen)
     return [*first, max(each[2] for each in seen)]
 
 
-def _join_fetches(histories: list[list]) -> list:  # type: ignore[type-arg]
+def _join_fetches(histories: list[_Column]) -> _Column:
     """Keep the latest; of several at one time, as of one source, the greatest."""
     by_time: dict[int, list[int | str]] = {}
     for history in histories:
@@ -120,7 +121,7 @@ def _join_fetches(histories: list[list]) -> list:  # type: ignore[type-arg]
     return [by_time[each] for each in sorted(by_time)[-MAX_FETCHES:]]
 
 
-def _join_claims(histories: list[list]) -> list:  # type: ignore[type-arg]
+def _join_claims(histories: list[_Column]) -> _Column:
     times: dict[tuple[str, str, str], tuple[int, int]] = {}
     for history in histories:
         for lastmod, changefreq, priority, first_ms, last_ms in history:
@@ -130,7 +131,7 @@ def _join_claims(histories: list[list]) -> list:  # type: ignore[type-arg]
     return [[*key, *times[key]] for key in sorted(times)[-MAX_CLAIMS:]]
 
 
-def _join_latest(values: list[list]) -> list:  # type: ignore[type-arg]
+def _join_latest(values: list[_Column]) -> _Column:
     latest: dict[str, tuple[int, str]] = {}
     for some in values:
         for name, ms, value in some:
@@ -138,7 +139,7 @@ def _join_latest(values: list[list]) -> list:  # type: ignore[type-arg]
     return [[name, *latest[name]] for name in sorted(latest)]
 
 
-def _join_listings(listings: list[list]) -> list:  # type: ignore[type-arg]
+def _join_listings(listings: list[_Column]) -> _Column:
     """Keep of each sitemap what it has said last; the first sitemaps by name."""
     joined: dict[str, tuple[int, list[int | str]]] = {}
     for some in listings:
@@ -149,13 +150,13 @@ def _join_listings(listings: list[list]) -> list:  # type: ignore[type-arg]
     return [[name, joined[name][0], *joined[name][1]] for name in names]
 
 
-def _join_readings(readings: list[list]) -> list:  # type: ignore[type-arg]
+def _join_readings(readings: list[_Column]) -> _Column:
     return sorted({tuple(each): each for some in readings for each in some}.values())[
         -MAX_READINGS:
     ]
 
 
-_JOINS: Final[tuple[Callable[[list[list]], list], ...]] = (  # type: ignore[type-arg]
+_JOINS: Final[tuple[Callable[[list[_Column]], _Column], ...]] = (
     *(_join_seen, _join_seen, _join_fetches, _join_claims),
     *(_join_latest, _join_listings, _join_readings),
 )
