@@ -93,7 +93,7 @@ class SitemapHosts:
             await self._store.put(url, _NAMED, {"hosts": text})
 
     async def of(self, url: str) -> tuple[str, ...]:
-        """Return the hosts of a sitemap; none if nobody names it."""
+        """Return the hosts that name a sitemap."""
         return tuple((await self._store.get(url, _NAMED, "hosts") or "").split())
 
 

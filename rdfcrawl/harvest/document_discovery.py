@@ -161,7 +161,7 @@ def _refreshing(record: Record, task: RefreshedPage) -> HttpRequest | None:
 
 
 def _left_behind(document: Document, task: RefreshedPage) -> Discovery:
-    """Return the record of the former URL of a page, unless the page is read there still.
+    """Return the record of the former URL of a page, if the page is read elsewhere now.
 
     Nothing else may ask for it, and only its own answer says whether it is gone.
     """

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def lost_copy(document: Document) -> str:
-    """Return the URL of a page whose statements go; empty if they stay.
+    """Return the URL of a page whose statements go; empty if all stay.
 
     They go if the page is gone, is redirected to another host, or was read at another
     URL. Any other answer says nothing about what is stored, and none says anything of

@@ -89,7 +89,7 @@ class SameStatements(NamedTuple):
 
 
 def compared_hash(document: Document) -> str:
-    """Return the hash by which a document is compared; empty if it is not.
+    """Return the hash by which a document is compared; empty for others.
 
     Of a page, and of what could not be read as a whole, that is the hash of all bytes:
     pages with the same visible text may differ in their data. Of other documents it is

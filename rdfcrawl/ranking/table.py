@@ -105,7 +105,7 @@ class RankTable:
         return None if at is None else self._values[name][at]
 
     def scores(self, fingerprint: int) -> dict[str, float] | None:
-        """Return all scores of a URI; None if it was not there to be ranked."""
+        """Return all scores of a URI; None if the URI was not ranked."""
         at = self._place(fingerprint)
         if at is None:
             return None

@@ -1,4 +1,4 @@
-"""The lock of a folder that is written by one process at a time."""
+"""The lock of a folder, for one writer at a time."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class NodeIndex:
     _known: dict[str, int | None] = field(default_factory=dict)
 
     def of(self, url: str) -> int | None:
-        """Return the node of a URL in any spelling; None if it is not known."""
+        """Return the node of a URL in any spelling; None if the URL is not known."""
         try:
             return self._known[url]
         except KeyError:
