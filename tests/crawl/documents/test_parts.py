@@ -104,8 +104,9 @@ def test_dump_outlives_stops_and_kills(commands: Commands, loopback: Loopback) -
     assert not list((folder / "linkeddata" / "spool").iterdir())
 
 
-FTP_BODY = dump_of(MIB // 2)
-FTP_RATE = MIB // 6
+# It takes twelve seconds: whoever stops slowly does not have the whole file by then.
+FTP_BODY = dump_of(MIB)
+FTP_RATE = MIB // 12
 # What becomes of a file on a server of FTP that was read in part -> how often it is
 # asked for, and how often from a byte on.
 FTP_WAYS = {
@@ -143,8 +144,8 @@ def ftp(
             running.send(end)
             running.wait(30)
             if n == 1:
-                _write(paths["changes"], dump_of(MIB // 2, "n"), 1.1e9)
-                _write(paths["lies"], dump_of(MIB // 2, "n"), 1e9)
+                _write(paths["changes"], dump_of(MIB, "n"), 1.1e9)
+                _write(paths["lies"], dump_of(MIB, "n"), 1e9)
         for server in servers.values():
             server.hurry()
         result = commands.crawl(seeds, folder=folder, **settings)
