@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 _HOSTS = 30
+_SPIDER = "linkeddata"
 _USAGE = 2  # exit code: wrong usage
 _CRAWL_DELAY_SECS = 0.1
 
@@ -44,6 +45,7 @@ class Command(QuietCommand):
             fail(f"demo: unknown argument {args[0]}")
         overrides = [f"-s{override}" for override in opts.set]
         _check_redis(self.settings)
+        _check_spider(self.settings)
         folder = Path(opts.dir)
         shutil.rmtree(folder / "crawl", ignore_errors=True)
         config = WebConfig(
@@ -81,10 +83,18 @@ def _check_redis(settings: BaseSettings | None) -> None:
         fail(str(error))
 
 
+def _check_spider(settings: BaseSettings | None) -> None:
+    """Exit at once if the crawl would, as there is no project that has its spider."""
+    from rdfcrawl.launch import check_name, load_spiders
+
+    if settings is not None:
+        check_name(_SPIDER, load_spiders(settings))
+
+
 def _crawl(folder: Path, overrides: list[str]) -> int:
     from rdfcrawl.dataweb.process import NETWORK, SEEDS_NAME
 
-    command = [program(), "workers", "-n", "2", "linkeddata"]
+    command = [program(), "workers", "-n", "2", _SPIDER]
     given = ["-a", f"seeds=@{folder / SEEDS_NAME}"]
     settings = ["-s", "DOWNLOAD_DELAY=0", "-s", f"CRAWL_DIR={folder / 'crawl'}"]
     settings += ["-s", f"GUARD_ALLOW_NETS={NETWORK}", *overrides]
@@ -94,7 +104,7 @@ def _crawl(folder: Path, overrides: list[str]) -> int:
 
 
 def _quads(folder: Path) -> Path:
-    return folder / "crawl" / "linkeddata" / "quads"
+    return folder / "crawl" / _SPIDER / "quads"
 
 
 def _say(text: str) -> None:

@@ -239,12 +239,15 @@ def is_page(record: UrlRecord) -> bool:
 def _is_known_page(record: UrlRecord) -> bool:
     """Return whether a URI is a page, and listed, linked or requested as a page.
 
-    `/.well-known/void`, parts of sources and the like were asked for unseen.
+    `/.well-known/void`, parts of sources and the like were asked for unseen. What
+    pages only name as other forms of themselves is seen once it is asked for.
     """
     if not is_page(record):
         return False
-    if record.linked or record.listed or "task" not in record.latest:
+    if record.linked or record.listed:
         return True
+    if "task" not in record.latest:
+        return bool(record.fetches or record.latest)
     return record.latest["task"] in _PAGE_TASKS and "parent" not in record.latest
 
 

@@ -31,3 +31,13 @@ def test_crawl_that_cannot_begin_is_not_judged(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "FRONTIER_LEASE_SECS" in done.stderr.splitlines()[-1]
     assert "recall" not in done.stdout
+
+
+def test_demo_without_a_project_writes_nothing(tmp_path: Path) -> None:
+    """If there is no project here, then one line says so, and no folder is written."""
+    done = scrapy("demo", folder=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert "there is no project here" in line
+    assert list(tmp_path.iterdir()) == []

@@ -98,9 +98,13 @@ def test_clusters_are_of_sketches_redirects_and_what_pages_declare(
 
 
 def test_what_is_linked_listed_and_dropped(tmp_path: Path) -> None:
-    """If nothing leads to a request, or a sitemap drops a page, then facts say so."""
+    """If nothing leads to a request, or a sitemap drops a page, then facts say so.
+
+    What pages only name as forms of themselves is seen once it is asked for.
+    """
     site = "http://a.example"
     seed, form, void = f"{site}/seed", f"{site}/form", f"{site}/.well-known/void"
+    unasked = f"{site}/unasked"
     listed, child = f"{site}/listed", f"{site}/child.xml"
     asked = (("task", "revisited()"),)
     found = facts_of(
@@ -108,7 +112,8 @@ def test_what_is_linked_listed_and_dropped(tmp_path: Path) -> None:
         [
             UrlFetched(seed, T0, facts=asked),
             UrlFetched(void, T0, facts=(("parent", seed), *asked)),
-            LinksFound(seed, T0, (form, listed), f"{RELATIONS}canonical"),
+            LinksFound(seed, T0, (form, listed, unasked), f"{RELATIONS}canonical"),
+            UrlFetched(form, T0 + 1),
             SitemapRead(child, T0 + 1, (ListedUrl(listed, "2026-01-01"),)),
             SitemapRead(child, T0 + 9, (ListedUrl(seed),)),
             SitemapRead(child, T0 + 20, (ListedUrl(seed),)),
