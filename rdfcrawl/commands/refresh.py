@@ -40,6 +40,13 @@ class Command(QuietCommand):
             "--dry-run", action="store_true", help="show what is due, and queue nothing"
         )
         parser.add_argument(
+            "--spider",
+            default="",
+            metavar="NAME",
+            help="go by the arguments of this spider of the crawl (by those of the one"
+            " that fetched the page)",
+        )
+        parser.add_argument(
             "--json", action="store_true", help="write each line as JSON"
         )
 
@@ -77,17 +84,24 @@ def _refresh(settings: BaseSettings, opts: argparse.Namespace) -> int:
     if opts.dry_run:
         return _show(refresh, is_json=opts.json)
     with refresh.file.alone():
-        return _Epochs(refresh, settings, is_json=opts.json).run(goes_on=opts.follow)
+        epochs = _Epochs(refresh, settings, spider=opts.spider, is_json=opts.json)
+        return epochs.run(goes_on=opts.follow)
 
 
 class _Epochs:
     """Epochs of refresh, one after the other."""
 
     def __init__(
-        self, refresh: CrawlRefresh, settings: BaseSettings, *, is_json: bool
+        self,
+        refresh: CrawlRefresh,
+        settings: BaseSettings,
+        *,
+        spider: str,
+        is_json: bool,
     ) -> None:
         self._refresh = refresh
         self._settings = settings
+        self._spider = spider
         self._is_json = is_json
         self._ended = Event()
 
@@ -107,7 +121,7 @@ class _Epochs:
         progress = _ProgressLine()
         plan = self._refresh.plan(_now_ms(), progress.tell)
         progress.end()
-        n_queued = asyncio.run(self._refresh.queue(self._settings))
+        n_queued = asyncio.run(self._refresh.queue(self._settings, self._spider))
         self._tell(plan, n_queued)
         for damage in plan.damages:
             sys.stderr.write(f"{program()}: refresh: {damage}\n")

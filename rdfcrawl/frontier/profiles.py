@@ -81,6 +81,7 @@ class SpiderProfiles:
         self.own = 0  # number of this worker's spider, once it has entered
         # by number, those that are known here
         self.arguments: dict[int, CrawlArguments] = {}
+        self.names: dict[int, str] = {}  # of their spiders, likewise
         self._frontier = frontier
         self._redis = frontier.redis
         self._name = frontier.key("arguments")
@@ -126,6 +127,7 @@ class SpiderProfiles:
                 await self._check_change(member, agreed.texts, agreed.changed)
                 await self._redis.hset(self._name, str(self.own), text)
             self.arguments[self.own] = member.accepts.parse(agreed.texts)
+            self.names[self.own] = member.spider
             self._tell(member, agreed.texts)
             return
 
@@ -174,6 +176,15 @@ class SpiderProfiles:
         for number, row in rows.items():
             if number not in self.arguments:
                 self.arguments[number] = _arguments_of(row)
+                self.names[number] = row["spider"]
+
+    async def numbers(self) -> dict[str, int]:
+        """Return the numbers of all spiders of the crawl, by their names.
+
+        Raises:
+            RedisError: Redis is unreachable; it is not tried again.
+        """
+        return {row["spider"]: n for n, row in (await self._rows()).items()}
 
     async def link_filters(self) -> list[LinkFilter]:
         """Return what each spider of the crawl wants now, without hosts to leave.

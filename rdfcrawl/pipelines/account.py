@@ -75,7 +75,9 @@ class AccountPipeline:
 
     def open_spider(self) -> None:
         """Open the segments of provenance and describe this worker."""
-        self._worker = replace(self._worker, run=self._spider.joined().run)
+        session = self._spider.joined()
+        names = session.profiles.names
+        self._worker = replace(self._worker, run=session.run, spiders=names)
         self._segments.open(self._worker.name)
         self._segments.write_document(describe_worker(self._worker))
 

@@ -63,6 +63,8 @@ class WorkerAgent:
     crawl: str  # `CRAWL_ID`
     version: str = __version__
     run: int | None = None  # number of runs of the crawl before
+    # by the numbers of their arguments, those that are known by now
+    spiders: Mapping[int, str] = field(default_factory=dict, compare=False)
     iri: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -177,6 +179,8 @@ def _activity(
         parent = f"<{name}> <{RC}parent> {iri_or_literal(record.parent)}{_END}"
     if record.task is not None:
         parent += _task(record.task, name)
+    if record.profile and (spider := worker.spiders.get(record.profile)):
+        parent += f"<{name}> <{RC}spider> {literal(spider)}{_END}"
     if record.kind is Kind.SITEMAP and (found_by := _found_by(record)):
         parent += f'<{name}> <{RC}foundBy> "{found_by}"{_END}'
     if document.reading.format is not None:

@@ -118,17 +118,21 @@ class CrawlRefresh:
     def _build(self) -> UrlDatabaseReport:
         return build(self._root, self._crawl.normal_form, scratch=self._root)
 
-    async def queue(self, settings: BaseSettings) -> int:
+    async def queue(self, settings: BaseSettings, spider: str = "") -> int:
         """Queue what is planned; return the number of pages that were not queued yet.
 
+        Args:
+            settings: of the crawl.
+            spider: whose arguments the records have; see `RefreshQueue.add`.
+
         Raises:
-            ConfigError: Redis cannot be used.
+            ConfigError: Redis cannot be used, or the crawl has no such spider.
         """
         from rdfcrawl.refreshing.queueing import RefreshQueue  # noqa: PLC0415 (slow)
 
         queue = await RefreshQueue.open(self._crawl, settings)
         try:
-            return (await queue.add(self.file.fetches())).new
+            return (await queue.add(self.file.fetches(), spider=spider)).new
         finally:
             await queue.close()
 

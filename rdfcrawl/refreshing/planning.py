@@ -57,6 +57,7 @@ class PlannedFetch:
         change: what sets this fetch apart from all others of the page.
         task: of its record.
         reason: why it is fetched.
+        spider: whose arguments its record has; empty: the first one of the crawl.
     """
 
     url: str
@@ -65,6 +66,7 @@ class PlannedFetch:
     change: str
     task: RefreshedPage
     reason: RefreshReason
+    spider: str = ""
 
 
 class RefreshPlanner:
@@ -152,6 +154,7 @@ class RefreshPlanner:
             change=f"r{record.fetches[-1].started_ms:x}",
             task=refreshing_task(record, facts, self._options.failures),
             reason=self._reason(facts),
+            spider=_spider_of(record),
         )
 
     def _reason(self, facts: UriFacts) -> RefreshReason:
@@ -167,6 +170,13 @@ class RefreshPlanner:
             changes_per_day=float(f"{rate_of(facts) * DAY_MS:.3g}"),
             claimed_ms=stated,
         )
+
+
+def _spider_of(record: UrlRecord) -> str:
+    """Return which spider's arguments a page was fetched by last."""
+    if record.told.get("spider") != record.fetches[-1].started_ms:
+        return ""  # it is not told of the first one
+    return record.latest["spider"]
 
 
 class EligibleFacts:

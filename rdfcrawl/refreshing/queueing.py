@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Final, Self
 
+from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.batches import in_batches
 from rdfcrawl.frontier.candidate import AddedCounts
 from rdfcrawl.frontier.dns_cache import AddressBook
 from rdfcrawl.frontier.frontier_connection import FrontierConnection
 from rdfcrawl.frontier.link_ingest import LinkIngest
-from rdfcrawl.frontier.profiles import keep_settings
+from rdfcrawl.frontier.profiles import SpiderProfiles, keep_settings
 from rdfcrawl.frontier.url_kind import kind_of
 from rdfcrawl.links.filter import CrawlExtent, CrawlScope, LinkFilter
 from rdfcrawl.records import NO_BUDGET, Record, Urgency
@@ -32,12 +34,12 @@ class RefreshQueue:
     def __init__(
         self,
         connection: FrontierConnection,
-        ingest: LinkIngest,
+        ingest_of: Callable[[int], LinkIngest],
         dns: AddressBook | None,
     ) -> None:
         self._connection = connection
         self._frontier = connection.frontier
-        self._ingest = ingest
+        self._ingest_of = ingest_of
         self._dns = dns
 
     @classmethod
@@ -64,37 +66,61 @@ class RefreshQueue:
                 connection.outage,
                 is_allowed=lambda address: not options.guard.refuses_address(address),
             )
-        ingest = LinkIngest(
-            keys=PolitenessKey(options.keys.grouping, dns.address if dns else None),
-            normal_form=options.normal_form,
-            link_filter=LinkFilter(CrawlScope(CrawlExtent.ANY)),
-            partitions=frontier.partitions,
-            max_depth=255,
-            budget=NO_BUDGET,
-        )
-        return cls(connection, ingest, dns)
+        keys = PolitenessKey(options.keys.grouping, dns.address if dns else None)
 
-    async def add(self, fetches: Iterable[PlannedFetch]) -> AddedCounts:
+        def ingest_of(profile: int) -> LinkIngest:
+            return LinkIngest(
+                keys=keys,
+                normal_form=options.normal_form,
+                link_filter=LinkFilter(CrawlScope(CrawlExtent.ANY)),
+                partitions=frontier.partitions,
+                max_depth=255,
+                profile=profile,
+                budget=NO_BUDGET,
+            )
+
+        return cls(connection, cache(ingest_of), dns)
+
+    async def add(
+        self, fetches: Iterable[PlannedFetch], *, spider: str = ""
+    ) -> AddedCounts:
         """Queue pages, those that were not queued for this change before.
 
+        Args:
+            fetches: the pages.
+            spider: whose arguments their records have; empty: of each, of the one
+                that has fetched it, or the first one if that is not known any more.
+
         Raises:
-            ConfigError: Redis refuses.
+            ConfigError: Redis refuses, or the crawl has no such spider.
         """
         with self._connection.explaining():
-            return await self._add(fetches)
+            profiles = SpiderProfiles(self._frontier, self._connection.outage)
+            numbers = await profiles.numbers()
+            if spider and spider not in numbers:
+                there = ", ".join(numbers) or "none"
+                raise ConfigError(
+                    f"--spider {spider}: not of this crawl, whose spiders are {there}"
+                )
+            return await self._add(fetches, numbers, spider)
 
-    async def _add(self, fetches: Iterable[PlannedFetch]) -> AddedCounts:
+    async def _add(
+        self, fetches: Iterable[PlannedFetch], numbers: Mapping[str, int], spider: str
+    ) -> AddedCounts:
         total = AddedCounts()
         for group in in_batches(fetches, _AT_ONCE):
             if self._dns is not None:
                 await self._dns.prime(each.url for each in group)
-            candidates = list(map(self._candidate, group))
+            candidates = [
+                self._candidate(each, numbers.get(spider or each.spider, 0))
+                for each in group
+            ]
             total += await self._connection.outage.persistent(
                 "queue what is due", self._frontier.add, candidates
             )
         return total
 
-    def _candidate(self, fetch: PlannedFetch) -> Candidate:
+    def _candidate(self, fetch: PlannedFetch, profile: int) -> Candidate:
         record = Record(
             fetch.url,
             kind_of(fetch.url),
@@ -103,7 +129,7 @@ class RefreshQueue:
             task=fetch.task,
             change=fetch.change,
         )
-        return self._ingest.request(record, Urgency.REFRESH)
+        return self._ingest_of(profile).request(record, Urgency.REFRESH)
 
     async def close(self) -> None:
         """Disconnect."""

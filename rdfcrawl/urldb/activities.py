@@ -44,7 +44,7 @@ _LATEST: Final = {
     for name in (
         *("canonical", "depth", "etag", "foundBy", "images", "immutableUntil"),
         *("lastModified", "parent", "redirect", "sitemapFormat", "sketch", "source"),
-        "task",
+        *("spider", "task"),
     )
 }
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tests.crawl.sources.test_revisits import SAYS, DatedSite, said
+from tests.crawl.sources.test_revisits import SAYS, DatedSite, entry, said
+from tests.support.sitemap_sites import urlset
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,10 +21,13 @@ EAGER = {
 }
 
 
-def refresh(commands: Commands, folder: Path, **settings: object) -> CrawlResult:
+def refresh(
+    commands: Commands, folder: Path, *words: str, **settings: object
+) -> CrawlResult:
     """Run `scrapy refresh` in the next epoch, by default of all pages."""
     time.sleep(1 - time.time() % 1)
-    return commands.start("refresh", folder=folder, **{**EAGER, **settings}).wait()
+    given = {**EAGER, **settings}
+    return commands.start("refresh", *words, folder=folder, **given).wait()
 
 
 class AgingSite(DatedSite):
@@ -130,3 +134,40 @@ def test_former_target_of_a_refreshed_page_answers_for_itself(
         kept = {there[way]: way for way in ("back", "away", "gone")}
         assert said(result) == {**kept, pages["back"]: "again", other.at("/a"): "a"}
     assert result.statuses(there["both"]) == ["DELETED"]
+
+
+def test_refreshed_pages_have_the_arguments_of_their_spider(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a crawl has two spiders, then what a page leads to is followed by its own.
+
+    The operator may name another one of the crawl, and no other.
+    """
+    site, other = AgingSite(loopback, "127.96.3.1"), AgingSite(loopback, "127.96.3.2")
+    seed, listed = site.says("/", "seed"), other.says("/page", "listed")
+    other.put("/sitemap.xml", urlset([entry(listed)]))
+    folder = commands.folder()
+    commands.crawl([seed], folder=folder, arguments={"depth": 0}, CRAWL_ID="two")
+    sites = {"sites": other.at("/"), "follow": "all", "depth": 5}
+    given: dict[str, Any] = {"folder": folder, "CRAWL_ID": "two"}
+    commands.crawl(arguments=sites, spider="sitemap", **given)
+
+    def leads_to(name: str) -> list[str]:
+        for each in (site, other):
+            body = f"<> <urn:x:to> <{each.at(f'/{name}')}> ."
+            each.tagged("/" if each is site else "/page", body.encode())
+            each.says(f"/{name}", name)
+        asked.append((len(site.asked()), len(other.asked())))
+        commands.crawl(spider="linkeddata", **given)
+        at_site, at_other = asked[-1]
+        return [*site.asked()[at_site:], *other.asked()[at_other:]]
+
+    asked: list[tuple[int, int]] = []
+    refresh(commands, folder, CRAWL_ID="two")
+    assert leads_to("first") == ["/", "/page", "/first"]
+    told = refresh(commands, folder, "--spider", "linkeddata", CRAWL_ID="two")
+    assert told.code == 0, told.stderr
+    assert leads_to("second") == ["/", "/page", "/first"]
+    refused = refresh(commands, folder, "--spider", "sparql", CRAWL_ID="two")
+    assert refused.code == 2
+    assert "--spider sparql: not of this crawl" in refused.stderr
