@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rdfcrawl.uri import PolitenessKey
 
 SEEN_ONLY: Final = b"k"  # item of a candidate that is only to be marked as seen
+FORGOTTEN: Final = b"f"  # of one that is only to be forgotten
 _MAX_KNOWN: Final = 100_000
 
 
@@ -23,7 +24,7 @@ class Candidate(NamedTuple):
     partition: int  # of the registered domain of the key
     key: str  # politeness key
     fingerprint: int  # of the URI's normal form
-    item: bytes  # band digit and payload, or `SEEN_ONLY`
+    item: bytes  # band digit and payload, `SEEN_ONLY` or `FORGOTTEN`
     # of its host and domain; None is that of the worker
     budget: CrawlBudget | None = None
 

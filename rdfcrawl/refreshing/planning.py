@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from rdfcrawl.measures.uri_facts import UriFacts
     from rdfcrawl.refreshing.options import RefreshOptions
     from rdfcrawl.urldb.database import UrlDatabase
-    from rdfcrawl.urldb.record import UrlRecord
+    from rdfcrawl.urldb.record import UrlFetch, UrlRecord
 
 _MOST_DEPTH: Final = 255
+_MOST_BEFORE: Final = 8  # fetches of a page, while it waited to be fetched again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,7 @@ class PlannedFetch:
         task: of its record.
         reason: why it is fetched.
         spider: whose arguments its record has; empty: the first one of the crawl.
+        before: what set earlier fetches apart, of which the frontier need not know.
     """
 
     url: str
@@ -67,6 +69,7 @@ class PlannedFetch:
     task: RefreshedPage
     reason: RefreshReason
     spider: str = ""
+    before: tuple[str, ...] = ()
 
 
 class RefreshPlanner:
@@ -151,10 +154,11 @@ class RefreshPlanner:
             url=record.requested_url,
             depth=min(int(depth), _MOST_DEPTH) if depth.isdecimal() else 0,
             parent=record.latest.get("parent", ""),
-            change=f"r{record.fetches[-1].started_ms:x}",
+            change=_change_since(record.fetches[-1]),
             task=refreshing_task(record, facts, self._options.failures),
             reason=self._reason(facts),
             spider=_spider_of(record),
+            before=tuple(map(_change_since, record.fetches[-_MOST_BEFORE - 1 : -1])),
         )
 
     def _reason(self, facts: UriFacts) -> RefreshReason:
@@ -170,6 +174,10 @@ class RefreshPlanner:
             changes_per_day=float(f"{rate_of(facts) * DAY_MS:.3g}"),
             claimed_ms=stated,
         )
+
+
+def _change_since(fetch: UrlFetch) -> str:
+    return f"r{fetch.started_ms:x}"
 
 
 def _spider_of(record: UrlRecord) -> str:

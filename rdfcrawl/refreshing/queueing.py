@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.batches import in_batches
-from rdfcrawl.frontier.candidate import AddedCounts
+from rdfcrawl.frontier.candidate import FORGOTTEN, AddedCounts
 from rdfcrawl.frontier.dns_cache import AddressBook
 from rdfcrawl.frontier.frontier_connection import FrontierConnection
 from rdfcrawl.frontier.link_ingest import LinkIngest
@@ -112,15 +113,19 @@ class RefreshQueue:
             if self._dns is not None:
                 await self._dns.prime(each.url for each in group)
             candidates = [
-                self._candidate(each, numbers.get(spider or each.spider, 0))
+                candidate
                 for each in group
+                for candidate in self._candidates(
+                    each, numbers.get(spider or each.spider, 0)
+                )
             ]
             total += await self._connection.outage.persistent(
                 "queue what is due", self._frontier.add, candidates
             )
         return total
 
-    def _candidate(self, fetch: PlannedFetch, profile: int) -> Candidate:
+    def _candidates(self, fetch: PlannedFetch, profile: int) -> Iterator[Candidate]:
+        """Yield a page, and what sets apart those of its fetches that are over."""
         record = Record(
             fetch.url,
             kind_of(fetch.url),
@@ -129,7 +134,11 @@ class RefreshQueue:
             task=fetch.task,
             change=fetch.change,
         )
-        return self._ingest_of(profile).request(record, Urgency.REFRESH)
+        ingest = self._ingest_of(profile)
+        yield ingest.request(record, Urgency.REFRESH)
+        for change in fetch.before:
+            former = ingest.request(replace(record, change=change), Urgency.REFRESH)
+            yield former._replace(item=FORGOTTEN)
 
     async def close(self) -> None:
         """Disconnect."""

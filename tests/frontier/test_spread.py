@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rdfcrawl.frontier.candidate import FORGOTTEN
 from rdfcrawl.frontier.partitions import away_partition
 from rdfcrawl.frontier.scripts import LuaScripts
 from rdfcrawl.frontier.turn_taker import TurnEntry
@@ -50,6 +51,27 @@ def away_key(n_partitions: int = 4) -> tuple[str, int]:
     """Return a host that comes late, and where it is then."""
     key = f"h99.{DOMAIN}"
     return key, away_partition(key, n_partitions)
+
+
+async def test_what_is_forgotten_is_new_again(make_frontier: MakeFrontier) -> None:
+    """If a fingerprint is forgotten, then once; so it is of a host that is away.
+
+    What was never seen is not forgotten, and makes no host.
+    """
+    frontier = await make_frontier(**SMALL)
+    urls = names(40)
+    found = candidates(frontier, urls)
+    await frontier.add(found)
+    before = await check_frontier(frontier)
+    assert any(sizes(before)[1:])
+    forgotten = [each._replace(item=FORGOTTEN) for each in found]
+    unknown = candidates(frontier, [f"https://other{i}.example/" for i in range(3)])
+    forgotten += [each._replace(item=FORGOTTEN) for each in unknown]
+    for _ in range(2):
+        assert (await frontier.add(forgotten)).new == 0
+        after = await check_frontier(frontier)
+        assert sum(len(x.hosts) for x in after) == 40
+    assert (await frontier.add(found)).new == 40
 
 
 class TestWhereHostsLie:

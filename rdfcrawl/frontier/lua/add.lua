@@ -5,7 +5,8 @@
 -- key: key, length of its domain and bucket of that (see `domain_of`), n,
 -- n x (fingerprint, item).
 -- item: band digit + payload; a letter in place of the digit for a URI that waits for an
--- epoch (`schedule.lua`); or 'k' for one that is only to be marked as seen.
+-- epoch (`schedule.lua`); 'k' for one that is only to be marked as seen; or 'f' for one
+-- that is to be forgotten: a change for which a page was fetched again before its last.
 -- Returns one character per URI: 1 new, 0 seen before, F the key's budget is spent,
 -- D its domain's is, R one of them, and it was kept for that before; A the key is away:
 -- the URI is to be added to another partition, as one of its own ('+'). If that was only
@@ -66,7 +67,8 @@ end
 
 local function has_links(at, n)
   for i = at, at + 2 * n - 1, 2 do
-    if string.byte(ARGV[i + 1]) ~= 107 then return true end -- 'k'
+    local band = string.byte(ARGV[i + 1])
+    if band ~= 107 and band ~= 102 then return true end -- 'k', 'f'
   end
   return false
 end
@@ -142,7 +144,10 @@ local function add_to(key, place, at, n)
     local band = sub(item, 1, 1)
     local name = bucket_of(fingerprint)
     local mark
-    if only_looks then
+    if band == 'f' then
+      mark = '0'
+      if not only_looks then n_marks = n_marks - call('SREM', name, fingerprint) end
+    elseif only_looks then
       mark = 'W'
       if call('SISMEMBER', name, fingerprint) == 1 then
         mark = '0'

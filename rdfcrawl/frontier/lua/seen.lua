@@ -5,6 +5,7 @@
 --   away <key>          the key is one too many for its domain's partition: see `add.lua`
 --   here <key>          it stays there, as something of it was seen there before
 --   uri <fingerprint>   a URI of a key that is away, counted for `max_per_domain`
+-- What is forgotten (`add.lua`) stays counted as seen, and is taken off `mk`.
 local MAX_LEVEL = 15
 local call, sub = redis.call, string.sub -- per URI, so kept at hand
 local level, split, base, n_members, n_marks

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from redis.asyncio import Redis
+
+from rdfcrawl.frontier.embedded import ensure_server
 from tests.crawl.sources.test_revisits import SAYS, DatedSite, entry, said
 from tests.support.sitemap_sites import urlset
 
@@ -22,10 +27,15 @@ EAGER = {
 
 
 def refresh(
-    commands: Commands, folder: Path, *words: str, **settings: object
+    commands: Commands,
+    folder: Path,
+    *words: str,
+    wait: bool = True,
+    **settings: object,
 ) -> CrawlResult:
     """Run `scrapy refresh` in the next epoch, by default of all pages."""
-    time.sleep(1 - time.time() % 1)
+    if wait:
+        time.sleep(1 - time.time() % 1)
     given = {**EAGER, **settings}
     return commands.start("refresh", *words, folder=folder, **given).wait()
 
@@ -171,3 +181,41 @@ def test_refreshed_pages_have_the_arguments_of_their_spider(
     refused = refresh(commands, folder, "--spider", "sparql", CRAWL_ID="two")
     assert refused.code == 2
     assert "--spider sparql: not of this crawl" in refused.stderr
+
+
+def n_remembered(folder: Path) -> int:
+    """Return how many fingerprints the frontier of a crawl keeps."""
+
+    async def look(url: str) -> int:
+        async with Redis.from_url(url) as redis:
+            names = redis.scan_iter(match=f"rc:{{{folder.name}/*}}:s:*")
+            return sum([await redis.scard(name) async for name in names])
+
+    with closing(ensure_server(folder / "frontier")) as server:
+        return asyncio.run(look(server.url))
+
+
+def test_refresh_does_not_fill_the_frontier(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If pages are fetched again and again, then the frontier remembers no more of it.
+
+    A plan that is queued twice is fetched once all the same.
+    """
+    site = AgingSite(loopback, "127.96.4.1")
+    pages = [site.says(f"/{n}", "once") for n in range(5)]
+    folder = commands.folder()
+    crawl = commands.crawl(pages, folder=folder).folder
+    found, n_asked = [], []
+    for _ in range(4):
+        n_before = len(site.asked())
+        # Long enough for the second one to be of the same epoch.
+        given = {"REFRESH_EPOCH_SECS": 2, "REFRESH_INTERVAL_SECS": 0}
+        time.sleep(2 - time.time() % 2)
+        for _ in range(2):
+            refresh(commands, folder, wait=False, **given)
+        commands.crawl(folder=folder)
+        found.append(n_remembered(crawl))
+        n_asked.append(len(site.asked()) - n_before)
+    assert n_asked == [len(pages)] * 4
+    assert found[1:] == [found[0]] * 3
