@@ -212,7 +212,8 @@ def _task(task: Task, activity: str) -> str:
     A URI that links have led to was first seen when its parent was crawled.
     """
     if isinstance(task, RefreshedPage):
-        return f'<{activity}> <{RC}task> "{task.TAG}"{_END}'
+        told = f"{task.TAG}(is_left=True)" if task.is_left else task.TAG
+        return f'<{activity}> <{RC}task> "{told}"{_END}'
     if not isinstance(task, ListedPage):
         from rdfcrawl.tasks.text import describe_task  # noqa: PLC0415
 

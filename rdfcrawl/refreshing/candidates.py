@@ -97,7 +97,8 @@ def _is_stored(record: UrlRecord) -> bool:
             return False
         if fetch.n_statements:
             return True
-    return len(record.fetches) >= MAX_FETCHES  # what came before is not known
+    # What came before is not known, or was read for another page.
+    return len(record.fetches) >= MAX_FETCHES or "isLeft" in record.latest
 
 
 def _last_reads(record: UrlRecord) -> dict[int, str]:

@@ -88,6 +88,8 @@ class RefreshedPage:
     read_at: str = ""
     # Unix time in ms from which an answer of 404 says that it is gone; -1: not yet
     gone_from_ms: int = -1
+    # another page was read there before, and left it with these statements
+    is_left: bool = False
 
     def is_gone(self, status: int, at_ms: int) -> bool:
         """Return whether an answer says that the page is gone (RFC 9110 15.5)."""

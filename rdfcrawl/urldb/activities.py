@@ -35,6 +35,8 @@ _TASK: Final = f"{RC}task"
 _DEPTH: Final = f"{SQUIRREL}depth"
 _FETCH_TEXTS: Final = f"{RC}contentHash", f"{RC}textHash"
 _LAST_MODIFIED: Final = f"{RC}lastModified"
+_LEFT: Final = '"refreshed(is_left=True)"'
+_IS_LEFT: Final = f"{RC}isLeft"  # not in the logs: it follows from the task
 # The name of a task stands before a bracket; that of a source, within that of its run.
 _find_task: Final = re.compile(r'"(?:source\([^"]*?payload=)?([^"(]*)').match
 # What is told last counts; in the order of their names.
@@ -43,8 +45,8 @@ _LATEST: Final = {
     _TERMS.get(name, RC + name): name
     for name in (
         *("canonical", "depth", "etag", "foundBy", "images", "immutableUntil"),
-        *("lastModified", "parent", "redirect", "sitemapFormat", "sketch", "source"),
-        *("spider", "task"),
+        *("isLeft", "lastModified", "parent", "redirect", "sitemapFormat", "sketch"),
+        *("source", "spider", "task"),
     )
 }
 
@@ -106,6 +108,8 @@ def _observed(facts: dict[str, str]) -> UrlObservation:
     crawled = _text(facts[_CRAWLED])
     started_ms = _time(facts.get(_STARTED, ""))
     if (task := _find_task(facts.get(_TASK, ""))) is not None:
+        if facts[_TASK].startswith(_LEFT):
+            facts[_IS_LEFT] = '"true"'
         facts[_TASK] = f'"{task[1]}"'
     if _number(facts.get(_DEPTH), 0) == 0:  # as of seeds, and by default
         facts.pop(_DEPTH, None)

@@ -146,6 +146,28 @@ def test_former_target_of_a_refreshed_page_answers_for_itself(
     assert result.statuses(there["both"]) == ["DELETED"]
 
 
+def test_former_target_that_fails_at_first_is_asked_again(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a page leads no more to its target, and that fails, then it is tried again.
+
+    So what was read there is deleted once it is known to be gone.
+    """
+    site = AgingSite(loopback, "127.96.5.1")
+    page, there = site.leads("/page", "/there"), site.says("/there", "there")
+    folder = commands.folder()
+    assert said(commands.crawl([page], folder=folder)) == {there: "there"}
+    site.says("/page", "itself")
+    stored = []
+    for status in ("500 Internal Server Error", "410 Gone"):
+        site.fails("/there", status)
+        refresh(commands, folder, REFRESH_RETRY_SECS=0)
+        result = commands.crawl(folder=folder, RETRY_TIMES=0)
+        stored.append(said(result))
+    assert stored == [{page: "itself", there: "there"}, {page: "itself"}]
+    assert result.statuses(there) == ["FAILED", "DELETED"]
+
+
 def test_refreshed_pages_have_the_arguments_of_their_spider(
     commands: Commands, loopback: Loopback
 ) -> None:
