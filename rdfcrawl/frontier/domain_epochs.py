@@ -42,6 +42,18 @@ _OF_SITEMAPS: Final = (ListedPage, DumpPart, SamplePage, DescribedSample)
 _LISTED, _LINKED = ord("A"), ord("P")  # see `lua/schedule.lua`
 
 
+class EndedEpoch(NamedTuple):
+    """What is to be logged of an epoch that is over.
+
+    Attributes:
+        prefix: of its partition.
+        entry: in JSON.
+    """
+
+    prefix: str
+    entry: str
+
+
 class EpochLook(NamedTuple):
     """What a look at the epochs of some partitions has done.
 
@@ -49,14 +61,14 @@ class EpochLook(NamedTuple):
         granted: partitions where URLs were granted.
         n_granted: their number.
         n_begun: epochs that were begun.
-        ended: entries of those before them, in JSON.
+        ended: what is to be logged of those before them; `logged` is to be told.
         due_secs: until a domain is to be looked at again, or None.
     """
 
     granted: tuple[int, ...] = ()
     n_granted: int = 0
     n_begun: int = 0
-    ended: tuple[str, ...] = ()
+    ended: tuple[EndedEpoch, ...] = ()
     due_secs: float | None = None
 
 
@@ -152,21 +164,23 @@ class DomainEpochs:
         chosen = range(len(self._prefixes)) if partitions is None else partitions
         n_begun, granted, due = 0, dict.fromkeys(chosen, 0), dict[int, int]()
         looked: Iterable[int] = chosen
-        ended: list[str] = []
+        ended: list[EndedEpoch] = []
         while looked := list(looked):
             rows = await self._look(looked, options)
             over: list[_OverEpoch] = []
             again = set()
-            for partition, (n, next_due, *found) in zip(looked, rows, strict=True):
+            for partition, row in zip(looked, rows, strict=True):
+                n, next_due, unlogged, *found = row
                 granted[partition] += n
                 prefix = self._prefixes[partition]
+                ended += [EndedEpoch(prefix, each.decode()) for each in unlogged]
                 over += [_OverEpoch(prefix, row[0].decode(), *row[1:]) for row in found]
                 if found or next_due == 0:
                     again.add(partition)
                 due[partition] = next_due
             begun = await self._begin(over, options)
             n_begun += len(begun)
-            ended += filter(None, begun)
+            ended += [each for each in begun if each.entry]
             looked = sorted(again)
         waits = [ms for ms in due.values() if ms >= 0]
         return EpochLook(
@@ -186,13 +200,22 @@ class DomainEpochs:
 
     async def _begin(
         self, over: Sequence[_OverEpoch], options: EpochOptions
-    ) -> list[str]:
-        """Begin epochs; return what is logged of those before, if any was."""
+    ) -> list[EndedEpoch]:
+        """Begin epochs; return what is logged of those before, empty if none was."""
         if not over:
             return []
         calls = [(each.prefix, _beginning(each, options)) for each in over]
         answers = await self._scripts.run("epochs", calls)
-        return [entry.decode() for entry in answers if isinstance(entry, bytes)]
+        return [
+            EndedEpoch(each.prefix, entry.decode())
+            for each, entry in zip(over, answers, strict=True)
+            if isinstance(entry, bytes)
+        ]
+
+    async def logged(self, ended: Sequence[EndedEpoch]) -> None:
+        """Take note of epochs that are in the log now; safe to repeat."""
+        calls = [(each.prefix, ["logged", each.entry]) for each in ended]
+        await self._scripts.run("epochs", calls)
 
 
 def _beginning(over: _OverEpoch, options: EpochOptions) -> list[Argument]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.frontier.worker_state import sleep_until
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from rdfcrawl.frontier.domain_epochs import EndedEpoch
     from rdfcrawl.frontier.worker_state import WorkerState
 
 logger = logging.getLogger(__name__)
@@ -41,20 +43,33 @@ class EpochKeeper:
             look = await state.persistent("epochs", state.frontier.epochs.look)
             self.n_granted += look.n_granted
             self.n_begun += look.n_begun
-            self._tell(look.ended)
+            if look.ended and self._has_told(look.ended):
+                await state.persistent(
+                    "epochs", state.frontier.epochs.logged, look.ended
+                )
             if look.granted:
                 state.stir(look.granted)
                 state.claim_now.set()
             due = _LOOK_SECS if look.due_secs is None else look.due_secs
             await sleep_until(state.look_now, min(_LOOK_SECS, max(0.01, due)))
 
-    def _tell(self, entries: Sequence[str]) -> None:
-        """Log epochs; who is killed just before has begun the next all the same."""
-        if self.log is None or not entries:
-            return
+    def _has_told(self, ended: Sequence[EndedEpoch]) -> bool:
+        """Log epochs; return whether that is done, or else is to be done again.
+
+        Who is killed behind this leaves lines that another worker writes once more.
+        """
+        if self.log is None:
+            return True
+        lines = "".join(f"{each.entry}\n" for each in ended)
         try:
             self.log.parent.mkdir(parents=True, exist_ok=True)
-            with self.log.open("a", encoding="utf-8") as file:
-                file.writelines(f"{entry}\n" for entry in entries)
+            with self.log.open("a+b") as file:
+                if file.tell():
+                    file.seek(-1, os.SEEK_END)
+                    if file.read(1) != b"\n":  # torn, by one of the same name
+                        lines = f"\n{lines}"
+                file.write(lines.encode())
         except OSError as error:
-            logger.warning("%d epochs are not logged: %s", len(entries), error)
+            logger.warning("%d epochs are not logged: %s", len(ended), error)
+            return False
+        return True

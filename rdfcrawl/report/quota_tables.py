@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+_KEY: Final = "domain", "epoch", "began_ms"  # numbers begin anew with `fresh=1`
 _MAX_LINE_BYTES: Final = 10_000
 
 
@@ -89,6 +90,8 @@ def quota_section(
 
 
 def _entries(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the entries of all logs, each once: two workers may have logged one."""
+    known: set[tuple[object, ...]] = set()
     for path in sorted(folder.glob("*.jsonl")):
         with path.open("rb") as file:
             while line := file.readline(_MAX_LINE_BYTES):
@@ -96,7 +99,11 @@ def _entries(folder: Path) -> Iterator[dict[str, Any]]:
                     entry = json.loads(line)
                 except ValueError:
                     continue
-                if isinstance(entry, dict):
+                if not isinstance(entry, dict):
+                    continue
+                key = tuple(str(entry.get(name)) for name in _KEY)
+                if key not in known:
+                    known.add(key)
                     yield entry
 
 

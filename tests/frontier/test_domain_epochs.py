@@ -144,6 +144,25 @@ async def test_shares_go_where_the_last_url_gains_the_same(
     assert last["epoch"] == len(log) - 1
 
 
+async def test_what_a_dead_worker_has_not_logged_is_logged(
+    make_frontier: MakeFrontier,
+) -> None:
+    """If a worker dies before it logs an epoch, then another one has it to log."""
+    frontier = await make_frontier(epochs=epochs_of(2), batch=10)
+    await frontier.add(offered(frontier, listed(6)))
+    assert len(await crawl_epoch(frontier)) == 2
+    (ended,) = (await frontier.epochs.look()).ended
+    assert json.loads(ended.entry)["epoch"] == 0
+    found = []
+    for _ in range(2):
+        found.append((await frontier.epochs.look()).ended)
+        await frontier.redis.zadd(f"{ended.prefix}:eu", {ended.entry: 0}, xx=True)
+        found.append((await frontier.epochs.look()).ended)
+        await frontier.epochs.logged([ended])
+    assert found == [(), (ended,), (), ()]
+    await check_frontier(frontier)
+
+
 async def test_better_source_gets_the_quota(make_frontier: MakeFrontier) -> None:
     """If links are worth it at every rank and sitemaps are not, then links get all."""
     frontier = await make_frontier(epochs=epochs_of(20), batch=100)

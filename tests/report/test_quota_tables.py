@@ -34,13 +34,15 @@ def entry(domain: str, number: int, sitemaps: int, links: int, **other: Any) -> 
 def test_epochs_of_all_workers_are_added_up(tmp_path: Path) -> None:
     """If several workers have logged epochs, then each domain has a row of its own.
 
-    What a killed worker has torn is passed over, and what is no entry.
+    What a killed worker has torn is passed over, and what is no entry. What two have
+    logged, as one was killed, counts once.
     """
     lines = entry("a.example", 1, 6, 4), entry("b.example", 7, 1, 2, further=7)
     (tmp_path / "w1.jsonl").write_text("".join(lines))
     torn = entry("a.example", 3, 9, 1)[:50] + "\n[1]\n{}\n"
     worse = entry("a.example", 4, 9, 1, further="many")
-    (tmp_path / "w2.jsonl").write_text(torn + worse + entry("a.example", 2, 5, 5))
+    text = torn + worse + entry("a.example", 2, 5, 5) + lines[0]
+    (tmp_path / "w2.jsonl").write_text(text)
     section = quota_section(tmp_path)
     assert section is not None
     (table,) = section.items

@@ -139,9 +139,10 @@ async def _read_key(
     redis: Redis, state: PartitionState, name: str, kind: str, rest: str
 ) -> None:
     head, _, tail = rest.rpartition(":")
-    if kind in ("claim", "failed", "t", "ip", "epochs", "eo", "el"):
+    if kind in ("claim", "failed", "t", "ip", "epochs", "eo", "el", "eu"):
         # The last claim of a worker, what `retry` may queue, clocks, addresses; which
-        # epochs are to be looked at, what became of their URLs, and of those before.
+        # epochs are to be looked at, what became of their URLs, of those before, and
+        # what is not logged of these.
         return
     if kind in ("cnt", "d", "h", "over"):
         _take_hash(state, kind, rest, await _hash(redis, name))

@@ -1,18 +1,23 @@
 -- Grants URLs of registered domains that have a quota, and begins their epochs.
 -- ARGV: 'look', most URLs, ms of an epoch (0: it ends when its quota is spent).
 --   Grants what may be granted in the domains that are to be looked at. Returns
---   {URLs granted, ms until a domain is to be looked at or -1, {domain, number of its
---   epoch that is over or -1, its schedule, outcomes of what sitemaps were granted, and
---   of what links were}, …}: these are to be begun.
+--   {URLs granted, ms until a domain is to be looked at or -1, {what the log lacks, …},
+--   {domain, number of its epoch that is over or -1, its schedule, outcomes of what
+--   sitemaps were granted, and of what links were}, …}: these are to be begun.
 -- ARGV: 'begin', domain, number of the epoch that is over or -1, number of the next,
 --   schedule, quota, how much of it sitemaps have, what the log says of the last epoch.
 --   Returns what the log has of the last epoch, empty if there was none; or 0 if somebody
 --   else has begun it.
+-- ARGV: 'logged', what the log has now, …. Returns 0.
+--
+-- What is to be logged is in T:eu until it is, by the time until which a worker has it:
+-- then that one is dead, and the next that looks has it.
 --
 -- An epoch is over when all that it granted is done, and its time is: or twice its time
 -- is over. Then what is not done is carried, and counts for the next epoch, too.
 local now = now_ms()
-local MOST_DOMAINS, MOST_LOGGED = 100, 100
+local MOST_DOMAINS, MOST_LOGGED, MOST_UNLOGGED = 100, 100, 10000
+local TO_LOG_MS = 5000
 local totals = {s = 0, d = 0, f = 0}
 
 local function read_epoch(domain)
@@ -136,8 +141,18 @@ local function look_at_one(domain, most, length)
   return n
 end
 
+local function take_unlogged()
+  local unlogged = T .. ':eu'
+  local entries = redis.call('ZRANGEBYSCORE', unlogged, '-inf', now, 'LIMIT', 0, MOST_LOGGED)
+  for _, entry in ipairs(entries) do
+    redis.call('ZREM', unlogged, entry) -- frees before it adds: see `prelude.lua`
+    redis.call('ZADD', unlogged, now + TO_LOG_MS, entry)
+  end
+  return entries
+end
+
 local function look(most, length)
-  local answer, total = {0, -1}, 0
+  local answer, total = {0, -1, {}}, 0
   local due = redis.call('ZRANGEBYSCORE', T .. ':epochs', '-inf', now,
     'LIMIT', 0, MOST_DOMAINS)
   for _, domain in ipairs(due) do
@@ -152,6 +167,7 @@ local function look(most, length)
   local first = redis.call('ZRANGE', T .. ':epochs', 0, 0, 'WITHSCORES')
   answer[1] = total
   answer[2] = first[2] and math.max(0, tonumber(first[2]) - now) or -1
+  answer[3] = take_unlogged()
   return answer
 end
 
@@ -166,6 +182,9 @@ local function begin(domain, over, number, schedule, quota, share, told)
       .. '"carried":%d,%s', e.number, e.at, now, e.gs, e.gd, e.gf, e.c, told)
     redis.call('RPUSH', log, entry)
     redis.call('LTRIM', log, -MOST_LOGGED, -1)
+    if redis.call('ZCARD', T .. ':eu') < MOST_UNLOGGED then
+      redis.call('ZADD', T .. ':eu', now + TO_LOG_MS, entry)
+    end
   end
   redis.call('HSET', state, 'ep', number, 'at', now, 'schedule', schedule, 'q', quota,
     'ns', share, 'c', e.o, 'gs', 0, 'gd', 0, 'gf', 0, 'nso', 0, 'ndo', 0, 'o', e.o)
@@ -176,5 +195,9 @@ end
 
 if ARGV[1] == 'look' then
   return look(tonumber(ARGV[2]), tonumber(ARGV[3]))
+end
+if ARGV[1] == 'logged' then
+  redis.call('ZREM', T .. ':eu', unpack(ARGV, 2))
+  return 0
 end
 return begin(ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8])
