@@ -210,6 +210,10 @@ class DocumentFacts(NamedTuple):
         canonical: URL that the document declares to be its own.
         sitemap_format: of a sitemap.
         n_images: of a page of few words; else 0.
+        n_shingles: different ones that the sketch is made of.
+        n_words: of a page of many links; else 0.
+        n_linked_words: of these, within links.
+        is_error_page: the page says that there is none.
     """
 
     content_hash: str = ""
@@ -218,6 +222,10 @@ class DocumentFacts(NamedTuple):
     canonical: str = ""
     sitemap_format: str = ""
     n_images: int = 0
+    n_shingles: int = 0
+    n_words: int = 0
+    n_linked_words: int = 0
+    is_error_page: bool = False
 
 
 NO_FACTS: Final = DocumentFacts()

@@ -40,12 +40,14 @@ class ContentPrint:
         text_hash: of its content; empty if it has none.
         minima: of its sketch, 64 numbers of 16 bits; empty if there is none.
         redirects_to: URLs that it redirected to, in order.
+        n_shingles: different ones that the sketch is made of; 0: not known.
     """
 
     url: str
     text_hash: str = ""
     minima: Sequence[int] = ()
     redirects_to: tuple[str, ...] = ()
+    n_shingles: int = 0
 
 
 def resemblance(one: Sequence[int], other: Sequence[int]) -> float:

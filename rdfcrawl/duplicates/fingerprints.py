@@ -47,10 +47,12 @@ class Fingerprint(NamedTuple):
     Attributes:
         text_hash: 32 hexadecimal digits, equal for equal content.
         sketch: of `read_sketch`; empty if there was nothing to hash.
+        n_shingles: different ones that the sketch is made of.
     """
 
     text_hash: str
     sketch: str
+    n_shingles: int = 0
 
 
 def content_hash(body: bytes) -> str:
@@ -85,7 +87,8 @@ def fingerprint_statements(
     if len(distinct) < len(lines):
         lines = sorted(distinct)
     shown = content_hash(b"\n".join(lines))
-    return Fingerprint(shown, _sketch(list(map(crc32, lines[1:]))))
+    sums = list(map(crc32, lines[1:]))
+    return Fingerprint(shown, _sketch(sums), len(sums))
 
 
 def fingerprint_text(text: str) -> Fingerprint:
@@ -98,8 +101,10 @@ def fingerprint_text(text: str) -> Fingerprint:
     normal = b" ".join(words)
     shown = content_hash(normal)
     if len(words) <= SHINGLE_WORDS:
-        return Fingerprint(shown, _sketch([crc32(normal)] if normal else []))
-    return Fingerprint(shown, _sketch(_sums_of_runs(words[:MAX_WORDS])))
+        sums = [crc32(normal)] if normal else []
+        return Fingerprint(shown, _sketch(sums), len(sums))
+    found = _sums_of_runs(words[:MAX_WORDS])
+    return Fingerprint(shown, _sketch(found), len(set(found)))
 
 
 def _sums_of_runs(words: list[bytes]) -> tuple[int, ...]:

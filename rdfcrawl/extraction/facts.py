@@ -10,7 +10,12 @@ from rdfcrawl.duplicates.fingerprints import (
     fingerprint_statements,
     fingerprint_text,
 )
-from rdfcrawl.html.visible_text import count_images, visible_text
+from rdfcrawl.html.error_pages import is_error_page
+from rdfcrawl.html.visible_text import (
+    count_images,
+    count_linked_words,
+    visible_text,
+)
 from rdfcrawl.links.outlinks import Outlinks
 from rdfcrawl.links.relations import Relation
 
@@ -35,7 +40,8 @@ class FactsReading:
         self._has_graphs = True
         self._page: Fingerprint | None = None
         self._canonical = ""
-        self._n_images = 0
+        self._n_images = self._n_words = self._n_linked_words = 0
+        self._is_error_page = False
         self._outlinks = None
         if job.outlinks is not None:
             self._outlinks = Outlinks(job.outlinks, job.url)
@@ -65,6 +71,10 @@ class FactsReading:
             text = visible_text(page.lower)
             self._page = fingerprint_text(text)
             self._n_images = count_images(page.lower, text)
+            self._is_error_page = is_error_page(page.lower, text)
+            self._n_linked_words = count_linked_words(page.lower)
+            if self._n_linked_words:
+                self._n_words = len(text.split())
 
     def end(self, outcome: ExtractOutcome) -> None:
         """Set the facts of an outcome."""
@@ -74,6 +84,8 @@ class FactsReading:
             return
         outcome.canonical = self._canonical
         outcome.n_images = self._n_images
+        outcome.n_words, outcome.n_linked_words = self._n_words, self._n_linked_words
+        outcome.is_error_page = self._is_error_page
         if outcome.links and not self._canonical:
             stated = [x.url for x in outcome.links if x.relation is Relation.CANONICAL]
             outcome.canonical = min(stated, default="")
@@ -84,4 +96,4 @@ class FactsReading:
                 b"".join(self._chunks), graph, has_graphs=self._has_graphs
             )
         if found is not None:
-            outcome.text_hash, outcome.sketch = found
+            outcome.text_hash, outcome.sketch, outcome.n_shingles = found

@@ -50,7 +50,8 @@ class ExtractOutcome:
         extracted: number of statements by extractor.
         links: of pages and of the header `Link`.
         canonical: URL that the document declares to be its own.
-        text_hash, sketch, n_images: as those of `records.DocumentFacts`.
+        text_hash, sketch, n_shingles, n_images, n_words, n_linked_words,
+            is_error_page: as those of `records.DocumentFacts`.
         outlinks: links in its statements, as lines of the log of links.
         reservations: of header and page, unless ignored.
         left: extractors that need a bounded process and were not run.
@@ -68,7 +69,11 @@ class ExtractOutcome:
     canonical: str = ""
     text_hash: str = ""
     sketch: str = ""
+    n_shingles: int = 0
     n_images: int = 0
+    n_words: int = 0
+    n_linked_words: int = 0
+    is_error_page: bool = False
     outlinks: bytes = b""
     reservations: Reservations = NOTHING
     left: frozenset[str] = frozenset()

@@ -21,7 +21,9 @@ _remove_unseen = re.compile(
 _find_texts = re.compile(rb">(?!<[a-z/!?])([^<]*+(?:<[^a-z/!?][^<]*+)*+)").findall
 
 FEW_WORDS: Final = 50
+LEAST_LINKS: Final = 20  # of a page that may be a table of contents
 _find_images = re.compile(rb"<(?:img|svg)[\s/>]").findall
+_begins_with_link = re.compile(rb"[^<>]*?\bhref\b").match
 
 
 def visible_text(lower: bytes) -> str:
@@ -32,8 +34,11 @@ def visible_text(lower: bytes) -> str:
     >>> visible_text(b"<title>t</title>one&nbsp;<b>two</b><script>3</script>").split()
     ['one', 'two']
     """
-    texts = _find_texts(b">" + _remove_unseen(b"<p>", lower))
-    text = b" ".join(texts).decode("utf-8", "replace")
+    return _text_of(b">" + _remove_unseen(b"<p>", lower))
+
+
+def _text_of(shown: bytes) -> str:
+    text = b" ".join(_find_texts(shown)).decode("utf-8", "replace")
     return unescape(text) if "&" in text else text
 
 
@@ -50,3 +55,26 @@ def count_images(lower: bytes, text: str) -> int:
     if len(text.split(None, FEW_WORDS)) >= FEW_WORDS:
         return 0
     return len(_find_images(_remove_unseen(b"", lower)))
+
+
+def count_linked_words(lower: bytes) -> int:
+    """Return how many words of a page stand within links, if it has many; else 0.
+
+    Many are `LEAST_LINKS` elements `a` with `href`. `lower` is that of `visible_text`.
+
+    >>> count_linked_words(b"one <a href=x>two <b>three</b></a>" * 20)
+    40
+    >>> count_linked_words(b"one <a href=x>two <b>three</b></a>" * 19)
+    0
+    """
+    if lower.count(b"href") < LEAST_LINKS:  # as of most pages: this is cheap
+        return 0
+    elements = _remove_unseen(b"<p>", lower).split(b"<a")[1:]
+    links = [
+        each.partition(b"</a")[0]
+        for each in elements
+        if each[:1].isspace() and _begins_with_link(each)
+    ]
+    if len(links) < LEAST_LINKS:
+        return 0
+    return len(_text_of(b"<a" + b"<a".join(links)).split())

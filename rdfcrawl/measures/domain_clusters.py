@@ -6,23 +6,30 @@ Clusters are those of `duplicates.clusters`, representatives those of
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from rdfcrawl.duplicates.canonical import CanonicalCandidate, choose_canonical
 from rdfcrawl.duplicates.clusters import ContentPrint, find_clusters, find_related
-from rdfcrawl.duplicates.fingerprints import content_hash
+from rdfcrawl.duplicates.containment import find_containers
+from rdfcrawl.duplicates.fingerprints import SHINGLE_WORDS, content_hash
 from rdfcrawl.measures.census import sample_missed
 from rdfcrawl.measures.missed import differ_in_query
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from rdfcrawl.measures.uri_facts import UriFacts
+    from rdfcrawl.measures.uri_facts import UriFacts, UriFetch
 
 MAX_COPIES: Final = 4
 """Of one page, that its facts name."""
 
+LEAST_EQUAL: Final = 5
+"""URLs of a host with the same few words; no page has as many by chance."""
+
+_FEW_SHINGLES: Final = 50 - SHINGLE_WORDS  # fewer than 50 words have no more
 _NO_TEXT: Final = content_hash(b"")
 
 
@@ -32,11 +39,13 @@ class PageContent:
 
     Attributes:
         minima: of its sketch, 64 numbers; empty if there is none.
+        n_shingles: different ones that the sketch is made of; 0: not known.
         redirects_to: URLs that it redirected to, in normal form.
         canonical: URL that the page names by `rel=canonical`, in normal form.
     """
 
     minima: Sequence[int] = ()
+    n_shingles: int = 0
     redirects_to: tuple[str, ...] = ()
     canonical: str = ""
 
@@ -51,7 +60,11 @@ def with_clusters(
 
     Missed content that is no redirect, or a sample of it, has `copies`, all of other
     clusters: what its page names as canonical, and what resembles it less than
-    near-duplicates do, if that would represent both.
+    near-duplicates do, if that would represent both. Without such copies it has a
+    `containment`: the greatest share that a longer page has of it.
+
+    Error pages are those that say so, and texts of fewer than 50 words, without
+    statements and without images, that `LEAST_EQUAL` URLs of a host have.
 
     Args:
         facts: of all URLs of the domain; they are held in memory.
@@ -64,13 +77,43 @@ def with_clusters(
     for cluster in find_clusters(prints):
         chosen = _choose([of_url[url] for url in cluster], known)
         representatives |= dict.fromkeys(cluster, chosen)
+    same = Counter(_few_words(each, known) for each in facts)
     clustered = [
-        replace(each, cluster=representatives.get(each.url, "")) for each in facts
+        replace(
+            each,
+            cluster=representatives.get(each.url, ""),
+            is_error_page=each.is_error_page
+            or (bool(text := _few_words(each, known)) and same[text] >= LEAST_EQUAL),
+        )
+        for each in facts
     ]
     copies = _Copies(clustered, prints, known)
     for each in clustered:
-        found = copies.of(each)
-        yield replace(each, copies=found) if found else each
+        found, share = copies.of(each), copies.containment(each)
+        is_plain = not found and not share
+        yield each if is_plain else replace(each, copies=found, containment=share)
+
+
+def _find_error_pages(
+    facts: Sequence[UriFacts], known: Mapping[str, PageContent]
+) -> set[str]:
+    """Return the URLs of pages that say that there is none, or nothing of their own."""
+    found = {each.url for each in facts if each.is_error_page}
+    texts = {each.url: _few_words(each, known) for each in facts}
+    same = Counter(filter(None, texts.values()))
+    return found | {url for url, text in texts.items() if same[text] >= LEAST_EQUAL}
+
+
+def _few_words(
+    facts: UriFacts, known: Mapping[str, PageContent]
+) -> tuple[str, str] | None:
+    """Return host and text of a page of a few words and nothing else, or nothing."""
+    read = _last_read(facts)
+    if read is None or read.n_statements or facts.n_images or facts.is_redirect:
+        return None
+    n_shingles = known.get(facts.url, _UNKNOWN).n_shingles
+    is_short = 0 < n_shingles <= _FEW_SHINGLES
+    return (urlsplit(facts.url).netloc, read.text_hash) if is_short else None
 
 
 def _print(
@@ -82,6 +125,7 @@ def _print(
         text_hash=_text_hash(facts),
         minima=content.minima,
         redirects_to=tuple(x for x in content.redirects_to if x in crawled),
+        n_shingles=content.n_shingles,
     )
 
 
@@ -91,7 +135,7 @@ class _Copies:
     def __init__(
         self,
         facts: Sequence[UriFacts],
-        prints: Iterable[ContentPrint],
+        prints: Sequence[ContentPrint],
         known: Mapping[str, PageContent],
     ) -> None:
         self._known = known
@@ -106,12 +150,21 @@ class _Copies:
         for url, related in find_related(prints, missed.keys()):
             copied = (x for x in related if self._is_copied(missed[url], x))
             self._found[url].update(copied)
+        self._shares: dict[str, float] = {}
+        alone = {url for url, found in self._found.items() if not found}
+        for url, longer, share in find_containers(prints, alone):
+            if self._is_elsewhere(missed[url], longer):
+                self._shares[url] = max(share, self._shares.get(url, 0.0))
 
     def of(self, page: UriFacts) -> tuple[str, ...]:
         """Return at most `MAX_COPIES`, first those that differ in their query."""
         found = self._found.get(page.url, ())
         order = sorted(found, key=lambda x: (not differ_in_query(page.url, x), x))
         return tuple(order[:MAX_COPIES])
+
+    def containment(self, page: UriFacts) -> float:
+        """Return the greatest share of a page that a longer one has."""
+        return self._shares.get(page.url, 0.0)
 
     def _is_copied(self, page: UriFacts, url: str) -> bool:
         """Return whether the content of a page is rather that of another URL."""
@@ -132,12 +185,18 @@ def _text_hash(facts: UriFacts) -> str:
 
     Pages without visible text, as of images or of scripts, are told by their bytes.
     """
+    read = _last_read(facts)
+    if read is None:
+        return ""
+    return read.content_hash if read.text_hash == _NO_TEXT else read.text_hash
+
+
+def _last_read(facts: UriFacts) -> UriFetch | None:
+    """Return the last fetch before any 304; None if that was not read."""
     for fetch in reversed(facts.fetches):
         if fetch.status != "UNCHANGED":
-            has_text = fetch.text_hash != _NO_TEXT
-            shown = fetch.text_hash if has_text else fetch.content_hash
-            return shown if fetch.status in ("SUCCESSFUL", "PARTIAL") else ""
-    return ""
+            return fetch if fetch.status in ("SUCCESSFUL", "PARTIAL") else None
+    return None
 
 
 def _choose(members: Sequence[UriFacts], known: Mapping[str, PageContent]) -> str:

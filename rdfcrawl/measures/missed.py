@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-LEAST_TABLE_LINKS: Final = 20
 LEAST_LINK_SHARE: Final = 0.5  # of a page's words, of a table of contents
 LEAST_CONTAINMENT: Final = 0.9
 
@@ -30,16 +29,17 @@ class MissedClass(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissedPage:
-    """What is known of a missed URL; figures of its page are None if they are not.
+    """What is known of a missed URL.
 
     Attributes:
         has_failed: the last fetch failed, whatever the reason.
-        is_error_page: it answers 200 with the page that a made-up URL of its host gets.
+        is_error_page: it is answered with a page that says that there is none.
         is_redirect: the URL redirects elsewhere.
         duplicates: crawled URLs that hold its content, but were not found to be its
             near-duplicates: those have no place in the table (`UriFacts.copies`).
         n_images: of a page of few words; of others, 0.
-        n_link_words: words within links.
+        n_words: of a page of many links; of others, 0.
+        n_link_words: of these, within links.
         containment: greatest share of its shingles that another page has, too.
     """
 
@@ -48,11 +48,10 @@ class MissedPage:
     is_error_page: bool = False
     is_redirect: bool = False
     duplicates: tuple[str, ...] = ()
-    n_words: int | None = None
-    n_link_words: int | None = None
-    n_links: int | None = None
     n_images: int = 0
-    containment: float | None = None
+    n_words: int = 0
+    n_link_words: int = 0
+    containment: float = 0.0
 
 
 def classify_missed(page: MissedPage) -> MissedClass:
@@ -64,7 +63,7 @@ def classify_missed(page: MissedPage) -> MissedClass:
         (MissedClass.DUPLICATE, bool(page.duplicates)),
         (MissedClass.CONTENTS, _is_table_of_contents(page)),
         (MissedClass.IMAGES, page.n_images > 0),
-        (MissedClass.SUBSET, (page.containment or 0.0) >= LEAST_CONTAINMENT),
+        (MissedClass.SUBSET, page.containment >= LEAST_CONTAINMENT),
         (MissedClass.CONTENT, True),
     )
     return next(each for each, fits in rules if fits)
@@ -84,7 +83,4 @@ def differ_in_query(url: str, other: str) -> bool:
 
 
 def _is_table_of_contents(page: MissedPage) -> bool:
-    if not page.n_words or page.n_link_words is None or page.n_links is None:
-        return False
-    share = page.n_link_words / page.n_words
-    return share > LEAST_LINK_SHARE and page.n_links >= LEAST_TABLE_LINKS
+    return page.n_link_words > LEAST_LINK_SHARE * page.n_words

@@ -102,6 +102,11 @@ class UriFacts:
         copies: of missed content, other URLs that hold it though they are in no
             cluster with this one: see `domain_clusters.with_clusters`.
         n_images: of a page of few words; of others, 0.
+        n_words: of a page of many links; of others, 0.
+        n_linked_words: of these, within links.
+        is_error_page: it was answered with a page that says that there is none.
+        containment: of missed content, greatest share of its shingles that a longer
+            page has: see `domain_clusters.with_clusters`.
         pagerank: None if the URL is no node of the graph.
     """
 
@@ -115,6 +120,10 @@ class UriFacts:
     redirects_to: str = ""
     copies: tuple[str, ...] = ()
     n_images: int = 0
+    n_words: int = 0
+    n_linked_words: int = 0
+    is_error_page: bool = False
+    containment: float = 0.0
     pagerank: float | None = None
 
     @property

@@ -287,6 +287,10 @@ def note_outcome(document: Document, outcome: ExtractOutcome) -> None:
             sketch=outcome.sketch,
             canonical=outcome.canonical,
             n_images=outcome.n_images,
+            n_shingles=outcome.n_shingles,
+            n_words=outcome.n_words,
+            n_linked_words=outcome.n_linked_words,
+            is_error_page=outcome.is_error_page,
         )
     document.outlinks += outcome.outlinks
 

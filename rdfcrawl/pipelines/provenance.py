@@ -332,8 +332,16 @@ def _facts(facts: DocumentFacts, activity: str) -> str:
     if facts.sitemap_format:
         term = f"<{activity}> <{RC}sitemapFormat>"
         stated += f'{term} "{facts.sitemap_format}"{_END}'
-    if facts.n_images:
-        stated += f'<{activity}> <{RC}images> "{facts.n_images}{_INTEGER_END}'
+    for term, number in (
+        ("shingles", facts.n_shingles),
+        ("images", facts.n_images),
+        ("words", facts.n_words),
+        ("linkedWords", facts.n_linked_words),
+    ):
+        if number:
+            stated += f'<{activity}> <{RC}{term}> "{number}{_INTEGER_END}'
+    if facts.is_error_page:
+        stated += f'<{activity}> <{RC}errorPage> "true"^^<{XSD}boolean>{_END}'
     return stated
 
 

@@ -13,9 +13,6 @@ ReportCell: TypeAlias = str | int | float | MeasuredRatio | None
 
 ReportRow: TypeAlias = tuple[ReportCell, ...]
 
-NOT_RECORDED: Final = "not recorded"
-"""Stands for the value of a measure whose facts no crawl keeps."""
-
 MAX_ROWS: Final = 200
 """Rows of a table; what is left out is counted."""
 

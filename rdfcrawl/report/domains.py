@@ -234,9 +234,13 @@ def _missed_page(facts: UriFacts) -> MissedPage:
     return MissedPage(
         url=facts.url,
         has_failed=last.status == "FAILED" or last.http_status >= 400,
+        is_error_page=facts.is_error_page,
         is_redirect=facts.is_redirect,
         duplicates=facts.copies,
         n_images=facts.n_images,
+        n_words=facts.n_words,
+        n_link_words=facts.n_linked_words,
+        containment=facts.containment,
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.measures.ratio import MeasuredRatio
 from rdfcrawl.report.charts import draw_chart
-from rdfcrawl.report.content import NOT_RECORDED, ReportFigure, ReportTable
+from rdfcrawl.report.content import ReportFigure, ReportTable
 from rdfcrawl.report.style import STYLE
 from rdfcrawl.report.text import escape, number
 
@@ -101,8 +101,7 @@ def _table(table: ReportTable) -> Iterator[str]:
 def _row(row: ReportRow) -> Iterator[str]:
     yield f'<tr><th scope="row">{_cell(row[0])}</th>'
     for cell in row[1:]:
-        is_text = isinstance(cell, str) and cell != NOT_RECORDED
-        kind = "" if is_text else ' class="number"'
+        kind = "" if isinstance(cell, str) else ' class="number"'
         yield f"<td{kind}>{_cell(cell)}</td>"
     yield "</tr>\n"
 

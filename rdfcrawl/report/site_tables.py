@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rdfcrawl.measures.missed import MissedClass
-from rdfcrawl.report.content import NOT_RECORDED, ReportCell, ReportRow, ReportTable
+from rdfcrawl.report.content import ReportRow, ReportTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from rdfcrawl.measures.census import DomainCensus
     from rdfcrawl.measures.coverage import DomainCoverage, StateSizes
     from rdfcrawl.report.domains import DomainSummary, SiteFigures
-
-_UNTOLD: Final = frozenset({MissedClass.CONTENTS, MissedClass.SUBSET})
 
 
 def make_size_table(sites: SiteFigures) -> ReportTable:
@@ -120,19 +118,15 @@ def make_census_table(sites: SiteFigures) -> ReportTable:
 
 def make_missed_table(sites: SiteFigures) -> ReportTable:
     """Return table 2: classes of what sitemaps miss."""
-
-    def share(each: MissedClass) -> ReportCell:
-        return NOT_RECORDED if each in _UNTOLD else sites.missed_share(each)
-
     return ReportTable(
         key="table-2",
         title="Table 2: what the missed content is",
         sentence="A sample of at most 3,000 URLs that sitemaps miss, without those"
         " found to be near-duplicates. A duplicate here resembles another page of the"
-        " site a little less, or names it as its canonical URL. Pages of classes that"
-        " are not recorded count as missing content.",
+        " site a little less, or names it as its canonical URL. A subset is part of a"
+        " page of up to four times its length.",
         columns=("class", "share"),
-        rows=tuple((each.value, share(each)) for each in MissedClass),
+        rows=tuple((each.value, sites.missed_share(each)) for each in MissedClass),
     )
 
 

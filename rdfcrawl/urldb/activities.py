@@ -44,9 +44,10 @@ _TERMS: Final = {"redirect": _HOP, "depth": _DEPTH}
 _LATEST: Final = {
     _TERMS.get(name, RC + name): name
     for name in (
-        *("canonical", "depth", "etag", "foundBy", "images", "immutableUntil"),
-        *("isLeft", "lastModified", "parent", "redirect", "sitemapFormat", "sketch"),
-        *("source", "spider", "task"),
+        *("canonical", "depth", "errorPage", "etag", "foundBy", "images"),
+        *("immutableUntil", "isLeft", "lastModified", "linkedWords", "parent"),
+        *("redirect", "shingles", "sitemapFormat", "sketch", "source", "spider"),
+        *("task", "words"),
     )
 }
 

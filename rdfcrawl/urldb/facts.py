@@ -120,6 +120,7 @@ class FactReader:
         redirect = self._redirect(record)
         return PageContent(
             minima=_minima(record.current("sketch")),
+            n_shingles=_count(record.current("shingles")),
             redirects_to=(redirect,) if redirect else (),
             canonical=self._normal(record.current("canonical")),
         )
@@ -163,6 +164,9 @@ class FactReader:
             fetches=tuple(map(_fetch, filter(_was_asked, record.fetches))),
             redirects_to=self._redirect(record),
             n_images=_count(record.current("images")),
+            n_words=_count(record.current("words")),
+            n_linked_words=_count(record.current("linkedWords")),
+            is_error_page=record.current("errorPage") == "true",
             pagerank=self._pagerank(record.url),
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rdfcrawl.html.visible_text import visible_text
+from rdfcrawl.html.visible_text import count_linked_words, visible_text
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,25 @@ def test_text_is_what_is_shown(page: bytes, seen: list[str]) -> None:
 def test_hostile_pages_are_read_once(unit: bytes) -> None:
     """If tags never end, then a long page is read all the same."""
     assert visible_text(unit * 200_000) is not None
+
+
+@pytest.mark.parametrize(
+    ("page", "n_words"),
+    [
+        (b'<p>no <A HREF="x">two words</A> no'.lower() * 20, 40),
+        (b'<a href="x">two words</a>' * 19, 0),  # these are too few
+        (b"<a\nclass=c href=x>one<br>two&nbsp;three" * 20, 60),  # none is closed
+        (b"<a name=x>none</a><abbr href=x>none</abbr>" * 20, 0),
+        (b"<script><a href=x>no</a></script><a href=x>one</a>" * 20, 20),
+        (b"<!-- <a href=x>no</a> -->" * 20, 0),
+    ],
+)
+def test_words_within_links_are_counted(page: bytes, n_words: int) -> None:
+    """If a page has twenty links or more, then the words within these are counted."""
+    assert count_linked_words(page) == n_words
+
+
+@pytest.mark.parametrize("unit", [b"<a href", b"<a href>", b"<a href=x></", b"<a "])
+def test_hostile_links_are_read_once(unit: bytes) -> None:
+    """If links never end, then a long page is read all the same."""
+    assert count_linked_words(unit * 200_000) == 0

@@ -139,3 +139,65 @@ def test_copies_of_missed_content_are_those_that_clusters_have_not() -> None:
         "long": ("s",),
         "other": ("one",),
     }
+
+
+def test_equal_few_words_of_a_host_are_error_pages() -> None:
+    """If five URLs of a host have the same few words alone, then these say nothing.
+
+    Statements, images, more words, another host or fewer URLs speak against it.
+    """
+
+    def few(name: str, text: str, *, n: int = 5, host: str = "a.example") -> list[str]:
+        urls = [f"http://{host}/{name}/{number}" for number in range(n)]
+        texts.update(dict.fromkeys(urls, text))
+        return urls
+
+    texts: dict[str, str] = {}
+    errors, data, images = few("e", "1"), few("data", "2"), few("images", "3")
+    long = few("long", "4")
+    few("rare", "5", n=4)
+    few("rare", "5", n=4, host="b.example")
+    said = few("said", "6", n=1)
+    pages = {url: page(url, text) for url, text in texts.items()}
+    empty = UriFetch(started_ms=1, text_hash="1")
+    for url in pages.keys() - set(data):
+        fetch = replace(empty, text_hash=texts[url])
+        pages[url] = replace(pages[url], fetches=(fetch,))
+    for url in images:
+        pages[url] = replace(pages[url], n_images=1)
+    pages[said[0]] = replace(pages[said[0]], is_error_page=True)
+    sizes = dict.fromkeys(texts, 42) | dict.fromkeys(long, 43)
+    contents = {
+        url: PageContent(minima=(n,) * 64, n_shingles=sizes[url])
+        for n, url in enumerate(texts)
+    }
+    found = {
+        x.url for x in with_clusters(list(pages.values()), contents) if x.is_error_page
+    }
+    assert found == {*errors, *said}
+
+
+def test_parts_of_longer_pages_are_told() -> None:
+    """If a missed page is part of another one, then it has a containment.
+
+    Not of what is listed, a copy, or in one cluster with it.
+    """
+
+    def half(n: int, canonical: str = "") -> PageContent:
+        """Return half a content: a resemblance of 1/2, and 40 of 80 shingles."""
+        minima = (*MINIMA[:32], *range(100 * n, 100 * n + 32))
+        return PageContent(minima=minima, n_shingles=40, canonical=canonical)
+
+    contents = {
+        "whole": PageContent(minima=MINIMA, n_shingles=80),
+        "part": half(1),
+        "listed": half(2),
+        "named": half(3, "whole"),
+        "other": half(4),
+    }
+    pages = [page("whole", "1"), page("part", "2"), page("listed", "3", is_listed=True)]
+    pages += [page("named", "4"), page("other", "1")]  # its text is that of the whole
+    found = {x.url: x for x in with_clusters(pages, contents)}
+    shares = {url: x.containment for url, x in found.items() if x.containment}
+    assert shares == {"part": 1.0}
+    assert found["named"].copies == ("whole",)

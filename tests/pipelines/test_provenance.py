@@ -473,7 +473,14 @@ def test_what_a_source_has_deleted_is_invalidated() -> None:
 
 def test_facts_are_described() -> None:
     """If facts of a document are known, then each is a term; the run is one, too."""
-    facts = DocumentFacts("c" * 32, "7" * 32, "AAAA", "http://e/a|b", "xml")
+    facts = DocumentFacts(
+        *("c" * 32, "7" * 32, "AAAA", "http://e/a|b", "xml"),
+        n_shingles=9,
+        n_images=1,
+        n_words=30,
+        n_linked_words=20,
+        is_error_page=True,
+    )
     worker = replace(WORKER, run=3)
     crawled = document(facts=facts)
     found = read(describe(crawled, worker))[activity_iri(crawled, worker)]
@@ -484,12 +491,20 @@ def test_facts_are_described() -> None:
         "sketch": ["AAAA"],
         "canonical": ["http://e/a%7Cb"],
         "sitemapFormat": ["xml"],
+        "shingles": ["9"],
+        "images": ["1"],
+        "words": ["30"],
+        "linkedWords": ["20"],
+        "errorPage": ["true"],
     }
     plain = read(describe(document(), WORKER))[activity_iri(document(), WORKER)]
     assert not {RC + name for name in _FACTS} & plain.keys()
 
 
-_FACTS = "contentHash", "textHash", "sketch", "canonical", "sitemapFormat"
+_FACTS = (
+    *("contentHash", "textHash", "sketch", "canonical", "sitemapFormat", "shingles"),
+    *("images", "words", "linkedWords", "errorPage"),
+)
 _ROBOTS = "http://example.org/robots.txt"
 
 

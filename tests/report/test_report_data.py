@@ -157,9 +157,9 @@ def test_missed_and_usage_by_hand(report: CrawlReport) -> None:
         (MissedClass.REDIRECT.value, MeasuredRatio(1, 4)),
         (MissedClass.PARAMETER.value, MeasuredRatio(0, 4)),
         (MissedClass.DUPLICATE.value, MeasuredRatio(0, 4)),
-        (MissedClass.CONTENTS.value, "not recorded"),
+        (MissedClass.CONTENTS.value, MeasuredRatio(0, 4)),
         (MissedClass.IMAGES.value, MeasuredRatio(0, 4)),
-        (MissedClass.SUBSET.value, "not recorded"),
+        (MissedClass.SUBSET.value, MeasuredRatio(0, 4)),
         (MissedClass.CONTENT.value, MeasuredRatio(2, 4)),
     )
     assert table(report, "table-1").rows == (("xml", MeasuredRatio(5, 5)),)
