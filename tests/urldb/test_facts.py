@@ -59,7 +59,8 @@ def test_clusters_are_of_sketches_redirects_and_what_pages_declare(
     minima[5] = "abcd"
     text = b2a_base64(bytes.fromhex("".join(minima)), newline=False).decode()
     declared = (("sketch", text), ("textHash", "1" * 32), ("canonical", f"{site}/long"))
-    shown = (("images", "2"), ("textHash", "3" * 32))
+    counted = (("images", "2"), ("words", "40"), ("linkedWords", "30"))
+    shown = (*counted, ("errorPage", "true"), ("textHash", "3" * 32))
     events: list[UrlEvent] = [
         UrlFetched(f"{site}/a", T0, facts=declared),
         UrlFetched(f"{site}/long", T0, facts=(("sketch", near),)),
@@ -87,6 +88,8 @@ def test_clusters_are_of_sketches_redirects_and_what_pages_declare(
     assert {url: x.n_images for url, x in found.items() if x.n_images} == {
         f"{site}/g": 2
     }
+    told = found[f"{site}/g"]
+    assert (told.n_words, told.n_linked_words, told.is_error_page) == (40, 30, True)
     moved = {url: each.redirects_to for url, each in found.items() if each.is_redirect}
     assert moved == {f"{site}/moved": f"{site}/there"}
     path = tmp_path / "urls.parquet"

@@ -30,6 +30,7 @@ PAGE = """<!DOCTYPE html><html><head><title>T</title>
 acht&nbsp;neun zehn</p><a href=/about><img src=/i></a><a href=/no rel=nofollow></a>
 </body></html>
 """
+LIST = "<h1>List</h1>" + "<a href=/no rel=nofollow>two words</a>\n" * 20
 N_DUMP = 9000
 LARGE = b"".join(b"<urn:x:s> <urn:x:p> <http://a.example/%d> .\n" % n
                  for n in range(N_DUMP))  # fmt: skip
@@ -43,6 +44,8 @@ def server(loopback: Loopback) -> RawServer:
     header = f'<{site.url("/data")}>; rel="canonical"'
     pages = {
         "/page?id=1": loopback.response(PAGE.encode(), "text/html"),
+        "/list": loopback.response(LIST.encode(), "text/html"),
+        "/lost": loopback.response(b"<title>Page not found</title>Oh", "text/html"),
         "/data": loopback.response(data),
         "/copy": loopback.response(data.replace(b"_:b", b"_:c"), Link=header),
         "/large.nt": loopback.response(LARGE, "application/n-triples"),
@@ -61,7 +64,15 @@ def server(loopback: Loopback) -> RawServer:
 @pytest.fixture(scope="module")
 def result(commands: Commands, server: RawServer) -> CrawlResult:
     """Return a crawl of the site, with hyperlinks."""
-    paths = "/page?id=1", "/data", "/copy", "/large.nt", "/packed.nt.gz"
+    paths = (
+        "/page?id=1",
+        "/list",
+        "/lost",
+        "/data",
+        "/copy",
+        "/large.nt",
+        "/packed.nt.gz",
+    )
     result = commands.crawl(
         [server.url(path) for path in paths],
         arguments={"follow": "abox,hyperlink,nofollow", "depth": 0},
@@ -124,6 +135,24 @@ def test_images_of_short_pages_are_counted(
     assert fact(result, server.url("/data"), "images") == ""
 
 
+def test_shingles_lists_and_error_pages_are_told(
+    result: CrawlResult, server: RawServer
+) -> None:
+    """If a page is a list of links, or says that there is none, it is known."""
+    terms = "words", "linkedWords", "errorPage", "shingles"
+    found = {
+        path: tuple(fact(result, server.url(path), term) for term in terms)
+        for path in ("/page?id=1", "/list", "/lost", "/data", "/large.nt")
+    }
+    assert found == {
+        "/page?id=1": ("", "", "", "3"),
+        "/list": ("41", "40", "", "3"),  # which begins as it goes on, but for one word
+        "/lost": ("", "", "true", "1"),
+        "/data": ("", "", "", "4"),
+        "/large.nt": ("", "", "", str(N_DUMP)),
+    }
+
+
 def test_declared_canonical_is_kept(result: CrawlResult, server: RawServer) -> None:
     """If a page or a header declares a canonical URL, then the provenance has it."""
     canonical = {
@@ -170,7 +199,7 @@ def test_facts_and_log_can_be_left_out(commands: Commands, server: RawServer) ->
     )
     assert result.code == 0, result.stderr
     assert server.url("/listed") in result.graphs
-    for term in ("contentHash", "textHash", "sketch"):
+    for term in ("contentHash", "textHash", "sketch", "shingles"):
         assert not result.ask(f"?a rc:{term} ?x .")
     assert not (result.folder / "links").exists()
     sitemap = server.url("/sitemap.xml")
