@@ -99,8 +99,9 @@ def _find_error_pages(
 ) -> set[str]:
     """Return the URLs of pages that say that there is none, or nothing of their own."""
     found = {each.url for each in facts if each.is_error_page}
-    texts = {each.url: _few_words(each, known) for each in facts}
-    same = Counter(filter(None, texts.values()))
+    read = ((each.url, _few_words(each, known)) for each in facts)
+    texts = {url: text for url, text in read if text is not None}
+    same = Counter(texts.values())
     return found | {url for url, text in texts.items() if same[text] >= LEAST_EQUAL}
 
 
