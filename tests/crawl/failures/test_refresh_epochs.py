@@ -5,15 +5,19 @@ from __future__ import annotations
 import random
 import signal
 import time
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rdfcrawl.dataweb.evolution.parameters import ValidatorBehaviour, VanishedAs
+from tests.crawl.manners.test_manners import check_pauses
+from tests.crawl.sources.test_refresh import AgingSite
 from tests.support.web_epochs import changing_web
 
 if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands, CrawlResult, RunningCrawl
+    from tests.support.crawl_webs import Loopback
     from tests.support.web_epochs import CrawlEpoch, EpochWeb
 
 DELAY_SECS = 0.03
@@ -216,3 +220,48 @@ def test_truthful_sitemaps_lead_to_what_has_changed(commands: Commands) -> None:
     assert n_changed > 30
     assert n_asked <= 1.1 * n_changed
     print(f"{n_asked} requests for {n_changed} changed pages")
+
+
+def test_no_page_is_asked_for_sooner_than_it_is_due(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a refresher and workers go on, then pages wait as long as their schedule says.
+
+    A page that fails waits longer each time. The server judges that, and the delay of
+    the host, however many workers there are.
+    """
+    interval_secs, retry_secs = 2, 3
+    site = AgingSite(loopback, "127.96.8.1")
+    good = [site.says(f"/good/{n}", "here") for n in range(4)]
+    bad = [site.fails(f"/bad/{n}", "500 Oh no") for n in range(3)]
+    folder = commands.folder()
+    given = {**SETTINGS, "CRAWL_ID": "linkeddata", "RETRY_TIMES": 0}
+    commands.crawl([*good, *bad], folder=folder, **given)
+    refresher = commands.start(
+        *("refresh", "--follow"),
+        folder=folder,
+        REFRESH_EPOCH_SECS=1,
+        REFRESH_POLICY="fixed",
+        REFRESH_INTERVAL_SECS=interval_secs,
+        REFRESH_RETRY_SECS=retry_secs,
+    )
+    end = time.monotonic() + 5 * retry_secs
+    while time.monotonic() < end:
+        crew = [commands.start_crawl(folder=folder, **given) for _ in range(2)]
+        assert [each.wait().code for each in crew] == [0, 0]
+    refresher.send(signal.SIGTERM)
+    assert refresher.wait().code == 0
+    times: dict[str, list[float]] = {}
+    for request in site.server.requests:
+        if request.target not in ("/robots.txt", "/.well-known/void"):
+            times.setdefault(site.at(request.target), []).append(request.at)
+    gaps = {url: [b - a for a, b in pairwise(at)] for url, at in times.items()}
+    late = 0.5  # between the begin of a fetch and what its server sees
+    for url in good:
+        assert len(gaps[url]) >= 3
+        assert min(gaps[url]) >= interval_secs - late
+    for url in bad:
+        first, second, *_ = gaps[url]
+        assert first >= retry_secs - late
+        assert second >= 2 * retry_secs - late
+    check_pauses([b.at - a.at for a, b in pairwise(site.server.requests)], DELAY_SECS)
