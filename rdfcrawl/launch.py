@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import sys
 from collections.abc import Mapping
@@ -79,6 +80,8 @@ def run_crawl(
         reasons.append(reason)
 
     crawler.signals.connect(note_reason, signals.spider_closed)
+    gc.disable()  # nothing of what a crawl begins with is garbage
+    crawler.signals.connect(_collect_what_comes, signals.spider_opened)
     refusal = _Refusal()
     for told_by in _TELL_OF_FAILURES:
         logging.getLogger(told_by).addFilter(refusal.is_no_consequence)
@@ -90,6 +93,7 @@ def run_crawl(
     if isinstance(task, asyncio.Task):
         task.add_done_callback(refusal.note_end)
     process.start()
+    _collect_what_comes()  # of all there is, the exit frees what it can
     if reasons == ["finished"]:
         mark_finished(paths.quads)
     if compaction is not None:
@@ -103,6 +107,12 @@ def run_crawl(
     if reasons and "shutdown" not in reasons:
         CrawlDescribing.from_settings(crawler.settings).describe_ended(paths.root)
     return _exit_code(reasons, crawler)
+
+
+def _collect_what_comes() -> None:
+    """Look for garbage from now on, but not in what there is: it takes 0.1 s a time."""
+    gc.freeze()
+    gc.enable()
 
 
 def _followers(settings: BaseSettings, root: Path) -> FollowerProcesses | None:

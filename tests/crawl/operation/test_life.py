@@ -42,6 +42,16 @@ def test_continuing_a_finished_crawl_does_nothing(
     assert "document/seen" not in again.statistics
 
 
+def test_garbage_is_collected_while_a_crawl_runs(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a crawl has begun, then the collector is on, which is off until then."""
+    web = TreeWeb(loopback, "127.0.30", n_hosts=2, n_docs=3, secs=0)
+    watch = json.dumps({"tests.support.collector_watch.CollectorWatch": 950})
+    result = commands.crawl([web.seed], ITEM_PIPELINES=watch)
+    assert result.statistics["watched/collecting"] == len(web.documents)
+
+
 class TestInterrupted:
     """A crawl that gets Ctrl-C, and is continued."""
 
