@@ -2,7 +2,9 @@
 
 Two documents are near-duplicates if their resemblance, the share of shingles that they
 have in common of all that either has, is 0.9 or more. The sketch has 64 minima, and the
-share of equal ones estimates it, with a standard error of 0.04 at 0.9. Pairs to compare
+share of equal ones estimates it, with a standard error of 0.04 at 0.9. That minima of
+which only 6 bits are known agree by chance is expected of less than half a minimum from
+a resemblance of 0.5 on, so it is not subtracted. Pairs to compare
 are found by bands: 16 of 4 minima; a pair of resemblance 0.9 has an equal band with a
 probability of 1 - 4e-8, one of 0.7 with 0.99, one of 0.3 with 0.12.
 
@@ -17,8 +19,10 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.duplicates.fingerprints import LOW_BITS
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
 N_MINIMA: Final = 64
@@ -30,6 +34,7 @@ RELATED: Final = 0.7  # below it, nobody would call them duplicates
 MAX_COMPARED: Final = 256
 
 _BAND: Final = N_MINIMA // N_BANDS
+_LOW: Final = (1 << LOW_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +43,7 @@ class ContentPrint:
 
     Attributes:
         text_hash: of its content; empty if it has none.
-        minima: of its sketch, 64 numbers of 16 bits; empty if there is none.
+        minima: numbers of `fingerprints.read_sketch`; empty if there is no sketch.
         redirects_to: URLs that it redirected to, in order.
         n_shingles: different ones that the sketch is made of; 0: not known.
     """
@@ -53,11 +58,43 @@ class ContentPrint:
 def resemblance(one: Sequence[int], other: Sequence[int]) -> float:
     """Return the estimated resemblance of two documents, from 0 to 1.
 
+    If only the low bits of the minima of one of them are known, these are compared.
+
     >>> resemblance([1, 2, 3, 4], [1, 2, 3, 9])
     0.75
     """
+    if (max(one) > _LOW) != (max(other) > _LOW):
+        one, other = low_bits(one), low_bits(other)
+    return _share(one, other)
+
+
+def _share(one: Sequence[int], other: Sequence[int]) -> float:
     equal = sum(map(int.__eq__, one, other))
     return equal / len(one)
+
+
+def low_bits(minima: Sequence[int]) -> array[int]:
+    """Return what is known of the minima of all documents, below 4,096."""
+    return array("H", [x & _LOW for x in minima])
+
+
+class _Minima:
+    """Minima of one sketch, prepared to be compared often."""
+
+    __slots__ = "_is_whole", "_low", "_minima", "low_bytes"
+
+    def __init__(self, minima: Sequence[int]) -> None:
+        self._minima, self._low = minima, low_bits(minima)
+        self._is_whole = max(minima) > _LOW
+        self.low_bytes = self._low.tobytes()
+
+    def resembles(self, other: _Minima, least: float) -> bool:
+        """Return whether the resemblance with another one is `least` or more."""
+        if _share(self._low, other._low) < least:
+            return False
+        if not (self._is_whole and other._is_whole):
+            return True
+        return _share(self._minima, other._minima) >= least
 
 
 def find_clusters(prints: Iterable[ContentPrint]) -> Iterator[tuple[str, ...]]:
@@ -67,7 +104,7 @@ def find_clusters(prints: Iterable[ContentPrint]) -> Iterator[tuple[str, ...]]:
     different documents share a band. Targets of redirects that have no print of their
     own are members, too.
 
-    Memory: the URLs, and some 800 bytes for each different sketch.
+    Memory: the URLs, and some 1,200 bytes for each different sketch.
     """
     found = _Clusters()
     for each in prints:
@@ -93,33 +130,38 @@ def find_related(
     urls: dict[bytes, list[str]] = {}
     for each in prints:
         if each.minima:
-            sketch = array("H", each.minima).tobytes()
+            sketch = array("I", each.minima).tobytes()
             urls.setdefault(sketch, []).append(each.url)
+    minima = {sketch: _Minima(array("I", sketch)) for sketch in urls}
     asked = [
         sketch for sketch, some in urls.items() if any(map(wanted.__contains__, some))
     ]
     related: dict[bytes, set[bytes]] = {sketch: set() for sketch in asked}
     for begin in range(0, 2 * N_MINIMA, 2 * _BAND):
         band = slice(begin, begin + 2 * _BAND)
-        buckets: dict[bytes, list[bytes]] = {sketch[band]: [] for sketch in asked}
-        for sketch in urls:
-            bucket = buckets.get(sketch[band])
-            if bucket is not None and len(bucket) < MAX_COMPARED:
-                bucket.append(sketch)
+        buckets = _buckets(
+            minima, {minima[sketch].low_bytes[band] for sketch in asked}, band
+        )
         for sketch in asked:
-            _add_related(related[sketch], sketch, buckets[sketch[band]])
+            own = minima[sketch]
+            for other in buckets[own.low_bytes[band]] - related[sketch]:
+                if own.resembles(minima[other], RELATED):
+                    related[sketch].add(other)
     for sketch in asked:
         for url in filter(wanted.__contains__, urls[sketch]):
             yield url, chain.from_iterable(urls[each] for each in related[sketch])
 
 
-def _add_related(
-    related: set[bytes], sketch: bytes, candidates: Iterable[bytes]
-) -> None:
-    own = array("H", sketch)
-    for other in candidates:
-        if other not in related and resemblance(own, array("H", other)) >= RELATED:
-            related.add(other)
+def _buckets(
+    minima: Mapping[bytes, _Minima], wanted: Iterable[bytes], band: slice
+) -> dict[bytes, set[bytes]]:
+    """Return the first sketches that have a band in common, by the band."""
+    buckets: dict[bytes, set[bytes]] = {each: set() for each in wanted}
+    for sketch, each in minima.items():
+        bucket = buckets.get(each.low_bytes[band])
+        if bucket is not None and len(bucket) < MAX_COMPARED:
+            bucket.add(sketch)
+    return buckets
 
 
 class _Clusters:
@@ -139,26 +181,26 @@ class _Clusters:
         if each.text_hash:
             self._join(place, self._hashes.setdefault(each.text_hash, place))
         if each.minima:
-            sketch = array("H", each.minima).tobytes()
+            sketch = array("I", each.minima).tobytes()
             self._join(place, self._sketches.setdefault(sketch, place))
 
     def join_near_duplicates(self) -> None:
         """Join documents whose sketches are near."""
-        sketches = [(array("H", x), place) for x, place in self._sketches.items()]
-        for begin in range(0, N_MINIMA, _BAND):
-            self._join_band(sketches, begin)
+        found = self._sketches.items()
+        sketches = [(_Minima(array("I", x)), place) for x, place in found]
+        for begin in range(0, 2 * N_MINIMA, 2 * _BAND):
+            self._join_band(sketches, slice(begin, begin + 2 * _BAND))
 
-    def _join_band(self, sketches: list[tuple[array[int], int]], begin: int) -> None:
+    def _join_band(self, sketches: list[tuple[_Minima, int]], band: slice) -> None:
         """Compare and join documents that have one band in common."""
         buckets: dict[bytes, list[int]] = {}
         for number, (minima, place) in enumerate(sketches):
-            band = minima[begin : begin + _BAND].tobytes()
-            bucket = buckets.setdefault(band, [])
+            bucket = buckets.setdefault(minima.low_bytes[band], [])
             for other in bucket:
                 known, known_place = sketches[other]
                 if self._root(place) == self._root(known_place):
                     continue
-                if resemblance(minima, known) >= NEAR_DUPLICATE:
+                if minima.resembles(known, NEAR_DUPLICATE):
                     self._join(place, known_place)
             if len(bucket) < MAX_COMPARED:
                 bucket.append(number)

@@ -8,14 +8,20 @@ Source: Broder, "On the resemblance and containment of documents" (1997).
 
 from __future__ import annotations
 
-from array import array
+from operator import eq
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.duplicates.clusters import MAX_COMPARED, N_MINIMA, RELATED, resemblance
-from rdfcrawl.duplicates.fingerprints import MAX_SAMPLED
+from rdfcrawl.duplicates.clusters import (
+    MAX_COMPARED,
+    N_MINIMA,
+    RELATED,
+    low_bits,
+    resemblance,
+)
+from rdfcrawl.duplicates.fingerprints import LOW_BITS, MAX_SAMPLED, MINIMUM_BITS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
     from rdfcrawl.duplicates.clusters import ContentPrint
@@ -64,17 +70,19 @@ def find_containers(
     if not asked:
         return
     candidates: list[set[int]] = [set() for _ in asked]
+    minima = [low_bits(x.minima) for x in known]
+    own = [low_bits(x.minima) for x in asked]
     for first in range(N_MINIMA):
         pair = first, (first + 1) % N_MINIMA
         buckets: dict[tuple[int, ...], list[int]] = {
-            tuple(x.minima[n] for n in pair): [] for x in asked
+            tuple(x[n] for n in pair): [] for x in own
         }
-        for number, other in enumerate(known):
-            bucket = buckets.get((other.minima[pair[0]], other.minima[pair[1]]))
+        for number, other in enumerate(minima):
+            bucket = buckets.get((other[pair[0]], other[pair[1]]))
             if bucket is not None and len(bucket) < MAX_COMPARED:
                 bucket.append(number)
-        for each, found in zip(asked, candidates, strict=True):
-            found.update(buckets[tuple(each.minima[n] for n in pair)])
+        for each_own, found in zip(own, candidates, strict=True):
+            found.update(buckets[tuple(each_own[n] for n in pair)])
     for each, found in zip(asked, candidates, strict=True):
         for number in sorted(found):
             share = _share(each, known[number])
@@ -86,7 +94,26 @@ def _share(one: ContentPrint, other: ContentPrint) -> float:
     """Return the containment of a document in another; 0 if that is not longer."""
     if not one.n_shingles < other.n_shingles <= MAX_TIMES * one.n_shingles:
         return 0.0
-    share = resemblance(array("H", one.minima), array("H", other.minima))
+    share = resemblance(one.minima, other.minima)
     if share >= RELATED:
         return 0.0
+    share = _without_chance(share, one.minima, other.minima)
     return containment(share, one.n_shingles, other.n_shingles)
+
+
+def _without_chance(share: float, one: Sequence[int], other: Sequence[int]) -> float:
+    """Return the share of equal minima without those that agree by chance.
+
+    These are some of the minima from the same part whose low bits alone are known.
+
+    Source: Li and König, "b-Bit Minwise Hashing" (2010), theorem 1.
+    """
+    if max(one) >> LOW_BITS and max(other) >> LOW_BITS:
+        return share
+    parts = (
+        [x >> MINIMUM_BITS & (N_MINIMA - 1) for x in each] for each in (one, other)
+    )
+    chance = 1 / (1 << MINIMUM_BITS)
+    n_same: int = sum(map(eq, *parts))
+    same = n_same / N_MINIMA
+    return max(0.0, (share - same * chance) / (1 - chance))

@@ -1,17 +1,18 @@
 """Fingerprints of one document: exact hashes, and a sketch that shows near-duplicates.
 
 The text of a page is cut into shingles of `SHINGLE_WORDS` words, RDF into statements.
-The sketch has the least hash of these in each of `BINS` parts of the range of hashes.
+The sketch has the low bits of the least hash of these in each of `BINS` parts of the
+range of hashes.
 
 Sources: Broder, "On the resemblance and containment of documents" (1997): shingles;
-Li, Owen and Zhang, "One Permutation Hashing" (2012); Shrivastava, "Optimal
-Densification for Fast and Accurate Minwise Hashing" (2017).
+Li, Owen and Zhang, "One Permutation Hashing" (2012); Li and König, "b-Bit Minwise
+Hashing" (2010); Shrivastava, "Optimal Densification for Fast and Accurate Minwise
+Hashing" (2017).
 """
 
 from __future__ import annotations
 
 import re
-from binascii import a2b_base64, b2a_base64
 from functools import lru_cache
 from hashlib import blake2b, file_digest
 from struct import Struct
@@ -28,15 +29,29 @@ MAX_STATEMENT_BYTES: Final = 1024 * 1024
 MAX_WORDS: Final = 65_536  # of a page, that are cut into shingles
 MAX_SAMPLED: Final = 128  # shingles or statements; of more, a sample counts
 
+MAX_SPARSE: Final = 20
+"""Parts with a hash of a document so short that its minima are kept whole.
+
+Else pages of one short template that differ in a statement would agree by chance.
+"""
+MINIMUM_BITS: Final = 6
+"""That are kept of each minimum."""
+LOW_BITS: Final = 12
+"""Of a number of `read_sketch`, those that are known of all documents."""
+
 _HASH_BYTES: Final = 16
-_EMPTY: Final = 0xFFFF  # no hash lies in the part
 _FACTOR: Final = 2_654_435_761  # prime, 2^32 by the golden ratio (Knuth, TAOCP 6.4)
 _SUM_MASK: Final = 0xFFFF_FFFF
 _BIN_SHIFT: Final = 26  # of a hash of 32 bits, the first 6 bits choose the part
-_MINIMUM_SHIFT: Final = 10  # and the next 16 are kept
+_LOW_SHIFT: Final = 10  # 6 more are kept
+_HIGH_SHIFT: Final = 16  # and of sparse sketches the 10 between these
+_DIGITS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_EMPTY: Final = "."  # no hash lies in the part
+_N_DIGITS: Final = 64
+_to_values = bytes(
+    (_DIGITS + _EMPTY).find(chr(n)) & 0xFF for n in range(256)
+)  # of what is no digit: 255
 _SEPARATORS_TO_SPACES: Final = bytes.maketrans(b"\x1c\x1d\x1e\x1f", b"    ")
-_pack_minima = Struct(f"<{BINS}H").pack
-_unpack_minima = Struct(f"<{BINS}H").unpack
 # Canonical N-Quads: a blank node is the first term of a line, or follows a predicate.
 _blank = re.compile(rb"^_:[^ ]+|(?<=> )_:[^ ]+(?= )", re.MULTILINE).sub
 
@@ -128,16 +143,21 @@ def _sums_of_runs(words: list[bytes]) -> tuple[int, ...]:
 
 
 def _sketch(sums: Sequence[int]) -> str:
-    """Return the sketch of sums of shingles, in Base64."""
+    """Return the sketch of sums of shingles, a character for each part."""
     if not sums:
         return ""
     if len(sums) > MAX_SAMPLED:
         sums = _sample(sums)
     hashes = sorted([each * _FACTOR & _SUM_MASK for each in sums], reverse=True)
-    minima = [_EMPTY] * BINS
+    low = [_EMPTY] * BINS
     for each in hashes:  # the last one of a part, which is the least, stays
-        minima[each >> _BIN_SHIFT] = each >> _MINIMUM_SHIFT & 0xFFFF
-    return b2a_base64(_pack_minima(*minima), newline=False).decode()
+        low[each >> _BIN_SHIFT] = _DIGITS[each >> _LOW_SHIFT & 0x3F]
+    sketch = "".join(low)
+    if len(hashes) > MAX_SPARSE and BINS - sketch.count(_EMPTY) > MAX_SPARSE:
+        return sketch
+    least = {each >> _BIN_SHIFT: each >> _HIGH_SHIFT & 0x3FF for each in hashes}
+    high = [least[part] for part in sorted(least)]
+    return sketch + "".join([_DIGITS[x >> 6] + _DIGITS[x & 0x3F] for x in high])
 
 
 def _sample(sums: Sequence[int]) -> list[int]:
@@ -154,26 +174,33 @@ def _sample(sums: Sequence[int]) -> list[int]:
 
 
 def read_sketch(text: str) -> tuple[int, ...]:
-    """Return the 64 minima of a sketch, of 16 bits each.
+    """Return 64 numbers of 22 bits from a sketch.
 
     The share of positions at which two sketches agree estimates the share of shingles
     that two documents have in common, of all that one of them has. Parts without a
     hash, of which short documents have many, take over the minimum of another part:
     the same other part in all documents, if it has a hash there, too.
 
+    The low 6 bits of a number are those of its minimum, the next 6 bits are the part
+    that it is from; the others are further 10 bits of the minimum if the document has
+    at most `MAX_SPARSE`, else 0.
+
     Raises:
         ValueError: it is no sketch.
     """
-    octets = a2b_base64(text, strict_mode=True)
-    if len(octets) != 2 * BINS:
-        raise ValueError(f"want {2 * BINS} bytes: {len(octets)}")
-    minima = _unpack_minima(octets)
-    if _EMPTY not in minima or set(minima) == {_EMPTY}:
-        return minima
-    donors = _donors()
-    return tuple(
-        next(minima[k] for k in donors[n] if minima[k] != _EMPTY) for n in range(BINS)
-    )
+    values = text.encode("ascii", "replace").translate(_to_values)
+    low = {n: x for n, x in enumerate(values[:BINS]) if x < _N_DIGITS}
+    high = values[BINS:]
+    n_high = 2 * len(low) if len(low) <= MAX_SPARSE else 0
+    is_whole = len(values) == BINS + n_high and max(values) <= _N_DIGITS
+    if not low or not is_whole or _N_DIGITS in high:
+        raise ValueError(f"want {BINS} parts of a sketch: {text!a}")
+    minima = {n: n << 6 | x for n, x in low.items()}
+    for n, first, second in zip(low, high[::2], high[1::2], strict=False):
+        minima[n] |= (first << 6 | second) << LOW_BITS
+    if len(minima) == BINS:
+        return tuple(minima.values())
+    return tuple(next(minima[k] for k in donors if k in minima) for donors in _donors())
 
 
 @lru_cache(maxsize=1)

@@ -71,7 +71,8 @@ def build(
     """Bring the URL database of a crawl up to date with its logs.
 
     What is there is thrown away if it is of an earlier generation of the log, of
-    another normal form, or if the log has lost something since.
+    another normal form or an older version of the form, or if the log has lost
+    something since.
 
     Args:
         root: `CRAWL_DIR/<CRAWL_ID>`.
@@ -97,7 +98,7 @@ def build(
             generation=log.identity.generation,
             session_parameters=normal_form.session_parameters,
         )
-        before = read_manifest(folder)
+        before = read_manifest(folder, to_build=True)
         if before is not None and before.is_behind(manifest):
             manifest = manifest if _has_lost(root, before) else before
         sorter = StringSorter(spills.new(), memory_bytes)

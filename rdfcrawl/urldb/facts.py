@@ -54,7 +54,7 @@ _REFUSALS: Final = frozenset(
 _PAGE_TASKS: Final = frozenset({"revisited", "request"})
 MAX_CLUSTERED: Final = 100_000
 """URLs of a domain that are held in memory to find duplicates among them."""
-_NOTHING_KNOWN: Final = PageContent(minima=array("H"))
+_NOTHING_KNOWN: Final = PageContent(minima=array("I"))
 _MAX_DEPTH: Final = 4  # of indexes of sitemaps
 _MAX_DIGITS: Final = 19
 _CACHED: Final = 10_000  # sitemaps
@@ -258,9 +258,9 @@ def _is_known_page(record: UrlRecord) -> bool:
 def _minima(sketch: str) -> array[int]:
     """Return the minima of a sketch; none of what is no sketch."""
     try:
-        return array("H", read_sketch(sketch) if sketch else ())
+        return array("I", read_sketch(sketch) if sketch else ())
     except ValueError:
-        return array("H")
+        return array("I")
 
 
 def _count(text: str) -> int:

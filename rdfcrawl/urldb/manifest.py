@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
@@ -13,10 +14,12 @@ from rdfcrawl.errors import ConfigError
 if TYPE_CHECKING:
     from pathlib import Path
 
+logger = logging.getLogger(__name__)
+
 FOLDER: Final = "urldb"
 """Name of the folder, in that of the crawl."""
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 _NAME: Final = "urldb.json"
 _DRAFT: Final = ".urldb.json.draft"
 
@@ -60,8 +63,14 @@ class UrlDatabaseManifest:
         )
 
 
-def read_manifest(folder: Path) -> UrlDatabaseManifest | None:
+def read_manifest(
+    folder: Path, *, to_build: bool = False
+) -> UrlDatabaseManifest | None:
     """Return the manifest in a folder; None if nothing was built there.
+
+    Args:
+        folder: of the database.
+        to_build: an older version of the form counts as nothing, which is told.
 
     Raises:
         ConfigError: the file is damaged, or of another version of rdfcrawl.
@@ -69,10 +78,16 @@ def read_manifest(folder: Path) -> UrlDatabaseManifest | None:
     path = folder / _NAME
     try:
         found = json.loads(path.read_bytes())
+        if to_build and found["format"] < FORMAT:
+            logger.warning(
+                "%s: has format %d, and is built anew in format %d",
+                *(path, found["format"], FORMAT),
+            )
+            return None
         if found["format"] != FORMAT:
             raise ConfigError(
-                f"{path}: has format {found['format']}, not {FORMAT}; remove its"
-                " folder, and build it anew"
+                f"{path}: has format {found['format']}, not {FORMAT}; urldb build"
+                " builds an older one anew, remove the folder of a newer one"
             )
         found["session_parameters"] = tuple(found["session_parameters"])
         return UrlDatabaseManifest(**found)

@@ -6,6 +6,7 @@ import fcntl
 import gzip
 import os
 import random
+import re
 import shutil
 import signal
 import sys
@@ -350,6 +351,29 @@ def test_what_a_log_has_lost_is_forgotten(tmp_path: Path) -> None:
     build(tmp_path, NORMAL)
     assert set(records(tmp_path)) == {"http://a.example/"}
     assert content(tmp_path) == rebuilt(tmp_path)
+
+
+def test_database_of_an_older_form_is_built_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """If a database is of an older form, then one line tells that it is built anew."""
+    write_events(tmp_path, [UrlFetched("http://a.example/", T0)])
+    build(tmp_path, NORMAL)
+    path = tmp_path / "urldb" / "urldb.json"
+    older = re.sub(rb'"format": \d+', b'"format": 2', path.read_bytes())
+    path.write_bytes(older)
+    (tmp_path / "urldb" / "00-old.seg").write_bytes(b"of another form")
+    with pytest.raises(ConfigError, match="urldb build builds an older one anew"):
+        UrlDatabase(tmp_path)
+    caplog.clear()
+    build(tmp_path, NORMAL)
+    assert [each.getMessage() for each in caplog.records] == [
+        f"{path}: has format 2, and is built anew in format 3"
+    ]
+    assert content(tmp_path) == rebuilt(tmp_path)
+    path.write_bytes(older.replace(b'"format": 2', b'"format": 4'))
+    with pytest.raises(ConfigError, match="has format 4, not 3"):
+        build(tmp_path, NORMAL)
 
 
 def test_damage_is_told(tmp_path: Path) -> None:
