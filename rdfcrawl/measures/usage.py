@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 UNKNOWN_FORMAT: Final = "unknown"
 TOP_TLDS: Final = 10
+AT_ADDRESSES: Final = ""
+"""In place of a top-level domain: the site has an IP address for a name."""
 
 
 @dataclass(slots=True)
@@ -28,7 +30,7 @@ class UsageCount:
             one each, under `UNKNOWN_FORMAT`: nobody knows what they list.
         n_listings: of URLs in sitemaps.
         n_lastmod: of these, with that element; likewise the other two.
-        n_sites: domains with sitemaps, by top-level domain.
+        n_sites: domains with sitemaps, by top-level domain; `AT_ADDRESSES` has none.
     """
 
     by_format: Counter[str] = field(default_factory=Counter)
@@ -51,7 +53,7 @@ class UsageCount:
         """Count the sitemaps of one domain."""
         formats = [each.format for each in sitemaps]
         if formats:
-            self.n_sites[domain.rpartition(".")[2]] += 1
+            self.n_sites[_top_level(domain)] += 1
         self.by_format[UNKNOWN_FORMAT] += formats.count("")
 
     def format_share(self, name: str) -> MeasuredRatio:
@@ -77,6 +79,11 @@ class UsageCount:
         """Return the top-level domains of most sites, and the sites of all others."""
         order = sorted(self.n_sites.items(), key=lambda each: (-each[1], each[0]))
         return order[:n], sum(number for _, number in order[n:])
+
+
+def _top_level(domain: str) -> str:
+    last = domain.rpartition(".")[2]
+    return AT_ADDRESSES if last.isdecimal() or domain.startswith("[") else last
 
 
 class ListSizes(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rdfcrawl.measures.usage import AT_ADDRESSES
 from rdfcrawl.report.content import ReportRow, ReportTable
 from rdfcrawl.report.site_tables import make_site_table
 
@@ -53,7 +54,7 @@ def make_usage_table(sites: SiteFigures) -> ReportTable:
         ("listings with lastmod", usage.lastmod_share),
         ("listings with changefreq", usage.changefreq_share),
         ("listings with priority", usage.priority_share),
-        *((f"sites with sitemaps in .{tld}", number) for tld, number in top),
+        *((f"sites with sitemaps {_where(tld)}", number) for tld, number in top),
         ("sites with sitemaps elsewhere", others),
     ]
     return ReportTable(
@@ -63,3 +64,7 @@ def make_usage_table(sites: SiteFigures) -> ReportTable:
         columns=("", "value"),
         rows=tuple(rows),
     )
+
+
+def _where(tld: str) -> str:
+    return "at IP addresses" if tld == AT_ADDRESSES else f"in .{tld}"

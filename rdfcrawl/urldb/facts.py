@@ -51,6 +51,7 @@ _REFUSALS: Final = frozenset(
         ),
     )
 )
+_LEADERS: Final = frozenset({"parent", "source"})  # tell what led to a fetch
 _PAGE_TASKS: Final = frozenset({"revisited", "request"})
 MAX_CLUSTERED: Final = 100_000
 """URLs of a domain that are held in memory to find duplicates among them."""
@@ -158,7 +159,7 @@ class FactReader:
         return UriFacts(
             domain=record.domain,
             url=record.url,
-            first_linked_ms=record.linked.first_ms if record.linked else None,
+            first_linked_ms=_first_linked_ms(record),
             listings=tuple(self._listings(record)),
             claims=tuple(_claims(record.claims, self._dropped_ms(record))),
             fetches=tuple(map(_fetch, filter(_was_asked, record.fetches))),
@@ -253,6 +254,17 @@ def _is_known_page(record: UrlRecord) -> bool:
     if "task" not in record.latest:
         return bool(record.fetches or record.latest)
     return record.latest["task"] in _PAGE_TASKS and "parent" not in record.latest
+
+
+def _first_linked_ms(record: UrlRecord) -> int | None:
+    """Return when links first led to a URI; of a seed, when it was first fetched.
+
+    Nothing led to a seed: neither a document nor a sitemap.
+    """
+    times = [record.linked.first_ms] if record.linked else []
+    if not _LEADERS & record.latest.keys():
+        times += [each.started_ms for each in record.fetches if _was_asked(each)]
+    return min(times, default=None)
 
 
 def _minima(sketch: str) -> array[int]:

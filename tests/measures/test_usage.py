@@ -90,3 +90,11 @@ def test_log_structured_sitemaps_never_change() -> None:
     assert (found.n_reread, found.n_log_structured) == (2, 1)
     assert found.log_structured_share.value == 0.5
     assert describe_habits([sitemap((1, "a"))]).log_structured_share.value is None
+
+
+def test_addresses_are_of_no_tld() -> None:
+    """If sites have IP addresses for names, then these are counted by themselves."""
+    count = UsageCount()
+    for domain in ("127.0.0.1", "[::1]", "localhost", "a.example"):
+        count.add_sitemaps(domain, [sitemap((1, "x"))])
+    assert count.n_sites == {"": 2, "localhost": 1, "example": 1}

@@ -184,6 +184,7 @@ def test_facts_of_measures(tmp_path: Path) -> None:
         UriFacts(
             domain="a.example",
             url=seed,
+            first_linked_ms=T0 + 2,  # seeds count as links do
             listings=(SitemapListing(sitemap=child, first_ms=T0 + 20),),
             fetches=(UriFetch(started_ms=T0 + 2, n_statements=3, modified_ms=1000),),
         ),
