@@ -51,6 +51,7 @@ ROBOTS: Final = "/robots.txt"
 _OWN: Final = "own"  # its datasets -> run in which they were read
 _STATE: Final = "site"  # `robots` -> run in which it was read
 _READING: Final = "reading"  # in a run: its sitemaps that are still to be read
+_READ: Final = "done"  # in a run: those that were read, or cannot be
 _WAITING: Final = "waiting"  # in a run: datasets of others that say something of it
 _MAX_DATASETS: Final = 1000  # of one site, and that wait for one
 _MAX_SITES: Final = 100  # that are asked because of one sitemap
@@ -66,6 +67,7 @@ class CrossHostChecks:
         self._store = context.state_store
         self._run = context.run
         self._reading = f"{_READING} {self._run}"
+        self._read = f"{_READ} {self._run}"
         self._waiting = f"{_WAITING} {self._run}"
         self._crawl = context.crawl.crawl_id
         self._datasets = context.datasets
@@ -74,21 +76,27 @@ class CrossHostChecks:
 
     async def robots_read(self, site: str, sitemaps: Iterable[str]) -> None:
         """Note the sitemaps in the robots.txt of a site."""
-        for table in (_READING, _WAITING):
+        for table in (_READING, _READ, _WAITING):
             await self._store.clear(site, f"{table} {self._run - 1}")
         await self.will_read(sitemaps, [site])
         await self._store.put(site, _STATE, {"robots": str(self._run)})
 
     async def will_read(self, sitemaps: Iterable[str], sites: Iterable[str]) -> None:
         """Note sitemaps that are going to be read, for their sites."""
+        urls = list(sitemaps)
         for site in sites:
-            await self._store.put(site, self._reading, dict.fromkeys(sitemaps, ""))
+            await self._store.put(site, self._reading, dict.fromkeys(urls, ""))
+            # In this order: one of them may be read at any time, and is so once.
+            texts = await self._store.get_many(site, self._read, urls)
+            read = [url for url, x in zip(urls, texts, strict=True) if x is not None]
+            await self._store.drop(site, self._reading, read)
 
     async def is_read(
         self, sitemap: str, sites: Iterable[str], response: HarvestedResponse
     ) -> None:
         """Note the end of a sitemap that was read, or cannot be."""
         for site in sites:
+            await self._store.put(site, self._read, {sitemap: ""})
             await self._store.drop(site, self._reading, [sitemap])
             if not await self._is_known(site):
                 continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -17,7 +17,6 @@ from rdfcrawl.catalogs.sparql.recognition import ERROR_STATUSES, PAGE_TYPES, TAB
 from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.answer import HttpRequest
 from rdfcrawl.fetch.redirects import validators_for
-from rdfcrawl.harvest.budgeted_pages import BudgetedPages
 from rdfcrawl.harvest.collections import CollectionPages
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
 from rdfcrawl.harvest.found_sources import FoundSources
@@ -26,7 +25,7 @@ from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.records import Document, FollowUp, Kind, Record
 from rdfcrawl.sitemaps.access import AccessMethod
 from rdfcrawl.tasks.pages import RefreshedPage, RevisitedPage
-from rdfcrawl.tasks.sitemap import RobotsTask, SitemapTask
+from rdfcrawl.tasks.sitemap import RobotsTask
 from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri import is_of_web
 from rdfcrawl.uri.origin import origin_of
@@ -39,9 +38,18 @@ _MAX_ENDPOINTS: Final = 100_000  # that the operator named
 
 
 class DocumentDiscovery:
-    """Asks the discoverers, in the order in which their follow-ups are queued."""
+    """Asks the discoverers, in the order in which their follow-ups are queued.
 
-    def __init__(self, context: HarvestContext) -> None:
+    Args:
+        context: of the crawl.
+        harvest: reads the response of a source; see `Harvester.harvest`.
+    """
+
+    def __init__(
+        self,
+        context: HarvestContext,
+        harvest: Callable[[Document], AsyncIterator[Document | FollowUp]],
+    ) -> None:
         self._run = context.run
         self.follow = context.arguments.follow
         self._sources = RecognizedSources(context)
@@ -51,7 +59,7 @@ class DocumentDiscovery:
         self._collections = CollectionPages(context)
         self._fetches = PageFetches(context.state_store)
         self._found = FoundSources(context)
-        self._budgeted = BudgetedPages(context)
+        self._harvest = harvest
         self._endpoints = context.arguments.endpoints
 
     async def find(self, document: Document, scan: DocumentScan) -> Discovery:
@@ -86,11 +94,14 @@ class DocumentDiscovery:
     async def _of_source(self, document: Document) -> Discovery:
         """Return the records for the site of a source, and for pages that waited."""
         discovery = self._sites.of_source(document.record)
-        lost = (fault.reason is Reason.LEASES_LOST for fault in document.faults)
-        step = read_task(document.record).payload
-        if isinstance(step, SitemapTask) and any(lost):  # it was not harvested
-            waiting = await self._budgeted.after(document.record, step, [])
-            discovery += found(*waiting)
+        lost = any(fault.reason is Reason.LEASES_LOST for fault in document.faults)
+        if lost and document.record.kind is Kind.SITEMAP:  # it was not harvested
+            n_faults = len(document.faults)
+            async for part in self._harvest(document):
+                if isinstance(part, FollowUp):
+                    discovery += found(part)
+                else:
+                    discovery += Discovery(faults=tuple(part.faults[n_faults:]))
         return discovery
 
     async def request(self, record: Record) -> HttpRequest | None:

@@ -85,7 +85,7 @@ class HarvesterRegistry:
     @cached_property
     def discovery(self) -> DocumentDiscovery:
         """The discovery in documents beyond their links."""
-        return DocumentDiscovery(self.context)
+        return DocumentDiscovery(self.context, self.harvest)
 
     def _of(self, name: str) -> Harvester:
         harvester = self._harvesters.get(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rdfcrawl import settings as project_settings
 from rdfcrawl.arguments.crawl import CrawlArguments
 from tests.crawl.sources.test_resourcesync import Source
 from tests.support.resourcesync_source import facts_of
@@ -434,3 +436,58 @@ def test_dump_elsewhere_is_taken_by_consent(dumped: SharedCrawl, word: str) -> N
     assert dumped.is_refused(other.at("/dump.nt")) is (word == "none")
     if word == "trust":
         assert other.asked() == ["/dump.nt"]
+
+
+def refuses(result: CrawlResult, dump: str) -> bool:
+    """Return whether a dump that a sitemap claims was refused, once all is read."""
+    assert result.code == 0, result.stderr
+    assert result.counts().is_over
+    return SharedCrawl(result, {}).is_refused(dump)
+
+
+def test_sitemap_of_two_indexes_is_waited_for_once(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If two indexes of a site list a sitemap, then a claim about the site is decided.
+
+    The second index is read after the sitemap, which is read only once.
+    """
+    site, other, slow = sites(loopback, 41, 3)
+    lists(site, extra=nameless(other.at("/dump.nt")))
+    both = index([f"<loc>{other.at('/part.xml')}</loc>"])
+    other.put("/first.xml", both)
+    other.put("/part.xml", urlset([other.page("/page")]))
+    reply = loopback.response(both, "application/xml")
+    slow.server.pages["/second.xml"] = [1.5, reply]
+    other.robots(other.at("/first.xml"), slow.at("/second.xml"))
+    result = commands.crawl(arguments={"sites": site.at("/")}, spider="sitemap")
+    assert other.asked().count("/part.xml") == 1
+    assert slow.asked() == ["/second.xml"]
+    assert refuses(result, other.at("/dump.nt"))
+
+
+@pytest.mark.parametrize("deadly", ["/deadly.xml", "/deadly/robots.txt"])
+def test_claim_waits_for_no_sitemap_that_is_given_up(
+    commands: Commands, loopback: Loopback, deadly: str
+) -> None:
+    """If workers die of what is to confirm a claim, then the claim is decided.
+
+    So it is for a sitemap, and for the robots.txt that names the sitemaps.
+    """
+    net = 42 + len(deadly)
+    site, other = sites(loopback, net, 2)
+    lists(site, extra=nameless(other.at("/dump.nt")))
+    other.put(deadly, urlset([]))
+    other.robots(other.at(deadly))
+    if deadly.endswith("robots.txt"):
+        other.server.pages["/robots.txt"] = loopback.redirect(deadly)
+    own = {"tests.support.deadly.DeadlyPipeline": 350}
+    result = commands.start(
+        *("workers", "-n1", "sitemap", f"-asites={site.at('/')}"),
+        ITEM_PIPELINES=json.dumps({**project_settings.ITEM_PIPELINES, **own}),
+        CRAWL_ID="sitemap",
+        FRONTIER_LEASE_SECS=1,
+        FRONTIER_COMMIT_SECS=0.3,
+    ).wait()
+    assert where(result, "leases_lost")
+    assert refuses(result, other.at("/dump.nt"))
