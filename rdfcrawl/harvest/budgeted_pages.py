@@ -13,12 +13,12 @@ from rdfcrawl.harvest.listed_pages import by_priority
 from rdfcrawl.harvest.run_state import RunState
 from rdfcrawl.tasks.pages import ListedPage
 from rdfcrawl.tasks.records import decode_follow_up, encode_follow_up
+from rdfcrawl.tasks.sitemap import SitemapTask
 from rdfcrawl.uri.origin import site_of
 
 if TYPE_CHECKING:
     from rdfcrawl.harvest.protocol import HarvestContext
     from rdfcrawl.records import FollowUp, Record
-    from rdfcrawl.tasks.sitemap import SitemapTask
 
 # Tables of a site (`site_of`), with the number of the run in their names.
 _UNREAD: Final = "budget unread"  # sitemaps that are still to be read
@@ -55,6 +55,15 @@ class BudgetedPages:
             read = [url for url, x in zip(some, texts, strict=True) if x is not None]
             await self._store.drop(site, unread, read)
 
+    async def will_begin(self, records: Iterable[Record]) -> None:
+        """Note the sitemaps, and the robots.txt, that the operator has named."""
+        await self.will_read((each.url for each in records), SitemapTask())
+
+    async def robots_read(self, robots: str) -> None:
+        """Note the end of a robots.txt; the sitemaps in it are noted before."""
+        if self.has_budget:
+            await self._note_read(site_of(robots), robots)
+
     async def after(
         self, record: Record, task: SitemapTask, found: list[FollowUp]
     ) -> list[FollowUp]:
@@ -71,8 +80,7 @@ class BudgetedPages:
         own = f"{record.url} {record.task_text()}"
         over = await self._hold(site, pages)
         # In this order: who reads the last one finds what the others have left.
-        await self._store.put(site, self._of_run(_READ), {record.url: ""})
-        await self._store.drop(site, self._of_run(_UNREAD), [record.url])
+        await self._note_read(site, record.url)
         taken = self._of_run(_TAKEN)
         if await self._store.size(site, self._of_run(_UNREAD)):
             by = await self._store.get(site, taken, "by")
@@ -83,6 +91,10 @@ class BudgetedPages:
         elif by is not None:  # nobody takes what is left now
             over = pages
         return [*others, *by_priority(over)]
+
+    async def _note_read(self, site: str, url: str) -> None:
+        await self._store.put(site, self._of_run(_READ), {url: ""})
+        await self._store.drop(site, self._of_run(_UNREAD), [url])
 
     async def _hold(self, site: str, pages: list[FollowUp]) -> list[FollowUp]:
         """Let pages wait; return those that are too many."""

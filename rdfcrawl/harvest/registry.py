@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
 from scrapy.utils.misc import load_object
 
+from rdfcrawl.harvest.budgeted_pages import BudgetedPages
 from rdfcrawl.harvest.document_discovery import DocumentDiscovery
 from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.records import Document, FollowUp, Kind, Record
@@ -60,6 +61,11 @@ class HarvesterRegistry:
     def custom_root(self, name: str, url: str) -> Record:
         """Return the first record of a harvest by the user's own harvester."""
         return self._of(name).root(url)
+
+    async def will_begin(self, records: Iterable[Record]) -> None:
+        """Take note of records of sources before the first of them is queued."""
+        sitemaps = [each for each in records if each.kind is Kind.SITEMAP]
+        await BudgetedPages(self.context).will_begin(sitemaps)
 
     async def question(self, record: Record) -> HttpRequest | None:
         """Return the request for a record; None is a GET of its URL."""

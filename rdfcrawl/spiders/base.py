@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from scrapy import Spider
@@ -14,7 +15,7 @@ from scrapy import Spider
 from rdfcrawl.console import fail, program
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.batches import in_batches
-from rdfcrawl.records import Document, FollowUp, Record, Urgency, Visit
+from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency, Visit
 from rdfcrawl.tasks.pages import RequestTask
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.arguments.crawl import ArgumentSet, CrawlArguments
-    from rdfcrawl.arguments.seeds import Seed
+    from rdfcrawl.arguments.seeds import BadSeed, Seed
     from rdfcrawl.arguments.stored import CrawlMember
     from rdfcrawl.callbacks.parsed_document import ParsedDocument
     from rdfcrawl.callbacks.visit_documents import VisitProcessor
@@ -209,16 +210,12 @@ class RdfSpider(Spider):
         """Add the seeds to the frontier; yield documents for invalid ones."""
         from rdfcrawl.arguments.parsers import NAMED
         from rdfcrawl.arguments.seed_filter import SeedFilter
-        from rdfcrawl.arguments.seeds import (
-            Seed,
-            iter_seeds,
-            iter_start_urls,
-            iter_typed_seeds,
-        )
+        from rdfcrawl.arguments.seeds import iter_start_urls, iter_typed_seeds
 
         session, given = self.joined(), self.arguments
         schemes = self.options.crawl.schemes.of_seeds
         seeds = SeedFilter(self.options.fetch.guard)
+        await self._note_sources(schemes)
         typed = seeds.allowed(iter_typed_seeds(given.seeds, schemes))
         for group in in_batches(typed, _SEEDS_AT_ONCE):
             await session.add_seeds(seed.url for seed in group if seed.kind is None)
@@ -226,15 +223,42 @@ class RdfSpider(Spider):
         await session.add_seeds(
             seeds.allowed(iter_start_urls(self.start_urls, schemes))
         )
-        for name, kind in NAMED.items():
-            urls = seeds.allowed(iter_seeds(getattr(given, name), schemes))
-            named = (Seed(url, kind) for url in urls)
+        for name in NAMED:
+            named = seeds.allowed(self._named(name, schemes))
             for group in in_batches(named, _SEEDS_AT_ONCE):
                 await self._add_sources(group)
         async for follow_ups in self.harvesters.discovery.revisits():
             await session.add_sources(follow_ups, widens=False)
         for document in seeds.refused():
             yield document
+
+    def _named(self, name: str, schemes: frozenset[str]) -> Iterator[Seed | BadSeed]:
+        """Yield the sources that an argument names."""
+        from rdfcrawl.arguments.parsers import NAMED
+        from rdfcrawl.arguments.seeds import Seed, iter_seeds
+
+        for each in iter_seeds(getattr(self.arguments, name), schemes):
+            yield Seed(each, NAMED[name]) if isinstance(each, str) else each
+
+    async def _note_sources(self, schemes: frozenset[str]) -> None:
+        """Have all named sitemaps known as such before the first of them is read."""
+        from rdfcrawl.arguments.parsers import NAMED
+        from rdfcrawl.arguments.seed_filter import SeedFilter
+        from rdfcrawl.arguments.seeds import iter_typed_seeds
+
+        budget = self.arguments.budget
+        if not (budget.of_host or budget.of_domain):
+            return
+        typed = iter_typed_seeds(self.arguments.seeds, schemes)
+        every = chain(typed, *(self._named(name, schemes) for name in NAMED))
+        seeds = SeedFilter(self.options.fetch.guard).allowed(every)
+        for group in in_batches(seeds, _SEEDS_AT_ONCE):
+            roots = [
+                self.harvesters.root(each.kind, each.url)
+                for each in group
+                if each.kind is Kind.SITEMAP
+            ]
+            await self.harvesters.will_begin(roots)
 
     async def _add_sources(
         self, seeds: list[Seed], urgency: Urgency = Urgency.ORDINARY

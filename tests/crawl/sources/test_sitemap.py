@@ -178,6 +178,31 @@ def test_budget_goes_to_the_best_pages_of_all_sitemaps(
     assert result.counts().is_over
 
 
+def test_budget_goes_to_the_best_pages_of_all_named_sitemaps(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If the operator names sitemaps of one site, then their pages wait for each other.
+
+    So do they for what the robots.txt of the site names, if that is named, too.
+    """
+    site = Site(loopback, "127.20.3.9")
+    priorities = {"1": ("0.1", "0.6"), "2": ("0.95", "0.3"), "3": ("0.9", "0.2")}
+    for name, some in priorities.items():
+        rows = [
+            f"<loc>{site.page(f'/page/{x}')}</loc><priority>{x}</priority>"
+            for x in some
+        ]
+        site.put(f"/{name}.xml", urlset(rows))
+    site.robots(site.at("/3.xml"))
+    named = [site.at(path) for path in ("/1.xml", "/2.xml", "/missing.xml", "/")]
+    arguments = {"sites": ",".join(named), "max_per_host": 4}  # with VoID
+    result = commands.crawl(arguments=arguments, spider="sitemap")
+    pages = [target for target in site.asked() if "/page/" in target]
+    assert pages == [f"/page/{x}" for x in ("0.95", "0.9", "0.6")]
+    assert result.statistics["fault/host_budget"] == 3
+    assert result.counts().is_over
+
+
 def test_pages_wait_for_no_sitemap_that_is_given_up(
     commands: Commands, loopback: Loopback
 ) -> None:
