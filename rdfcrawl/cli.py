@@ -38,6 +38,7 @@ COMMANDS: Final = {
     "demo": "rdfcrawl.commands",
     "export": "rdfcrawl.commands",
     "fetch": "scrapy.commands",
+    "frontier": "rdfcrawl.commands",
     "genspider": "rdfcrawl.commands",
     "list": "rdfcrawl.commands",
     "parse": "scrapy.commands",

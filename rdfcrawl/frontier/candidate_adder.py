@@ -9,7 +9,7 @@ counted once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
@@ -122,27 +122,44 @@ class CandidateAdder:
                     f"{prefix}:over", cursor, count=MAX_URIS_PER_CALL
                 )
                 cursor, rows = found
-                refused = [
-                    candidate
-                    for name, item in rows.items()
-                    if (candidate := self._refused(name, item, budget, profile))
-                ]
-                n_new += await self._take_up(partition, refused)
+                n_new += await self.take_up_some(partition, rows, {profile: budget})
                 if not cursor:
                     break
         return n_new
 
+    async def take_up_some(
+        self,
+        partition: int,
+        rows: Mapping[bytes, bytes],
+        budgets: Mapping[int, CrawlBudget],
+    ) -> int:
+        """Queue those of some refused URIs that budgets now allow; safe to repeat.
+
+        Args:
+            partition: which keeps them.
+            rows: of what it keeps.
+            budgets: by profile; URIs of others stay refused.
+        """
+        refused = [
+            candidate
+            for name, item in rows.items()
+            if (candidate := self._refused(name, item, budgets))
+        ]
+        return await self._take_up(partition, refused)
+
     def _refused(
-        self, name: bytes, item: bytes, budget: CrawlBudget, profile: int
+        self, name: bytes, item: bytes, budgets: Mapping[int, CrawlBudget]
     ) -> Candidate | None:
-        """Return the candidate of a refused URI, if its profile is this one."""
+        """Return the candidate of a refused URI, if its profile has a budget here."""
         key, _, fingerprint = name.decode().rpartition(" ")
         item = item.removeprefix(b"d")  # over the budget of its domain
         record = record_of(item[1:], key)
-        if record is None or record.profile != profile:
+        if record is None or record.profile not in budgets:
             return None
         partition = partition_of(key, len(self._prefixes))
-        return Candidate(partition, key, int(fingerprint), item, budget)
+        return Candidate(
+            partition, key, int(fingerprint), item, budgets[record.profile]
+        )
 
     async def _take_up(self, partition: int, refused: list[Candidate]) -> int:
         here, rows = self._parted(refused)

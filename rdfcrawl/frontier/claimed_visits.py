@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.candidate import Candidate
     from rdfcrawl.frontier.scripts import Argument
 
-_HEAD = 7  # of a row, before the items
+_HEAD = 8  # of a row, before the items
 _MAX_SHOWN = 100  # bytes of a payload in the detail of its fault
 
 
@@ -27,6 +27,7 @@ def visit_of(partition: int, row: Sequence[Any], least_delay_secs: float) -> Vis
     """Return the visit of one key; `row` is as in the head of `lua/claim.lua`."""
     key: str = row[0].decode()
     items = row[_HEAD:]
+    least_delay_secs = max(least_delay_secs, row[7] / 1000)  # an operator's
     unreadable: dict[int, bytes] = {}
     try:
         records = tuple([unpack(item, key) for item in items])

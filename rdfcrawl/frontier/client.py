@@ -102,6 +102,7 @@ class Frontier:
         self.add = self._adder.add
         self.unseen = self._adder.unseen
         self.take_up = self._adder.take_up
+        self.take_up_some = self._adder.take_up_some
         self._turn_taker = TurnTaker(scripts, self.locations)
         self.turns = self._turn_taker.take
         self.epochs = DomainEpochs(redis, scripts, crawl_id)

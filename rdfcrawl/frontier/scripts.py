@@ -20,8 +20,12 @@ Operation = Literal[
     "down", "retry", "ping", "pinged", "epochs", "contents",
 ]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
+# What operators do (`rdfcrawl.operating`); workers do not load these.
+OperatorOperation = Literal["host", "steer"]
+OPERATOR_OPERATIONS: tuple[OperatorOperation, ...] = get_args(OperatorOperation)
+AnyOperation = Operation | OperatorOperation
 # What operations have in common, beside what all of them have.
-_SHARED: dict[Operation, tuple[str, ...]] = {
+_SHARED: dict[AnyOperation, tuple[str, ...]] = {
     "add": ("seen", "over", "schedule"),
     "budget": ("seen", "over"),
     "turn": ("seen",),
@@ -30,11 +34,14 @@ _SHARED: dict[Operation, tuple[str, ...]] = {
     "reap": ("schedule",),
     "retry": ("schedule",),
     "epochs": ("schedule",),
+    "host": ("seen",),
+    "steer": ("schedule",),
 }
 # Redis 7 refuses writing scripts at maxmemory unless they say that they free memory;
 # 6.2 does not know the line, and there `claim` frees before it adds.
 _ALLOW_OOM = "#!lua flags=allow-oom\n"
-_MAY_RUN_FULL = frozenset(OPERATIONS) - {
+_MAY_RUN_FULL: frozenset[AnyOperation]
+_MAY_RUN_FULL = frozenset((*OPERATIONS, *OPERATOR_OPERATIONS)) - {
     *("add", "budget", "retry", "ping", "contents"),
 }
 # Of Lua: where a definition begins, a comment, a name.
@@ -48,22 +55,25 @@ class LuaScripts:
 
     def __init__(self, redis: Redis, *, version: tuple[int, ...]) -> None:
         self._redis = redis
-        self._sources: dict[Operation, str] = {}
+        self._has_flags = version >= (7,)
+        self._sources: dict[AnyOperation, str] = {}
+        self._digests: dict[AnyOperation, str] = {}
         for name in OPERATIONS:
-            flags = _ALLOW_OOM if version >= (7,) and name in _MAY_RUN_FULL else ""
-            self._sources[name] = flags + script_source(name)
-        self._digests = {
-            name: sha1(source.encode(), usedforsecurity=False).hexdigest()
-            for name, source in self._sources.items()
-        }
+            self._read(name)
+
+    def _read(self, name: AnyOperation) -> None:
+        flags = _ALLOW_OOM if self._has_flags and name in _MAY_RUN_FULL else ""
+        source = self._sources[name] = flags + script_source(name)
+        digest = sha1(source.encode(), usedforsecurity=False)
+        self._digests[name] = digest.hexdigest()
 
     async def load(self) -> None:
-        """Make the server know all operations."""
+        """Make the server know all operations that were read."""
         for source in self._sources.values():
             await self._redis.script_load(source)
 
     async def run(
-        self, name: Operation, calls: Iterable[tuple[str, Sequence[Argument]]]
+        self, name: AnyOperation, calls: Iterable[tuple[str, Sequence[Argument]]]
     ) -> list[object]:
         """Return the raw answers of one operation on several partitions.
 
@@ -75,6 +85,8 @@ class LuaScripts:
             RedisError: a call failed; others of the same round trip may have succeeded.
         """
         calls = list(calls)
+        if name not in self._sources:
+            self._read(name)
         try:
             return await self._send(name, calls)
         except NoScriptError:  # the server was restarted or its scripts flushed
@@ -82,7 +94,7 @@ class LuaScripts:
             return await self._send(name, calls)
 
     async def _send(
-        self, name: Operation, calls: Sequence[tuple[str, Sequence[Argument]]]
+        self, name: AnyOperation, calls: Sequence[tuple[str, Sequence[Argument]]]
     ) -> list[object]:
         pipe = self._redis.pipeline(transaction=False)
         digest = self._digests[name]
@@ -91,7 +103,7 @@ class LuaScripts:
         return await pipe.execute()
 
 
-def script_source(name: Operation) -> str:
+def script_source(name: AnyOperation) -> str:
     """Return the source of an operation, with what it needs of the shared files."""
     folder = files("rdfcrawl.frontier") / "lua"
     parts = ("prelude", *_SHARED.get(name, ()), name)

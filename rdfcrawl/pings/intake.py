@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final, Self
 from redis.exceptions import RedisError
 
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.frontier.begun_crawl import begun_crawl
 from rdfcrawl.frontier.frontier_connection import FrontierConnection
 from rdfcrawl.frontier.options import CrawlOptions
 from rdfcrawl.frontier.pings import PingLimits, WaitingPings
 from rdfcrawl.frontier.profiles import SpiderProfiles
 from rdfcrawl.pings.judging import PingAnswer, PingRefused, sitemap_url
-from rdfcrawl.pings.options import pinged_crawl
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -52,7 +52,7 @@ class PingIntake:
         Raises:
             ConfigError: a setting is wrong, or Redis cannot be used.
         """
-        name = pinged_crawl(settings)
+        name = begun_crawl(settings)
         options = CrawlOptions.from_settings(settings, name)
         connection = await FrontierConnection.connect(options, settings)
         connection.opened()

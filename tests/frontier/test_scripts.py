@@ -7,7 +7,12 @@ from importlib.resources import files
 
 import pytest
 
-from rdfcrawl.frontier.scripts import OPERATIONS, Operation, script_source
+from rdfcrawl.frontier.scripts import (
+    OPERATIONS,
+    OPERATOR_OPERATIONS,
+    AnyOperation,
+    script_source,
+)
 
 SHARED = ("prelude", "seen", "over", "schedule")
 
@@ -18,9 +23,9 @@ def _functions() -> list[str]:
     return re.findall(r"^local function (\w+)", "".join(texts), re.MULTILINE)
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("operation", [*OPERATIONS, *OPERATOR_OPERATIONS])
 def test_script_has_what_it_calls_of_shared_functions_alone(
-    operation: Operation,
+    operation: AnyOperation,
 ) -> None:
     """If a shared function is called by a script, then that has it, and no others."""
     source = re.sub(r"--.*", "", script_source(operation))

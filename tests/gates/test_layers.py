@@ -31,7 +31,7 @@ report
 arguments
 frontier
 fetch refreshing
-harvest middlewares pings
+harvest middlewares operating pings
 options.feeds options.spider pipelines
 callbacks
 progress settings spiders

@@ -65,6 +65,7 @@ class PartitionState:
         epochs: by registered domain, the state of its epoch.
         waiting: by registered domain, name and item of what waits for an epoch.
         waiting_by: (s or d, registered domain) -> names of what waits by it.
+        paused: keys that an operator has paused.
     """
 
     counters: Counter[str] = field(default_factory=Counter)
@@ -82,6 +83,7 @@ class PartitionState:
     epochs: dict[str, dict[str, str]] = field(default_factory=dict)
     waiting: dict[str, dict[str, str]] = field(default_factory=dict)
     waiting_by: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    paused: set[str] = field(default_factory=set)
 
     def queued_urls(self) -> list[str]:
         """Return the URLs in the queues; those of one host in their order."""
@@ -159,14 +161,23 @@ async def _read_key(
         for member, score in (await _sorted_set(redis, name)).items():
             epoch, _, key = member.partition(":")
             state.leases[key, int(epoch)] = score
-    elif kind == "s":
-        encoding = cast("bytes", await redis.object("encoding", name)).decode()
-        marks = {int(mark) for mark in await redis.smembers(name)}
-        state.buckets[int(rest)] = encoding, marks
+    elif kind in ("paused", "s"):
+        await _read_set(redis, state, name, rest)
     else:
         assert kind == "dead", f"no such key in the data model: {name}"
         entries = [entry.partition(b"\0") for entry in await _list(redis, name)]
         state.dead = [(key.decode(), item) for key, _, item in entries]
+
+
+async def _read_set(
+    redis: Redis, state: PartitionState, name: str, bucket: str
+) -> None:
+    members = cast("set[bytes]", await redis.smembers(name))
+    if bucket:
+        encoding = cast("bytes", await redis.object("encoding", name)).decode()
+        state.buckets[int(bucket)] = encoding, {int(mark) for mark in members}
+    else:
+        state.paused = {raw.decode() for raw in members}
 
 
 async def _read_epochs(
@@ -354,8 +365,13 @@ def _check_leases(state: PartitionState) -> None:
     for key, host in state.hosts.items():
         last = int(host.get("ep", 0))
         assert all(e <= last for k, e in state.leases if k == key), f"{key}: epoch"
-        if "lk" in host:
+        assert ("p" in host) == (key in state.paused), f"{key}: paused"
+        if host.get("lk") == "paused":
+            assert key in state.paused, f"{key}: locked for ever"
+        elif "lk" in host:
             assert (key, int(host["lk"])) in state.leases, f"{key}: locked for ever"
+        else:
+            assert key not in state.paused, f"{key}: paused and not locked"
 
 
 def _check_seen(state: PartitionState) -> None:

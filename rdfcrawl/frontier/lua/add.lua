@@ -32,10 +32,10 @@ local now, now_text
 
 -- Returns how many URIs a key may have more, what refuses others, and how many keys its
 -- domain has, if this is one more.
-local function room_of(key, place, accepted, is_counted)
+local function room_of(key, place, accepted, is_counted, most)
   local room, why, n_keys = math.huge, 'F', nil
   local domain, bucket = domain_of(key, place)
-  if most_of_key > 0 then room = math.max(0, most_of_key - accepted) end
+  if most > 0 then room = math.max(0, most - accepted) end
   if most_of_domain > 0 then
     local n = tonumber(call('HGET', counts_of(bucket), domain .. ' a') or 0)
     if most_of_domain - n < room then
@@ -52,8 +52,8 @@ local function room_of(key, place, accepted, is_counted)
 end
 
 -- The same of a key that is away, and counted for its domain elsewhere.
-local function own_room(accepted)
-  return most_of_key > 0 and math.max(0, most_of_key - accepted) or math.huge, 'F'
+local function own_room(accepted, most)
+  return most > 0 and math.max(0, most - accepted) or math.huge, 'F'
 end
 
 local function uncount(key, place, n_keys)
@@ -122,17 +122,20 @@ end
 local function add_to(key, place, at, n)
   local host = host_of(key)
   -- What costs no budget (`x`) matters if there is one; else `n` is asked for again.
-  local h = call('HMGET', host, 'n', 'a', 'lk', 'na', 'g', has_budget and 'x' or 'n')
+  local h = call('HMGET', host, 'n', 'a', 'lk', 'na', 'g', has_budget and 'x' or 'n', 'ob')
   local waiting, accepted = tonumber(h[1] or 0), tonumber(h[2] or 0)
-  local free = has_budget and tonumber(h[6] or 0) or 0
+  local free, most = has_budget and tonumber(h[6] or 0) or 0, most_of_key
+  if h[7] then -- an operator's budget
+    free, most = tonumber(call('HGET', host, 'x') or 0), tonumber(h[7])
+  end
   local bands, fresh, known, fresh_free, held, is_noted = {}, 0, 0, 0, 0, false
   local room, why, n_keys = math.huge, nil, nil
   local how = string.byte(place)
   local is_counted = accepted == 0 and how ~= OF_DOMAIN and how ~= IS_AWAY
   if how == IS_AWAY then
-    room, why = own_room(accepted - free)
-  elseif (has_budget or is_counted) and not only_looks then
-    room, why, n_keys = room_of(key, place, accepted - free, is_counted)
+    room, why = own_room(accepted - free, most)
+  elseif (has_budget or h[7] or is_counted) and not only_looks then
+    room, why, n_keys = room_of(key, place, accepted - free, is_counted, most)
   end
   if is_counted and most_here > 0 and is_away(key, place, room, n_keys, at, n) then
     for _ = 1, n do answer[#answer + 1] = 'A' end

@@ -10,7 +10,7 @@
 -- else it has is given only if nobody else is due.
 -- Returns {ms until the next key is due or -1, {key, epoch, delay ms, failures, ms since
 -- the first of them, ms for which the host still wants to be left alone, whether it is
--- of a crowd, item, …}, …}.
+-- of a crowd, ms that an operator has set as its delay, item, …}, …}.
 local most_keys, most_items = tonumber(ARGV[1]), tonumber(ARGV[2])
 local lease, default_delay, window = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local most_spare = tonumber(ARGV[6])
@@ -24,7 +24,7 @@ local function visit_of(key, epoch, h, items)
   local asked = math.max(0, tonumber(h[4] or 0) - now)
   local visit = {
     key, epoch, tonumber(h[1] or default_delay), tonumber(h[2] or 0), since, asked,
-    crowd_of(key, h[5]) and 1 or 0,
+    crowd_of(key, h[5]) and 1 or 0, tonumber(h[6] or 0),
   }
   for _, item in ipairs(items) do visit[#visit + 1] = item end
   return visit
@@ -35,7 +35,7 @@ local function given_before(leases)
   local visits = {}
   for epoch, key in string.gmatch(leases, '(%d+):([^%z]*)%z') do
     if redis.call('HGET', host_of(key), 'lk') == epoch then
-      local h = redis.call('HMGET', host_of(key), 'd', 'f', 'fs', 'ra', 'g')
+      local h = redis.call('HMGET', host_of(key), 'd', 'f', 'fs', 'ra', 'g', 'od')
       local items = redis.call('LRANGE', flight_of(key, epoch), 0, -1)
       visits[#visits + 1] = visit_of(key, tonumber(epoch), h, items)
     end
@@ -138,14 +138,14 @@ end
 -- Leases a key that waits no longer.
 local function lease_key(key)
   local host = host_of(key)
-  local h = redis.call('HMGET', host, 'd', 'f', 'fs', 'ra', 'g', 'n', 'ep', 'i')
-  local delay = tonumber(h[1] or default_delay)
+  local h = redis.call('HMGET', host, 'd', 'f', 'fs', 'ra', 'g', 'od', 'n', 'ep', 'i')
+  local delay = math.max(tonumber(h[1] or default_delay), tonumber(h[6] or 0))
   local most = math.max(1, math.min(most_items, math.floor(window / math.max(delay, 1))))
-  local n = tonumber(h[6] or 0)
-  local items = take_links(key, most, n, h[8]) or take(key, most, tonumber(h[2] or 0), h[8])
+  local n = tonumber(h[7] or 0)
+  local items = take_links(key, most, n, h[9]) or take(key, most, tonumber(h[2] or 0), h[9])
   if #items > 0 then
     -- From the clock, so that a server that lost its last claims gives no epoch twice.
-    local epoch = math.max(tonumber(h[7] or 0) + 1, now)
+    local epoch = math.max(tonumber(h[8] or 0) + 1, now)
     local of_epoch = epoch == now and now_text or string.format('%d', epoch)
     local left = string.format('%d', n - #items)
     redis.call('HSET', host, 'n', left, 'lk', of_epoch, 'ep', of_epoch)

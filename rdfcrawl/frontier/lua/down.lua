@@ -10,6 +10,7 @@ local n_down = redis.call('ZCARD', down)
 local n_down_ready, longest = n_down, 0
 local n_others = redis.call('ZCARD', T .. ':ready')
 n_others = n_others + tonumber(redis.call('HGET', T .. ':cnt', 'cw') or 0)
+n_others = n_others + redis.call('SCARD', T .. ':paused')
 for _, member in ipairs(redis.call('ZRANGE', T .. ':lease', 0, -1)) do
   local epoch, key = string.match(member, '^(%d+):(.*)$')
   if not redis.call('ZSCORE', down, key) then

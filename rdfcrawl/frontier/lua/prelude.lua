@@ -6,7 +6,7 @@
 --   q = sum of n over T:h:*  = sum of LLEN over T:q:*, and of `i` over T:h:*
 --   l = items other than '' over T:i:*
 --   a key waits (in T:ready, or in its crowd T:w:*)
---     <=>  n > 0, not locked (lk)
+--     <=>  n > 0, not locked (lk); a key that is paused and not leased is locked
 --   a crowd has one place in T:ready  <=>  a key waits in it
 --   cw = keys that wait in crowds - crowds in T:ready
 --   epoch:key is in T:lease  <=>  T:i:key:epoch exists; a lock is one of them
@@ -20,6 +20,7 @@ local T = KEYS[1]
 local RETRY_BAND, LINK_BAND, LAST_BAND = 0, 2, 3
 local ORDINARY_BANDS = {1, 4, 5, 6, 2, 7, 8, 3} -- in this order
 local REFRESH_BAND = 9 -- has half of the turns beside them
+local PAUSED = 'paused' -- what locks a key that an operator has paused (`p`)
 
 -- Time in ms. It never goes back: where the clock of the server does, hosts would rest,
 -- and leases last, for as much longer. `clk` is the latest time that was kept, `off`

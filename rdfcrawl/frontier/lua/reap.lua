@@ -37,7 +37,7 @@ end
 
 local function reap(key, epoch)
   local host, flight = host_of(key), flight_of(key, epoch)
-  local h = redis.call('HMGET', host, 'n', 'lk', 'na', 'at', 'g', 'e')
+  local h = redis.call('HMGET', host, 'n', 'lk', 'na', 'at', 'g', 'e', 'p')
   local was_locked = h[2] == epoch
   local items, put_back = redis.call('LRANGE', flight, 0, -1), 0
   local domain, is_any = h[6] and domain_of_host(key, h[6]), false
@@ -75,9 +75,15 @@ local function reap(key, epoch)
   local n = tonumber(h[1]) + put_back
   redis.call('HSET', host, 'n', n)
   if was_locked then redis.call('HDEL', host, 'lk', 'at') end
+  local lock = h[2] and not was_locked
+  if was_locked and h[7] then
+    lock = true
+    redis.call('HSET', host, 'lk', PAUSED)
+    redis.call('ZREM', T .. ':down', key)
+  end
   if n == 0 then redis.call('ZREM', T .. ':down', key) end -- all of it waits for an epoch
   local not_before = math.max(now + rest, tonumber(h[3] or 0))
-  make_ready(key, n, h[2] and not was_locked, not_before, crowd_of(key, h[5]))
+  make_ready(key, n, lock, not_before, crowd_of(key, h[5]))
   back = back + put_back
 end
 

@@ -14,10 +14,12 @@ local function release(at)
   local delay, address, r = ARGV[at + 4], ARGV[at + 5], tonumber(ARGV[at + 7])
   local host = host_of(key)
   if not redis.call('ZSCORE', T .. ':lease', epoch .. ':' .. key) then return '0' end
-  local h = redis.call('HMGET', host, 'n', 'lk', 'f', 'g', 'e')
+  local h = redis.call('HMGET', host, 'n', 'lk', 'f', 'g', 'e', 'p')
   -- Repeated, because the first answer was lost: nothing may be put back twice.
   if h[2] ~= epoch then return '1' end
   redis.call('HDEL', host, 'lk', 'at')
+  local lock = h[6] and PAUSED
+  if lock then redis.call('HSET', host, 'lk', lock) end
   local flight, ungranted = flight_of(key, epoch), 0
   for i = at + 6 + 2 * r, at + 8, -2 do
     local index, behind, unasked = string.match(ARGV[i], '^(%d+)(b?)(u?)$')
@@ -52,7 +54,7 @@ local function release(at)
     redis.call('HDEL', host, 'f', 'fs', 'ra')
   end
   local is_down = refused and refused ~= '' or not refused and h[3]
-  if is_down and n > 0 then
+  if is_down and n > 0 and not lock then
     redis.call('ZADD', T .. ':down', 'NX', redis.call('HGET', host, 'fs'), key)
   elseif h[3] then
     redis.call('ZREM', T .. ':down', key)
@@ -63,7 +65,7 @@ local function release(at)
     g = met > CROWD_AFTER and address or ''
     redis.call('HSET', host, 'g', g)
   end
-  make_ready(key, n, false, not_before, crowd_of(key, g))
+  make_ready(key, n, lock, not_before, crowd_of(key, g))
   return '1'
 end
 

@@ -18,7 +18,8 @@ local LOOK_MS = 25 -- so often, for one that is about to be sent
 
 -- Returns until when a host that has refused is left alone by those without a lease.
 local function rest_of(h, epoch)
-  return epoch == '' and not h[2] and h[3] and tonumber(h[4]) or 0
+  local is_free = not h[2] or h[2] == PAUSED
+  return epoch == '' and is_free and h[3] and tonumber(h[4]) or 0
 end
 
 local function keep(key, fields, delay, hold)
@@ -28,7 +29,7 @@ local function keep(key, fields, delay, hold)
 end
 
 local function take(token, key, epoch, delay, hold)
-  local h = redis.call('HMGET', host_of(key), 'd', 'lk', 'f', 'na', 'a')
+  local h = redis.call('HMGET', host_of(key), 'd', 'lk', 'f', 'na', 'a', 'od')
   if epoch ~= '' and h[2] ~= epoch then return {-1, 0} end
   if epoch == '' and not h[5] then
     if not level then open_seen() end
@@ -36,7 +37,7 @@ local function take(token, key, epoch, delay, hold)
   end
   local c = redis.call('HMGET', clock_of(key), 'at', 'd', 'by', 'st', 'till')
   local at, after = tonumber(c[1] or 0), tonumber(c[2] or 0)
-  local least = math.max(delay, after, tonumber(h[1] or 0))
+  local least = math.max(delay, after, tonumber(h[1] or 0), tonumber(h[6] or 0))
   local rest = rest_of(h, epoch)
   if rest > now + REST_MS then return {-2, rest - now} end
   local start = math.max(now, at + least, rest)

@@ -1,0 +1,82 @@
+"""`scrapy frontier`: see what a crawl is doing, and operate it while it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+from rdfcrawl.console import QuietCommand, add_number, fail
+from rdfcrawl.errors import ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+
+_ACTIONS = (
+    *("status", "hosts", "host HOST", "pause HOST", "resume HOST", "drop HOST"),
+    *("set-delay HOST SECS", "set-budget HOST URIS"),
+)
+
+
+class Command(QuietCommand):
+    """Read and steer the frontier of a crawl, whether its workers run or not."""
+
+    synopsis = "[options] ACTION [ARGUMENT]..."
+    summary = "Tell what a crawl is doing; pause hosts, check or move its frontier"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options."""
+        super().add_options(parser)
+        group = parser.add_argument_group("frontier", f"actions: {', '.join(_ACTIONS)}")
+        group.add_argument("--json", action="store_true", help="write JSON")
+        group.add_argument(
+            "--all", action="store_true", help="of status: name all crawls in Redis"
+        )
+        group.add_argument(
+            "--partitions",
+            action="store_true",
+            help="of status: a line for each partition",
+        )
+        group.add_argument(
+            "--sort",
+            default="queue",
+            metavar="BY",
+            help="of hosts: queue (the longest first), delay, next, failures, accepted"
+            " or name",
+        )
+        group.add_argument(
+            "--reverse", action="store_true", help="of hosts: the others first"
+        )
+        group.add_argument(
+            "--phase",
+            metavar="PHASE",
+            help="of hosts: only ready, leased, refusing, paused or idle ones",
+        )
+        group.add_argument(
+            "--below", default="", metavar="DOMAIN", help="of hosts: only hosts of it"
+        )
+        add_number(
+            group,
+            "--most",
+            metavar="N",
+            least=1,
+            most=100_000,
+            help="of hosts: so many at most (20); of host: URIs of its queue (10)",
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Do one action; exit with 2 if the operator is wrong."""
+        if self.settings is None:
+            return
+        if not args:
+            fail(f"frontier: say what to do: {', '.join(_ACTIONS)}")
+        from rdfcrawl.operating.actions import run_action
+
+        try:
+            self.exitcode = asyncio.run(
+                run_action(self.settings, args, opts, sys.stdout.write)
+            )
+        except ConfigError as error:
+            fail(f"frontier {args[0]}: {error}")
+        except OSError as error:
+            fail(f"frontier {args[0]}: {error}")

@@ -1,0 +1,38 @@
+"""Find the crawl that a command is about, where only its frontier matters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.frontier.options import CrawlPaths
+from rdfcrawl.log.location import crawl_folder
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+
+def begun_crawl(settings: BaseSettings) -> str:
+    """Return the name of the crawl `CRAWL_ID`, or of the only one in `CRAWL_DIR`.
+
+    Raises:
+        ConfigError: there is none on this machine, or there are several.
+    """
+    if crawl_id := settings.get("CRAWL_ID"):
+        name = str(crawl_id)
+    else:
+        folder = crawl_folder(settings)
+        found = (*folder.glob("*/quads"), *folder.glob("*/frontier"))
+        names = sorted({path.parent.name for path in found})
+        if len(names) != 1:
+            there = f"there are {', '.join(names)}" if names else "there is none here"
+            raise ConfigError(f"CRAWL_DIR={folder}: say -s CRAWL_ID=NAME; {there}")
+        (name,) = names
+    paths = CrawlPaths.from_settings(settings, name)
+    names_redis = settings.get("REDIS_URL") or settings.get("REDIS_HOST")
+    if not names_redis and not paths.frontier.exists():
+        raise ConfigError(
+            f"CRAWL_ID={name}: no crawl of this name has begun in"
+            f" CRAWL_DIR={paths.root.parent}; REDIS_URL names a crawl's Redis elsewhere"
+        )
+    return name

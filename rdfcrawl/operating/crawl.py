@@ -1,0 +1,152 @@
+"""The frontier of a crawl, opened by its operator: no crawl is begun by looking."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, Self, cast
+
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.frontier.begun_crawl import begun_crawl
+from rdfcrawl.frontier.frontier_connection import FrontierConnection
+from rdfcrawl.frontier.options import CrawlOptions
+from rdfcrawl.frontier.partitions import away_partition
+from rdfcrawl.frontier.profiles import keep_settings
+from rdfcrawl.options.merging import apply_defaults
+from rdfcrawl.uri import (
+    BadUri,
+    HostGrouping,
+    PolitenessKey,
+    host_of,
+    partition_of,
+    requestable,
+)
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.scripts import AnyOperation, Argument
+
+_CONF: Final = re.compile(r"rc:\{([A-Za-z0-9._-]+)\}:conf").fullmatch
+_SHOWN: Final = 20  # names of crawls in an error
+
+
+class OperatedCrawl:
+    """A crawl that has begun; `open` connects.
+
+    Attributes:
+        frontier: its operations.
+        options: with the settings that it was begun with.
+        prefixes: of the keys of its partitions, by number.
+    """
+
+    def __init__(self, connection: FrontierConnection, options: CrawlOptions) -> None:
+        self._connection = connection
+        self.frontier: Frontier = connection.frontier
+        self.options = options
+        crawl_id, n = options.crawl_id, self.frontier.partitions
+        self.prefixes = [f"rc:{{{crawl_id}/{p}}}" for p in range(n)]
+
+    @classmethod
+    async def open(cls, settings: BaseSettings) -> Self:
+        """Connect to the frontier of the crawl that settings name.
+
+        The embedded server of a crawl that does not run is started for as long.
+
+        Raises:
+            ConfigError: a setting is wrong, Redis cannot be used or has no such crawl.
+        """
+        settings = settings.copy()
+        apply_defaults(settings)
+        options = CrawlOptions.from_settings(settings, begun_crawl(settings))
+        connection = await FrontierConnection.connect(options, settings)
+        frontier = connection.frontier
+        try:
+            with connection.explaining():
+                await _check_there(frontier)
+                await frontier.open()
+                options = await keep_settings(frontier, options, settings)
+        except BaseException:
+            await connection.close()
+            raise
+        return cls(connection, options)
+
+    async def __aenter__(self) -> Self:
+        """Return this crawl."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Disconnect."""
+        await self._connection.close()
+
+    @property
+    def redis(self) -> Redis:
+        """The client; keys of one call lie in one slot."""
+        return self.frontier.redis
+
+    @property
+    def crawl_id(self) -> str:
+        """The name that the workers of the crawl share."""
+        return self.options.crawl_id
+
+    @property
+    def connection(self) -> FrontierConnection:
+        """The connection, which explains and retries."""
+        return self._connection
+
+    async def run(
+        self, name: AnyOperation, partition: int, *arguments: Argument
+    ) -> Any:
+        """Return the answer of one operation in one partition."""
+        calls = [(self.prefixes[partition], arguments)]
+        return (await self.frontier.scripts.run(name, calls))[0]
+
+    async def now_ms(self) -> int:
+        """Return the time of the server."""
+        seconds, micros = await self.redis.time()
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    async def key_of(self, text: str) -> str:
+        """Return the politeness key of a host, a URL or a key as others print it.
+
+        Raises:
+            ConfigError: it is none of these.
+        """
+        if "!" in text and "://" not in text:
+            return text  # of a user's scheme
+        try:
+            url = requestable(text if "://" in text else f"http://{text}/")
+        except BadUri as error:
+            raise ConfigError(f"host {text[:200]!a}: it is no host: {error}") from error
+        if self.options.keys.grouping is not HostGrouping.IP:
+            return self.options.keys.of(url)
+        known = await self.frontier.addresses([host_of(url)])
+        return PolitenessKey(HostGrouping.IP, lambda host: known.get(host) or None).of(
+            url
+        )
+
+    def places_of(self, key: str) -> list[int]:
+        """Return where a key may be: in its domain's partition, or away."""
+        n = self.frontier.partitions
+        return list(dict.fromkeys((partition_of(key, n), away_partition(key, n))))
+
+
+async def crawls_in(redis: Redis) -> list[str]:
+    """Return the names of all crawls in a Redis; reads the names of all its keys."""
+    found = set()
+    async for name in redis.scan_iter(match="rc:{*}:conf", count=1000):
+        if match := _CONF(cast("bytes", name).decode(errors="replace")):
+            found.add(match[1])
+    return sorted(found)
+
+
+async def _check_there(frontier: Frontier) -> None:
+    if await frontier.redis.hexists(frontier.key("conf"), "schema"):
+        return
+    names = await crawls_in(frontier.redis)
+    more = f" and {len(names) - _SHOWN} more" if names[_SHOWN:] else ""
+    there = f"there are {', '.join(names[:_SHOWN])}{more}" if names else "it has none"
+    raise ConfigError(
+        f"CRAWL_ID={frontier.crawl_id}: no crawl of this name is in Redis; {there}"
+    )

@@ -1,0 +1,244 @@
+"""Values of this room as lines for people, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rdfcrawl.operating.hosts import HostDetail, HostSummary
+    from rdfcrawl.operating.status import CrawlStatus
+    from rdfcrawl.operating.steering import HostChange
+
+
+def as_json(value: object) -> str:
+    """Return a value of this room as one line of JSON."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    return json.dumps(value)
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """Return lines in columns; numbers are written with commas, and to the right.
+
+    >>> table(["host", "queued"], [["a.example", 1200]])
+    ['host       queued', 'a.example   1,200']
+    """
+    texts = [list(heads), *([_cell(each) for each in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    lines = []
+    for row in texts:
+        cells = [
+            text.rjust(width) if i else text.ljust(width)
+            for i, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return str(value)
+
+
+def time_text(ms: int) -> str:
+    """Return a Unix time for people, in UTC."""
+    return datetime.fromtimestamp(ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def secs_text(ms: float) -> str:
+    """Return a duration in seconds: `1.5 s`."""
+    return f"{ms / 1000:,.1f} s"
+
+
+def status_lines(status: CrawlStatus, *, with_partitions: bool) -> list[str]:
+    """Return what `frontier status` prints."""
+    n = status.counts
+    limit = f" of {_megabytes(status.limit_bytes)}" if status.limit_bytes else ""
+    uris = {
+        "queued": n.queued,
+        "in flight": n.leased,
+        "done": n.done,
+        "dead": n.dead,
+        "only marked as seen": n.known,
+    }
+    hosts = {
+        "ready": status.total("n_ready"),
+        "leased": status.total("n_leases"),
+        "refusing": status.total("n_refusing"),
+        "paused": status.total("n_paused"),
+    }
+    lines = [
+        f"crawl {status.crawl_id}: {n.seen:,} URIs seen on {n.hosts:,} hosts",
+        f"URIs: {_numbers(uris)}",
+        f"given up, as their hosts failed: {status.total('n_failed'):,} of those done",
+        f"hosts: {_numbers(hosts)}; lag {secs_text(status.lag_ms)}",
+        f"runs that are over: {status.runs_over:,}",
+        f"memory of Redis: {_megabytes(status.used_bytes)}{limit}",
+    ]
+    lines += [f"note: {each}" for each in status.explanations()]
+    if status.workers:
+        heads = ["worker", "state", "heard of", "delay", "documents", "faults"]
+        lines += table(
+            heads,
+            [
+                [
+                    each.name,
+                    _worker_state(is_live=each.is_live, has_started=each.has_started),
+                    f"{each.silent_secs} s ago",
+                    "?" if each.delay_secs is None else f"{each.delay_secs:g} s",
+                    each.n_documents,
+                    each.n_faults,
+                ]
+                for each in status.workers
+            ],
+        )
+    return lines + (_partition_lines(status) if with_partitions else [])
+
+
+def _partition_lines(status: CrawlStatus) -> list[str]:
+    names = ["queued", "leased", "done", "dead", "known", "waiting", "hosts"]
+    more = {"ready": "n_ready", "leases": "n_leases", "paused": "n_paused"}
+    rows = [
+        [
+            each.number,
+            *(getattr(each.counts, name) for name in names),
+            *(getattr(each, name) for name in more.values()),
+            secs_text(each.lag_ms),
+        ]
+        for each in status.partitions
+    ]
+    return table(["partition", *names, *more, "lag"], rows)
+
+
+def _worker_state(*, is_live: bool, has_started: bool) -> str:
+    if not is_live:
+        return "silent"
+    return "running" if has_started else "taking seeds"
+
+
+def _numbers(told: Mapping[str, int]) -> str:
+    return ", ".join(f"{n:,} {name}" for name, n in told.items())
+
+
+def _megabytes(n_bytes: int) -> str:
+    return f"{n_bytes / 2**20:,.1f} MB"
+
+
+def host_lines(hosts: Sequence[HostSummary], now_ms: int) -> list[str]:
+    """Return what `frontier hosts` prints."""
+    heads = ["host", "phase", "queued", "accepted", "delay", "by", "next", "failures"]
+    return table(
+        heads,
+        [
+            [
+                each.key,
+                each.phase,
+                each.n_queued,
+                each.n_accepted,
+                secs_text(each.delay_ms),
+                each.delay_from,
+                f"in {secs_text(each.next_ms - now_ms)}"
+                if each.next_ms > now_ms and each.n_queued
+                else "now"
+                if each.n_queued
+                else "-",
+                each.n_failures,
+            ]
+            for each in hosts
+        ],
+    )
+
+
+def detail_lines(detail: HostDetail) -> list[str]:
+    """Return what `frontier host` prints."""
+    host, now = detail.summary, detail.now_ms
+    budget = "as its spider says" if host.budget is None else _budget(host.budget)
+    uris = {
+        "queued": host.n_queued,
+        "accepted": host.n_accepted,
+        "over budget": host.n_over,
+    }
+    lines = [
+        f"host {host.key}: {host.phase}, in partition {host.partition}",
+        f"URIs: {_numbers(uris)}; budget: {budget}",
+        f"delay: {secs_text(host.delay_ms)}, by {_ORIGINS[host.delay_from]}",
+        f"next: {_next(detail)}",
+    ]
+    if host.paused_at_ms:
+        lines.append(f"paused: since {time_text(host.paused_at_ms)}")
+    if host.n_failures:
+        lines.append(
+            f"refused: {host.n_failures:,} visits in a row, since"
+            f" {time_text(host.refusing_since_ms)}"
+        )
+    if host.rests_until_ms > now:
+        lines.append(f"asked to be left alone until {time_text(host.rests_until_ms)}")
+    if detail.crowd:
+        lines.append(f"crowd: takes turns with the other hosts of {detail.crowd}")
+    for each in detail.leases:
+        what = "is being visited" if each.is_locking else "waits to be stored"
+        lines.append(
+            f"lease {each.epoch}: {each.n_uris:,} URIs, {what}; runs out in"
+            f" {secs_text(each.left_ms)}"
+        )
+    if detail.bands:
+        told = ", ".join(f"band {band}: {n:,}" for band, n in detail.bands.items())
+        lines.append(f"queue: {told}")
+    lines += [f"  {url}" for _, url in detail.head]
+    return lines
+
+
+_ORIGINS = {
+    "setting": "DOWNLOAD_DELAY",
+    "host": "the host (robots.txt)",
+    "operator": "an operator (set-delay)",
+}
+
+
+def _budget(most: int) -> str:
+    return f"{most:,} URIs (set-budget)" if most else "no limit (set-budget)"
+
+
+def _next(detail: HostDetail) -> str:
+    host = detail.summary
+    if host.phase == "paused":
+        return "never, until it is resumed"
+    if host.phase == "leased":
+        return "when its visit has ended, and the delay"
+    if detail.due_ms is None:
+        return "never, as nothing of it is queued"
+    left = detail.due_ms - detail.now_ms
+    return f"in {secs_text(left)}" if left > 0 else "now"
+
+
+def change_line(action: str, change: HostChange) -> str:
+    """Return what has become of a host."""
+    visited = "; the visit that is being made goes on to its end"
+    match action:
+        case "pause" | "resume":
+            state = "paused" if action == "pause" else "resumed"
+            told = state if change.has_changed else f"was not {_FORMER[action]}"
+            more = visited if change.is_visited and action == "pause" else ""
+            return f"{change.key}: {told}, {change.n_waiting:,} URIs wait{more}"
+        case "drop":
+            more = visited if change.is_visited else ""
+            return (
+                f"{change.key}: {change.n_dropped:,} URIs dropped, which stay marked as"
+                f" seen{more}"
+            )
+    told = "set" if change.has_changed else "was so already"
+    more = f", {change.n_taken_up:,} URIs queued" if change.n_taken_up else ""
+    return f"{change.key}: {action.removeprefix('set-')} {told}{more}"
+
+
+_FORMER = {"pause": "running", "resume": "paused"}
+
+
+def json_lines(values: Iterable[Any]) -> list[str]:
+    """Return a line of JSON for each value."""
+    return [as_json(each) for each in values]

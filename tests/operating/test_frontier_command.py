@@ -1,0 +1,134 @@
+"""`scrapy frontier` beside real crawls on loopback, as its operator sees it."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.crawl_webs import TreeWeb
+from tests.support.operated_crawls import operate, told
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_webs import Loopback
+
+CRAWL = {"CRAWL_ID": "linkeddata"}
+
+
+def test_hosts_are_paused_while_a_crawl_runs(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a host is paused in a running crawl, then it is asked nothing until resumed.
+
+    The crawl does not end meanwhile, and says why; in the end all is there, once.
+    """
+    web = TreeWeb(loopback, "127.0.71", n_hosts=2, n_docs=20, secs=0.05)
+    folder = commands.folder()
+    running = commands.start_crawl([web.seed], folder=folder, VISIT_MAX_DOCUMENTS=2)
+    commands.wait_until(lambda: web.asked().total() > 4)
+    (paused,) = told(folder, "pause", "127.0.71.1", **CRAWL)
+    assert paused["has_changed"]
+
+    def n_queued(phase: str) -> int:
+        return sum(x["n_queued"] for x in told(folder, "hosts", "--phase", phase))
+
+    def rests() -> bool:
+        (detail,) = told(folder, "host", "127.0.71.1")
+        (status,) = told(folder, "status")
+        return not detail["leases"] and status["counts"]["leased"] == 0
+
+    commands.wait_until(lambda: n_queued("ready") == 0 and rests())
+    n_asked = web.asked().total()
+    assert n_queued("paused") > 0
+    status = operate(folder, "status", **CRAWL).stdout
+    assert "note: 1 hosts are paused: `frontier resume HOST` lets them go" in status
+    shown = operate(folder, "host", "http://127.0.71.1/0").stdout
+    assert "next: never, until it is resumed" in shown
+    assert not running.has_ended()
+    assert web.asked().total() == n_asked
+    assert "resumed" in operate(folder, "resume", "127.0.71.1").stdout
+    result = running.wait()
+    assert result.code == 0, result.stderr
+    assert result.graphs == web.documents
+    assert set(web.asked().values()) == {1}
+
+
+def test_crawl_that_does_not_run_is_told_of(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a crawl was stopped, then its state is shown, and hosts are in their order."""
+    web = TreeWeb(loopback, "127.0.72", n_hosts=3, n_docs=25, secs=0.05)
+    folder = commands.folder()
+    running = commands.start_crawl([web.seed], folder=folder)
+    commands.wait_until(lambda: web.asked().total() > 5)
+    running.send(signal.SIGINT)
+    counts = running.wait().counts()
+    (status,) = told(folder, "status")
+    assert status["counts"]["queued"] == counts.queued
+    assert [each["number"] for each in status["partitions"]] == list(range(16))
+    lines = operate(folder, "status", "--partitions").stdout
+    assert "no worker is running: start the crawl again, it goes on" in lines
+    assert told(folder, "status", "--all") == [["linkeddata"]]
+    queued = [each["n_queued"] for each in told(folder, "hosts", "--most", "2")]
+    assert len(queued) == min(2, status["counts"]["hosts"])
+    assert queued == sorted(queued, reverse=True)
+    first = told(folder, "hosts", "--sort", "queue", "--reverse", "--most", "1")
+    assert first[0]["n_queued"] <= min(queued)
+    below = told(folder, "hosts", "--below", "127.0.72.1", "--sort", "name")
+    assert [each["key"] for each in below] == ["127.0.72.1"]
+    table = operate(folder, "hosts").stdout.splitlines()
+    assert table[0].split()[:3] == ["host", "phase", "queued"]
+
+
+WRONG = {
+    "no action": ([], "frontier: say what to do: status"),
+    "unknown": (["shrink"], "frontier shrink: no such action; there are status"),
+    "no host": (["pause"], "frontier pause: say: frontier pause HOST"),
+    "sort": (["hosts", "--sort", "age"], "--sort 'age': must be one of queue, delay"),
+    "phase": (["hosts", "--phase", "mad"], "--phase 'mad': must be one of paused"),
+    "delay": (["set-delay", "a.b", "-1"], "SECS '-1': must be 0 to 86400, or default"),
+    "budget": (["set-budget", "a.b", "1e9"], "URIS '1e9': must be 0 (no limit) to"),
+    "host": (["host", "a b"], "host 'a b': it is no host"),
+    "unknown host": (["drop", "no.example"], "no.example: the frontier has nothing"),
+    "most": (["hosts", "--most", "0"], "--most 0: must be 1 to 100000"),
+}
+
+
+@pytest.fixture(scope="module")
+def finished(commands: Commands, loopback: Loopback) -> Path:
+    """Return the folder of a crawl that is over."""
+    web = TreeWeb(loopback, "127.0.73", n_hosts=1, n_docs=2, secs=0)
+    folder = commands.folder()
+    assert commands.crawl([web.seed], folder=folder).code == 0
+    return folder
+
+
+@pytest.mark.parametrize(("words", "line"), WRONG.values(), ids=WRONG)
+def test_wrong_words_are_named_in_one_line(
+    finished: Path, words: list[str], line: str
+) -> None:
+    """If a word is wrong, then one line names it, and the exit code is 2."""
+    done = operate(finished, *words)
+    assert done.returncode == 2, done.stdout
+    assert line in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not done.stdout
+
+
+def test_crawls_that_do_not_exist_are_not_begun(finished: Path) -> None:
+    """If there is no such crawl, then one line says which there are; none is made."""
+    missing = operate(finished, "status", CRAWL_ID="other")
+    assert missing.returncode == 2
+    assert "CRAWL_ID=other: no crawl of this name has begun" in missing.stderr
+    (finished / "empty" / "frontier").mkdir(parents=True)
+    begun = operate(finished, "status", CRAWL_ID="empty")
+    assert begun.returncode == 2
+    assert "CRAWL_ID=empty: no crawl of this name is in Redis; it has none" in (
+        begun.stderr
+    )
+    several = operate(finished, "status")
+    assert "say -s CRAWL_ID=NAME; there are empty, linkeddata" in several.stderr
