@@ -6,10 +6,17 @@ are sorted together and handed out; then used up pieces are replaced by the next
 
 from __future__ import annotations
 
+import sys
+from array import array
 from bisect import bisect_right
 from contextlib import ExitStack
 from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Final
+
+if sys.version_info >= (3, 14):  # pragma: no cover
+    from compression import zstd
+else:
+    from backports import zstd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,7 +24,8 @@ if TYPE_CHECKING:
 
 _IN_MEMORY_BYTES: Final = 512 * 1024
 _COPY_BYTES: Final = 2**20
-_JOINED: Final = 10_000  # strings
+_BLOCK_BYTES: Final = 32 * 1024  # of strings that are compressed together, about
+_LEVEL: Final = 1
 _STRING_BYTES: Final = 90  # memory of a string beside its length, in list and set
 _LEAST_PIECE_BYTES: Final = 4096
 _MOST_PIECE_BYTES: Final = 2**20
@@ -72,27 +80,35 @@ class SpillFolder(ExitStack):
 
 
 class StringRun:
-    """Spilled run of sorted, distinct strings without NUL."""
+    """Spilled run of sorted, distinct strings without NUL, in compressed blocks."""
 
     def __init__(self, spill: SpillFile, strings: Sequence[bytes]) -> None:
         self._spill = spill
-        self._at = self._end = spill.n_bytes
-        for first in range(0, len(strings), _JOINED):
-            content = b"\0".join(strings[first : first + _JOINED])
-            self._end = spill.add(content + b"\0")[1]
+        self._at = spill.n_bytes
+        self._ends = array("Q")  # of the blocks
+        self._next = 0
+        n_bytes = sum(map(len, strings))
+        n = max(1, _BLOCK_BYTES * len(strings) // max(n_bytes, 1))
+        for first in range(0, len(strings), n):
+            content = zstd.compress(b"\0".join(strings[first : first + n]), _LEVEL)
+            self._ends.append(spill.add(content)[1])
         self.piece: list[bytes] = []
 
     def refill(self, n_bytes: int) -> bool:
-        """Read the next piece if none is held; return whether one is held now."""
-        while not self.piece and self._at < self._end:
-            end = min(self._at + n_bytes, self._end)
-            content = self._spill.read(self._at, end)
-            whole = content.rfind(b"\0")
-            if whole < 0:  # one string is longer than a piece
-                n_bytes *= 2
-                continue
-            self.piece = content[:whole].split(b"\0")
-            self._at += whole + 1
+        """Read the next piece if none is held; return whether one is held now.
+
+        Args:
+            n_bytes: of the piece, about; a block is read in any case.
+        """
+        if not self.piece:
+            n_read = 0
+            while n_read < n_bytes and self._next < len(self._ends):
+                end = self._ends[self._next]
+                content = zstd.decompress(self._spill.read(self._at, end))
+                self.piece += content.split(b"\0")
+                n_read += len(content)
+                self._at = end
+                self._next += 1
         return bool(self.piece)
 
     def take(self, bound: bytes) -> list[bytes]:
