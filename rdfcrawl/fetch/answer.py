@@ -12,7 +12,7 @@ from rdfcrawl.records import FetchedResponse
 from rdfcrawl.request_turns import FREE, HostRestsError, SoloTurn
 
 if TYPE_CHECKING:
-    from rdfcrawl.tasks.pages import RequestTask
+    from rdfcrawl.tasks.pages import RefreshedPage, RequestTask
 
 
 MAX_ERROR_BODY_BYTES: Final = 2048
@@ -40,6 +40,7 @@ class RequestOptions:
     is_final: bool = False
     request: RequestTask | None = None  # of a user's spider, which is sent instead
     follows: bool = True  # a redirect leads to another request
+    refreshed: RefreshedPage | None = None  # the task, of a page that is fetched again
 
     @property
     def is_of_range(self) -> bool:

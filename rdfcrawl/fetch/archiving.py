@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import HttpClient, RequestOptions
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.request_turns import SoloTurn
+    from rdfcrawl.tasks.pages import RefreshedPage
     from rdfcrawl.warc.archive import Truncation, WebArchive
     from rdfcrawl.warc.http_messages import ResponseHead
 
@@ -116,14 +117,19 @@ class ArchivingExchange:
         try:
             answer = await self._exchange.get(url, ask, turn)
             if not answer.is_unasked:
-                await self._keep(url, answer, capture, began_ms)
+                await self._keep(url, ask, answer, capture, began_ms)
         finally:
             listening.reset(token)
             capture.drop()
         return answer
 
     async def _keep(
-        self, url: str, answer: HttpResponse, capture: WireCapture, began_ms: int
+        self,
+        url: str,
+        ask: RequestOptions,
+        answer: HttpResponse,
+        capture: WireCapture,
+        began_ms: int,
     ) -> None:
         fault = capture.fault
         if fault is not None and fault.fault.reason is not Reason.TOO_LARGE:
@@ -134,6 +140,7 @@ class ArchivingExchange:
         try:
             if _is_http(url):
                 exchange = _exchange_of(url, answer, capture, received, began_ms)
+                exchange.keeps_copy = _keeps_copy(ask.refreshed, answer, began_ms)
                 holder = answer if capture.head is not None else received
                 await self._write(
                     holder, lambda: self._archive.write_exchange(exchange)
@@ -170,6 +177,15 @@ async def _to_its_end(writing: asyncio.Future[None]) -> None:
 
 def _is_http(url: str) -> bool:
     return url.startswith(("http://", "https://"))
+
+
+def _keeps_copy(
+    task: RefreshedPage | None, answer: HttpResponse, began_ms: int
+) -> bool:
+    """Return whether a page that was not found stays stored for now."""
+    if task is None or not task.is_stored:
+        return False
+    return not task.is_gone(answer.status, began_ms)
 
 
 def _exchange_of(

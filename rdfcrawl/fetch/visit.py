@@ -90,6 +90,8 @@ class VisitMaker:
         ask = self._asks[record.kind]
         if isinstance(record.task, RequestTask):
             return record.url, _ask_of(ask, record.task)
+        if isinstance(record.task, RefreshedPage):
+            ask = replace(ask, refreshed=record.task)
         if self.question is None or not (record.kind.is_source or record.task):
             return record.url, ask
         question = await self.question(record)

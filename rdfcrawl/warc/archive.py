@@ -15,6 +15,7 @@ from rdfcrawl.warc.archive_files import ArchiveFolder, repair_archives
 from rdfcrawl.warc.capture_index import CaptureIndex, LastCapture
 from rdfcrawl.warc.http_messages import find_head, redacted, split_request
 from rdfcrawl.warc.records import (
+    COPY_KEPT,
     FIELDS_TYPE,
     NOT_MODIFIED,
     REQUEST_TYPE,
@@ -78,6 +79,7 @@ class ArchivedExchange:
         is_whole: nothing of this body is missing.
         truncation: why the answer has ended, if it is not whole.
         fault: what was wrong with the answer, in a line.
+        keeps_copy: a document that was not found may be back soon: its copy stays.
     """
 
     url: str
@@ -91,6 +93,7 @@ class ArchivedExchange:
     is_whole: bool = True
     truncation: Truncation = "unspecified"
     fault: str = ""
+    keeps_copy: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -188,6 +191,9 @@ class WebArchive:
             n_body=body.n_bytes,
             block_digest=body.block_digest,
         )
+        is_gone = head.status in _GONE and not exchange.keeps_copy
+        if head.status in _GONE and exchange.keeps_copy:
+            response.fields.append(COPY_KEPT)
         # An error that comes with the same body is no other capture of the document.
         is_good = 200 <= head.status < 300 or head.status == 304
         kept_as = exchange.url if is_good else f"{head.status} {exchange.url}"
@@ -208,7 +214,7 @@ class WebArchive:
         if response.type == "response" and is_whole and body.n_bytes:
             last = LastCapture(body.payload_digest, exchange.at_ms, response.record_id)
             self._index.note(kept_as, last)
-        if head.status in _GONE:
+        if is_gone:
             last = LastCapture(b"", exchange.at_ms, response.record_id)
             self._index.note(f"gone {exchange.url}", last)
 

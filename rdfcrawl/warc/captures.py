@@ -17,6 +17,7 @@ from rdfcrawl.extras import needed_by_document, needed_by_operator
 from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.warc.bodies import RecordBody
 from rdfcrawl.warc.part import READ_BYTES, BadMember, FilePart, PackedRecords, PartEnds
+from rdfcrawl.warc.records import COPY_KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -347,14 +348,17 @@ def _head_of(record: Any, until_ms: int) -> WarcCapture | str:
 
     What was sent with a status of success is a document (`response`, or `resource` of
     other schemes), one that was gone is none any more, and a redirect names another; a
-    `revisit` has no body of its own.
+    `revisit` has no body of its own, which one that was gone has no need of.
     """
-    if record.rec_type not in ("response", "resource"):
-        return record.rec_type if record.rec_type in _OTHERS else "unknown"
     warc, http = record.rec_headers, record.http_headers
-    code = http.get_statuscode() if http is not None else "200"
+    code = (http.get_statuscode() or "") if http is not None else "200"
     status = int(code) if code.isascii() and code.isdigit() else 0
-    if not 200 <= status < 400 and status not in GONE:
+    is_gone = record.rec_type == "revisit" and status in GONE
+    if record.rec_type not in ("response", "resource") and not is_gone:
+        return record.rec_type if record.rec_type in _OTHERS else "unknown"
+    # Whoever wrote the archive may not have taken a document for gone yet.
+    is_kept = warc.get_header(COPY_KEPT[0]) == COPY_KEPT[1]
+    if not 200 <= status < 400 and (is_kept or status not in GONE):
         return "status"
     uri = (warc.get_header("WARC-Target-URI") or "").strip("<>")
     if uri and not uri.lower().startswith(_SCHEMES):

@@ -30,6 +30,8 @@ NOT_MODIFIED: Final = "http://netpreserve.org/warc/1.1/revisit/server-not-modifi
 RESPONSE_TYPE: Final = "application/http; msgtype=response"
 REQUEST_TYPE: Final = "application/http; msgtype=request"
 FIELDS_TYPE: Final = "application/warc-fields"
+COPY_KEPT: Final = ("X-Crawler-Copy", "kept")
+"""Field of an answer of 404 that does not mean yet that the document is gone."""
 _PACKED_AT_ONCE: Final = 1024 * 1024
 _LEVEL: Final = 2  # of isal, 0 to 3
 

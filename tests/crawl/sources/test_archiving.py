@@ -12,6 +12,8 @@ import pyoxigraph as ox
 import pytest
 
 from rdfcrawl.stores.reading import iter_quads
+from tests.crawl.sources.test_refresh import AgingSite, refresh
+from tests.crawl.sources.test_revisits import said
 from tests.support.ftp_servers import RealFtp
 from tests.support.ranged_dumps import MIB, RangedDump, dump_of
 from tests.support.web_archives import ReadRecord, read_archive, statement, warcio
@@ -237,6 +239,39 @@ def test_what_is_unchanged_in_a_later_run_is_a_revisit(
         original = first[server.url(path)].fields
         assert fields["WARC-Refers-To"] == original["WARC-Record-ID"]
     assert server.url("/page") not in revisits
+
+
+def test_page_that_was_missing_for_a_while_is_in_the_archive(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a refreshed page is missing, then its archive has it as long as the crawl has.
+
+    That is so if it is back with an answer of 304, and when it is missing for good,
+    though each answer of 404 has the same body.
+    """
+    site = AgingSite(loopback, "127.0.83.3")
+    page = site.says("/page", "here")
+    body = b"<p>there is none</p>"
+    missing = loopback.response(body, "text/html", status="404 Not Found")
+    folder = commands.folder()
+    eager: dict[str, Any] = {"REFRESH_RETRY_SECS": 0, "REFRESH_GONE_SECS": 0}
+
+    def read_back() -> tuple[dict[str, str], dict[str, str]]:
+        told = refresh(commands, folder, REFRESH_GONE_TRIES=2, **eager)
+        assert told.code == 0, told.stderr
+        live = commands.crawl(folder=folder, WARC=True)
+        files = f"{live.folder}/warc/*.warc.gz"
+        restored = commands.crawl(spider="warc", arguments={"files": files})
+        return said(live), said(restored)
+
+    commands.crawl([page], folder=folder, WARC=True)
+    back = site.server.pages["/page"]
+    found = []
+    for reply in (missing, back, missing, missing):
+        site.server.pages["/page"] = reply
+        found.append(read_back())
+    assert [live for live, _ in found] == [{page: "here"}] * 3 + [{}]
+    assert [restored for _, restored in found] == [{page: "here"}] * 3 + [{}]
 
 
 def test_files_of_ftp_and_joined_dumps_are_resources(
