@@ -29,6 +29,7 @@ from rdfcrawl.frontier.domain_epochs import (
     outcome_arguments,
 )
 from rdfcrawl.frontier.first_contents import FirstContents
+from rdfcrawl.frontier.partition_marks import MARK, PartitionMarks
 from rdfcrawl.frontier.partitions import KeyLocations, away_partition
 from rdfcrawl.frontier.scripts import millisecs
 from rdfcrawl.frontier.server_state import INCARNATION, ServerState
@@ -107,6 +108,7 @@ class Frontier:
         self.turns = self._turn_taker.take
         self.epochs = DomainEpochs(redis, scripts, crawl_id)
         self.contents = FirstContents(scripts)
+        self._marks = PartitionMarks(redis, self.state)
         self._name = secrets.token_hex(6)
         self._claims = count(1)
 
@@ -114,6 +116,11 @@ class Frontier:
     def delay_secs(self) -> float:
         """Least time between two requests to a host that sets none; for all workers."""
         return self.delays.secs
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether links and their parents may be on servers that fail singly."""
+        return self._marks.are_needed
 
     @property
     def silence_secs(self) -> float:
@@ -165,10 +172,9 @@ class Frontier:
         self.contents.open(self._prefixes)
         self.epochs.open(self._prefixes, stored, self.options.epochs)
         self._adder.open(self._prefixes, fill=self._fill, most_here=most_here)
-        mark = cast("bytes", stored[INCARNATION.encode()])
-        self.state.join(
-            self.crawl_id, conf=conf, cleared=self.key("cleared"), mark=mark
-        )
+        mark, cleared = stored[INCARNATION.encode()], self.key("cleared")
+        await self._marks.write(self._prefixes, mark)
+        self.state.join(self.crawl_id, conf=conf, cleared=cleared, mark=mark)
 
     async def keep_epochs(self) -> None:
         """Keep the quota that this worker was given, for all workers from now on.
@@ -229,6 +235,8 @@ class Frontier:
         conf, cleared = self.key("conf"), self.key("cleared")
         mark = await self.redis.hget(conf, INCARNATION)
         self.state.leave()
+        if mark and is_over:  # before its partitions are missed
+            await self.redis.set(cleared, mark, ex=_CLEARED_SECS)
         # No name of a crawl has "/" in it: partitions are never another crawl's.
         for pattern in (f"rc:{{{self.crawl_id}/*}}:*", f"rc:{{{self.crawl_id}}}:*"):
             doomed: list[bytes] = []
@@ -250,12 +258,14 @@ class Frontier:
         """
         pipe = self.redis.pipeline(transaction=False)
         for prefix in self._prefixes:
-            pipe.hmget(f"{prefix}:cnt", *_COUNTERS)
+            pipe.hmget(f"{prefix}:cnt", *_COUNTERS, MARK)
         pipe.hget(self.key("conf"), INCARNATION)
         pipe.get(self.key("cleared"))
         *rows, mark, cleared = await pipe.execute()
         self.state.check(mark, cleared)
-        columns = zip(*rows, strict=True)
+        *columns, marks = zip(*rows, strict=True)
+        if mark is not None and mark != cleared:
+            self._marks.check(marks)
         return StateCounts(*(sum(int(n or 0) for n in column) for column in columns))
 
     def new_claim(self) -> int:

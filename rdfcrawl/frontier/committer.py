@@ -104,6 +104,9 @@ class VisitCommitter:
         """Acknowledge what has waited for long enough; return whether anything had."""
         state = self._state
         has_any = False
+        if state.frontier.is_spread and state.durable and state.durable[0][0] <= now:
+            # A server that has lost the links may be another one than is asked now.
+            await state.persistent("counts", state.frontier.counts)
         while state.durable and state.durable[0][0] <= now:
             await self._links.restore()
             await state.persistent("ack", state.frontier.ack, state.durable[0][1])

@@ -16,12 +16,20 @@ from redis.exceptions import RedisError
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.client import Frontier
 from rdfcrawl.frontier.embedded import EmbeddedServer, ensure_server
-from rdfcrawl.frontier.redis_client import async_client, describe, server_facts
+from rdfcrawl.frontier.redis_address import describe
+from rdfcrawl.frontier.redis_client import (
+    SentinelClient,
+    async_client,
+    find_primaries,
+    server_facts,
+)
+from rdfcrawl.frontier.redis_cluster import ClusterClient, ConnectionHooks
 from rdfcrawl.frontier.redis_retry import RedisRetry, one_line
 from rdfcrawl.frontier.scripts import LuaScripts
 from rdfcrawl.frontier.server_state import ServerState
 
 if TYPE_CHECKING:
+    from redis.asyncio import Redis
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.frontier.options import CrawlOptions, CrawlPaths
@@ -31,6 +39,8 @@ logger = logging.getLogger(__name__)
 # Of each command, until the crawl is joined: of a server that may not be there at all,
 # and of one that was seen to be there.
 _FIRST_TRIES, _OPENING_TRIES = 6, 30
+# The same where another server takes over from one that has just failed: half a minute.
+_FAILOVER_TRIES = 150
 
 
 class FrontierConnection:
@@ -57,12 +67,17 @@ class FrontierConnection:
         url = str(server.url if server else options.redis_url)
         where = describe(url)
         state = ServerState(where)
-        redis = async_client(settings, url, on_connect=state.on_connect)
+        hooks = ConnectionHooks(
+            on_connect=state.on_connect, on_primaries=state.note_primaries
+        )
+        redis = async_client(settings, url, hooks=hooks)
         redis.set_retry(_tries(_FIRST_TRIES))
         try:
             with _explaining(where):
+                if await find_primaries(redis):
+                    redis.set_retry(_tries(_FAILOVER_TRIES))
                 facts = await server_facts(redis)
-            redis.set_retry(_tries(_OPENING_TRIES))
+            redis.set_retry(_opening_tries(redis))
         except BaseException:
             await redis.aclose()
             if server:
@@ -92,19 +107,31 @@ class FrontierConnection:
         """
         self.frontier.redis.set_retry(Retry(NoBackoff(), 0))
 
+    def ending(self) -> None:
+        """Repeat commands a few times again: who ends does not wait without end."""
+        self.frontier.redis.set_retry(_opening_tries(self.frontier.redis))
+
     def explaining(self) -> AbstractContextManager[None]:
         """Turn what Redis refuses while the crawl is joined into a `ConfigError`."""
         return _explaining(self._where)
 
     async def _reconnect(self) -> None:
-        pool = self.frontier.redis.connection_pool
-        await pool.disconnect(inuse_connections=False)
+        redis = self.frontier.redis
+        if isinstance(redis, ClusterClient):
+            await redis.reconnect()
+        else:
+            await redis.connection_pool.disconnect(inuse_connections=False)
 
     async def close(self) -> None:
         """Disconnect; the embedded server stops if nobody else is connected."""
         await self.frontier.redis.aclose()
         if self._server:
             self._server.close()
+
+
+def _opening_tries(redis: Redis) -> Retry:
+    is_single = not isinstance(redis, ClusterClient | SentinelClient)
+    return _tries(_OPENING_TRIES if is_single else _FAILOVER_TRIES)
 
 
 def _tries(n: int) -> Retry:

@@ -44,6 +44,7 @@ class LinkSender:
         # What Redis took in the last seconds, and may lose: when, what.
         self._remembered: deque[tuple[float, Sequence[Candidate]]] = deque()
         self._n_remembered = 0
+        self._window_secs = _WINDOW_SECS + state.options.ack_lag_secs
 
     @property
     def n_waiting(self) -> int:
@@ -148,7 +149,7 @@ class LinkSender:
         if self._n_restores != self._state.frontier.state.n_restores:
             return
         while remembered and (
-            now - remembered[0][0] > _WINDOW_SECS
+            now - remembered[0][0] > self._window_secs
             or self._n_remembered > _MAX_REMEMBERED
         ):
             self._n_remembered -= len(remembered.popleft()[1])

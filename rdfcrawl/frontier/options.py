@@ -39,6 +39,7 @@ RUN: Final = "CRAWL_RUN"
 WORKER: Final = "CRAWL_WORKER"
 """Settings by which `scrapy workers` tells workers run and number; for nobody else."""
 
+_CLUSTER_ACK_LAG_SECS: Final = 3.0  # replicas are milliseconds behind, if not cut off
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{0,31}").fullmatch
 _TAKEN: Final = CRAWLED_SCHEMES | {"visit"}
 _is_crawl_id = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}").fullmatch
@@ -143,7 +144,7 @@ class WorkerOptions:
             visit_weight=2 if is_on(settings, "FETCH_WITH_SCRAPY") else 1,
             slow_secs=number(settings, "VISIT_SLOW_SECS", 0.1, 86_400),
             commit_secs=number(settings, "FRONTIER_COMMIT_SECS", 0.01, 3600),
-            ack_lag_secs=number(settings, "FRONTIER_ACK_LAG_SECS", 0, 3600),
+            ack_lag_secs=_ack_lag_secs(settings),
             patience_secs=patience if is_on(settings, "RETRY_ENABLED") else 0,
             last_wait_secs=number(settings, "HOST_LAST_WAIT_SECS", 0, 86_400 * 365),
             idle_secs=number(settings, "SCHEDULER_IDLE_BEFORE_CLOSE", 0, 86_400 * 365),
@@ -273,6 +274,14 @@ def _redis_url(settings: BaseSettings) -> str | None:
             raise ConfigError(f"REDIS_PORT={port!r}: must be a whole number")
         return f"redis://{host}:{port}"
     return None
+
+
+def _ack_lag_secs(settings: BaseSettings) -> float:
+    """Return how long an ack waits: longer than replicas of a cluster lag behind."""
+    if settings.get("FRONTIER_ACK_LAG_SECS") is not None:
+        return number(settings, "FRONTIER_ACK_LAG_SECS", 0, 3600)
+    scheme = str(settings.get("REDIS_URL") or "").partition("://")[0].lower()
+    return _CLUSTER_ACK_LAG_SECS if scheme.endswith("+cluster") else 0.0
 
 
 def _leave_hosts(settings: BaseSettings) -> Path | None:

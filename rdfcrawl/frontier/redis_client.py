@@ -7,27 +7,38 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import hiredis
 import redis.asyncio
-from redis.asyncio.connection import AbstractConnection
+from redis.asyncio.connection import (
+    AbstractConnection,
+    ConnectionPool,
+    SSLConnection,
+)
 from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 from scrapy.settings import BaseSettings
 
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.frontier.redis_address import RedisAddress, describe, parse_address
+from rdfcrawl.frontier.redis_cluster import (
+    ClusterClient,
+    ConnectionHooks,
+    ask_primaries,
+)
 from rdfcrawl.frontier.redis_program import MIN_VERSION
 from rdfcrawl.frontier.redis_retry import one_line
 
-SCHEMES = ("redis", "rediss", "unix")
-CLUSTER_SCHEMES = ("redis+cluster", "rediss+cluster")
 DEFAULT_SET_MAX_INTSET_ENTRIES = 512
 WANTED_SET_MAX_INTSET_ENTRIES = 4096
 
+_SENTINEL_SECS = 1.0  # for an answer of a Sentinel; then another one is asked
 _UTF8 = ("utf-8", "utf8")  # what hiredis writes texts in
 
 # Settings that go before `REDIS_PARAMS`, and what redis-py calls them.
@@ -77,11 +88,48 @@ class _PacksFast(AbstractConnection):
             return super().pack_command(*args)
 
 
+class SentinelClient(redis.asyncio.Redis):
+    """The client of the primary that Sentinels name at each new connection."""
+
+    def __init__(self, pool: ConnectionPool) -> None:
+        super().__init__(connection_pool=pool)
+        self._service = str(cast("Any", pool).service_name)
+        self._sentinels: Sentinel = cast("Any", pool).sentinel_manager
+
+    async def check_service(self) -> None:
+        """Check that a Sentinel watches the primary, whether or not it answers now.
+
+        Raises:
+            ConfigError: those that answer know none of this name.
+            RedisError: no Sentinel can be asked.
+        """
+        known: set[str] = set()
+        last: RedisError | None = None
+        for sentinel in self._sentinels.sentinels:
+            try:
+                known |= set(map(str, await sentinel.sentinel_masters()))
+            except RedisError as error:
+                last = error
+        if not known and last is not None:
+            raise last
+        if self._service not in known:
+            raise ConfigError(
+                f"REDIS_URL: the Sentinels watch no primary named {self._service}"
+                f" (but {', '.join(sorted(known)) or 'none'})"
+            )
+
+    async def aclose(self, close_connection_pool: bool | None = None) -> None:
+        """Disconnect from the primary and from the Sentinels."""
+        del close_connection_pool
+        await self.connection_pool.disconnect()
+        await self._sentinels.aclose()
+
+
 def async_client(
     settings: BaseSettings | Mapping[str, Any],
     url: str | None = None,
     *,
-    on_connect: Callable[[Any], Awaitable[None]] | None = None,
+    hooks: ConnectionHooks | None = None,
 ) -> redis.asyncio.Redis:
     """Return the client of the settings, which connects when used.
 
@@ -90,103 +138,160 @@ def async_client(
     Args:
         settings: those of scrapy-redis, as in `NAMES`, and `REDIS_PARAMS`.
         url: of the embedded server, in place of the settings.
-        on_connect: prepares a new connection, before its first command.
+        hooks: of those who watch the servers.
 
     Raises:
-        ConfigError: the URL or a parameter is wrong, or asks for a cluster.
+        ConfigError: the URL or a parameter is wrong.
     """
     own = BaseSettings({"REDIS_PARAMS": settings.get("REDIS_PARAMS")})
     given = {each: settings.get(name) for name, each in NAMES.items()}
     if url is not None:
         given["url"] = url
-    where = _check_url(given["url"])
+    address = _address_of(given.pop("url"))
     try:
         params = {**PARAMS, **own.getdict("REDIS_PARAMS")}
+        named = params.pop("url", None)  # behind what the settings name
+        if address is None and named:
+            address = _address_of(named)
         params |= {name: value for name, value in given.items() if value}
         for name in ("redis_cls", "retry_on_timeout"):  # of scrapy-redis alone
             params.pop(name, None)
-        address = params.pop("url", None)
-        client = (
-            redis.asyncio.Redis.from_url(address, **params)
-            if address
-            else redis.asyncio.Redis(**params)
-        )
-        pool = client.connection_pool
-        pool.connection_kwargs.pop("retry_on_timeout", None)
-        pool.connection_kwargs.update(  # whatever REDIS_PARAMS or the URL's query say
-            decode_responses=False, retry=Retry(NoBackoff(), 0)
-        )
-        if on_connect is not None:
-            pool.connection_kwargs["redis_connect_func"] = on_connect
-        pool.connection_class(**pool.connection_kwargs)  # checks them; no connection
+        return _client_of(address, params, hooks)
     except (TypeError, ValueError, RedisError) as error:
+        where = f"REDIS_URL={describe(address.url)}" if address else "REDIS_HOST"
         raise ConfigError(f"{where} or REDIS_PARAMS: {one_line(error)}") from error
+
+
+def _client_of(
+    address: RedisAddress | None, params: dict[str, Any], hooks: ConnectionHooks | None
+) -> redis.asyncio.Redis:
+    plain = (
+        redis.asyncio.Redis.from_url(address.url, **params)
+        if address
+        else redis.asyncio.Redis(**params)
+    )
+    pool = plain.connection_pool
+    kwargs = pool.connection_kwargs
+    kwargs.pop("retry_on_timeout", None)
+    kwargs.update(  # whatever REDIS_PARAMS or the URL's query say
+        decode_responses=False, retry=Retry(NoBackoff(), 0)
+    )
+    pool.connection_class(**kwargs)  # checks them; no connection
+    kind = address.kind if address else "server"
+    if address and kind == "sentinel":
+        pool = _sentinel_pool(pool, address)
     pool.connection_class = type(
         pool.connection_class.__name__, (_PacksFast, pool.connection_class), {}
     )
-    return client
+    if address and kind == "cluster":
+        if kwargs.get("db"):
+            raise ValueError("a cluster has the database 0 alone")
+        return ClusterClient(pool, address.nodes, hooks)
+    if hooks is not None:
+        pool.connection_kwargs["redis_connect_func"] = partial(hooks.on_connect, "")
+    return SentinelClient(pool) if kind == "sentinel" else plain
 
 
-def describe(url: str) -> str:
-    """Return a URL for logs: without password and parameters.
+def _sentinel_pool(
+    pool: ConnectionPool, address: RedisAddress
+) -> SentinelConnectionPool:
+    """Return a pool with the parameters of another one, and where Sentinels say."""
+    is_tls = issubclass(pool.connection_class, SSLConnection)
+    kwargs = dict(pool.connection_kwargs)
+    own = {
+        name: x for name, x in kwargs.items() if name.startswith(("ssl_", "socket_"))
+    }
+    own |= {"socket_timeout": _SENTINEL_SECS, "socket_connect_timeout": _SENTINEL_SECS}
+    sentinels = Sentinel(  # type: ignore[no-untyped-call]
+        address.nodes,
+        sentinel_kwargs={**own, **dict(address.login), "ssl": is_tls, "protocol": 2},
+    )
+    for name in ("host", "port"):
+        kwargs.pop(name, None)
+    return SentinelConnectionPool(  # type: ignore[no-untyped-call]
+        address.service, sentinels, ssl=is_tls, **kwargs
+    )
 
-    >>> describe("rediss://crawler:s3cret@cache.example:6380/1?password=s3cret")
-    'rediss://crawler:***@cache.example:6380/1'
-    """
-    scheme, _, rest = url.partition("://")
-    before, at, host = rest.partition("?")[0].rpartition("@")
-    user, colon, _ = before.partition(":")
-    return f"{scheme}://{user}{colon and ':***'}{at}{host}"
 
-
-def _check_url(url: object) -> str:
-    """Check that a URL is for this client; return its name in errors."""
+def _address_of(url: object) -> RedisAddress | None:
+    """Return what a URL says; nothing if there is none."""
     if not url:
-        return "REDIS_HOST"
+        return None
     if not isinstance(url, str) or "://" not in url:
         raise ConfigError(
             "REDIS_URL is not a URL; for example redis://localhost:6379/0"
         )
-    scheme = url.partition("://")[0].lower()
-    if scheme in CLUSTER_SCHEMES:
+    return parse_address(url)
+
+
+async def find_primaries(client: redis.asyncio.Redis) -> bool:
+    """Find out where the primaries are; return whether others can take over.
+
+    Raises:
+        ConfigError: the URL names no cluster, or the Sentinels do not know the primary.
+        RedisError: nobody answers.
+    """
+    if isinstance(client, SentinelClient):
+        await client.check_service()
+        return True
+    if not isinstance(client, ClusterClient):
+        return False
+    try:
+        await client.primaries()
+    except ResponseError as error:
+        if "cluster support disabled" not in str(error):
+            raise
         raise ConfigError(
-            f"REDIS_URL={describe(url)}: Redis Cluster: not supported yet"
-        )
-    if scheme not in SCHEMES:
-        allowed = ", ".join(f"{each}://" for each in SCHEMES)
-        raise ConfigError(f"REDIS_URL={describe(url)}: must begin with {allowed}")
-    return f"REDIS_URL={describe(url)}"
+            "REDIS_URL: it is no node of a Redis Cluster: write redis:// or rediss:// "
+            "in place of redis+cluster:// or rediss+cluster://"
+        ) from error
+    return True
 
 
 async def server_facts(client: redis.asyncio.Redis) -> ServerFacts:
     """Return the facts of a server, which now keeps larger buckets compact.
 
+    Of a cluster, they are those that hold for all of its primaries.
+
     Raises:
         ConfigError: the server is older than 6.2, a replica, a Sentinel, or a node of a
-            cluster.
+            cluster whose URL does not say so.
         RedisError: the server cannot be asked.
     """
-    info: dict[str, Any] = await client.info()
+    is_cluster = isinstance(client, ClusterClient)
+    infos = await ask_primaries(client, lambda node: node.info())
+    return ServerFacts(
+        version=min(
+            _checked(info, name, is_cluster=is_cluster) for name, info in infos.items()
+        ),
+        set_max_intset_entries=await raise_intset_limit(client),
+    )
+
+
+def _checked(
+    info: Mapping[str, Any], name: str, *, is_cluster: bool
+) -> tuple[int, ...]:
+    """Return the version of a server that can be used."""
+    where = f"REDIS_URL: {name}" if name else "REDIS_URL"
     version = tuple(int(part) for part in str(info["redis_version"]).split(".")[:3])
     if version < MIN_VERSION:
-        raise ConfigError(f"REDIS_URL: Redis {info['redis_version']} is older than 6.2")
-    _check_role(info)
+        raise ConfigError(f"{where}: Redis {info['redis_version']} is older than 6.2")
+    if not is_cluster:
+        _check_role(info)
     policy = info.get("maxmemory_policy", "noeviction")
     if info.get("maxmemory") and policy != "noeviction":
         raise ConfigError(
-            f"REDIS_URL: maxmemory-policy is {policy}, which loses "
+            f"{where}: maxmemory-policy is {policy}, which loses "
             "URIs when memory is full; set it to noeviction"
         )
-    return ServerFacts(
-        version=version,
-        set_max_intset_entries=await raise_intset_limit(client),
-    )
+    return version
 
 
 def _check_role(info: Mapping[str, Any]) -> None:
     if info.get("redis_mode") == "cluster":
         raise ConfigError(
-            "REDIS_URL: it is a node of a Redis Cluster: not supported yet"
+            "REDIS_URL: it is a node of a Redis Cluster: write redis+cluster:// or "
+            "rediss+cluster:// in place of redis:// or rediss://"
         )
     if info.get("redis_mode") == "sentinel":
         watched = ", ".join(
@@ -196,7 +301,8 @@ def _check_role(info: Mapping[str, Any]) -> None:
         )
         raise ConfigError(
             "REDIS_URL: it is a Sentinel, which keeps no data; name the primary that "
-            f"it watches ({watched or 'none now'})"
+            f"it watches ({watched or 'none now'}), or write redis+sentinel://host:port"
+            "/name"
         )
     if info.get("role") != "master":  # what INFO calls a primary
         primary = f"{info.get('master_host')}:{info.get('master_port')}"
@@ -207,7 +313,12 @@ def _check_role(info: Mapping[str, Any]) -> None:
 
 
 async def raise_intset_limit(client: redis.asyncio.Redis) -> int:
-    """Raise set-max-intset-entries to what is wanted; return the resulting limit.
+    """Raise set-max-intset-entries to what is wanted; return the resulting limit."""
+    return min((await ask_primaries(client, _raise_intset_limit)).values())
+
+
+async def _raise_intset_limit(client: redis.asyncio.Redis) -> int:
+    """Return the limit of one server.
 
     A managed server or an ACL may refuse CONFIG: then the default is assumed.
     """

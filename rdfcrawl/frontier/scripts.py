@@ -87,20 +87,29 @@ class LuaScripts:
         calls = list(calls)
         if name not in self._sources:
             self._read(name)
-        try:
-            return await self._send(name, calls)
-        except NoScriptError:  # the server was restarted or its scripts flushed
+        answers = await self._send(name, calls)
+        # Servers forget scripts when they are restarted; and what others have done is
+        # not to be done twice.
+        lacking = [i for i, x in enumerate(answers) if isinstance(x, NoScriptError)]
+        if lacking:
             await self.load()
-            return await self._send(name, calls)
+            again = await self._send(name, [calls[i] for i in lacking])
+            for i, answer in zip(lacking, again, strict=True):
+                answers[i] = answer
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+        return answers
 
     async def _send(
         self, name: AnyOperation, calls: Sequence[tuple[str, Sequence[Argument]]]
     ) -> list[object]:
+        """Return answers, errors among them."""
         pipe = self._redis.pipeline(transaction=False)
         digest = self._digests[name]
         for prefix, arguments in calls:
             pipe.evalsha(digest, 1, prefix, *cast("Sequence[str]", arguments))
-        return await pipe.execute()
+        return await pipe.execute(raise_on_error=False)
 
 
 def script_source(name: AnyOperation) -> str:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
-from redis.exceptions import ReadOnlyError, RedisError
+from redis.exceptions import AskError, ReadOnlyError, RedisError
 
 from rdfcrawl.errors import CrawlGone
+from rdfcrawl.frontier.redis_cluster import ask_primaries
 
 if TYPE_CHECKING:
     from redis.asyncio import Connection, Redis
@@ -27,11 +29,25 @@ class CrawlGoneError(CrawlGone, RedisError):
     """What a command raises when the crawl is no longer there; see `CrawlGone`."""
 
 
+@dataclass(slots=True)
+class _SeenServer:
+    """What was last seen of one server.
+
+    Attributes:
+        identity: its `run_id`, and the `master_replid` of its history, which is another
+            one once it was a replica for a while.
+        n_evicted: keys that it has evicted.
+    """
+
+    identity: tuple[str, str] = ("", "")
+    n_evicted: int | None = None
+
+
 class ServerState:
     """What one worker knows of the Redis behind its crawl."""
 
     def __init__(self, where: str) -> None:
-        # how often the server was restarted or replaced. Each time, it may have lost
+        # how often a server was restarted or replaced. Each time, it may have lost
         # what it took last.
         self.n_restores = 0
         self._where = where
@@ -39,8 +55,9 @@ class ServerState:
         self._conf = ""
         self._cleared = ""
         self._incarnation = b""
-        self._run_id = ""
-        self._n_evicted: int | None = None
+        # by name; one without a name, unless it is a cluster
+        self._servers: dict[str, _SeenServer] = {}
+        self._primaries: frozenset[str] = frozenset()
         self._said: set[str] = set()
 
     def join(self, crawl_id: str, *, conf: str, cleared: str, mark: bytes) -> None:
@@ -73,8 +90,25 @@ class ServerState:
             f"{text}; the worker stops. The same command, with its seeds, begins anew"
         )
 
-    async def on_connect(self, connection: Connection) -> None:
+    def check_partition(self, number: int, found: bytes | None) -> None:
+        """Check the incarnation found in a partition of a crawl that is there.
+
+        Raises:
+            CrawlGone: the node that has the partition has lost all of it.
+        """
+        if self._incarnation and found != self._incarnation:
+            raise CrawlGoneError(
+                f"partition {number} of crawl {self._crawl_id} is not in {self._where} "
+                "any more: its node was restarted without its data, or flushed; the "
+                "worker stops. -a fresh=1, with the seeds, begins the crawl anew"
+            )
+
+    async def on_connect(self, name: str, connection: Connection) -> None:
         """Prepare a connection; redis-py calls this before the first command.
+
+        Args:
+            name: of the server, if it is one of several; else empty.
+            connection: to be prepared.
 
         Raises:
             CrawlGone, RedisError: the crawl is gone, or that cannot be said now.
@@ -86,35 +120,44 @@ class ServerState:
             await connection.send_command("HGET", self._conf, INCARNATION)
             await connection.send_command("GET", self._cleared)
         fields = _fields(await connection.read_response())
-        self._check_role(fields, is_joined=bool(mine))
         if mine:
-            found = await connection.read_response()
-            cleared = await connection.read_response()
-            self.check(found, cleared)
-        self.note(fields)
+            found = await _read(connection)
+            cleared = await _read(connection)
+            self._check_role(fields, name)
+            if not isinstance(found, AskError):
+                self.check(found, None if isinstance(cleared, AskError) else cleared)
+        self.note(fields, name)
 
     async def look(self, redis: Redis) -> None:
-        """Look at the server again, whose settings may have changed."""
-        found = await redis.info()
-        self.note({name: str(value) for name, value in found.items()})
+        """Look at the servers again, whose settings may have changed."""
+        infos = await ask_primaries(redis, lambda server: server.info())
+        for name, found in infos.items():
+            self.note({field: str(value) for field, value in found.items()}, name)
 
-    def note(self, fields: Mapping[str, str]) -> None:
+    def note_primaries(self, names: frozenset[str]) -> None:
+        """Take note of who has the slots of a cluster now."""
+        if self._primaries:
+            self._restore("the primaries of the cluster have changed")
+        self._primaries = names
+        for name in self._servers.keys() - names:
+            del self._servers[name]
+
+    def note(self, fields: Mapping[str, str], name: str = "") -> None:
         """Take note of what `INFO` says; tell the operator what endangers the crawl."""
-        run_id = fields.get("run_id", "")
-        if self._run_id != run_id:
-            if self._run_id:
-                self.n_restores += 1
-                logger.warning(
-                    "Redis was restarted, or another one took over: "
-                    "what was sent in the last seconds is sent again"
-                )
-            self._run_id = run_id
-            self._n_evicted = None
+        where = f"{self._where}, node {name}" if name else self._where
+        is_primary = fields.get("role", "master") == "master"
+        seen = self._servers.setdefault(name, _SeenServer())
+        identity = fields.get("run_id", ""), fields.get("master_replid", "")
+        if is_primary and identity != seen.identity:
+            if seen.identity[0]:
+                self._restore("Redis was restarted, or another one took over")
+            seen.identity = identity
+            seen.n_evicted = None
         self._say(
-            "it is a replica now, which takes no writes",
-            holds=fields.get("role", "master") != "master",
+            where, "it is a replica now, which takes no writes", holds=not is_primary
         )
         self._say(
+            where,
             "it keeps no append-only file, and loses the crawl when it ends: "
             "set appendonly yes",
             holds=fields.get("aof_enabled", "1") == "0",
@@ -122,34 +165,47 @@ class ServerState:
         policy = fields.get("maxmemory_policy", "noeviction")
         may_evict = fields.get("maxmemory", "0") != "0" and policy != "noeviction"
         self._say(
+            where,
             f"maxmemory-policy is {policy}, which loses URIs when memory is full: "
             "set noeviction",
             holds=may_evict,
             name="eviction",
         )
         n_evicted = int(fields.get("evicted_keys", "0"))
-        before, self._n_evicted = self._n_evicted, n_evicted
+        before, seen.n_evicted = seen.n_evicted, n_evicted
         if before is not None and n_evicted > before:
             logger.error(
                 "Redis: %s: evicted %d keys: URIs are lost if they were the crawl's",
-                self._where,
+                where,
                 n_evicted - before,
             )
 
-    def _say(self, text: str, *, holds: bool, name: str = "") -> None:
-        """Warn of a state of the server, once for each time of its begin."""
-        name = name or text
+    def _restore(self, why: str) -> None:
+        self.n_restores += 1
+        logger.warning("%s: what was sent in the last seconds is sent again", why)
+
+    def _say(self, where: str, text: str, *, holds: bool, name: str = "") -> None:
+        """Warn of a state of a server, once for each time of its begin."""
+        name = f"{where} {name or text}"
         if not holds:
             self._said.discard(name)
         elif name not in self._said:
             self._said.add(name)
-            logger.warning("Redis: %s: %s", self._where, text)
+            logger.warning("Redis: %s: %s", where, text)
 
-    def _check_role(self, fields: Mapping[str, str], *, is_joined: bool) -> None:
+    def _check_role(self, fields: Mapping[str, str], name: str) -> None:
         """Raise `ReadOnlyError` for a replica, which may lack the latest writes."""
-        if is_joined and fields.get("role", "master") != "master":
-            self.note({**fields, "run_id": self._run_id})
+        if fields.get("role", "master") != "master":
+            self.note(fields, name)
             raise ReadOnlyError(f"{self._where} is a replica")
+
+
+async def _read(connection: Connection) -> Any:
+    """Return an answer, or the error that a node of a cluster has not its slot."""
+    try:
+        return await connection.read_response()
+    except AskError as error:  # MovedError too
+        return error
 
 
 def _fields(info: bytes) -> dict[str, str]:

@@ -257,6 +257,7 @@ class CrawlSession:
             note_run(self.options.paths.quads, self.run, int(time.time() * 1000))
 
     async def _restore(self) -> None:
+        await self.frontier.counts()  # is each partition there?
         await self._dns.restore()
         await raise_intset_limit(self.redis)
         await self.ingests.restore()

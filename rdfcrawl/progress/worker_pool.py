@@ -98,6 +98,7 @@ class WorkerPool:
             if code in self._finished:
                 mark_finished(paths.quads)
             await asyncio.to_thread(compaction.finish)
+            link.ending()
             try:
                 last = await take_snapshot(link.frontier)
             except CrawlGone as gone:

@@ -31,9 +31,9 @@ from scrapy.settings import Settings
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.embedded import SERVER_LOCK, EmbeddedServer, ensure_server
+from rdfcrawl.frontier.redis_address import describe
 from rdfcrawl.frontier.redis_client import (
     async_client,
-    describe,
     server_facts,
 )
 from rdfcrawl.frontier.redis_retry import LAST_SECS, RedisRetry, is_outage
@@ -125,8 +125,10 @@ class TestClient:
     @pytest.mark.parametrize(
         ("settings", "named"),
         [
-            ({"REDIS_URL": "redis+cluster://u:s3cret@h"}, "REDIS_URL.*not supported"),
-            ({"REDIS_URL": "rediss+cluster://u:s3cret@h"}, "REDIS_URL.*not supported"),
+            ({"REDIS_URL": "redis+cluster://u:s3cret@h/1"}, "REDIS_URL.*database 0"),
+            ({"REDIS_URL": "redis+cluster://u:s3cret@h?db=1"}, "REDIS_URL.*database 0"),
+            ({"REDIS_URL": "rediss+cluster://u:s3cret@h,:1"}, "REDIS_URL.*':1' is no"),
+            ({"REDIS_URL": "redis+sentinel://u:s3cret@h:1"}, "REDIS_URL.*mymaster"),
             ({"REDIS_URL": "http://u:s3cret@h"}, "REDIS_URL.*unix://"),
             ({"REDIS_URL": "localhost"}, "REDIS_URL.*redis://"),
             ({"REDIS_URL": "redis://u:s3cret@h:port"}, "REDIS_URL"),
@@ -136,7 +138,8 @@ class TestClient:
             ({"REDIS_PARAMS": "no json"}, "REDIS_PARAMS"),
         ],
         ids=[
-            *("cluster", "tls-cluster", "scheme", "no-url", "port", "db"),
+            *("cluster-db", "cluster-query", "cluster-node", "sentinel"),
+            *("scheme", "no-url", "port", "db"),
             *("host-params", "url-params", "json"),
         ],
     )
@@ -158,8 +161,9 @@ class TestClient:
             ("redis://user@h", "redis://user@h"),
             ("unix:///run/redis.sock?password=s3cret", "unix:///run/redis.sock"),
             ("redis://[::1:6379", "redis://[::1:6379"),
+            ("redis+cluster://u:s3cret@a:1,b:2", "redis+cluster://u:***@a:1,b:2"),
         ],
-        ids=["plain", "colons", "no-user", "no-password", "query", "broken"],
+        ids=["plain", "colons", "no-user", "no-password", "query", "broken", "cluster"],
     )
     def test_no_password_in_logs(self, url: str, shown: str) -> None:
         """If a URL is logged, then its password is not."""

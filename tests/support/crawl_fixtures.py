@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
 import pytest
-from redis.asyncio import Redis
 
 from rdfcrawl.frontier.client import Frontier, StateCounts
 from rdfcrawl.frontier.embedded import ensure_server
 from rdfcrawl.frontier.options import FrontierOptions
-from rdfcrawl.frontier.redis_client import server_facts
+from rdfcrawl.frontier.redis_client import async_client, server_facts
 from rdfcrawl.frontier.scripts import LuaScripts
 from rdfcrawl.guard.policy import MAX_PORT
 from rdfcrawl.log.latest import iter_latest
@@ -163,7 +162,7 @@ def count_frontier(folder: Path) -> StateCounts:
 
 async def count_in_redis(url: str, crawl_id: str) -> StateCounts:
     """Return the counters of a crawl's frontier."""
-    async with Redis.from_url(url) as redis:
+    async with async_client({}, url) as redis:
         scripts = LuaScripts(redis, version=(await server_facts(redis)).version)
         options = FrontierOptions()
         frontier = Frontier(redis, scripts, crawl_id=crawl_id, options=options)

@@ -1,0 +1,50 @@
+"""The incarnation of a crawl in each of its partitions, where servers lose them singly.
+
+On one server, a crawl is there as a whole or not at all. A primary of a cluster that is
+restarted without its data takes its partitions with it, and leaves all others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+from rdfcrawl.frontier.redis_cluster import ClusterClient
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from redis.asyncio import Redis
+
+    from rdfcrawl.frontier.server_state import ServerState
+
+MARK: Final = "in"  # field of a partition's counters
+
+
+class PartitionMarks:
+    """The marks of one crawl; a single server needs none.
+
+    Attributes:
+        are_needed: whether the partitions are on several servers.
+    """
+
+    def __init__(self, redis: Redis, state: ServerState) -> None:
+        self.are_needed = isinstance(redis, ClusterClient)
+        self._redis = redis
+        self._state = state
+
+    async def write(self, prefixes: Sequence[str], mark: bytes) -> None:
+        """Mark partitions that are new."""
+        if self.are_needed:
+            pipe = self._redis.pipeline(transaction=False)
+            for prefix in prefixes:
+                pipe.hsetnx(f"{prefix}:cnt", MARK, cast("str", mark))
+            await pipe.execute()
+
+    def check(self, found: Iterable[bytes | None]) -> None:
+        """Check the marks found in all partitions of a crawl that is there.
+
+        Raises:
+            CrawlGone: a partition is not there any more.
+        """
+        for number, mark in enumerate(found if self.are_needed else ()):
+            self._state.check_partition(number, mark)

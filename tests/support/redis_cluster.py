@@ -1,0 +1,271 @@
+"""A Redis Cluster of the tests' own, on loopback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from redis import Redis
+from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
+from redis.exceptions import RedisError
+
+from rdfcrawl.frontier.redis_program import find_server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+N_PRIMARIES = 3
+NODE_TIMEOUT_SECS = 2.0
+_START_SECS = 60.0
+_BUS = 10_000  # the port of the bus is so much higher
+
+
+@dataclass(slots=True)
+class ClusterNode:
+    """One server of a cluster.
+
+    Attributes:
+        program, directory, port: what runs where, and where it listens.
+        options: of its command line, beyond those of a cluster.
+        number: place among all nodes.
+    """
+
+    program: str
+    directory: Path
+    port: int
+    options: tuple[str, ...] = ()
+    _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    @property
+    def pid(self) -> int:
+        """The process, which must be running."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started, and not ended here."""
+        return self._process is not None
+
+    def start(self) -> None:
+        """Start it; does not wait."""
+        command = [self.program, "--port", str(self.port), "--bind", "127.0.0.1"]
+        command += ["--cluster-enabled", "yes", "--save", "", "--appendonly", "yes"]
+        command += ["--cluster-node-timeout", str(int(NODE_TIMEOUT_SECS * 1000))]
+        command += ["--cluster-require-full-coverage", "no"]
+        command += ["--repl-diskless-sync-delay", "0", "--daemonize", "no"]
+        # A replica is known to the others once it was sent anything.
+        command += ["--repl-ping-replica-period", "1"]
+        command += ["--cluster-announce-ip", "127.0.0.1", *self.options]
+        self._process = subprocess.Popen(
+            command, cwd=self.directory, stdout=subprocess.DEVNULL
+        )
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> None:
+        """Send a signal that ends it, and wait until it has ended."""
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(_START_SECS)
+            self._process = None
+
+    def client(self) -> Any:
+        """Return a client of this node alone, with text answers."""
+        return Redis(host="127.0.0.1", port=self.port, decode_responses=True)
+
+
+class RedisCluster:
+    """Primaries, and a replica of each; `nodes` are in this order."""
+
+    def __init__(self, folder: Path, *, with_replicas: bool, program: str) -> None:
+        self.nodes = []
+        for number, port in enumerate(_free_ports(N_PRIMARIES * (1 + with_replicas))):
+            place = folder / f"n{number}"
+            place.mkdir()
+            self.nodes.append(ClusterNode(program, place, port))
+
+    @property
+    def url(self) -> str:
+        """The value of `REDIS_URL`."""
+        hosts = ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[:N_PRIMARIES])
+        return f"redis+cluster://{hosts}"
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes that run."""
+        return [node.pid for node in self.nodes if node.is_running]
+
+    def start(self) -> None:
+        """Start all, and wait until each primary has its slots and its replica.
+
+        They find written what they would learn from each other within ten seconds.
+        """
+        for number, node in enumerate(self.nodes):
+            lines = [self._line(other, is_own=other == number) for other in self._all()]
+            lines.append(f"vars currentEpoch {len(self.nodes)} lastVoteEpoch 0\n")
+            (node.directory / "nodes.conf").write_text("".join(lines))
+            node.start()
+        with ExitStack() as stack:
+            clients = [stack.enter_context(closing(x.client())) for x in self.nodes]
+            for client in clients:
+                wait_until(partial(_answers, client))
+            for client in clients[N_PRIMARIES:]:
+                wait_until(partial(is_linked, client))
+            n_replicas = len(clients) - N_PRIMARIES
+            for client in clients:
+                wait_until(partial(_is_ok, client, n_replicas))
+
+    def _all(self) -> range:
+        return range(len(self.nodes))
+
+    def _line(self, number: int, *, is_own: bool) -> str:
+        port, role = self.nodes[number].port, "master"
+        primary, slots = "-", ""
+        if number < N_PRIMARIES:
+            slots = f" {_bound(number)}-{_bound(number + 1) - 1}"
+        else:
+            role, primary = "slave", _id(number - N_PRIMARIES)
+        return (
+            f"{_id(number)} 127.0.0.1:{port}@{port + _BUS} {'myself,' * is_own}{role} "
+            f"{primary} 0 0 {number + 1} connected{slots}\n"
+        )
+
+    def end(self) -> None:
+        """End all."""
+        for node in self.nodes:
+            node.end(signal.SIGKILL)
+
+    def node_of(self, key: str) -> ClusterNode:
+        """Return the primary that has a key, as a running node knows."""
+        slot = key_slot(key.encode())
+        for node in self.nodes:
+            if not node.is_running:
+                continue
+            with closing(node.client()) as client:
+                for first, last, owner, *_ in client.execute_command("CLUSTER SLOTS"):
+                    if first <= slot <= last:
+                        return next(x for x in self.nodes if x.port == owner[1])
+        raise AssertionError(f"nobody has slot {slot}")
+
+    def primaries(self) -> list[ClusterNode]:
+        """Return the running nodes that take writes."""
+        found = []
+        for node in self.nodes:
+            if node.is_running:
+                with closing(node.client()) as client:
+                    if client.info("replication")["role"] == "master":
+                        found.append(node)
+        return found
+
+    @contextmanager
+    def moving(
+        self, slot: int, source: ClusterNode, target: ClusterNode
+    ) -> Iterator[Callable[[int], object]]:
+        """Yield what moves so many keys of a slot; then move all that are left.
+
+        As `redis-cli --cluster reshard` does.
+        """
+        with closing(source.client()) as old, closing(target.client()) as new:
+            ids = node_id(old), node_id(new)
+
+            def move(most: int) -> bool:
+                keys = old.execute_command("CLUSTER GETKEYSINSLOT", slot, most)
+                place = "127.0.0.1", target.port
+                if keys:
+                    old.execute_command("MIGRATE", *place, "", 0, 5000, "KEYS", *keys)
+                return bool(keys)
+
+            new.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", ids[0])
+            old.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", ids[1])
+            yield move
+            while move(10):
+                pass
+            new.execute_command("CLUSTER SETSLOT", slot, "NODE", ids[1])
+            old.execute_command("CLUSTER SETSLOT", slot, "NODE", ids[1])
+
+    def move_slot(self, slot: int, source: ClusterNode, target: ClusterNode) -> None:
+        """Move a slot with all of its keys."""
+        with self.moving(slot, source, target):
+            pass
+
+
+@contextmanager
+def running_cluster(
+    folder: Path, *, with_replicas: bool = True, program: str | None = None
+) -> Iterator[RedisCluster]:
+    """Run a cluster for a while."""
+    program = program or find_server()
+    cluster = RedisCluster(folder, with_replicas=with_replicas, program=program)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.end()
+
+
+def is_linked(client: Any) -> bool:
+    """Return whether a server is a replica that follows its primary."""
+    return bool(client.info("replication").get("master_link_status") == "up")
+
+
+def node_id(client: Any) -> str:
+    """Return the name of a node within its cluster."""
+    return str(client.execute_command("CLUSTER MYID"))
+
+
+def _answers(client: Any) -> bool:
+    try:
+        return bool(client.ping())
+    except RedisError:
+        return False
+
+
+def _is_ok(client: Any, n_replicas: int) -> bool:
+    info = client.execute_command("CLUSTER INFO")
+    rows = client.execute_command("CLUSTER SLOTS")
+    n_known = sum(len(row) - 3 for row in rows)
+    return (
+        info["cluster_state"] == "ok"
+        and len(rows) == N_PRIMARIES
+        and n_known == n_replicas
+    )
+
+
+def _bound(number: int) -> int:
+    return number * REDIS_CLUSTER_HASH_SLOTS // N_PRIMARIES
+
+
+def _id(number: int) -> str:
+    return f"{number:040x}"
+
+
+def wait_until(holds: Callable[[], object], secs: float = _START_SECS) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + secs
+    while not holds():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def _free_ports(n: int) -> Sequence[int]:
+    """Return free ports; those 10,000 higher, of the bus, are free as well."""
+    found: list[int] = []
+    with ExitStack() as stack:
+        for port in range(20_000 + os.getpid() % 10_000, 55_000):
+            if len(found) == n:
+                break
+            try:
+                for number in (port, port + _BUS):
+                    taken = stack.enter_context(socket.socket())
+                    taken.bind(("127.0.0.1", number))
+            except OSError:
+                continue
+            found.append(port)
+    return found
