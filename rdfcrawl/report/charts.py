@@ -28,19 +28,31 @@ _BOTTOM: Final = 266
 _LEAST_RADIUS: Final = 3
 _MOST_RADIUS: Final = 13
 _COLUMN_SHARE: Final = 0.86  # of the width of a bin that is filled
-_LEGEND_STEP: Final = 110
+_LEGEND_STEP: Final = 150
 
 
 class _Scales(NamedTuple):
+    """The way from values to the box.
+
+    Attributes:
+        margin: between the ends of the axes and the least and greatest values.
+    """
+
     x: ChartScale
     y: ChartScale
+    margin: float
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """Return where a point is drawn."""
-        return (
-            _LEFT + self.x.place(x) * (_RIGHT - _LEFT),
-            _BOTTOM - self.y.place(y) * (_BOTTOM - _TOP),
-        )
+        return self.across(self.x.place(x)), self.up(self.y.place(y))
+
+    def across(self, place: float) -> float:
+        """Return where a place from 0 to 1 is on the horizontal axis."""
+        return _LEFT + self.margin + place * (_RIGHT - _LEFT - 2 * self.margin)
+
+    def up(self, place: float) -> float:
+        """Return where a place from 0 to 1 is on the vertical axis."""
+        return _BOTTOM - self.margin - place * (_BOTTOM - _TOP - 2 * self.margin)
 
 
 def draw_chart(figure: ReportFigure) -> str:
@@ -63,22 +75,18 @@ def draw_chart(figure: ReportFigure) -> str:
 def _body(figure: ReportFigure) -> Iterator[str]:
     scales = _scales(figure)
     yield from _axes(figure, scales)
-    if not any(each.points for each in figure.series):
+    if figure.is_empty:
         yield _words((_LEFT + _RIGHT) / 2, (_TOP + _BOTTOM) / 2, "nothing to show yet")
         return
     if figure.has_diagonal:
-        (x1, y1), (x2, y2) = _corners()
-        yield _line("diagonal", x1, y1, x2, y2)
+        ends = [(scales.across(place), scales.up(place)) for place in (0, 1)]
+        yield _line("diagonal", *ends[0], *ends[1])
     if figure.kind is ChartKind.DOTS:
         yield from _dots(figure, scales)
     else:
         yield from _columns(figure, scales)
     if len(figure.series) > 1:
         yield from _legend(figure)
-
-
-def _corners() -> tuple[tuple[float, float], tuple[float, float]]:
-    return (_LEFT, _BOTTOM), (_RIGHT, _TOP)
 
 
 def _scales(figure: ReportFigure) -> _Scales:
@@ -89,16 +97,18 @@ def _scales(figure: ReportFigure) -> _Scales:
         xs += [point.x + point.weight for point in points]
     elif figure.has_diagonal:  # which is one of equal values
         xs = ys = [*xs, *ys]
-    return _Scales(ChartScale.of(figure.x, xs), ChartScale.of(figure.y, ys))
+    # No dot hides the labels of the axes.
+    margin = _MOST_RADIUS + 1 if figure.kind is ChartKind.DOTS else 0
+    return _Scales(ChartScale.of(figure.x, xs), ChartScale.of(figure.y, ys), margin)
 
 
 def _axes(figure: ReportFigure, scales: _Scales) -> Iterator[str]:
-    for tick in scales.y.ticks():
-        y = _BOTTOM - tick.place * (_BOTTOM - _TOP)
+    for tick in () if figure.is_empty else scales.y.ticks():
+        y = scales.up(tick.place)
         yield _line("grid", _LEFT, y, _RIGHT, y)
         yield _words(_LEFT - 6, y + 4, tick.label, "end")
-    for tick in scales.x.ticks():
-        x = _LEFT + tick.place * (_RIGHT - _LEFT)
+    for tick in () if figure.is_empty else scales.x.ticks():
+        x = scales.across(tick.place)
         if figure.x.scale is not AxisScale.NAMES:
             yield _line("grid", x, _TOP, x, _BOTTOM)
         yield _words(x, _BOTTOM + 17, tick.label)

@@ -77,6 +77,7 @@ class ReportFigure:
         sentence: what is seen, and how to read it.
         weight_label: what the size of dots, or the width of columns, means.
         has_diagonal: the line of equal values is drawn.
+        why_empty: says why nothing may be there to draw.
     """
 
     key: str
@@ -88,6 +89,12 @@ class ReportFigure:
     weight_label: str
     series: tuple[ChartSeries, ...]
     has_diagonal: bool = False
+    why_empty: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to draw."""
+        return not any(each.points for each in self.series)
 
     @property
     def n_marks_for(self) -> int:
@@ -102,6 +109,7 @@ class ReportTable:
     Attributes:
         key: names it in files and links.
         n_left_out: rows that are not shown.
+        why_empty: says why there may be no rows.
     """
 
     key: str
@@ -110,6 +118,12 @@ class ReportTable:
     columns: tuple[str, ...]
     rows: tuple[ReportRow, ...]
     n_left_out: int = 0
+    why_empty: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no rows."""
+        return not self.rows
 
 
 @dataclass(frozen=True, slots=True)

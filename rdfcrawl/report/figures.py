@@ -72,6 +72,7 @@ _CLOUDS: Final = (
         ),
     ),
 )
+_NOT_BOTH: Final = "No URL is named both by a sitemap and by a link."
 _WITH_DIAGONAL: Final = frozenset({"figure-4", "figure-5b"})
 
 
@@ -94,7 +95,7 @@ def _cloud_figure(  # a row of the table above
     cloud = sites.clouds[key]
     sentence += (
         " The larger a dot, the more URLs its site has; where dots lie on one another,"
-        " they are darker."
+        " the colour is stronger."
     )
     if cloud.n_points > MAX_DOTS:
         sentence += (
@@ -110,6 +111,8 @@ def _cloud_figure(  # a row of the table above
         weight_label="URLs seen",
         series=(ChartSeries("sites", cloud.marks()),),
         has_diagonal=key in _WITH_DIAGONAL,
+        why_empty="No page of any site was fetched"
+        + (", or scores of PageRank were not computed." if y is _RANKED else "."),
     )
 
 
@@ -131,14 +134,16 @@ def _first_seen_pairs(sites: SiteFigures) -> ReportFigure:
     return ReportFigure(
         key="figure-6",
         title="Figure 6: days between sitemaps and links",
-        sentence="URLs that sitemaps and links both name; the larger and darker a dot,"
-        " the more. Above the diagonal sitemaps were earlier, below it links were.",
+        sentence="URLs that sitemaps and links both name; the larger a dot, and the"
+        " stronger its colour, the more. Above the diagonal sitemaps were earlier,"
+        " below it links were.",
         kind=ChartKind.DOTS,
         x=ChartAxis("day first seen by sitemaps", AxisScale.DAY),
         y=ChartAxis("day first seen by links", AxisScale.DAY),
         weight_label="URLs",
         series=(ChartSeries("URLs", day_dots(sites.first_seen.day_pairs)),),
         has_diagonal=True,
+        why_empty=_NOT_BOTH,
     )
 
 
@@ -171,6 +176,7 @@ def _first_by_ping(sites: SiteFigures) -> ReportFigure:
         y=ChartAxis("share of URLs seen both ways", AxisScale.SHARE),
         weight_label="width",
         series=tuple(series),
+        why_empty=_NOT_BOTH,
     )
 
 
@@ -220,4 +226,5 @@ def _by_day(  # as the fields of the figure
         series=tuple(
             ChartSeries(name, day_columns(each, width)) for name, each in counts.items()
         ),
+        why_empty=f"There are no {what} of the sites and times that are reported.",
     )

@@ -26,7 +26,10 @@ def make_outcome_table(counts: ActivityCounts) -> ReportTable:
         counts.by_status,
         key="outcomes",
         title="Outcomes",
-        sentence="What became of each URI that was taken from the queue, at each time.",
+        sentence="What became of each URI that was taken from the queue, at each time."
+        " SUCCESSFUL: all of it was read. PARTIAL: some of it was. UNCHANGED: it is as"
+        " it was. DELETED: it is gone. REDIRECTED: it leads to another host. FAILED:"
+        " nothing was read; “Faults” says why.",
         columns=("outcome", "share"),
     )
 
@@ -59,6 +62,7 @@ def make_fault_table(counts: ActivityCounts) -> ReportTable:
         columns=("reason", "number", "example", "detail"),
         rows=tuple(rows),
         n_left_out=max(0, len(order) - MAX_ROWS),
+        why_empty="No fault was found.",
     )
 
 
@@ -93,9 +97,11 @@ def make_faulty_host_table(counts: ActivityCounts) -> ReportTable:
     return ReportTable(
         key="faulty-hosts",
         title="Hosts with most faults",
-        sentence="The share of URIs of a host that had any fault.",
+        sentence="The hosts with most URIs that had a fault, and the share of these in"
+        " all that were asked for there.",
         columns=("host", "with a fault"),
         rows=tuple((shorten(name), host.fault_share) for name, host in found),
+        why_empty="No fault was found.",
         n_left_out=_n_left_out(counts, found),
     )
 

@@ -67,7 +67,8 @@ def _scope(site: str | None, begin_ms: int, last_ms: int) -> str:
         told += f" The last fetch was on {_day(last_ms)}."
     return (
         f"{told} Duplicates are pages of equal or nearly equal text within a site of at"
-        f" most {MAX_CLUSTERED:,} URLs."
+        f" most {MAX_CLUSTERED:,} URLs. Shares are from 0 to 1; a dash is a share of"
+        " nothing."
     )
 
 

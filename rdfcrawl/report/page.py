@@ -74,13 +74,25 @@ def _figure(figure: ReportFigure) -> Iterator[str]:
     yield f'<figure id="figure-of-{escape(figure.key)}">\n'
     yield f"<h3>{escape(figure.title)}</h3>\n"
     yield draw_chart(figure)
-    yield f"\n<figcaption>{escape(figure.sentence)}</figcaption>\n</figure>\n"
+    why = f"{figure.why_empty} " if figure.is_empty else ""
+    yield f"\n<figcaption>{escape(why + figure.sentence)}</figcaption>\n</figure>\n"
 
 
 def _table(table: ReportTable) -> Iterator[str]:
     key, title = escape(table.key), escape(table.title)
     yield f'<section class="table" id="table-of-{key}">\n<h3>{title}</h3>\n'
     yield f"<p>{escape(table.sentence)}</p>\n"
+    if table.is_empty:
+        why = f"There is nothing to show yet. {table.why_empty}"
+        yield f"<p>{escape(why.strip())}</p>\n"
+    else:
+        yield from _cells(table, title)
+    if table.n_left_out:
+        yield f"<p>{table.n_left_out:,} more are left out.</p>\n"
+    yield "</section>\n"
+
+
+def _cells(table: ReportTable, title: str) -> Iterator[str]:
     yield f'<div class="scroll" tabindex="0" role="region" aria-label="{title}">\n'
     yield "<table>\n<thead><tr>"
     for place, column in enumerate(table.columns):
@@ -91,11 +103,6 @@ def _table(table: ReportTable) -> Iterator[str]:
     for row in table.rows:
         yield from _row(row)
     yield "</tbody>\n</table>\n</div>\n"
-    if not table.rows:
-        yield "<p>There is nothing to show yet.</p>\n"
-    if table.n_left_out:
-        yield f"<p>{table.n_left_out:,} more are left out.</p>\n"
-    yield "</section>\n"
 
 
 def _row(row: ReportRow) -> Iterator[str]:

@@ -74,11 +74,12 @@ def make_coverage_table(sites: SiteFigures) -> ReportTable:
         sentence="Which share of a site its sitemaps list: of the URLs crawled (1), of"
         " distinct pages (2), of useful ones (3), of PageRank (4). Distinct pages for"
         " each URL seen (5), in all and by each way; and for each URL crawled."
-        " Utility: (3) by (2); above 1, sitemaps lead to useful pages more often.",
+        " PageRank is the importance that links give to a page. Utility: (3) by (2);"
+        " above 1, sitemaps lead to useful pages more often.",
         columns=(
             *("site", "URLs seen", "coverage (1)", "unique coverage (2)"),
             *("index coverage (3)", "PageRank coverage (4)", "signal to noise (5)"),
-            *("of sitemaps (5)", "of links (5)", "efficiency of sitemaps"),
+            *("the same of sitemaps", "the same of links", "efficiency of sitemaps"),
             *("efficiency of links", "utility"),
         ),
         total=row(sites.total),
@@ -108,8 +109,9 @@ def make_census_table(sites: SiteFigures) -> ReportTable:
         sentence="Missed: crawled, and in no sitemap. What remains of it without"
         " duplicates may be content that the site forgot to list.",
         columns=(
-            *("site", "crawled", "in sitemaps", "of these crawled", "duplicates"),
-            *("missed", "of these duplicates", "missed content"),
+            *("site", "crawled", "in sitemaps", "of these crawled"),
+            *("duplicates of these", "missed", "duplicates of the missed"),
+            "missed content",
         ),
         total=row("all sites", sites.census),
         row=lambda each: row(each.coverage.domain, each.census),
@@ -135,9 +137,9 @@ def make_summary_table(sites: SiteFigures) -> ReportTable:
     found = sites.summary
     return ReportTable(
         key="coverage-summary",
-        title="Sites in a line",
-        sentence="The correlation is Pearson's, of the logarithm of URLs seen and"
-        " unique coverage: near 0, size does not matter.",
+        title="All sites in numbers",
+        sentence="What figures 3 and 5(b) show. The correlation is Pearson's, of the"
+        " logarithm of URLs seen and unique coverage: near 0, size does not matter.",
         columns=("", "value"),
         rows=(
             ("sites", sites.n_domains),
@@ -158,9 +160,13 @@ def make_site_table(  # as the fields of the table
     columns: tuple[str, ...],
     total: ReportRow | None,
     row: Callable[[DomainSummary], ReportRow],
+    is_told: Callable[[DomainSummary], bool] = lambda _: True,
 ) -> ReportTable:
-    """Return a table with a row for each of the largest sites, below that of all."""
-    largest = sites.largest
+    """Return a table with a row for each of the largest sites, below that of all.
+
+    Those that `is_told` does not want are left out.
+    """
+    largest = list(filter(is_told, sites.largest))
     rows = [total] if total is not None else []
     return ReportTable(
         key=key,

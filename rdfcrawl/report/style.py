@@ -36,7 +36,8 @@ nav ul { list-style: none; padding: 0; margin: 1rem 0 0; display: flex;
 figure { margin: 0; padding: 1rem; background: var(--panel);
   border: 1px solid var(--line); border-radius: .4rem; }
 figcaption { font-size: .875rem; }
-svg { display: block; width: 100%; max-width: 40rem; height: auto; margin: 0 auto; }
+svg { display: block; width: 100%; max-width: 40rem; height: auto; margin: 0 auto;
+  overflow: visible; }
 svg text { font: 13px system-ui, sans-serif; fill: var(--soft); }
 svg text.label { fill: var(--text); }
 svg .grid { stroke: var(--line); stroke-width: 1; }
@@ -51,7 +52,7 @@ section.table { margin: 1.6rem 0; }
   max-width: 100%; }
 table { border-collapse: collapse; font-size: .875rem;
   font-variant-numeric: tabular-nums; overflow-wrap: normal; }
-th, td { padding: .3rem .7rem; text-align: left; vertical-align: top; }
+th, td { padding: .3rem .55rem; text-align: left; vertical-align: top; }
 thead th { position: sticky; top: 0; background: var(--panel); min-width: 5.5rem; }
 thead th:first-child { left: 0; z-index: 2; }
 tbody th { position: sticky; left: 0; background: var(--page); }
@@ -62,6 +63,11 @@ td { min-width: 4rem; max-width: 28rem; overflow-wrap: anywhere; }
 th.number, td.number { text-align: right; }
 td.number { white-space: nowrap; overflow-wrap: normal; }
 small { color: var(--soft); display: block; font-size: .75rem; }
+@media screen and (max-width: 30rem) {
+  figure { padding: .6rem; }
+  svg text { font-size: 17px; }
+  tbody th { min-width: 6.5rem; max-width: 9rem; }
+}
 @media print {
   body { max-width: none; padding: 0; font-size: 10pt; }
   nav { display: none; }
@@ -73,6 +79,8 @@ small { color: var(--soft); display: block; font-size: .75rem; }
   thead th, tbody th { position: static; }
   td.number small { white-space: normal; font-size: 6pt; }
   .figures { grid-template-columns: 1fr 1fr; }
+  figcaption { font-size: 8pt; }
+  svg text { font-size: 16px; }
   figure, tr { break-inside: avoid; }
   h2, h3 { break-after: avoid; }
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.measures.first_seen import DAY_SECS
@@ -36,12 +37,14 @@ def make_first_seen_table(sites: SiteFigures) -> ReportTable:
         key="first-seen",
         title="Who sees URLs first",
         sentence="Of URLs that sitemaps and links both name. SeenDelta (6) is by how"
-        " many seconds sitemaps were earlier, added up; below 0, links were.",
+        " many seconds sitemaps were earlier, added up; below 0, links were. Sites"
+        " without such URLs are left out.",
         columns=(
             *("site", "URLs seen both ways", "SeenDelta (6), s", "mean, s"),
             *("sitemaps first", "links first", "same second"),
         ),
         total=row("all sites", sites.first_seen),
+        is_told=lambda each: each.first_seen.n_both > 0,
         row=lambda each: row(each.coverage.domain, each.first_seen),
     )
 
@@ -76,19 +79,20 @@ def make_ping_table(sites: SiteFigures) -> ReportTable:
 
 def make_lastmod_table(sites: SiteFigures) -> ReportTable:
     """Return how far the lastmods of each site can be believed."""
-    return make_site_table(
+    found = make_site_table(
         sites,
         key="lastmod",
         title="Accuracy of lastmod",
         sentence="Over the last 200 refetches of a site. Precision: of the changes"
         " that sitemaps claimed, the share that were changes. Recall: of the changes,"
         " the share that was claimed. Only with a high recall is it enough to fetch"
-        " what sitemaps claim.",
+        " what sitemaps claim. Sites without refetches are left out.",
         columns=(
             *("site", "refetches", "claimed", "changed", "both"),
             *("precision", "recall"),
         ),
         total=None,
+        is_told=lambda each: each.accuracy.n_intervals > 0,
         row=lambda each: (
             each.coverage.domain,
             each.accuracy.n_intervals,
@@ -99,6 +103,7 @@ def make_lastmod_table(sites: SiteFigures) -> ReportTable:
             each.accuracy.recall,
         ),
     )
+    return replace(found, why_empty="No page was fetched and read twice.")
 
 
 def make_copies_table(sites: SiteFigures) -> ReportTable:
@@ -121,11 +126,12 @@ def make_copies_table(sites: SiteFigures) -> ReportTable:
         sentence="Only a refetch tells whether the copy was still the page. Fresh: the"
         " share of copies that were. Age: for how long the copy had not been the page"
         " any more, 0 if it was, on average. Time fresh: the share of time for which"
-        " copies were the page.",
+        " copies were the page. Sites without refetches are left out.",
         columns=(
             *("site", "refetches", "found a change", "fresh", "mean age, s"),
             "time fresh (days)",
         ),
         total=row("all sites", sites.copies),
+        is_told=lambda each: each.copies.n_refetches > 0,
         row=lambda each: row(each.coverage.domain, each.copies),
     )

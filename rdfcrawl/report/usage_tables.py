@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rdfcrawl.measures.usage import AT_ADDRESSES
@@ -14,15 +15,16 @@ if TYPE_CHECKING:
 
 def make_habit_table(sites: SiteFigures) -> ReportTable:
     """Return how the sitemaps of each site are kept."""
-    return make_site_table(
+    found = make_site_table(
         sites,
         key="sitemaps",
         title="Sitemaps of sites",
         sentence="Indexes of sitemaps do not count. Log-like: of the sitemaps that"
         " were read again, the share that has never changed, as new URLs come in new"
-        " files.",
+        " files. Sites without sitemaps are left out.",
         columns=("site", "sitemaps", "read again", "log-like"),
         total=None,
+        is_told=lambda each: each.habits.n_sitemaps > 0,
         row=lambda each: (
             each.coverage.domain,
             each.habits.n_sitemaps,
@@ -30,6 +32,7 @@ def make_habit_table(sites: SiteFigures) -> ReportTable:
             each.habits.log_structured_share,
         ),
     )
+    return replace(found, why_empty="No sitemap was read.")
 
 
 def make_format_table(sites: SiteFigures) -> ReportTable:
@@ -43,6 +46,7 @@ def make_format_table(sites: SiteFigures) -> ReportTable:
         " counts as one, as unknown.",
         columns=("format", "share"),
         rows=tuple((each, usage.format_share(each)) for each in names),
+        why_empty="No sitemap was read.",
     )
 
 

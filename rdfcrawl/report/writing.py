@@ -76,6 +76,8 @@ def _item(item: ReportFigure | ReportTable) -> dict[str, Any]:
         "title": item.title,
         "sentence": item.sentence,
     }
+    if item.is_empty:
+        found["why_empty"] = item.why_empty
     if isinstance(item, ReportTable):
         found["type"] = "table"
         found["columns"] = list(item.columns)

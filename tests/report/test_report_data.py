@@ -187,6 +187,17 @@ def test_long_tables_name_the_largest_sites() -> None:
     assert {row[1] for row in found.rows[1:]} == {2}
 
 
+def test_tables_leave_out_sites_that_they_are_not_about() -> None:
+    """If sites have no refetches, URLs of both ways or sitemaps, they are left out."""
+    found = report_of(gather([DomainFacts("b.example", SITE_B)], ALL_TIMES))
+    for key in ("first-seen", "copies"):
+        assert [row[0] for row in table(found, key).rows] == ["all sites"]
+    for key in ("lastmod", "sitemaps"):
+        assert table(found, key).is_empty
+        assert table(found, key).why_empty
+    assert table(found, "lastmod").n_left_out == 1
+
+
 def test_domains_have_their_urls_and_sitemaps() -> None:
     """If URLs and sitemaps are sorted by domain, then each domain comes once."""
     names = [f"127.0.0.{n}" for n in range(1, 10)]

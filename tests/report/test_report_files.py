@@ -216,6 +216,12 @@ def test_report_of_nothing_is_whole(tmp_path: Path) -> None:
     tree = etree.fromstring((tmp_path / "report.html").read_bytes())
     assert len(list(tree.iter("figure"))) == _N_FIGURES
     assert text_of(tree).count("nothing to show yet") >= _N_FIGURES
+    told = json.loads((tmp_path / "report.json").read_bytes())
+    items = [item for section in told["sections"] for item in section["items"]]
+    figures = [item for item in items if item["type"] != "table"]
+    assert all(item["why_empty"] in text_of(tree) for item in figures)
+    assert all(item["why_empty"] for item in figures)
+    assert "1970" not in text_of(tree)  # nor is there an axis of days
 
 
 @pytest.mark.parametrize(

@@ -222,8 +222,8 @@ def check_coverage(row: dict[str, Any], site: SiteSight, truth: WebTruth) -> Non
         ("unique coverage (2)", len(unique_s), len(unique)),
         ("index coverage (3)", len(unique_s & indexed), len(indexed)),
         ("signal to noise (5)", len(unique), seen),
-        ("of sitemaps (5)", len(unique_s), len(listed)),
-        ("of links (5)", len(unique_d), len(linked)),
+        ("the same of sitemaps", len(unique_s), len(listed)),
+        ("the same of links", len(unique_d), len(linked)),
         ("efficiency of sitemaps", len(unique_s), len(crawled & listed)),
         ("efficiency of links", len(unique_d), len(crawled & linked)),
     ):
