@@ -86,6 +86,7 @@ class Command(QuietCommand):
             return
         from rdfcrawl.log.crawl_log import CrawlLog
         from rdfcrawl.log.location import find_crawl
+        from rdfcrawl.options.values import is_on
         from rdfcrawl.progress.describing import CrawlDescribing
         from rdfcrawl.stores.members import TornMember
 
@@ -95,7 +96,8 @@ class Command(QuietCommand):
         try:
             describing = CrawlDescribing.from_settings(self.settings)
             log = CrawlLog(find_crawl(self.settings))
-            _export(log, opts, describing)
+            is_once = is_on(self.settings, "SAME_STATEMENTS_ONCE")
+            _export(log, opts, describing, is_once=is_once)
             self.exitcode = _tell_damages(log)
         except ConfigError as error:
             fail(str(error))
@@ -111,7 +113,11 @@ class Command(QuietCommand):
 
 
 def _export(
-    log: CrawlLog, opts: argparse.Namespace, describing: CrawlDescribing
+    log: CrawlLog,
+    opts: argparse.Namespace,
+    describing: CrawlDescribing,
+    *,
+    is_once: bool,
 ) -> None:
     """Write what is wanted: statements, a description, or both."""
     from rdfcrawl.export.exporting import export
@@ -120,7 +126,7 @@ def _export(
         _check_describe(opts)
     plan = report = None
     if opts.to:
-        plan = _plan(opts)
+        plan = _plan(opts, is_once=is_once)
         report = export(log, plan, _teller())
         if sys.stderr.isatty():
             sys.stderr.write("\r")
@@ -181,7 +187,7 @@ def _describe(
         output.write(f"description: {shlex.quote(str(path))}\n")
 
 
-def _plan(opts: argparse.Namespace) -> ExportPlan:
+def _plan(opts: argparse.Namespace, *, is_once: bool) -> ExportPlan:
     from rdfcrawl.export.plan import ExportPlan, parse_bytes, parse_shards
     from rdfcrawl.export.selection import DocumentSelection, parse_hosts, parse_since
 
@@ -196,6 +202,7 @@ def _plan(opts: argparse.Namespace) -> ExportPlan:
             graphs=tuple(opts.graphs),
             since_ms=0 if opts.since is None else parse_since(opts.since),
             has_all_versions=opts.all_versions,
+            is_once=is_once,
         ),
         memory_bytes=parse_bytes(
             "256M" if opts.memory is None else opts.memory, "--memory"

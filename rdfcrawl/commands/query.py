@@ -55,6 +55,7 @@ class Command(QuietCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check the operator's input, and answer in a process that can be stopped."""
         from rdfcrawl.log.location import find_crawl
+        from rdfcrawl.options.values import is_on
 
         if len(args) != (not opts.update_only):
             fail("query: give one query, or @FILE; none with --update-only")
@@ -63,8 +64,10 @@ class Command(QuietCommand):
         try:
             query = _read_query(args[0]) if args else None
             root = find_crawl(self.settings)
+            is_once = is_on(self.settings, "SAME_STATEMENTS_ONCE")
         except ConfigError as error:
             fail(str(error))
+        opts.is_once = is_once
         self.exitcode = _in_child(root, query, opts)
 
 
@@ -142,11 +145,17 @@ def _answer(
     from rdfcrawl.followers.following import LogFollowing
     from rdfcrawl.followers.oxigraph import OxigraphFollower
     from rdfcrawl.followers.query import answer
+    from rdfcrawl.followers.stored_once import StoredOnce
     from rdfcrawl.log.crawl_log import CrawlLog
 
-    follower = OxigraphFollower(root / "oxigraph")
+    log, follower = CrawlLog(root), OxigraphFollower(root / "oxigraph")
+    once = StoredOnce(root / "oxigraph" / "rdfcrawl.once", log)
     following = LogFollowing(
-        CrawlLog(root), follower, patience_secs=_PATIENCE_SECS, ends_if_unusable=True
+        log,
+        follower,
+        patience_secs=_PATIENCE_SECS,
+        ends_if_unusable=True,
+        once=once if opts.is_once else None,
     )
     following.open()
     try:
@@ -161,4 +170,4 @@ def _answer(
                 limit=opts.limit,
             )
     finally:
-        follower.close()
+        following.close()

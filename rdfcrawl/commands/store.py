@@ -114,15 +114,17 @@ def _tell(root: Path, uri: str | None = None) -> int:
 def _verify(root: Path, plan: FollowerPlan) -> int:
     """Compare a store with the log; return 0 if they are known to be equal."""
     from rdfcrawl.followers.protocol import ListedFollower, ReadableFollower
+    from rdfcrawl.followers.stored_once import is_marked
     from rdfcrawl.followers.verification import compare
     from rdfcrawl.log.crawl_log import CrawlLog
 
     log, follower = CrawlLog(root), plan.build()
     if not isinstance(follower, ReadableFollower | ListedFollower):
         fail(f"store verify: {plan.name} cannot be read")
-    follower.open(log.identity)
+    checkpoint = follower.open(log.identity)
+    is_once = checkpoint is not None and is_marked(checkpoint)
     try:
-        found = compare(log, follower, root)
+        found = compare(log, follower, root, is_once=is_once)
     finally:
         follower.close()
     _write(*_lines(found))

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.export.once import iter_once
 from rdfcrawl.followers.graphs import graph_of
 from rdfcrawl.log.latest import iter_latest_documents
 from rdfcrawl.rdf.labels import BlankNodes
@@ -35,12 +36,15 @@ class DocumentSelection:
         graphs: names of graphs, with `*` for any characters; none: all graphs.
         since_ms: versions that were fetched before are left out; Unix time in ms.
         has_all_versions: not the latest version of each document alone.
+        is_once: what several of the documents say is written once, unless all versions
+            or some graphs only are wanted.
     """
 
     hosts: HostNames = NO_HOSTS
     graphs: tuple[str, ...] = ()
     since_ms: int = 0
     has_all_versions: bool = False
+    is_once: bool = False
 
     def iter_documents(
         self, log: CrawlLog, scratch: Path | None
@@ -51,6 +55,12 @@ class DocumentSelection:
             ConfigError: `fresh=1` has moved the log aside meanwhile.
             OSError: a disk cannot be read, or the scratch folder is full.
         """
+        chosen = self._chosen(log, scratch)
+        if self.is_once and not (self.has_all_versions or self.graphs):
+            return iter_once(chosen, scratch)
+        return chosen
+
+    def _chosen(self, log: CrawlLog, scratch: Path | None) -> Iterator[LogDocument]:
         for document in self._versions(log, scratch):
             if document.is_tombstone or document.version_ms < self.since_ms:
                 continue

@@ -29,6 +29,12 @@ def read_checkpoint(db: sqlite3.Connection, log: str) -> Checkpoint | None:
     return Checkpoint(log, found[0], dict(rows))
 
 
+def read_checkpoints(db: sqlite3.Connection) -> list[Checkpoint]:
+    """Return the checkpoints of the last commits, of each log one."""
+    names = [log for (log,) in db.execute("SELECT log FROM logs").fetchall()]
+    return [found for name in names if (found := read_checkpoint(db, name))]
+
+
 def write_checkpoint(db: sqlite3.Connection, checkpoint: Checkpoint) -> None:
     """Replace the checkpoint of a log, within a transaction."""
     log, offsets = checkpoint.log, checkpoint.offsets

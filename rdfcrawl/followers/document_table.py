@@ -20,6 +20,7 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.followers.checkpoints import (
     CHECKPOINT_TABLES,
     read_checkpoint,
+    read_checkpoints,
     write_checkpoint,
 )
 from rdfcrawl.followers.ledger import key_of
@@ -134,6 +135,10 @@ class DocumentTable:
     def checkpoint(self, log: str) -> Checkpoint | None:
         """Return the checkpoint of the last commit for a log."""
         return read_checkpoint(self.db, log)
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """Return the checkpoints of the last commits, of each log one."""
+        return read_checkpoints(self.db)
 
     def begin(self) -> None:
         """Begin a transaction, unless there is one."""

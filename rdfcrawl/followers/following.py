@@ -5,24 +5,29 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from rdfcrawl.errors import ConfigError
 from rdfcrawl.followers.attempts import StoreAttempts, as_fault, log_fault
 from rdfcrawl.followers.protocol import (
     DocumentRefused,
     GenerationFollower,
     ProvenanceFollower,
     RenewedFollower,
+    SharedFollower,
     StoreForgot,
 )
+from rdfcrawl.followers.stored_once import is_marked
 from rdfcrawl.log.documents import LogBatch, tombstone
 from rdfcrawl.stores.members import TornMember
+from rdfcrawl.stores.segment_lock import reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rdfcrawl.followers.protocol import Follower
+    from rdfcrawl.followers.stored_once import StoredOnce
     from rdfcrawl.log.crawl_log import CrawlLog
     from rdfcrawl.log.documents import Checkpoint, LogDocument
     from rdfcrawl.stores.identity import LogIdentity
@@ -93,6 +98,7 @@ class LogFollowing:
         ends_if_unusable: whether an `UnusableStore` is not tried again at all.
         report: is told what the follower does, after each batch and failure.
         set_aside: of an earlier process.
+        once: has what several documents say stored once; None: all is stored.
     """
 
     def __init__(
@@ -105,8 +111,11 @@ class LogFollowing:
         ends_if_unusable: bool = False,
         report: Callable[[str, str], None] = lambda _state, _detail: None,
         set_aside: Mapping[str, SetAside] | None = None,
+        once: StoredOnce | None = None,
     ) -> None:
         self._log = log
+        self._once = once
+        self._given: Sequence[LogDocument] = ()  # to the store, last
         self._follower = follower
         self._is_over = is_over
         self._patience_secs = patience_secs
@@ -131,11 +140,57 @@ class LogFollowing:
             return self._follower.open(identity)
 
         found = self._until_done(open_store)
+        self._check_alone()
+        if self._once is not None:
+            once, noted = self._once, found
+            found = self._until_done(lambda: once.open(noted))
+        elif found is not None and is_marked(found):
+            logger.info("what was stored once is stored for each document again")
+            found = None
         if found is None:  # the store is new: all is tried again
             self._refusals.clear()
             self.counts.set_aside.clear()
         self.checkpoint = found or self._log.begin()
         self._opened = identity
+
+    def _check_alone(self) -> None:
+        """Check that nobody else replaces what represents documents of this log.
+
+        Raises:
+            ConfigError: other crawls fill the store, too.
+        """
+        follower, log = self._follower, self._log.identity.log
+        if not isinstance(follower, SharedFollower):
+            return
+        others = [x for x in follower.checkpoints() if x.log != log]
+        if any(self._once is not None or is_marked(x) for x in others):
+            raise ConfigError(
+                "SAME_STATEMENTS_ONCE: several crawls fill the store, so none of them"
+                " can store the same statements once; give each a store of its own"
+            )
+
+    def once_totals(self) -> dict[str, int]:
+        """Return how much is stored once only; empty if all is stored.
+
+        Raises:
+            StoreFault: the store is not open.
+        """
+        if self._once is None:
+            return {}
+        totals = self._once.totals()
+        return {
+            "documents": totals.n_documents,
+            "statements": totals.n_statements,
+            "bytes": totals.n_bytes,
+        }
+
+    def close(self) -> None:
+        """Close the store."""
+        try:
+            self._follower.close()
+        finally:
+            if self._once is not None:
+                self._once.close()
 
     def catch_up(self) -> int:
         """Apply what is in the log now; return the number of versions read.
@@ -168,6 +223,9 @@ class LogFollowing:
             self._note(batch)
             self.renew(at_once=False)
             self._report("following", "")
+        if self._once is not None and self._once.has_pending:
+            batch = LogBatch((), (), self.checkpoint)
+            self._until_done(lambda: self._take_kept(batch))
         self.renew(at_once=False)  # what waited may be due
         return True
 
@@ -205,7 +263,8 @@ class LogFollowing:
         try:
             self._take(batch)
         except Exception as error:
-            if isinstance(error, TornMember) or batch.is_lost:
+            is_lost = batch.is_lost or any(x.is_lost for x in self._given)
+            if isinstance(error, TornMember) or is_lost:
                 raise StoreForgot(f"{self._log.root}: the log has changed") from error
             raise
 
@@ -242,17 +301,42 @@ class LogFollowing:
 
     def _drop_earlier(self, follower: GenerationFollower, log: LogIdentity) -> int:
         n_dropped = 0
-        earlier = _with_faults(follower.earlier_documents(log))
+        found = follower.earlier_documents(log)
+        if self._once is not None:  # with those that came into the place of others
+            found = chain(found, self._once.earlier())
+        earlier = _with_faults(found)
         while some := list(islice(earlier, _DROPPED_AT_ONCE)):
             gone = tuple(tombstone(graph, version) for graph, version in some)
             batch = LogBatch(gone, (), self.checkpoint)
-            self._until_done(lambda batch=batch: self._take(batch))  # type: ignore[misc]
+            self._until_done(lambda batch=batch: self._take(batch, is_last=True))  # type: ignore[misc]
             n_dropped += len(gone)
         return n_dropped
 
-    def _take(self, batch: LogBatch) -> None:
-        """Apply a batch and commit it."""
-        left = self._not_refused(batch.documents)
+    def _take(self, batch: LogBatch, *, is_last: bool = False) -> None:
+        """Apply and commit a batch.
+
+        Args:
+            batch: that is applied.
+            is_last: it drops documents of earlier generations.
+        """
+        checkpoint = batch.checkpoint
+        if self._once is None:
+            self._apply(batch.documents)
+        else:
+            with reading(self._log.root / "quads"):
+                for some in self._once.choose(
+                    batch.documents, self._refused(), is_last=is_last
+                ):
+                    self._apply(some)
+            checkpoint = self._once.marked(checkpoint)
+        if batch.provenance and isinstance(self._follower, ProvenanceFollower):
+            self._follower.add_provenance(batch.provenance)
+        self._follower.commit(checkpoint)
+        if self._once is not None:
+            self._once.settle()
+
+    def _apply(self, documents: Sequence[LogDocument]) -> None:
+        self._given = left = self._not_refused(documents)
         try:
             if left:
                 self._follower.apply(left)
@@ -261,9 +345,6 @@ class LogFollowing:
                 self._note_refusal(each, left)
             raise
         self._note_taken(left)
-        if batch.provenance and isinstance(self._follower, ProvenanceFollower):
-            self._follower.add_provenance(batch.provenance)
-        self._follower.commit(batch.checkpoint)
 
     def _note(self, batch: LogBatch) -> None:
         counts = self.counts
@@ -273,7 +354,10 @@ class LogFollowing:
         counts.n_bytes += batch.checkpoint.quads_bytes - self.checkpoint.quads_bytes
         self.checkpoint = batch.checkpoint
 
-    def _not_refused(self, documents: tuple[LogDocument, ...]) -> list[LogDocument]:
+    def _refused(self) -> list[tuple[str, int]]:
+        return [x for x, n_times in self._refusals.items() if n_times >= _MAX_REFUSALS]
+
+    def _not_refused(self, documents: Sequence[LogDocument]) -> list[LogDocument]:
         return [
             document
             for document in documents

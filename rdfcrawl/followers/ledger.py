@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final, Self
 from rdfcrawl.followers.checkpoints import (
     CHECKPOINT_TABLES,
     read_checkpoint,
+    read_checkpoints,
     write_checkpoint,
 )
 
@@ -149,6 +150,10 @@ class DocumentLedger:
     def checkpoint(self, log: str) -> Checkpoint | None:
         """Return the checkpoint of the last commit for a log."""
         return read_checkpoint(self._db, log)
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """Return the checkpoints of the last commits, of each log one."""
+        return read_checkpoints(self._db)
 
     def commit(self, checkpoint: Checkpoint) -> None:
         """Note that the store has all that was noted before, for good."""

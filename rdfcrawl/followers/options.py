@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.options.values import check_method, load_setting, mapping
+from rdfcrawl.options.values import check_method, is_on, load_setting, mapping
 from rdfcrawl.stores.options import class_of_uri, shown_uri
 
 if TYPE_CHECKING:
@@ -31,11 +31,13 @@ class FollowerPlan:
         uri: of the store, as it was given.
         class_path: dotted path of its class.
         options: of the store.
+        is_once: what several documents say is stored once.
     """
 
     uri: str
     class_path: str
     options: Mapping[str, Any]
+    is_once: bool = False
 
     @classmethod
     def of(cls, settings: BaseSettings, uri: str) -> Self:
@@ -58,7 +60,13 @@ class FollowerPlan:
         except (TypeError, ValueError) as error:
             raise _wrong(uri, error) from error
         path = f"{found.__module__}.{found.__qualname__}"
-        plan = cls(uri=uri, class_path=path, options=options)
+        is_once = is_on(settings, "SAME_STATEMENTS_ONCE")
+        plan = cls(
+            uri=uri,
+            class_path=path,
+            options=options,
+            is_once=is_once and getattr(found, "is_store", True),
+        )
         plan.build()
         return plan
 

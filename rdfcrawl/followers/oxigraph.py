@@ -239,6 +239,10 @@ class OxigraphFollower:
         """Yield documents of earlier generations of a log, and their versions."""
         return self._ledger.earlier(log)
 
+    def checkpoints(self) -> Iterable[Checkpoint]:
+        """Return the checkpoints of all logs that the store was filled from."""
+        return self._ledger.checkpoints()
+
     def graphs(self) -> Iterator[str]:
         """Yield the names of all graphs."""
         return iter_graphs(self.store)

@@ -22,7 +22,13 @@ from rdfcrawl.errors import ConfigError, RdfcrawlError, StoreFault
 from rdfcrawl.followers.following import LogFollowing
 from rdfcrawl.followers.options import FollowerPlan
 from rdfcrawl.followers.protocol import CountingFollower, SummarizingFollower
-from rdfcrawl.followers.status import FollowerStatus, read_status, write_status
+from rdfcrawl.followers.status import (
+    FollowerStatus,
+    once_path,
+    read_status,
+    write_status,
+)
+from rdfcrawl.followers.stored_once import StoredOnce
 from rdfcrawl.log.crawl_log import CrawlLog
 from rdfcrawl.stores.identity import is_finished, read_identity
 
@@ -66,6 +72,8 @@ class ReportedFollowing:
         self.follower = plan.build()
         earlier = read_status(root, plan.name)
         self._damages = dict.fromkeys(earlier.damages if earlier else ())
+        self._once: dict[str, int] = dict(earlier.once) if earlier else {}
+        once = StoredOnce(once_path(root, plan.name), self.log)
         self.following = LogFollowing(
             self.log,
             self.follower,
@@ -73,6 +81,7 @@ class ReportedFollowing:
             ends_if_unusable=ends_if_unusable,
             report=self.report,
             set_aside=earlier.set_aside if earlier else None,
+            once=once if plan.is_once else None,
         )
         self.following.counts.n_unnamed = earlier.n_unnamed if earlier else 0
 
@@ -115,6 +124,7 @@ class ReportedFollowing:
             checkpoint=asdict(following.checkpoint),
             bytes_per_document=per_document,
             counts=self._counts,
+            once=self._once,
         )
 
     @property
@@ -149,7 +159,8 @@ class ReportedFollowing:
             if state == "ended" and isinstance(self.follower, SummarizingFollower):
                 self.summary = detail = self.follower.summary()
                 self._count()
-            self.follower.close()
+            self._once = self.following.once_totals()
+            self.following.close()
         except Exception as error:  # of a user's, whose `open` may have failed
             logger.warning("%s: close: %s", self._plan.name, error)
         self.report(state, detail)

@@ -95,6 +95,18 @@ class GenerationFollower(Follower, Protocol):
 
 
 @runtime_checkable
+class SharedFollower(Follower, Protocol):
+    """A follower whose store may be filled by several crawls, and which tells so."""
+
+    def checkpoints(self) -> Iterable[Checkpoint]:
+        """Return the checkpoints of all logs that the store was filled from.
+
+        Raises:
+            StoreFault: the store cannot be read.
+        """
+
+
+@runtime_checkable
 class RenewedFollower(Follower, Protocol):
     """A follower whose readers see what was committed only once it is renewed."""
 

@@ -18,7 +18,7 @@ from rdfcrawl.followers.local_disk import (
 from rdfcrawl.followers.renewals import Renewals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from rdfcrawl.log.documents import Checkpoint, LogDocument
@@ -150,3 +150,7 @@ class TableFollower(ABC):
     def earlier_documents(self, log: LogIdentity) -> Iterator[tuple[str, int]]:
         """Yield documents of earlier generations of a log, and their versions."""
         return self._table.earlier(log)
+
+    def checkpoints(self) -> Iterable[Checkpoint]:
+        """Return the checkpoints of all logs that the store was filled from."""
+        return self._table.checkpoints()

@@ -40,6 +40,8 @@ class FollowerStatus:
         checkpoint: of the last commit, as JSON.
         bytes_per_document: of those read, in the log.
         counts: its own statistics, by name.
+        once: documents that were stored as others when it ended, with their statements
+            and bytes; empty if all are stored.
     """
 
     name: str
@@ -54,6 +56,7 @@ class FollowerStatus:
     checkpoint: Mapping[str, object]
     bytes_per_document: float = _USUAL_BYTES
     counts: Mapping[str, int] = field(default_factory=dict)
+    once: Mapping[str, int] = field(default_factory=dict)
 
     def summary(self) -> str:
         """Return what the progress shows of the follower."""
@@ -74,12 +77,18 @@ class FollowerStatus:
         return ", ".join(parts)
 
     def details(self) -> list[str]:
-        """Return what was set aside, and what of the log could not be read."""
+        """Return what was set aside, lost with the log, or is stored once."""
         # Names from the web are not to be trusted on a terminal.
         lines = [
             f"set aside: {graph!a}: {each.reason!a}"
             for graph, each in self.set_aside.items()
         ]
+        if self.once:
+            lines.append(
+                f"stored once: {self.once['documents']:,} documents are stored as"
+                f" others, {self.once['statements']:,} statements and"
+                f" {self.once['bytes']:,} bytes less"
+            )
         return lines + list(self.damages)
 
 
@@ -87,6 +96,11 @@ def status_path(root: Path, name: str) -> Path:
     """Return the file of a follower in the folder of a crawl."""
     digest = blake2b(name.encode(), digest_size=4).hexdigest()
     return root / _FOLDER / f"{name.partition(':')[0]}-{digest}.json"
+
+
+def once_path(root: Path, name: str) -> Path:
+    """Return the table of what a follower stores once."""
+    return status_path(root, name).with_suffix(".once")
 
 
 def write_status(root: Path, status: FollowerStatus) -> None:

@@ -19,6 +19,7 @@ from rdfcrawl.followers.following import LogFollowing
 from rdfcrawl.followers.isomorphism import is_same
 from rdfcrawl.followers.oxigraph import OxigraphFollower, iter_graph, iter_graphs
 from rdfcrawl.followers.protocol import ReadableFollower
+from rdfcrawl.followers.stored_once import linked_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -89,7 +90,11 @@ class StoreComparison:
 
 
 def compare(
-    log: CrawlLog, store: ReadableFollower | ListedFollower, scratch: Path
+    log: CrawlLog,
+    store: ReadableFollower | ListedFollower,
+    scratch: Path,
+    *,
+    is_once: bool = False,
 ) -> StoreComparison:
     """Return how a store, which is open, differs from a log.
 
@@ -97,12 +102,19 @@ def compare(
     is in a store that cannot be asked for a graph, and each graph that is too long for
     memory. Provenance is not compared.
 
+    Args:
+        log: that the store follows.
+        store: that is read.
+        scratch: folder for all that is written.
+        is_once: what several documents say may be stored as one of them says it, which
+            is then compared in their place.
+
     Raises:
         ConfigError: the log cannot be read, or `fresh=1` has moved it aside meanwhile.
         StoreFault: a store cannot be read, or the disk is full.
     """
     with _scratch_folder(scratch) as folder:
-        return _compared(log, store, folder)
+        return _compared(log, store, folder, is_once=is_once)
 
 
 @contextmanager
@@ -135,7 +147,11 @@ def _locked(folder: Path) -> Iterator[bool]:
 
 
 def _compared(
-    log: CrawlLog, store: ReadableFollower | ListedFollower, folder: Path
+    log: CrawlLog,
+    store: ReadableFollower | ListedFollower,
+    folder: Path,
+    *,
+    is_once: bool,
 ) -> StoreComparison:
     """Return the same; at the end, no database in the folder is open any more."""
     found, identity = StoreComparison(), log.identity
@@ -153,6 +169,8 @@ def _compared(
         for graph in expected.graphs():
             if graph != _PROVENANCE:
                 there_is = there.read_graph(graph)
+                if is_once:
+                    there_is = _represented(there, graph, there_is)
                 found.add(graph, _GraphPair(expected, there_is, graph, folder))
         for graph in there.graphs():
             if graph != _PROVENANCE and not expected.has_graph(graph):
@@ -160,6 +178,21 @@ def _compared(
     finally:
         expected.close()
     return found
+
+
+def _represented(
+    store: ReadableFollower | _StatementStore, graph: str, lines: Iterable[bytes]
+) -> Iterator[bytes]:
+    """Yield what a graph says; in place of a link, what that leads to."""
+    tail = b" <%s> .\n" % graph.encode()
+    for line in lines:
+        other = linked_from(line, graph)
+        if other is None:
+            yield line
+            continue
+        other_tail = b" <%s> .\n" % other.encode()
+        for said in store.read_graph(other):
+            yield said.removesuffix(other_tail) + tail
 
 
 class _StatementStore:

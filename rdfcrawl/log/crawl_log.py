@@ -9,6 +9,7 @@ segment that is finished, it is damaged: that is told once, and the others are r
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -124,6 +125,18 @@ class CrawlLog:
         Keep them there by `segment_lock.reading`.
         """
         return list(self._paths(has_provenance=False).values())
+
+    def folder_of(self, generation: int) -> Path | None:
+        """Return the folder of documents of a generation; None if there is none."""
+        if generation == self.identity.generation:
+            return self.root / _QUADS
+        for folder in self.root.glob(f"before-*/{_QUADS}"):
+            with suppress(ConfigError):  # somebody has damaged it
+                found = read_identity(folder)
+                wanted = self.identity.log, generation
+                if found and (found.log, found.generation) == wanted:
+                    return folder
+        return None
 
     def _batches(self, start: Checkpoint, paths: dict[str, Path]) -> Iterator[LogBatch]:
         gathered = _GatheredBatch(start, paths)

@@ -6,15 +6,15 @@ import os
 import re
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rdfcrawl.stores.members import GzipMember, iter_content
+from rdfcrawl.stores.members import GzipMember, TornMember, iter_content
 from rdfcrawl.stores.reading import iter_lines, iter_marked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 DIGEST_BYTES: Final = 16
 _AFTER_ALL: Final = b"\xff" * (DIGEST_BYTES + 1)
@@ -43,6 +43,22 @@ class Checkpoint:
     def quads_bytes(self) -> int:
         """Length of the segments of documents before the checkpoint."""
         return sum(n for name, n in self.offsets.items() if name.startswith("quads/"))
+
+
+class DocumentPlace(NamedTuple):
+    """Where a version of a document stands in a log.
+
+    Attributes:
+        segment: its name.
+        offset: of the member in the segment.
+        n_bytes: length of the member.
+        ordinal: number of the document in the member, from 0.
+    """
+
+    segment: str
+    offset: int
+    n_bytes: int
+    ordinal: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +90,12 @@ class LogDocument:
     def segment(self) -> str:
         """Name of the segment that has the version."""
         return self._path.name
+
+    @property
+    def place(self) -> DocumentPlace:
+        """Where the version stands, until its segment is written anew."""
+        member = self._member
+        return DocumentPlace(self.segment, member.offset, member.n_bytes, self._ordinal)
 
     @property
     def is_tombstone(self) -> bool:
@@ -171,16 +193,60 @@ class LogBatch:
 
 def tombstone(graph: str, version_ms: int) -> LogDocument:
     """Return the absence of a document: later than its version of the same time."""
+    return made_document(graph, (version_ms, _AFTER_ALL), b"")
+
+
+def made_document(graph: str, version: tuple[int, bytes], quads: bytes) -> LogDocument:
+    """Return a document that is in no log.
+
+    Args:
+        graph: IRI of the document.
+        version: time and digest, by which it is in the order of versions.
+        quads: its statements.
+    """
     return LogDocument(
         graph=graph,
-        version_ms=version_ms,
-        digest=_AFTER_ALL,
-        n_bytes=0,
-        _quads=b"",
+        version_ms=version[0],
+        digest=version[1],
+        n_bytes=len(quads),
+        _quads=quads,
         _path=Path(),
         _member=GzipMember(0, 0, is_synced=True),
         _ordinal=0,
     )
+
+
+def read_places(
+    folder: Path, places: Iterable[DocumentPlace]
+) -> Iterator[tuple[DocumentPlace, LogDocument]]:
+    """Yield the versions that stand at some places; those of a member together.
+
+    What is not there any more, or is damaged, is left out.
+
+    Args:
+        folder: of the segments.
+        places: those in one member follow each other.
+    """
+    for (segment, offset, n_bytes), some in groupby(places, lambda place: place[:3]):
+        wanted = {place.ordinal: place for place in some}
+        member = GzipMember(offset, n_bytes, is_synced=True)
+        for ordinal, document in enumerate(_read_member(folder / segment, member)):
+            if ordinal in wanted:
+                yield wanted[ordinal], document
+
+
+def _read_member(path: Path, member: GzipMember) -> list[LogDocument]:
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except OSError:
+        return []
+    try:
+        found = iter_documents(path, fd, member)
+        return [each for each in found if isinstance(each, LogDocument)]
+    except (OSError, TornMember):
+        return []
+    finally:
+        os.close(fd)
 
 
 def iter_documents(

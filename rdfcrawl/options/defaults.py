@@ -127,6 +127,7 @@ SCRAPING_RULES = None  # file or folder
 LINK_POLICY_CLASS = "rdfcrawl.links.policy.EveryLink"
 FACTS = True  # hashes by which documents are compared
 SAME_CONTENT_MAX = 100_000  # contents whose first URL is known; 0: none
+SAME_STATEMENTS_ONCE = False  # in stores that follow
 LINKS_LOG = True
 LINKS_MAX_PER_DOCUMENT = 10_000  # in the log of links
 STORE = "segments"  # URI; its scheme is a key of STORE_CLASSES

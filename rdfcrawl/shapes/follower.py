@@ -8,7 +8,7 @@ import time
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from rdfcrawl.errors import ConfigError, StoreFault, passing_fault
 from rdfcrawl.followers.local_disk import opening_fault
@@ -41,6 +41,8 @@ class ShapesFollower:
         report: folder of the report.
         secs: of CPU time for each document.
     """
+
+    is_store: ClassVar[bool] = False  # each document is judged, whatever others say
 
     def __init__(self, shapes: Path, report: Path, *, secs: float = 10.0) -> None:
         self._shapes, self._folder = shapes, report

@@ -137,7 +137,12 @@ def follow(root: Path, follower: Follower) -> None:
 
 
 def follow_until(root: Path, follower: Follower, n_lines: int) -> bool:
-    """Follow in a process that dies before a line of our code; return whether it did.
+    """Follow in a process that dies before a line of our code; tell whether it did."""
+    return dies_before(n_lines, lambda: follow(root, follower))
+
+
+def dies_before(n_lines: int, act: Callable[[], object]) -> bool:
+    """Act in a process that dies before a line of our code; return whether it did.
 
     It dies as by SIGKILL: nothing is closed, and no exception is raised.
     """
@@ -147,7 +152,7 @@ def follow_until(root: Path, follower: Follower, n_lines: int) -> bool:
     if not pid:
         try:
             sys.settrace(_death_after(n_lines))
-            follow(root, follower)
+            act()
         except BaseException:
             traceback.print_exc()
             os._exit(1)

@@ -283,6 +283,14 @@ class SparqlFollower:
         self._look_back()
         return self._records.earlier(log)
 
+    def checkpoints(self) -> Iterable[Checkpoint]:
+        """Return the checkpoints of all logs that the store was filled from.
+
+        Raises:
+            StoreFault: the store does not answer.
+        """
+        return list(self._records.all_checkpoints())
+
     def graphs(self) -> Iterator[str]:
         """Yield the names of all graphs, but for those with our records."""
         return GraphReader(self._store).graphs()

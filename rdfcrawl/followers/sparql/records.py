@@ -305,6 +305,17 @@ class DocumentRecords:
         rows = self._store.select(f"SELECT ?x WHERE {{ {pattern} }}")
         return [row["x"] for row in rows]
 
+    def all_checkpoints(self) -> Iterator[Checkpoint]:
+        """Yield what is noted of all logs.
+
+        Raises:
+            ValueError: a text is no checkpoint.
+        """
+        pattern = f"GRAPH <{RECORDS}> {{ ?log {_CHECKPOINT} ?x }}"
+        for row in self._store.select(f"SELECT ?log ?x WHERE {{ {pattern} }}"):
+            name = unquote(row["log"].removeprefix(_LOG))
+            yield parse_checkpoint(name, row["x"])
+
     def put_checkpoint(self, log: str, old: Iterable[str], new: str) -> None:
         """Note a checkpoint, then remove others: a crash leaves one at least."""
 
