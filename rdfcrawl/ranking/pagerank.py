@@ -76,12 +76,40 @@ def compute_pagerank(
     Raises:
         ValueError: a link is not between nodes.
     """
+    return iterate_ranks(
+        n_nodes,
+        lambda ranks: _round(ranks, open_links(), damping),
+        damping=damping,
+        tolerance=tolerance,
+        max_rounds=max_rounds,
+    )
+
+
+def iterate_ranks(
+    n_nodes: int,
+    gain: Callable[[array[float]], tuple[Sequence[float], float]],
+    *,
+    damping: float = DAMPING,
+    tolerance: float = TOLERANCE,
+    max_rounds: int = MAX_ROUNDS,
+) -> PageRanks:
+    """Return PageRank as `compute_pagerank`, wherever the links are.
+
+    Args:
+        n_nodes: nodes are 0 to `n_nodes - 1`.
+        gain: returns for the ranks of all nodes what each node gains by links, as
+            the sum of `share_of` its sources in their order, and the sum of the ranks
+            of all nodes with links, in their order.
+        damping: as above, and the other two.
+        tolerance: see there.
+        max_rounds: see there.
+    """
     if not n_nodes:
         return PageRanks(array("d"), 0, 0.0)
     ranks = array("d", [1 / n_nodes]) * n_nodes
     n_rounds, change = 0, 0.0
     while n_rounds < max_rounds:
-        incoming, n_linking = _round(ranks, open_links(), damping)
+        incoming, n_linking = gain(ranks)
         total = fsum(ranks)
         n_rounds += 1
         # What was not handed on along a link is that of dangling nodes.
@@ -113,7 +141,7 @@ def _round(
             rank = ranks[source]
             linking += rank
             if weights is None:
-                share = damping * rank / len(targets)
+                share = share_of(rank, len(targets), damping)
                 for target in targets:
                     incoming[target] += share
             else:
@@ -123,6 +151,11 @@ def _round(
     except IndexError as error:
         raise ValueError(f"a link names no node below {len(ranks)}") from error
     return incoming, linking
+
+
+def share_of(rank: float, n_targets: int, damping: float = DAMPING) -> float:
+    """Return what each target of a node gets of its rank."""
+    return damping * rank / n_targets
 
 
 def group_links(edges: Iterable[tuple[int, int]]) -> Iterator[OutLinks]:

@@ -8,7 +8,7 @@ replaced when all are on disk. So a crash at any point leaves the state before o
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
@@ -106,11 +106,13 @@ def build(
         scan.run()
         log.check_kept(log.identity)
         merge = _Merge(folder, manifest)
-        merge.run(_joined(sorter.sorted()))
+        merge.run(
+            join_sorted(_split(line) for batch in sorter.sorted() for line in batch)
+        )
         merged = merge.manifest(scan.offsets)
         if merged != before:
             write_manifest(folder, merged)
-        _clean(folder, merged)
+        remove_old(folder, merged)
     return UrlDatabaseReport(
         n_records=merged.n_records,
         n_observations=scan.n_observations,
@@ -130,20 +132,23 @@ def _has_lost(root: Path, before: UrlDatabaseManifest) -> bool:
     return False
 
 
-def _joined(batches: Iterable[list[bytes]]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield key and observation of each URI, in order."""
+def join_sorted(
+    observations: Iterable[tuple[bytes, bytes]],
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yield key and packed columns of each URI, from those of one URI together.
+
+    Few are in memory at once, however many there are of one URI.
+    """
     last, texts = b"", list[bytes]()
-    for batch in batches:
-        for line in batch:
-            key, _, text = line.partition(b"\t\t")
-            if key == last:
-                texts.append(text)
-                if len(texts) >= _MOST_TEXTS:
-                    texts = [join(texts)]
-                continue
-            if texts:
-                yield last, join(texts)
-            last, texts = key, [text]
+    for key, text in observations:
+        if key == last:
+            texts.append(text)
+            if len(texts) >= _MOST_TEXTS:
+                texts = [join(texts)]
+            continue
+        if texts:
+            yield last, join(texts)
+        last, texts = key, [text]
     if texts:
         yield last, join(texts)
 
@@ -174,25 +179,57 @@ class _Merge:
         )
 
     def _write(self, partition: str, some: Iterable[tuple[bytes, bytes]]) -> None:
-        draft = self._folder / f".{partition}{_DRAFT}"
         before = self._segments.get(partition)
         delta = _Peekable((key[3:], text) for key, text in some)
-        with draft.open("wb") as file:
-            writer = SegmentWriter(file)
+        with new_segment(self._folder, partition) as written:
+            writer = written.writer
             if before is not None:
                 with SegmentReader(self._folder / before) as segment:
                     self._n_records -= sum(x.n_records for x in segment.blocks)
                     _merge_blocks(segment, delta, writer)
             for key, text in delta.up_to(None):
                 writer.add(key, text)
-            digest = writer.end()
-            file.flush()
-            os.fsync(file.fileno())
-        name = f"{partition}-{digest}{_SUFFIX}"
-        draft.replace(self._folder / name)
-        self._segments[partition] = name
+        self._segments[partition] = written.name
         self._n_records += writer.n_records
         self.n_segments += 1
+
+
+@dataclass(slots=True)
+class WrittenSegment:
+    """A segment that is written.
+
+    Attributes:
+        writer: takes the records.
+        name: of its file, once it is whole.
+    """
+
+    writer: SegmentWriter
+    name: str = ""
+
+
+@contextmanager
+def new_segment(
+    folder: Path, partition: str, writer_name: str = ""
+) -> Iterator[WrittenSegment]:
+    """Write a segment, which gets its name by its content once it is whole.
+
+    Args:
+        folder: of the database.
+        partition: two hex digits.
+        writer_name: of this one, if several may write the same segment at once.
+
+    Raises:
+        OSError: the disk is full, or refuses it.
+    """
+    draft = folder / f".{partition}{writer_name}{_DRAFT}"
+    with draft.open("wb") as file:
+        written = WrittenSegment(SegmentWriter(file))
+        yield written
+        digest = written.writer.end()
+        file.flush()
+        os.fsync(file.fileno())
+    written.name = f"{partition}-{digest}{_SUFFIX}"
+    draft.replace(folder / written.name)
 
 
 class _Peekable:
@@ -251,7 +288,7 @@ def _split(line: bytes) -> tuple[bytes, bytes]:
     return key, text
 
 
-def _clean(folder: Path, manifest: UrlDatabaseManifest) -> None:
+def remove_old(folder: Path, manifest: UrlDatabaseManifest) -> None:
     """Remove drafts, and segments that no manifest names any more."""
     kept = set(manifest.segments.values())
     for path in folder.iterdir():

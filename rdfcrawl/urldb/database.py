@@ -141,7 +141,21 @@ class UrlDatabase:
             self._last = segment, block, segment.lines(block)
         return self._last[2]
 
-    def records(self) -> Iterator[UrlRecord]:
-        """Yield all records, sorted by registered domain, host and URL."""
-        segments = (segment.iter_lines() for segment in self._segments.values())
-        yield from map(parse_record, heapq.merge(*segments))
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """Names of the partitions that have records, sorted."""
+        return tuple(sorted(self._segments))
+
+    def lines(self, partition: str) -> Iterator[bytes]:
+        """Yield the records of a partition as they are stored, in their order."""
+        segment = self._segments.get(partition)
+        return iter(()) if segment is None else segment.iter_lines()
+
+    def records(self, partition: str | None = None) -> Iterator[UrlRecord]:
+        """Yield all records, sorted by registered domain, host and URL.
+
+        Args:
+            partition: only those of this one, in the same order.
+        """
+        wanted = self._segments if partition is None else (partition,)
+        yield from map(parse_record, heapq.merge(*map(self.lines, wanted)))

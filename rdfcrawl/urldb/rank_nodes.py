@@ -10,6 +10,7 @@ import struct
 from array import array
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
+from itertools import compress
 from math import nan
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -19,11 +20,10 @@ from rdfcrawl.uri.origin import origin_of
 from rdfcrawl.urldb.facts import RULE_TASKS, is_page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from rdfcrawl.sorting import SpillFile, SpillFolder
     from rdfcrawl.uri import NormalForm
-    from rdfcrawl.urldb.database import UrlDatabase
     from rdfcrawl.urldb.record import UrlRecord
 
 _SIGN: Final = 1 << 63  # fingerprints are signed; hex digits sort as unsigned
@@ -116,6 +116,12 @@ class NodeIndex:
         self._known[url] = node
         return node
 
+    def drop(self, lost: Collection[int]) -> None:
+        """Forget what stands for some fingerprints."""
+        kept = [mark not in lost for mark in self.marks]
+        self.marks = array("q", compress(self.marks, kept))
+        self.nodes = array("I", compress(self.nodes, kept))
+
     def of_mark(self, mark: int) -> int | None:
         """Return the node of a URL by its fingerprint."""
         at = bisect_left(self.marks, mark)
@@ -132,7 +138,8 @@ class RankNodes:
     stands for it, too.
 
     Args:
-        database: read once.
+        records: read once, in the order of the database.
+        normal_form: of the database.
         spills: take what need not be in memory.
         memory_bytes: for what is sorted.
 
@@ -145,20 +152,24 @@ class RankNodes:
     """
 
     def __init__(
-        self, database: UrlDatabase, spills: SpillFolder, memory_bytes: int
+        self,
+        records: Iterable[UrlRecord],
+        normal_form: NormalForm,
+        spills: SpillFolder,
+        memory_bytes: int,
     ) -> None:
         self.n_nodes = 0
         self.is_page = bytearray()
         self.hosts, self.domains = array("I"), array("I")
         self.tops: list[TopSitemap] = []
-        self.index = NodeIndex(database.normal_form)
+        self.index = NodeIndex(normal_form)
         self._read_ms: dict[int, int] = {}  # last reading of each sitemap
         self._redirects = RecordSpill(spills.new(), _REDIRECT)
         self._listings = RecordSpill(spills.new(), _LISTING)
         self._sorter = StringSorter(spills.new(), memory_bytes)
         host = domain = None
-        for record in database.records():
-            if record.latest.get("task") in RULE_TASKS:
+        for record in records:
+            if not is_node(record):
                 continue
             if record.host != host:
                 self.hosts.append(self.n_nodes)
@@ -181,14 +192,10 @@ class RankNodes:
             if record.listed is None:
                 front = fingerprint(f"{origin_of(record.url)}/")
                 self.tops.append(TopSitemap(node, front))
-        if end := record.latest.get("redirect"):
-            try:
-                led = fingerprint(self.index.normal_form.normalize(end))
-            except BadUri:
-                led = mark
-            if led != mark:
-                self._redirects.add(node, led)
-                self._sorter.add(b"%016x1%08x" % (led + _SIGN, node))
+        led = redirect_mark(record, self.index.normal_form)
+        if led is not None:
+            self._redirects.add(node, led)
+            self._sorter.add(b"%016x1%08x" % (led + _SIGN, node))
         for each in record.listings:
             try:
                 sitemap = fingerprint(self.index.normal_form.normalize(each.sitemap))
@@ -226,6 +233,23 @@ class RankNodes:
 
     def _domain(self, node: int) -> int:
         return bisect_right(self.domains, node)
+
+
+def is_node(record: UrlRecord) -> bool:
+    """Return whether a URI is a node of the graph that is ranked."""
+    return record.latest.get("task") not in RULE_TASKS
+
+
+def redirect_mark(record: UrlRecord, normal_form: NormalForm) -> int | None:
+    """Return the fingerprint of the other URL where a URI leads; None if to none."""
+    end = record.latest.get("redirect")
+    if not end:
+        return None
+    try:
+        led = fingerprint(normal_form.normalize(end))
+    except BadUri:
+        return None
+    return None if led == fingerprint(record.url) else led
 
 
 def ranges(starts: array[int]) -> Iterator[NodeRange]:
