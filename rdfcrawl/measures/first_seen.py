@@ -85,6 +85,17 @@ class FirstSeenCount:
         self.by_ping[listed < linked, came_by_ping(facts)] += 1
         self.day_pairs[listed // DAY_SECS, linked // DAY_SECS] += 1
 
+    def add_all(self, others: FirstSeenCount) -> None:
+        """Add the counts of other URLs in the same period."""
+        self.delta_secs += others.delta_secs
+        self.n_both += others.n_both
+        self.n_listed_first += others.n_listed_first
+        self.n_linked_first += others.n_linked_first
+        self.by_ping.update(others.by_ping)
+        self.listed_days.update(others.listed_days)
+        self.linked_days.update(others.linked_days)
+        self.day_pairs.update(others.day_pairs)
+
     @property
     def n_ties(self) -> int:
         """URLs of D_T that both ways saw in the same second."""

@@ -56,6 +56,15 @@ class UsageCount:
             self.n_sites[_top_level(domain)] += 1
         self.by_format[UNKNOWN_FORMAT] += formats.count("")
 
+    def add(self, others: UsageCount) -> None:
+        """Add the statistics of other domains."""
+        self.by_format.update(others.by_format)
+        self.n_listings += others.n_listings
+        self.n_lastmod += others.n_lastmod
+        self.n_changefreq += others.n_changefreq
+        self.n_priority += others.n_priority
+        self.n_sites.update(others.n_sites)
+
     def format_share(self, name: str) -> MeasuredRatio:
         """Return one row of table 1."""
         return MeasuredRatio(self.by_format[name], self.by_format.total())

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.description.hosts import host_of_iri
@@ -17,7 +18,7 @@ from rdfcrawl.rdf.namespaces import PROV, RC, SQUIRREL
 from rdfcrawl.uri import host_of, registered_domain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 _MAX_HOSTS: Final = 100_000  # are counted apart
 _MAX_NAMES: Final = 1000  # of formats and reasons
@@ -48,10 +49,24 @@ _FACTS: Final = {
 
 
 class FaultExample(NamedTuple):
-    """A document with a fault."""
+    """A document with a fault; the earliest come first."""
 
+    started_ms: int
     url: str
     detail: str
+
+
+class CrawlActivity(NamedTuple):
+    """What provenance tells of one activity, as it is written.
+
+    Attributes:
+        facts: `url`, `status`, `statements`, `started`, `ended` and `format`, as far
+            as they are told.
+        faults: reason and detail of each.
+    """
+
+    facts: dict[str, str]
+    faults: list[list[str]]
 
 
 @dataclass(slots=True)
@@ -71,6 +86,14 @@ class HostActivity:
     n_timed: int = 0
     total_ms: int = 0
     slowest_ms: int = 0
+
+    def add(self, other: HostActivity) -> None:
+        """Add what was counted elsewhere."""
+        self.n_activities += other.n_activities
+        self.n_faulty += other.n_faulty
+        self.n_timed += other.n_timed
+        self.total_ms += other.total_ms
+        self.slowest_ms = max(self.slowest_ms, other.slowest_ms)
 
     @property
     def mean_secs(self) -> MeasuredRatio:
@@ -97,7 +120,7 @@ class ActivityCounts:
         by_format: documents by `rc:format`.
         by_status: activities by `sq:status`.
         by_reason: faults by `rc:reason`.
-        examples: of each reason, the first ones that were read.
+        examples: of each reason, those that began first.
         documents: activities that stored statements, by day since 1970.
         statements: that were stored, by day.
         last_ms: when the last activity began.
@@ -118,25 +141,12 @@ class ActivityCounts:
 
     def read(self, blocks: Iterable[bytes]) -> None:
         """Count the activities in blocks of whole lines, as they were written."""
-        current, facts, faults = b"", dict[str, str](), list[list[str]]()
-        for block in blocks:
-            for activity, part, predicate, iri, literal in _LINE.findall(block):
-                name = _FACTS.get(predicate)
-                if name is None:
-                    continue
-                if activity != current:
-                    self._count(facts, faults)
-                    current, facts, faults = activity, {}, []
-                text = _text(iri, literal)
-                if name == "reason":
-                    faults.append([text, ""])
-                elif name == "detail" and faults:
-                    faults[-1][1] = text
-                elif not part:
-                    facts[name] = text
-        self._count(facts, faults)
+        for each in iter_activities(blocks):
+            self.count(each)
 
-    def _count(self, facts: dict[str, str], faults: list[list[str]]) -> None:
+    def count(self, activity: CrawlActivity) -> None:
+        """Count one activity; one that crawled no URL does not count."""
+        facts, faults = activity
         url = facts.get("url")
         if url is None:
             return
@@ -155,9 +165,31 @@ class ActivityCounts:
             self.statements[started // 1000 // DAY_SECS] += n_statements
         for reason, detail in faults:
             _count_name(self.by_reason, reason)
-            examples = self.examples[reason] if reason in self.by_reason else []
-            if len(examples) < MAX_EXAMPLES:
-                examples.append(FaultExample(shorten(url), shorten(detail)))
+            if reason in self.by_reason:
+                example = FaultExample(started or 0, shorten(url), shorten(detail))
+                self._keep_examples(reason, [example])
+
+    def _keep_examples(self, reason: str, found: list[FaultExample]) -> None:
+        kept = sorted(self.examples[reason] + found, key=itemgetter(0, 1))
+        self.examples[reason] = kept[:MAX_EXAMPLES]
+
+    def add(self, others: ActivityCounts) -> None:
+        """Add what was counted elsewhere of other activities, likewise."""
+        for name, host in others.hosts.items():
+            self._host(name).add(host)
+        for counts, some in (
+            (self.by_format, others.by_format),
+            (self.by_status, others.by_status),
+            (self.by_reason, others.by_reason),
+        ):
+            for name, number in some.items():
+                _count_name(counts, name, number)
+        for reason, examples in others.examples.items():
+            if reason in self.by_reason:
+                self._keep_examples(reason, examples)
+        self.documents.update(others.documents)
+        self.statements.update(others.statements)
+        self.last_ms = max(self.last_ms, others.last_ms)
 
     def _is_wanted(self, url: str, started: int | None) -> bool:
         if self.begin_ms and (started is None or started < self.begin_ms):
@@ -168,9 +200,7 @@ class ActivityCounts:
         self, url: str, started: int | None, ended: int | None, *, has_fault: bool
     ) -> None:
         name = host_of_iri(url.encode("utf-8", "replace")).decode("utf-8", "replace")
-        if name not in self.hosts and len(self.hosts) >= _MAX_HOSTS:
-            name = _OTHERS
-        host = self.hosts.setdefault(name, HostActivity())
+        host = self._host(name)
         host.n_activities += 1
         host.n_faulty += has_fault
         if started is not None and ended is not None and ended >= started:
@@ -178,10 +208,36 @@ class ActivityCounts:
             host.total_ms += ended - started
             host.slowest_ms = max(host.slowest_ms, ended - started)
 
+    def _host(self, name: str) -> HostActivity:
+        if name not in self.hosts and len(self.hosts) >= _MAX_HOSTS:
+            name = _OTHERS
+        return self.hosts.setdefault(name, HostActivity())
 
-def _count_name(counts: Counter[str], name: str) -> None:
+
+def iter_activities(blocks: Iterable[bytes]) -> Iterator[CrawlActivity]:
+    """Yield the activities in blocks of whole lines, as they were written."""
+    current, facts, faults = b"", dict[str, str](), list[list[str]]()
+    for block in blocks:
+        for activity, part, predicate, iri, literal in _LINE.findall(block):
+            name = _FACTS.get(predicate)
+            if name is None:
+                continue
+            if activity != current:
+                yield CrawlActivity(facts, faults)
+                current, facts, faults = activity, {}, []
+            text = _text(iri, literal)
+            if name == "reason":
+                faults.append([text, ""])
+            elif name == "detail" and faults:
+                faults[-1][1] = text
+            elif not part:
+                facts[name] = text
+    yield CrawlActivity(facts, faults)
+
+
+def _count_name(counts: Counter[str], name: str, number: int = 1) -> None:
     is_known = name in counts or len(counts) < _MAX_NAMES
-    counts[name if is_known else _OTHERS] += 1
+    counts[name if is_known else _OTHERS] += number
 
 
 def shorten(text: str) -> str:

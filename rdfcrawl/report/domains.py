@@ -60,15 +60,25 @@ class DomainSummary(NamedTuple):
     habits: SitemapHabits
 
 
+class DomainMeasures(NamedTuple):
+    """What one domain adds to the figures of all.
+
+    Attributes:
+        usage: of its sitemaps.
+        sample: of the content that they miss.
+    """
+
+    summary: DomainSummary
+    usage: UsageCount
+    sample: list[UriFacts]
+
+
 class DomainReading:
     """The way of one domain's URLs into its measures.
 
     Args:
         domain: the registered domain, or whatever the facts are grouped by.
         period: T of section 5.2.
-
-    Attributes:
-        sample: of the content that its sitemaps miss.
     """
 
     def __init__(self, domain: str, period: SamplingPeriod) -> None:
@@ -77,7 +87,9 @@ class DomainReading:
         self._copies = CopyFreshness()
         self._census = DomainCensus()
         self._latest: list[FetchInterval] = []
-        self.sample: list[UriFacts] = []
+        self._domain = domain
+        self._usage = UsageCount()
+        self._sample: list[UriFacts] = []
 
     def add(self, some: list[UriFacts]) -> None:
         """Add some URLs of the domain."""
@@ -85,6 +97,7 @@ class DomainReading:
         for facts in some:
             self._coverage.add(facts)
             self._first_seen.add(facts)
+            self._usage.add_uri(facts)
             for interval in iter_intervals(facts):
                 self._copies.add(interval)
                 intervals.append(interval)
@@ -92,11 +105,12 @@ class DomainReading:
             N_LATEST, chain(self._latest, intervals), key=lambda each: each.end_ms
         )
         self._census = add_censuses(self._census, take_census(some))
-        self.sample = sample_missed(chain(self.sample, some))
+        self._sample = sample_missed(chain(self._sample, some))
 
-    def summary(self, sitemaps: Iterable[SitemapFacts]) -> DomainSummary:
+    def measures(self, sitemaps: list[SitemapFacts]) -> DomainMeasures:
         """Return the measures of all that was added."""
-        return DomainSummary(
+        self._usage.add_sitemaps(self._domain, sitemaps)
+        summary = DomainSummary(
             self._coverage.result(),
             self._census,
             self._first_seen,
@@ -104,6 +118,15 @@ class DomainReading:
             self._copies,
             describe_habits(sitemaps),
         )
+        return DomainMeasures(summary, self._usage, self._sample)
+
+
+def measure_domain(facts: DomainFacts, period: SamplingPeriod) -> DomainMeasures:
+    """Return the measures of one domain, whose URLs and sitemaps are read."""
+    reading = DomainReading(facts.domain, period)
+    for some in _pieces(facts.uris):
+        reading.add(some)
+    return reading.measures(list(facts.sitemaps))
 
 
 @dataclass(slots=True)
@@ -143,18 +166,14 @@ class SiteFigures:
 
     def read(self, facts: DomainFacts) -> None:
         """Read the URLs and sitemaps of one domain; each domain comes once."""
-        reading = DomainReading(facts.domain, self.period)
-        for some in _pieces(facts.uris):
-            reading.add(some)
-            for each in some:
-                self.usage.add_uri(each)
-                self.first_seen.add(each)
-        sitemaps = list(facts.sitemaps)
-        self.usage.add_sitemaps(facts.domain, sitemaps)
-        self._sample = sample_missed(chain(self._sample, reading.sample))
-        self._add(reading.summary(sitemaps))
+        self.add(measure_domain(facts, self.period))
 
-    def _add(self, domain: DomainSummary) -> None:
+    def add(self, measures: DomainMeasures) -> None:
+        """Add the measures of one domain; the order decides which dots are drawn."""
+        domain = measures.summary
+        self.usage.add(measures.usage)
+        self.first_seen.add_all(domain.first_seen)
+        self._sample = sample_missed(chain(self._sample, measures.sample))
         found = domain.coverage
         self.n_domains += 1
         self.both = add_sizes(self.both, found.both)

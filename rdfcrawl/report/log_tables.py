@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rdfcrawl.report.activities import ActivityCounts
 
 _N_HOSTS: Final = 20  # slowest, and most faulty
-_NO_EXAMPLE: Final = FaultExample("", "")
+_NO_EXAMPLE: Final = FaultExample(0, "", "")
 _Host = tuple[str, HostActivity]
 
 

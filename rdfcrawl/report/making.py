@@ -13,7 +13,7 @@ from rdfcrawl.measures.first_seen import DAY_SECS, SamplingPeriod
 from rdfcrawl.measures.uri_facts import SitemapFacts, UriFacts
 from rdfcrawl.ranking.table import open_ranks
 from rdfcrawl.report.activities import ActivityCounts
-from rdfcrawl.report.domains import DomainFacts, gather
+from rdfcrawl.report.domains import DomainFacts, SiteFigures, gather
 from rdfcrawl.report.quota_tables import quota_section
 from rdfcrawl.report.sections import make_report
 from rdfcrawl.report.text import day_text
@@ -46,16 +46,23 @@ def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> Craw
         sites = gather(wanted, SamplingPeriod(begin_ms=begin_ms))
     counts = ActivityCounts(site=site, begin_ms=begin_ms)
     counts.read(iter_provenance(root / "provenance"))
-    report = make_report(
-        sites,
-        counts,
-        title=f"Report of the crawl {root.name}",
-        scope=_scope(site, begin_ms, counts.last_ms),
-    )
+    report = report_counted(root.name, sites, counts)
     quotas = quota_section(root / "epochs", site, begin_ms)
     if quotas is None:
         return report
     return replace(report, sections=(*report.sections, quotas))
+
+
+def report_counted(
+    name: str, sites: SiteFigures, counts: ActivityCounts
+) -> CrawlReport:
+    """Return the report of what was counted in a crawl of some name."""
+    return make_report(
+        sites,
+        counts,
+        title=f"Report of the crawl {name}",
+        scope=_scope(counts.site, int(counts.begin_ms), counts.last_ms),
+    )
 
 
 def _scope(site: str | None, begin_ms: int, last_ms: int) -> str:

@@ -70,10 +70,17 @@ class FactReader:
     Args:
         database: open, and read from its beginning by each iterator.
         ranks: scores of its URIs; None if they are not known.
+        partition: only URIs of this one are told of; None: all.
     """
 
-    def __init__(self, database: UrlDatabase, ranks: RankTable | None = None) -> None:
+    def __init__(
+        self,
+        database: UrlDatabase,
+        ranks: RankTable | None = None,
+        partition: str | None = None,
+    ) -> None:
         self._database, self._ranks = database, ranks
+        self._partition = partition
         self._origin = lru_cache(_CACHED)(self._find_origin)
         self._times = lru_cache(_CACHED)(self._find_times)
 
@@ -86,7 +93,7 @@ class FactReader:
             neighbour: only of those in the registered domain of this URL.
         """
         if neighbour is None:
-            records = self._database.records()
+            records = self._database.records(self._partition)
         else:
             records = self._database.neighbours(neighbour)
         pages = filter(_is_known_page, records)
@@ -142,7 +149,7 @@ class FactReader:
 
     def sitemaps(self) -> Iterator[SitemapFacts]:
         """Yield the facts of all sitemaps, in the same order."""
-        for record in self._database.records():
+        for record in self._database.records(self._partition):
             if record.is_sitemap:
                 written, found_by = self._origin(record.url)
                 yield SitemapFacts(
