@@ -83,6 +83,11 @@ $(VENV)/installed-dev: pyproject.toml setup.py | $(VENV)/bin/python
 	$(call INSTALL,.[dev])
 	@touch $@ $(VENV)/installed
 
+# Many machines: some 450 MB, which the tests of Spark are skipped without.
+$(VENV)/installed-spark: $(VENV)/installed-dev tests/support/lowest.py
+	$(RUN) pip --quiet --disable-pip-version-check install $$($(RUN) tests.support.lowest spark)
+	@touch $@
+
 # The lowest version of each library that pyproject.toml names; the tools of the tests are
 # those of the other environment.
 $(LOWEST)/installed: $(VENV)/installed-dev pyproject.toml setup.py tests/support/lowest.py

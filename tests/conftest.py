@@ -31,6 +31,7 @@ pytest_plugins = [
     "tests.support.example_profiles",
     "tests.support.project_fixtures",
     "tests.support.redis_fixtures",
+    "tests.support.spark_fixtures",
     "tests.support.store_services",
 ]
 

@@ -17,19 +17,32 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-_ACTIONS = "build, rank, show URI or export"
+_ACTIONS = "build, rank, show URI, export, observe or spark"
 
 
 class Command(QuietCommand):
     """Build the database of a crawl's URIs from its logs, or read it."""
 
-    synopsis = "[options] build | rank | show URI | export --to FILE.parquet"
+    synopsis = (
+        "[options] build | rank | show URI | export --to FILE.parquet"
+        " | observe --to FILE.parquet | spark FILE.parquet ... --to DIR"
+    )
     summary = "Tell what a crawl knows of each URI: fetches, claims, first seen"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
         super().add_options(parser)
-        parser.add_argument("--to", metavar="FILE", help="of export: file of Parquet")
+        parser.add_argument(
+            "--to",
+            metavar="FILE",
+            help="of export and observe: file of Parquet; of spark: folder",
+        )
+        parser.add_argument(
+            "--master",
+            metavar="URL",
+            default="local[*]",
+            help="of spark: where it runs (local[*], on all cores of this machine)",
+        )
         add_number(
             parser,
             "--memory",
@@ -45,24 +58,34 @@ class Command(QuietCommand):
         if self.settings is None:
             return
         try:
-            match args:
-                case ["build"]:
-                    self.exitcode = _build(self.settings, opts.memory)
-                case ["rank"]:
-                    self.exitcode = _rank(self.settings, opts.memory)
-                case ["show", url]:
-                    self.exitcode = _show(self.settings, url)
-                case ["export"] if opts.to:
-                    _export(self.settings, Path(opts.to))
-                case ["export"]:
-                    fail("urldb export: say --to FILE.parquet")
-                case _:
-                    fail(f"urldb: say what to do: {_ACTIONS}")
+            self.exitcode = _run(self.settings, args, opts)
         except ConfigError as error:
             fail(str(error))
         except OSError as error:
             sys.stderr.write(f"{program()}: urldb: {error}\n")
             self.exitcode = 1
+
+
+def _run(settings: BaseSettings, args: list[str], opts: argparse.Namespace) -> int:
+    """Run an action; return the exit code."""
+    match args:
+        case ["build"]:
+            return _build(settings, opts.memory)
+        case ["rank"]:
+            return _rank(settings, opts.memory)
+        case ["show", url]:
+            return _show(settings, url)
+        case ["export" | "observe" as action]:
+            if not opts.to:
+                fail(f"urldb {action}: say --to FILE.parquet")
+            if action == "observe":
+                return _observe(settings, Path(opts.to), opts.memory)
+            return _export(settings, Path(opts.to))
+        case ["spark", *files]:
+            if not files or not opts.to:
+                fail("urldb spark: say FILE.parquet ... --to DIR")
+            return _spark(files, Path(opts.to), opts.master)
+    raise ConfigError(f"urldb: say what to do: {_ACTIONS}")
 
 
 def _build(settings: BaseSettings, memory_mb: int) -> int:
@@ -129,7 +152,8 @@ def _show(settings: BaseSettings, url: str) -> int:
     return 0
 
 
-def _export(settings: BaseSettings, path: Path) -> None:
+def _export(settings: BaseSettings, path: Path) -> int:
+    """Write the rows of all URIs; return 0."""
     with needed_by_operator("parquet", "urldb export"):
         from rdfcrawl.urldb.columns import write_parquet
     from rdfcrawl.log.location import find_crawl
@@ -143,6 +167,41 @@ def _export(settings: BaseSettings, path: Path) -> None:
         facts = FactReader(database, ranks).uris()
         n_rows = write_parquet(database.records(), path, ranks, facts)
     _write(f"{n_rows:,} URIs written to {path}")
+    return 0
+
+
+def _observe(settings: BaseSettings, path: Path, memory_mb: int) -> int:
+    """Write what the logs of this machine say; return 1 if not all could be read."""
+    with needed_by_operator("parquet", "urldb observe"):
+        from rdfcrawl.spark.machine_file import write_machine_file
+    from rdfcrawl.log.location import find_crawl
+    from rdfcrawl.urldb.database import UrlDatabase
+
+    code = _build(settings, memory_mb)
+    root = find_crawl(settings)
+    with UrlDatabase(root) as database:
+        done = write_machine_file(root, database, path)
+    _write(
+        f"{done.n_urls:,} URIs, {done.n_documents:,} documents with links and"
+        f" {done.n_activities:,} activities written to {path}",
+        *done.damages,
+    )
+    return code or int(bool(done.damages))
+
+
+def _spark(files: list[str], folder: Path, master: str) -> int:
+    """Run the job of Spark; return 1 if that fails."""
+    with needed_by_operator("spark", "urldb spark"):
+        from rdfcrawl.spark.job import run_job
+        from rdfcrawl.spark.session import SparkFault
+
+    try:
+        done = run_job(list(map(Path, files)), folder, master)
+    except SparkFault as error:
+        sys.stderr.write(f"{program()}: urldb spark: {error}\n")
+        return 1
+    _write(str(done))
+    return 0
 
 
 def _write(*lines: str) -> None:

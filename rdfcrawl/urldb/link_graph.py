@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from rdfcrawl.log.links import DocumentLinks
     from rdfcrawl.log.segments import SegmentDamage
     from rdfcrawl.sorting import SpillFile, SpillFolder
     from rdfcrawl.urldb.rank_nodes import RankNodes
@@ -123,11 +124,7 @@ class LinkGraph:
                 source = node_of(document.graph)
                 if source is None:
                     continue
-                found = {
-                    node_of(target)
-                    for target, relation in document.links
-                    if relation != _NOFOLLOW
-                }
+                found = {node_of(target) for target in followed_targets(document)}
                 targets = sorted(x for x in found - {None, source} if x is not None)
                 head = b"%08x%016x" % (source, document.version_ms)
                 sorter.add(head + b"".join([b"%08x" % each for each in targets]))
@@ -144,6 +141,13 @@ class LinkGraph:
         self.n_links += len(targets)
         for target in targets:
             self.n_incoming[target] += 1
+
+
+def followed_targets(document: DocumentLinks) -> Iterator[str]:
+    """Yield the targets of the links that a page vouches for, as they are written."""
+    for target, relation in document.links:
+        if relation != _NOFOLLOW:
+            yield target
 
 
 def _latest(sorter: StringSorter) -> Iterator[bytes]:

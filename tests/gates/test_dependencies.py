@@ -32,6 +32,7 @@ EXTRAS = {
     "shapes/child.py": "shapes",
     "shapes/validator.py": "shapes",
     "sitemaps/resourcesync/patch.py": "json-patch",
+    "spark": "spark",
     "urldb/columns.py": "parquet",
     "warc/captures.py": "warc",
 }

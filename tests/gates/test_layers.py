@@ -28,7 +28,7 @@ description followers html links robots
 export extraction sitemaps
 catalogs changes shapes urldb
 report
-arguments
+arguments spark
 frontier
 fetch refreshing
 harvest middlewares operating pings

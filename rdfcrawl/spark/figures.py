@@ -1,0 +1,104 @@
+"""The measures of all domains, the counts of all activities, and rows of Parquet."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark import StorageLevel, TaskContext
+
+from rdfcrawl.followers.dataset_versions import DatasetVersions
+from rdfcrawl.measures.first_seen import FirstSeenCount, SamplingPeriod
+from rdfcrawl.ranking.table import open_ranks
+from rdfcrawl.report.activities import ActivityCounts, CrawlActivity
+from rdfcrawl.report.domains import DomainMeasures, SiteFigures, measure_domain
+from rdfcrawl.report.making import group_by_domain, report_counted
+from rdfcrawl.urldb.columns import write_parquet
+from rdfcrawl.urldb.database import UrlDatabase
+from rdfcrawl.urldb.facts import FactReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark import RDD
+    from pyspark.sql import DataFrame, SparkSession
+
+    from rdfcrawl.report.content import CrawlReport
+
+
+def report_urls(session: SparkSession, root: Path, machines: DataFrame) -> CrawlReport:
+    """Return the report of several machines.
+
+    Args:
+        session: of Spark.
+        root: folder with URL database and ranks, on a disk that all share.
+        machines: rows of their files.
+    """
+    period = SamplingPeriod(begin_ms=0)
+    sites = SiteFigures(period, first_seen=FirstSeenCount(period))
+    measured = _partitions(session, root).flatMap(partial(_measure, str(root), period))
+    measured.persist(StorageLevel.MEMORY_AND_DISK)
+    for _, measures in measured.sortByKey().toLocalIterator():
+        sites.add(measures)
+    counts = ActivityCounts()
+    told = machines.filter("kind = 'activity'").select("said")
+    for some in told.rdd.map(itemgetter(0)).mapPartitions(_count).toLocalIterator():
+        counts.add(some)
+    return report_counted(root.name, sites, counts)
+
+
+def _partitions(session: SparkSession, root: Path) -> RDD[str]:
+    with UrlDatabase(root) as database:
+        names = database.partitions
+    return session.sparkContext.parallelize(names, max(len(names), 1))
+
+
+def _measure(
+    root: str, period: SamplingPeriod, partition: str
+) -> Iterator[tuple[str, DomainMeasures]]:
+    with UrlDatabase(Path(root)) as database:
+        reader = FactReader(database, open_ranks(Path(root)), partition)
+        for facts in group_by_domain(reader.uris(), reader.sitemaps()):
+            yield facts.domain, measure_domain(facts, period)
+
+
+def _count(texts: Iterable[str]) -> Iterator[ActivityCounts]:
+    counts = ActivityCounts()
+    for text in texts:
+        counts.count(CrawlActivity(*json.loads(text)))
+    yield counts
+
+
+def export_urls(session: SparkSession, root: Path, path: Path) -> int:
+    """Write a row for each URI, a file for each partition; return their number.
+
+    The folder is replaced as a whole, as that of a store of Parquet.
+
+    Args:
+        session: of Spark.
+        root: folder with URL database and ranks.
+        path: of the dataset, on the disk that all share.
+    """
+    versions = DatasetVersions(path)
+    versions.prepare()
+    number = int(path.readlink().name) + 1 if path.is_symlink() else 1
+    folder = versions.begin(number)
+    export = partial(_export, str(root), str(folder))
+    n_rows = _partitions(session, root).map(export).sum()
+    versions.finish(number)
+    versions.show(number)
+    return int(n_rows)
+
+
+def _export(root: str, folder: str, partition: str) -> int:
+    context: Any = TaskContext.get()
+    draft = Path(folder, f".{partition}-{context.taskAttemptId()}.draft")
+    with UrlDatabase(Path(root)) as database:
+        ranks = open_ranks(Path(root))
+        facts = FactReader(database, ranks, partition).uris()
+        n_rows = write_parquet(database.records(partition), draft, ranks, facts)
+    draft.replace(Path(folder, f"{partition}.parquet"))
+    return n_rows

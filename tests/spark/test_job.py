@@ -1,0 +1,140 @@
+"""Of the logs of several machines, Spark makes what one machine would of all logs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.ranking.table import FOLDER as RANKS
+from rdfcrawl.ranking.table import TABLE_NAME, open_ranks
+from rdfcrawl.report.making import report_crawl
+from rdfcrawl.report.writing import to_json
+from rdfcrawl.urldb.columns import write_parquet
+from rdfcrawl.urldb.database import UrlDatabase
+from rdfcrawl.urldb.facts import FactReader
+from rdfcrawl.urldb.lock import writing_alone
+from rdfcrawl.urldb.manifest import FOLDER as URLS
+from tests.support.spark_fixtures import told_events, write_machines
+from tests.support.url_events import UrlFetched
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.service,
+    pytest.mark.usefixtures("spark"),
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+]
+
+
+def run(files: list[Path], root: Path) -> Any:
+    """Run the job."""
+    from rdfcrawl.spark.job import run_job
+
+    return run_job(files, root, "local[2]")
+
+
+def segments(root: Path) -> dict[str, bytes]:
+    """Return the files of the URL database."""
+    return {x.name: x.read_bytes() for x in (root / URLS).glob("*.seg")}
+
+
+def table(root: Path) -> tuple[dict[str, Any], bytes]:
+    """Return what the table of scores says of itself, and all else in it."""
+    ranks = open_ranks(root)
+    assert ranks is not None
+    content = (root / RANKS / TABLE_NAME).read_bytes()
+    n_body = ranks.n_urls * (8 + 3 * 9)
+    return {**ranks.facts, "database": ""}, content[len(content) - n_body :]
+
+
+def rows_of_one(root: Path) -> list[dict[str, Any]]:
+    """Return the rows of all URIs as one machine writes them."""
+    path = root / "urls.parquet"
+    with UrlDatabase(root) as database:
+        ranks = open_ranks(root)
+        facts = FactReader(database, ranks).uris()
+        write_parquet(database.records(), path, ranks, facts)
+    found: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    return found
+
+
+def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows in the order of one machine."""
+    return sorted(rows, key=lambda row: (row["domain"], row["host"], row["url"]))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_figures_are_those_of_one_machine(tmp_path: Path, seed: int) -> None:
+    """If logs are on three machines, then all is, byte for byte, as if on one."""
+    machines = write_machines(tmp_path, told_events(seed))
+    root = tmp_path / "result" / "crawl"
+    done = run(machines.files, root)
+    assert segments(root) == segments(machines.one)
+    assert table(root) == table(machines.one)
+    assert table(root)[0]["n_links"] == done.n_links > 100
+    of_one = json.loads(json.dumps(to_json(report_crawl(machines.one))))
+    told = json.loads((root / "report" / "report.json").read_text(encoding="utf-8"))
+    assert told == of_one
+    rows = pq.read_table(root / "urls.parquet")
+    assert rows.num_rows == done.n_urls
+    found = rows_of_one(machines.one)
+    assert {row["cluster"] for row in found} > {None}
+    assert in_order(rows.to_pylist()) == found
+    assert rows.schema.equals(pq.read_schema(machines.one / "urls.parquet"))
+
+
+def everything(root: Path) -> dict[str, bytes]:
+    """Return all files of results but locks and drafts."""
+    paths = (x for x in root.rglob("*") if x.is_file() and not x.name.startswith("."))
+    return {str(x.relative_to(root)): x.read_bytes() for x in paths}
+
+
+def test_failed_job_leaves_the_results_before(tmp_path: Path) -> None:
+    """If a file is damaged in the middle, one line says so, and nothing has changed.
+
+    The next job with whole files replaces the results.
+    """
+    from rdfcrawl.spark.session import SparkFault
+
+    machines = write_machines(tmp_path, told_events(4, n_events=60))
+    root = tmp_path / "result" / "crawl"
+    first = run(machines.files[:2], root)
+    before = everything(root)
+    content = bytearray(machines.files[2].read_bytes())
+    for n in range(4, len(content) // 3):
+        content[n] ^= 0xFF
+    damaged = tmp_path / "damaged.parquet"
+    damaged.write_bytes(content)
+    with pytest.raises(SparkFault) as raised:
+        run([*machines.files[:2], damaged], root)
+    assert "\n" not in str(raised.value)
+    assert "Exception" in str(raised.value)
+    assert everything(root) == before
+    with (
+        writing_alone(root / URLS, ""),
+        pytest.raises(ConfigError, match="is being written already"),
+    ):
+        run(machines.files, root)
+    assert run(machines.files, root).n_urls >= first.n_urls
+    assert table(root) == table(machines.one)
+    assert not list(root.rglob("*draft*"))
+
+
+def test_one_machine_without_links_or_pages(tmp_path: Path) -> None:
+    """If nothing links to anything, or no URI is known, then there are results."""
+    only_rules = UrlFetched(
+        "http://a.example/robots.txt", 1, facts=(("task", "robots()"),)
+    )
+    machines = write_machines(tmp_path, [only_rules])
+    root = tmp_path / "result"
+    assert run(machines.files, root)[:3] == (1, 0, 0)
+    assert segments(root) == segments(machines.one)
+    shutil.rmtree(root)
+    assert run(machines.files[1:], root)[:3] == (0, 0, 0)
+    assert pq.read_table(root / "urls.parquet").num_rows == 0
