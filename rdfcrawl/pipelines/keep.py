@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import TYPE_CHECKING, BinaryIO, Self, cast
+from typing import TYPE_CHECKING, BinaryIO, Final, Self, cast
 
 from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.pipelines.chunks import close_chunks
 from rdfcrawl.pipelines.items import harvesting_spider, pass_through
-from rdfcrawl.pipelines.quad_feeds import has_quads
 from rdfcrawl.records import Document
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+_EXPORTERS: Final = "rdfcrawl.pipelines.quad_feeds."  # imported for feeds alone
 
 
 class KeepPipeline:
@@ -32,7 +34,7 @@ class KeepPipeline:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the pipeline of a crawler whose spider or feeds want statements."""
         spider = harvesting_spider(crawler)
-        if not (spider.parses_documents or has_quads(crawler.settings)):
+        if not (spider.parses_documents or _has_quad_feeds(crawler.settings)):
             raise NotConfigured
         fetch = spider.options.fetch
         return cls(fetch.spool_dir, fetch.spool_bytes)
@@ -94,3 +96,10 @@ class KeptQuads:
         """Discard the rest and the copy."""
         self.close()
         await close_chunks(self._chunks)
+
+
+def _has_quad_feeds(settings: BaseSettings) -> bool:
+    """Return whether a feed is in a format of RDF."""
+    exporters = settings.getdict("FEED_EXPORTERS")
+    paths = {exporters.get(x["format"]) for x in settings.getdict("FEEDS").values()}
+    return any(str(path).startswith(_EXPORTERS) for path in paths)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import logging
-from typing import IO, TYPE_CHECKING, Any, ClassVar, Final
+from typing import IO, Any, ClassVar, Final
 
 from scrapy.exporters import BaseItemExporter
 
 from rdfcrawl.rdf.serializing import StatementSerializer
 from rdfcrawl.records import Document
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
 
@@ -76,10 +73,3 @@ class JsonLdExporter(NQuadsExporter):
     """Writes one JSON-LD document: an array of the objects of all pieces."""
 
     format_name = "jsonld"
-
-
-def has_quads(settings: BaseSettings) -> bool:
-    """Return whether a feed is in a format of RDF."""
-    exporters = settings.getdict("FEED_EXPORTERS")
-    paths = {exporters.get(x["format"]) for x in settings.getdict("FEEDS").values()}
-    return any(str(path).startswith(f"{__name__}.") for path in paths)

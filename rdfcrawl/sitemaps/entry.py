@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.sitemaps.dates import PointInTime, parse_point
-from rdfcrawl.sitemaps.markup import MarkupLimits
+from rdfcrawl.sitemaps.markup_limits import MarkupLimits
 
 if TYPE_CHECKING:
     from rdfcrawl.faultlog import FaultLog

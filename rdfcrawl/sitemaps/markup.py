@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.namespaces import XML
 from rdfcrawl.sitemaps.entities import EntityDecoder, TextBuffer
+from rdfcrawl.sitemaps.markup_limits import MarkupLimits
 from rdfcrawl.sitemaps.text import iter_text
 
 if TYPE_CHECKING:
@@ -66,24 +67,6 @@ class ClosingTag(NamedTuple):
 
 Event: TypeAlias = OpeningTag | ClosingTag | str
 """A string is the text between two tags; there is none for mere white space."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MarkupLimits:
-    """Limits on an XML document, beyond which all is left out.
-
-    `tag_chars` are of a tag or a DOCTYPE, `n_strays` are `<` without a tag,
-    `text_chars` of the text between two tags. The protocol allows 50 MiB, not
-    compressed.
-    """
-
-    n_bytes: int = 50 * 2**20
-    text_chars: int = 2**20
-    tag_chars: int = 2**16
-    n_attributes: int = 64
-    depth: int = 64
-    n_strays: int = 100_000
-    parse_secs: float = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from rdfcrawl.sitemaps.entry import (
     SitemapFormat,
     SitemapLimits,
 )
-from rdfcrawl.sitemaps.markup import MarkupLimits
+from rdfcrawl.sitemaps.markup_limits import MarkupLimits
 from rdfcrawl.sitemaps.protocol import Sitemap
 from rdfcrawl.sitemaps.semantic import SitemapDataset
 from rdfcrawl.tasks.sitemap import SitemapTask

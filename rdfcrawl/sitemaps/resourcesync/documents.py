@@ -18,12 +18,8 @@ from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.namespaces import RESOURCESYNC
 from rdfcrawl.sitemaps.dates import is_datetime
 from rdfcrawl.sitemaps.elements import Element, iter_elements
-from rdfcrawl.sitemaps.markup import (
-    ElementStructure,
-    MarkupLimits,
-    OpeningTag,
-    iter_events,
-)
+from rdfcrawl.sitemaps.markup import ElementStructure, OpeningTag, iter_events
+from rdfcrawl.sitemaps.markup_limits import MarkupLimits
 from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes, parse_hashes
 from rdfcrawl.tasks.sync import ResourceChange, SyncCapability
 from rdfcrawl.uri import BadUri, parse_uri, requestable

@@ -1,0 +1,189 @@
+"""The quads of dumps of datasets that sitemaps declare, and of samples.
+
+With `slice=1` a dump is cut into the descriptions of its resources, each in a graph of
+its own. Also, sample URIs are compared with their descriptions in the dump.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.errors import Reason
+from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.harvest.datasets import MAX_SAMPLES
+from rdfcrawl.harvest.sample_comparison import (
+    MAX_SAMPLE_BYTES,
+    SampleComparison,
+    iter_line_blocks,
+    lines_about,
+)
+from rdfcrawl.pipelines.chunks import closing
+from rdfcrawl.rdf.lines import gathered
+from rdfcrawl.sitemaps.slicing import slice_dump
+from rdfcrawl.tasks.pages import DescribedSample, DumpPart, SamplePage
+
+if TYPE_CHECKING:
+    from rdfcrawl.harvest.known_datasets import KnownDataset
+    from rdfcrawl.pipelines.items import HarvestingSpider
+    from rdfcrawl.records import Document
+
+_AT_ONCE: Final = 200  # descriptions
+_CHUNK_BYTES: Final = 256 * 1024
+# What a document lacks then shows in no comparison as what it is.
+_LOSSES: Final = frozenset(
+    {
+        *(Reason.TRUNCATED_BODY, Reason.TOO_LARGE, Reason.BAD_CONTENT_ENCODING),
+        *(Reason.BAD_ARCHIVE, Reason.CHECKSUM, Reason.SYNTAX),
+    }
+)
+
+
+class DatasetChunks:
+    """Wraps the quads of dumps and samples, while they pass."""
+
+    def __init__(self, spider: HarvestingSpider) -> None:
+        self._spider = spider
+
+    async def wrap(
+        self, document: Document, task: DumpPart | SamplePage | DescribedSample
+    ) -> Document:
+        """Wrap the quads of a document, if anything is to be done with them."""
+        if document.chunks is None:
+            return document
+        if not isinstance(task, DumpPart):
+            document.chunks = self._sample(document, document.chunks, task)
+            return document
+        datasets = self._spider.harvesters.context.datasets
+        dataset = await datasets.known(task.dataset)
+        if dataset is not None:
+            document.chunks = self._dump(document, document.chunks, dataset, task)
+        return document
+
+    def _wants_slices(self, document: Document) -> bool:
+        session = self._spider.session
+        return session is not None and session.arguments_of(document.record).slice
+
+    @property
+    def _samples(self) -> SampleComparison:
+        context = self._spider.harvesters.context
+        return SampleComparison(context.state_store, context.datasets, context.run)
+
+    async def _sample(
+        self,
+        document: Document,
+        chunks: AsyncIterator[bytes],
+        sample: SamplePage | DescribedSample,
+    ) -> AsyncIterator[bytes]:
+        """Pass the quads of a sample on, and keep them for the comparison.
+
+        What an endpoint says is in its answers already: it is not stored once more.
+        """
+        is_page = isinstance(sample, SamplePage)
+        kept: list[bytes] = []
+        n_bytes = 0
+        async with closing(chunks):
+            async for chunk in chunks:
+                n_bytes += len(chunk)
+                if n_bytes <= MAX_SAMPLE_BYTES:
+                    kept.append(chunk)
+                if is_page:
+                    yield chunk
+        is_whole = n_bytes <= MAX_SAMPLE_BYTES and _is_whole(document)
+        if not is_page:
+            document.n_quads = 0
+        if is_whole and (
+            report := await self._compare(sample, b"".join(kept), document)
+        ):
+            yield report
+
+    async def _compare(
+        self, sample: SamplePage | DescribedSample, quads: bytes, document: Document
+    ) -> bytes:
+        if isinstance(sample, SamplePage):
+            return await self._samples.put_page(sample, quads, document)
+        return await self._samples.put_description(sample, quads, document)
+
+    async def _dump(
+        self,
+        document: Document,
+        chunks: AsyncIterator[bytes],
+        dataset: KnownDataset,
+        part: DumpPart,
+    ) -> AsyncIterator[bytes]:
+        """Pass the quads of a dump on, cut if requested; compare the samples.
+
+        The report of the comparison is not part of the dump, and follows the slices.
+        """
+        samples = dataset.samples[:MAX_SAMPLES]
+        folder = self._folder()
+        with TemporaryDirectory(prefix="dump-", dir=folder) as place:
+            about = Path(place, "about.nq")
+            if samples:
+                chunks = _noted(chunks, samples, about)
+            if self._wants_slices(document) and dataset.prefixes:
+                chunks = self._sliced(document, chunks, dataset, Path(place))
+            async with closing(chunks):
+                async for chunk in chunks:
+                    yield chunk
+            if samples and _is_whole(document):
+                report = await self._samples.put_dump(
+                    dataset, part, about, document, folder=folder
+                )
+                if report:
+                    yield report
+
+    async def _sliced(
+        self,
+        document: Document,
+        chunks: AsyncIterator[bytes],
+        dataset: KnownDataset,
+        place: Path,
+    ) -> AsyncIterator[bytes]:
+        """Yield the descriptions in the quads of a dump."""
+        log = FaultLog()
+        path = place / "dump.nq"
+        with path.open("wb") as file:
+            async with closing(chunks):
+                async for chunk in chunks:
+                    file.write(chunk)
+        slices = slice_dump(
+            iter_line_blocks(path),
+            dataset.prefixes,
+            slicing=dataset.slicing,
+            log=log,
+            folder=place,
+        )
+        n_quads = 0
+        while batch := await asyncio.to_thread(lambda: list(islice(slices, _AT_ONCE))):
+            for chunk in gathered((each.lines for each in batch), _CHUNK_BYTES):
+                n_quads += chunk.count(b"\n")
+                yield chunk
+        document.n_quads = n_quads
+        document.faults += log.all()
+
+    def _folder(self) -> Path:
+        folder = self._spider.options.crawl.paths.spool
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+
+def _is_whole(document: Document) -> bool:
+    """Return whether a document was fetched, and all of its statements were read."""
+    is_there = 200 <= document.status < 300 and not document.is_partial
+    return is_there and not any(x.reason in _LOSSES for x in document.faults)
+
+
+async def _noted(
+    chunks: AsyncIterator[bytes], samples: Collection[str], path: Path
+) -> AsyncIterator[bytes]:
+    """Pass quads on, and keep those that may be about the samples in a file."""
+    with path.open("wb") as file:
+        async with closing(chunks):
+            async for chunk in chunks:
+                file.write(lines_about(samples, chunk))
+                yield chunk
