@@ -110,7 +110,7 @@ def run_crawl(
 
 
 def _collect_what_comes() -> None:
-    """Look for garbage from now on, but not in what there is: it takes 0.1 s a time."""
+    """Look for garbage from now on, but not in what is there, which takes 0.1 s."""
     gc.freeze()
     gc.enable()
 
