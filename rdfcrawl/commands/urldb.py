@@ -158,14 +158,17 @@ def _export(settings: BaseSettings, path: Path) -> int:
         from rdfcrawl.urldb.columns import write_parquet
     from rdfcrawl.log.location import find_crawl
     from rdfcrawl.ranking.table import open_ranks
+    from rdfcrawl.sorting import SpillFolder
     from rdfcrawl.urldb.database import UrlDatabase
     from rdfcrawl.urldb.facts import FactReader
+    from rdfcrawl.urldb.mirrors import MirrorSearch, mirror_urls
 
     root = find_crawl(settings)
-    with UrlDatabase(root) as database:
+    with UrlDatabase(root) as database, SpillFolder(root) as spills:
         ranks = open_ranks(root)
         facts = FactReader(database, ranks).uris()
-        n_rows = write_parquet(database.records(), path, ranks, facts)
+        mirrors = mirror_urls(MirrorSearch(database, ranks, spills).find(), spills)
+        n_rows = write_parquet(database.records(), path, ranks, facts, mirrors)
     _write(f"{n_rows:,} URIs written to {path}")
     return 0
 

@@ -78,7 +78,7 @@ def low_bits(minima: Sequence[int]) -> array[int]:
     return array("H", [x & _LOW for x in minima])
 
 
-class _Minima:
+class SketchMinima:
     """Minima of one sketch, prepared to be compared often."""
 
     __slots__ = "_is_whole", "_low", "_minima", "low_bytes"
@@ -88,7 +88,7 @@ class _Minima:
         self._is_whole = max(minima) > _LOW
         self.low_bytes = self._low.tobytes()
 
-    def resembles(self, other: _Minima, least: float) -> bool:
+    def resembles(self, other: SketchMinima, least: float) -> bool:
         """Return whether the resemblance with another one is `least` or more."""
         if _share(self._low, other._low) < least:
             return False
@@ -132,7 +132,7 @@ def find_related(
         if each.minima:
             sketch = array("I", each.minima).tobytes()
             urls.setdefault(sketch, []).append(each.url)
-    minima = {sketch: _Minima(array("I", sketch)) for sketch in urls}
+    minima = {sketch: SketchMinima(array("I", sketch)) for sketch in urls}
     asked = [
         sketch for sketch, some in urls.items() if any(map(wanted.__contains__, some))
     ]
@@ -153,7 +153,7 @@ def find_related(
 
 
 def _buckets(
-    minima: Mapping[bytes, _Minima], wanted: Iterable[bytes], band: slice
+    minima: Mapping[bytes, SketchMinima], wanted: Iterable[bytes], band: slice
 ) -> dict[bytes, set[bytes]]:
     """Return the first sketches that have a band in common, by the band."""
     buckets: dict[bytes, set[bytes]] = {each: set() for each in wanted}
@@ -187,11 +187,11 @@ class _Clusters:
     def join_near_duplicates(self) -> None:
         """Join documents whose sketches are near."""
         found = self._sketches.items()
-        sketches = [(_Minima(array("I", x)), place) for x, place in found]
+        sketches = [(SketchMinima(array("I", x)), place) for x, place in found]
         for begin in range(0, 2 * N_MINIMA, 2 * _BAND):
             self._join_band(sketches, slice(begin, begin + 2 * _BAND))
 
-    def _join_band(self, sketches: list[tuple[_Minima, int]], band: slice) -> None:
+    def _join_band(self, sketches: list[tuple[SketchMinima, int]], band: slice) -> None:
         """Compare and join documents that have one band in common."""
         buckets: dict[bytes, list[int]] = {}
         for number, (minima, place) in enumerate(sketches):

@@ -200,7 +200,12 @@ def read_sketch(text: str) -> tuple[int, ...]:
         minima[n] |= (first << 6 | second) << LOW_BITS
     if len(minima) == BINS:
         return tuple(minima.values())
-    return tuple(next(minima[k] for k in donors if k in minima) for donors in _donors())
+    return tuple(
+        [
+            minima[n] if n in minima else next(minima[k] for k in donors if k in minima)
+            for n, donors in enumerate(_donors())
+        ]
+    )
 
 
 @lru_cache(maxsize=1)

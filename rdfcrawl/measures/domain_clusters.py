@@ -109,7 +109,7 @@ def _few_words(
     facts: UriFacts, known: Mapping[str, PageContent]
 ) -> tuple[str, str] | None:
     """Return host and text of a page of a few words and nothing else, or nothing."""
-    read = _last_read(facts)
+    read = last_read(facts.fetches)
     if read is None or read.n_statements or facts.n_images or facts.is_redirect:
         return None
     n_shingles = known.get(facts.url, _UNKNOWN).n_shingles
@@ -182,19 +182,22 @@ class _Copies:
 
 
 def _text_hash(facts: UriFacts) -> str:
-    """Return the hash of what was read last, before any 304; empty after a failure.
+    """Return the hash of what was read last; empty after a failure."""
+    read = last_read(facts.fetches)
+    return "" if read is None else text_hash_of(read)
+
+
+def text_hash_of(fetch: UriFetch) -> str:
+    """Return the hash by which the content of a fetch is compared.
 
     Pages without visible text, as of images or of scripts, are told by their bytes.
     """
-    read = _last_read(facts)
-    if read is None:
-        return ""
-    return read.content_hash if read.text_hash == _NO_TEXT else read.text_hash
+    return fetch.content_hash if fetch.text_hash == _NO_TEXT else fetch.text_hash
 
 
-def _last_read(facts: UriFacts) -> UriFetch | None:
+def last_read(fetches: Sequence[UriFetch]) -> UriFetch | None:
     """Return the last fetch before any 304; None if that was not read."""
-    for fetch in reversed(facts.fetches):
+    for fetch in reversed(fetches):
         if fetch.status != "UNCHANGED":
             return fetch if fetch.status in ("SUCCESSFUL", "PARTIAL") else None
     return None

@@ -14,11 +14,14 @@ from rdfcrawl.measures.uri_facts import SitemapFacts, UriFacts
 from rdfcrawl.ranking.table import open_ranks
 from rdfcrawl.report.activities import ActivityCounts
 from rdfcrawl.report.domains import DomainFacts, SiteFigures, gather
+from rdfcrawl.report.mirror_tables import mirror_section
 from rdfcrawl.report.quota_tables import quota_section
 from rdfcrawl.report.sections import make_report
 from rdfcrawl.report.text import day_text
+from rdfcrawl.sorting import SpillFolder
 from rdfcrawl.urldb.database import UrlDatabase
 from rdfcrawl.urldb.facts import MAX_CLUSTERED, FactReader
+from rdfcrawl.urldb.mirrors import MirrorSearch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,20 +40,22 @@ def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> Craw
 
     Raises:
         ConfigError: there is no URL database, or it is damaged.
-        OSError: a disk cannot be read.
+        OSError: a disk is full, or cannot be read.
     """
     with UrlDatabase(root) as database:
-        reader = FactReader(database, open_ranks(root))
+        ranks = open_ranks(root)
+        reader = FactReader(database, ranks)
         domains = group_by_domain(reader.uris(), reader.sitemaps())
         wanted = (each for each in domains if site in (None, each.domain))
         sites = gather(wanted, SamplingPeriod(begin_ms=begin_ms))
+        with SpillFolder(root) as spills:
+            mirrors = mirror_section(MirrorSearch(database, ranks, spills), site)
     counts = ActivityCounts(site=site, begin_ms=begin_ms)
     counts.read(iter_provenance(root / "provenance"))
     report = report_counted(root.name, sites, counts)
     quotas = quota_section(root / "epochs", site, begin_ms)
-    if quotas is None:
-        return report
-    return replace(report, sections=(*report.sections, quotas))
+    more = [each for each in (mirrors, quotas) if each is not None]
+    return replace(report, sections=(*report.sections, *more))
 
 
 def report_counted(

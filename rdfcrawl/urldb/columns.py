@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import astuple
-from itertools import islice
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -85,6 +85,7 @@ SCHEMA: Final = pa.schema(
         pa.field("is_sitemap", pa.bool_(), nullable=False),
         *(pa.field(name, pa.string()) for name in _LATEST),
         pa.field("cluster", pa.string()),
+        pa.field("mirror", pa.string()),
         pa.field("pagerank", pa.float64()),
         pa.field("priorityrank", pa.float64()),
         pa.field("inlinks", pa.int64()),
@@ -106,6 +107,7 @@ def write_parquet(
     path: Path,
     ranks: RankTable | None = None,
     facts: Iterable[UriFacts] = (),
+    mirrors: Iterable[tuple[int, str]] = (),
 ) -> int:
     """Write records to a file, which is replaced as a whole; return their number.
 
@@ -114,16 +116,20 @@ def write_parquet(
         path: of the file.
         ranks: scores of the URIs; None if they are not known.
         facts: of some of the URIs, in the same order; they tell the clusters.
+        mirrors: of `mirrors.mirror_urls`, for all records of a database.
 
     Raises:
         OSError: the disk refuses it.
     """
     draft = path.with_name(f".{path.name}.draft")
-    left = iter(_with_clusters(records, facts))
+    clustered = _with_clusters(records, facts)
+    left = zip(clustered, _dense(mirrors), strict=False)
     n_rows = 0
     try:
         with pq.ParquetWriter(draft, SCHEMA, compression="zstd") as writer:
-            while rows := [_row(*each, ranks) for each in islice(left, _GROUP_ROWS)]:
+            while rows := [
+                _row(*each, mirror, ranks) for each, mirror in islice(left, _GROUP_ROWS)
+            ]:
                 writer.write_table(pa.Table.from_pylist(rows, SCHEMA))
                 n_rows += len(rows)
         draft.replace(path)
@@ -146,7 +152,19 @@ def _with_clusters(
             yield record, ""
 
 
-def _row(record: UrlRecord, cluster: str, ranks: RankTable | None) -> dict[str, Any]:
+def _dense(mirrors: Iterable[tuple[int, str]]) -> Iterator[str]:
+    """Yield a URL for each record, without end; empty for those that have none."""
+    number = 0
+    for place, url in mirrors:
+        yield from repeat("", place - number)
+        yield url
+        number = place + 1
+    yield from repeat("")
+
+
+def _row(
+    record: UrlRecord, cluster: str, mirror: str, ranks: RankTable | None
+) -> dict[str, Any]:
     scores = None if ranks is None else ranks.scores(fingerprint(record.url))
     return {
         "url": record.url,
@@ -157,6 +175,7 @@ def _row(record: UrlRecord, cluster: str, ranks: RankTable | None) -> dict[str, 
         "is_sitemap": record.is_sitemap,
         **{name: record.latest.get(value) for name, value in _LATEST.items()},
         "cluster": cluster or None,
+        "mirror": mirror or None,
         **(scores or {}),
         "fetches": _rows(record.fetches, _FETCH),
         "claims": _rows(record.claims, _CLAIM),

@@ -96,7 +96,7 @@ class FactReader:
             records = self._database.records(self._partition)
         else:
             records = self._database.neighbours(neighbour)
-        pages = filter(_is_known_page, records)
+        pages = filter(is_known_page, records)
         for _, of_domain in groupby(pages, key=attrgetter("domain")):
             yield from self._of_domain(of_domain)
 
@@ -125,18 +125,22 @@ class FactReader:
         return {url: content for url, content in found if content != _NOTHING_KNOWN}
 
     def _content_of(self, record: UrlRecord) -> PageContent:
-        redirect = self._redirect(record)
+        redirect = self.redirect_of(record)
         return PageContent(
             minima=_minima(record.current("sketch")),
             n_shingles=_count(record.current("shingles")),
             redirects_to=(redirect,) if redirect else (),
-            canonical=self._normal(record.current("canonical")),
+            canonical=self.canonical_of(record),
         )
 
-    def _redirect(self, record: UrlRecord) -> str:
+    def redirect_of(self, record: UrlRecord) -> str:
         """Return where the redirects of a URL end, if that is another URL."""
         end = self._normal(record.current("redirect"))
         return "" if end == record.url else end
+
+    def canonical_of(self, record: UrlRecord) -> str:
+        """Return what a page declares as its canonical URL; empty if nothing."""
+        return self._normal(record.current("canonical"))
 
     def _normal(self, url: str) -> str:
         """Return the normal form of a URL; nothing for what has none."""
@@ -169,16 +173,17 @@ class FactReader:
             first_linked_ms=_first_linked_ms(record),
             listings=tuple(self._listings(record)),
             claims=tuple(_claims(record.claims, self._dropped_ms(record))),
-            fetches=tuple(map(_fetch, filter(_was_asked, record.fetches))),
-            redirects_to=self._redirect(record),
+            fetches=fetches_of(record),
+            redirects_to=self.redirect_of(record),
             n_images=_count(record.current("images")),
             n_words=_count(record.current("words")),
             n_linked_words=_count(record.current("linkedWords")),
             is_error_page=record.current("errorPage") == "true",
-            pagerank=self._pagerank(record.url),
+            pagerank=self.pagerank_of(record.url),
         )
 
-    def _pagerank(self, url: str) -> float | None:
+    def pagerank_of(self, url: str) -> float | None:
+        """Return the PageRank of a URL; None if that is not known."""
         if self._ranks is None:
             return None
         return self._ranks.score(fingerprint(url), RankScore.PAGERANK)
@@ -248,7 +253,7 @@ def is_page(record: UrlRecord) -> bool:
     return task != _SOURCE_TASK and not record.url.endswith(_OF_ALL_SITES)
 
 
-def _is_known_page(record: UrlRecord) -> bool:
+def is_known_page(record: UrlRecord) -> bool:
     """Return whether a URI is a page, and listed, linked or requested as a page.
 
     `/.well-known/void`, parts of sources and the like were asked for unseen. What
@@ -285,6 +290,11 @@ def _minima(sketch: str) -> array[int]:
 def _count(text: str) -> int:
     """Return a number of provenance; 0 of what is none."""
     return int(text) if text.isdecimal() and len(text) < _MAX_DIGITS else 0
+
+
+def fetches_of(record: UrlRecord) -> tuple[UriFetch, ...]:
+    """Return the fetches of a URL, but for what was refused before a request."""
+    return tuple(map(_fetch, filter(_was_asked, record.fetches)))
 
 
 def _was_asked(fetch: UrlFetch) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from rdfcrawl.dataweb.evolution.parameters import (
     SitemapLayout,
@@ -13,15 +14,18 @@ from rdfcrawl.dataweb.evolution.sightings import first_seen_by_sitemaps
 from rdfcrawl.duplicates.clusters import ContentPrint, find_clusters
 from rdfcrawl.duplicates.fingerprints import read_sketch
 from rdfcrawl.rdf.namespaces import RC, SQUIRREL
+from rdfcrawl.sorting import SpillFolder
 from rdfcrawl.uri import NormalForm
 from rdfcrawl.urldb.building import build
 from rdfcrawl.urldb.database import UrlDatabase
 from rdfcrawl.urldb.facts import FactReader
+from rdfcrawl.urldb.mirrors import MirrorSearch
 from tests.support.true_facts import KnownFetch, true_facts
 from tests.support.web_epochs import changing_web
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from rdfcrawl.dataweb.evolution.truth import WebTruth
     from rdfcrawl.measures.uri_facts import UriFacts
@@ -66,6 +70,20 @@ def clusters(result: CrawlResult, urls: set[str]) -> set[frozenset[str]]:
         if row["url"].value in urls
     )
     return set(map(frozenset, find_clusters(prints)))
+
+
+def check_mirrors(folder: Path, clusters: set[frozenset[str]]) -> None:
+    """Compare the content on several sites with the clusters of all documents."""
+    build(folder, NormalForm())
+    with UrlDatabase(folder) as database, SpillFolder(folder) as spills:
+        urls = [each.url for each in database.records()]
+        mirrors = list(MirrorSearch(database, None, spills).find())
+    wanted = {
+        each for each in clusters if len({urlsplit(url).hostname for url in each}) > 1
+    }
+    assert len(wanted) > 10
+    assert {frozenset(urls[n] for n in each.numbers) for each in mirrors} == wanted
+    assert all(each.url in {urls[n] for n in each.numbers} for each in mirrors)
 
 
 def check_memory(web: EpochWeb, truth: WebTruth, epochs: list[CrawlEpoch]) -> None:
@@ -132,6 +150,7 @@ def test_later_run_fetches_what_changed_by_truthful_sitemaps(
         )
         first = next(runs)
         found = clusters(first.result, set(first.stored))
+        check_mirrors(first.result.folder, found)
         second = next(runs)
         epochs = [first, second]
         truth = web.truth(second.at)
