@@ -70,6 +70,7 @@ class Command(QuietCommand):
 def _refresh(settings: BaseSettings, opts: argparse.Namespace) -> int:
     """Refresh once, or until a signal ends it; return the exit code."""
     from rdfcrawl.frontier.options import CrawlOptions
+    from rdfcrawl.log.kept_time import KeptTime
     from rdfcrawl.log.location import find_crawl
     from rdfcrawl.options.merging import apply_defaults
     from rdfcrawl.refreshing.epochs import CrawlRefresh
@@ -80,6 +81,7 @@ def _refresh(settings: BaseSettings, opts: argparse.Namespace) -> int:
     options = RefreshOptions.from_settings(settings)
     root = find_crawl(settings)
     crawl = CrawlOptions.from_settings(settings, root.name)
+    KeptTime(root).go_on()
     refresh = CrawlRefresh(root, options, crawl)
     if opts.dry_run:
         return _show(refresh, is_json=opts.json)

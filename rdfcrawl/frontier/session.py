@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Protocol, Self
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from redis.exceptions import RedisError
 
 from rdfcrawl.arguments.stored import CrawlMember
+from rdfcrawl.clock import now_ms
 from rdfcrawl.errors import StoreFault, passing_fault
 from rdfcrawl.frontier.batches import in_batches
 from rdfcrawl.frontier.blocked_hosts import BlockedHosts
@@ -254,7 +254,7 @@ class CrawlSession:
             await self._persistent("clear", self.frontier.clear, is_over=True)
         elif self.worker.has_started:  # else nothing may have been queued yet
             await self._persistent("end the run", self.frontier.end_run, self.run)
-            note_run(self.options.paths.quads, self.run, int(time.time() * 1000))
+            note_run(self.options.paths.quads, self.run, now_ms())
 
     async def _restore(self) -> None:
         await self.frontier.counts()  # is each partition there?

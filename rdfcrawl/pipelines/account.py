@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self, get_args
 
 from rdfcrawl.errors import Fault, Reason, StoreFault
 from rdfcrawl.frontier.visiting import visiting_spider
+from rdfcrawl.log.kept_time import KeptTime
 from rdfcrawl.options.values import integer
 from rdfcrawl.pipelines.items import pass_through
 from rdfcrawl.pipelines.pipeline_segments import PipelineSegments
@@ -62,6 +64,7 @@ class AccountPipeline:
         self._segments = PipelineSegments(options.paths.provenance, limits)
         self._same = SameContents(self._first_urls, most_contents)
         self._n_refused = 0
+        self._time: KeptTime | None = None  # until the crawl is joined
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -76,6 +79,8 @@ class AccountPipeline:
     def open_spider(self) -> None:
         """Open the segments of provenance and describe this worker."""
         session = self._spider.joined()
+        self._time = KeptTime(session.options.paths.root)
+        self._time.go_on()
         names = session.profiles.names
         self._worker = replace(self._worker, run=session.run, spiders=names)
         self._segments.open(self._worker.name)
@@ -89,7 +94,11 @@ class AccountPipeline:
         """
         await self._tell_same()
         self._tell_statistics()
-        return await self._segments.flush()
+        fault = await self._segments.flush()
+        if fault is None and self._time is not None:
+            with suppress(OSError):  # as a full disk, which others tell
+                self._time.keep()
+        return fault
 
     async def close_spider(self) -> None:
         """Flush and close the segments."""

@@ -1,0 +1,87 @@
+"""Runs of a crawl on a machine whose clock was set back between them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from tests.conftest import LOOPBACK_NETS
+from tests.crawl.sources.test_refresh import AgingSite, refresh
+from tests.crawl.sources.test_revisits import entry, said
+from tests.support.sitemap_sites import urlset
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_webs import Loopback
+
+_LATER = """
+import sys, time
+now, now_ns = time.time, time.time_ns
+time.time = lambda: now() + {secs}
+time.time_ns = lambda: now_ns() + {secs} * 10**9
+from scrapy.cmdline import execute
+execute(["scrapy", *sys.argv[1:]])
+"""
+
+
+def dated(site: AgingSite, what: str, lastmod: str) -> str:
+    """Let a page say something, and its sitemap that it has changed; return its URL."""
+    page = site.says("/page", what)
+    site.put("/sitemap.xml", urlset([entry(page, lastmod)]), "application/xml")
+    return page
+
+
+def crawl_later(site: AgingSite, folder: Path, secs: int) -> None:
+    """Crawl a site as if it were so many seconds later."""
+    settings = {
+        "CRAWL_DIR": folder,
+        "DOWNLOAD_DELAY": 0,
+        "GUARD_ALLOW_NETS": LOOPBACK_NETS,
+        "CONTACT_REQUIRED": False,
+        "DESCRIBE": "off",
+    }
+    given = [f"-s{name}={value}" for name, value in settings.items()]
+    words = ["crawl", "sitemap", f"-asites={site.at('/')}", *given]
+    code = _LATER.format(secs=secs)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_what_is_fetched_after_a_clock_was_set_back_counts(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If the clock is set back, then later runs and refreshes go on from before.
+
+    So what they fetch replaces what was stored, though it seems to be earlier.
+    """
+    site = AgingSite(loopback, "127.96.9.1")
+    page = dated(site, "first", "2024-01-01")
+    folder = commands.folder()
+    crawl_later(site, folder, 3600)
+    dated(site, "second", "2024-02-01")
+    result = site.crawl(commands, folder=folder)
+    assert said(result) == {page: "second"}
+    assert "the clock was set back by 3" in result.stderr
+    site.says("/page", "third")
+    told = refresh(commands, folder, CRAWL_ID="sitemap")
+    assert told.code == 0, told.stderr
+    result = commands.crawl(spider="sitemap", folder=folder)
+    assert said(result) == {page: "third"}
+
+
+def test_time_that_was_far_ahead_is_not_followed(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If the clock was days ahead, then the operator is told what that means."""
+    site = AgingSite(loopback, "127.96.9.2")
+    dated(site, "first", "2024-01-01")
+    folder = commands.folder()
+    crawl_later(site, folder, 3 * 86_400)
+    result = site.crawl(commands, folder=folder)
+    assert result.code == 0
+    assert "the clock is 3.0 days behind what this crawl has stored" in result.stderr
