@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.batches import in_batches
-from rdfcrawl.frontier.candidate import FORGOTTEN, AddedCounts
+from rdfcrawl.frontier.candidate import FORGOTTEN, SEEN_ONLY, AddedCounts
 from rdfcrawl.frontier.dns_cache import AddressBook
 from rdfcrawl.frontier.frontier_connection import FrontierConnection
 from rdfcrawl.frontier.link_ingest import LinkIngest
@@ -112,20 +112,28 @@ class RefreshQueue:
         for group in in_batches(fetches, _AT_ONCE):
             if self._dns is not None:
                 await self._dns.prime(each.url for each in group)
-            candidates = [
-                candidate
-                for each in group
-                for candidate in self._candidates(
-                    each, numbers.get(spider or each.spider, 0)
-                )
-            ]
-            total += await self._connection.outage.persistent(
-                "queue what is due", self._frontier.add, candidates
-            )
+            pages: list[Candidate] = []
+            marks: list[Candidate] = []
+            for each in group:
+                profile = numbers.get(spider or each.spider, 0)
+                page, *others = self._candidates(each, profile)
+                pages.append(page)
+                marks += others
+            total += await self._queue(pages)
+            await self._queue(marks)
         return total
 
+    async def _queue(self, candidates: list[Candidate]) -> AddedCounts:
+        return await self._connection.outage.persistent(
+            "queue what is due", self._frontier.add, candidates
+        )
+
     def _candidates(self, fetch: PlannedFetch, profile: int) -> Iterator[Candidate]:
-        """Yield a page, and what sets apart those of its fetches that are over."""
+        """Yield a page, then what is to be known of it, and what is to be forgotten.
+
+        The frontier knows the page itself, unless its Redis was emptied: then its links
+        to itself would have it fetched once more.
+        """
         record = Record(
             fetch.url,
             kind_of(fetch.url),
@@ -136,6 +144,8 @@ class RefreshQueue:
         )
         ingest = self._ingest_of(profile)
         yield ingest.request(record, Urgency.REFRESH)
+        itself = ingest.request(replace(record, change=""), Urgency.REFRESH)
+        yield itself._replace(item=SEEN_ONLY)
         for change in fetch.before:
             former = ingest.request(replace(record, change=change), Urgency.REFRESH)
             yield former._replace(item=FORGOTTEN)

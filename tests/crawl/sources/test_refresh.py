@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -241,3 +242,35 @@ def test_refresh_does_not_fill_the_frontier(
         n_asked.append(len(site.asked()) - n_before)
     assert n_asked == [len(pages)] * 4
     assert found[1:] == [found[0]] * 3
+
+
+def test_refresh_goes_on_without_the_old_frontier(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If the frontier was lost, then pages are refreshed by the logs, each once.
+
+    Though pages are links to themselves, and to each other.
+    """
+    site = AgingSite(loopback, "127.96.10.1")
+    pages = [site.at(f"/{n}") for n in range(3)]
+    links = "".join(f"<> <urn:x:to> <{url}> ." for url in pages)
+
+    def serve(what: str) -> None:
+        for n in range(3):
+            body = f"<> <{SAYS}> '{what}' . {links}"
+            site.tagged(f"/{n}", body.encode())
+
+    serve("first")
+    folder = commands.folder()
+    crawl = commands.crawl(pages[:1], folder=folder)
+    assert said(crawl) == dict.fromkeys(pages, "first")
+    frontier = crawl.folder / "frontier"
+    commands.wait_until(lambda: not (frontier / "redis.sock").exists())
+    shutil.rmtree(frontier)
+    serve("second")
+    n_asked = len(site.asked())
+    told = refresh(commands, folder)
+    assert told.code == 0, told.stderr
+    result = commands.crawl(folder=folder)
+    assert said(result) == dict.fromkeys(pages, "second")
+    assert sorted(site.asked()[n_asked:]) == ["/0", "/1", "/2"]
