@@ -24,7 +24,7 @@ from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk
 from rdfcrawl.pipelines.items import pass_through
 from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.graphs import graph_iri
-from rdfcrawl.records import NOT_READ, BodyReading, Document, DocumentFacts
+from rdfcrawl.records import NO_FACTS, NOT_READ, BodyReading, Document, DocumentFacts
 from rdfcrawl.robots.options import reservation_policy
 from rdfcrawl.tasks.pages import DumpPart
 
@@ -281,7 +281,8 @@ def note_outcome(document: Document, outcome: ExtractOutcome) -> None:
     document.n_quads += outcome.n_quads
     document.is_partial |= outcome.is_partial
     document.faults += outcome.faults
-    if outcome.text_hash or outcome.canonical:
+    # A second reader, of what the first has left, knows the header alone.
+    if outcome.text_hash or (outcome.canonical and document.facts is NO_FACTS):
         document.facts = DocumentFacts(
             text_hash=outcome.text_hash,
             sketch=outcome.sketch,

@@ -106,7 +106,7 @@ def _axes(figure: ReportFigure, scales: _Scales) -> Iterator[str]:
     for tick in () if figure.is_empty else scales.y.ticks():
         y = scales.up(tick.place)
         yield _line("grid", _LEFT, y, _RIGHT, y)
-        yield _words(_LEFT - 6, y + 4, tick.label, "end")
+        yield _words(_LEFT - 6, y + 4, tick.label, "end", "tick y")
     for tick in () if figure.is_empty else scales.x.ticks():
         x = scales.across(tick.place)
         if figure.x.scale is not AxisScale.NAMES:

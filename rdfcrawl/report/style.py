@@ -66,6 +66,7 @@ small { color: var(--soft); display: block; font-size: .75rem; }
 @media screen and (max-width: 30rem) {
   figure { padding: .6rem; }
   svg text { font-size: 17px; }
+  svg text.y { font-size: 14px; } /* days stand beside the label of the axis */
   tbody th { min-width: 6.5rem; max-width: 9rem; }
 }
 @media print {
@@ -81,6 +82,7 @@ small { color: var(--soft); display: block; font-size: .75rem; }
   .figures { grid-template-columns: 1fr 1fr; }
   figcaption { font-size: 8pt; }
   svg text { font-size: 16px; }
+  svg text.y { font-size: 14px; }
   figure, tr { break-inside: avoid; }
   h2, h3 { break-after: avoid; }
 }

@@ -30,6 +30,8 @@ acht&nbsp;neun zehn</p><a href=/about><img src=/i></a><a href=/no rel=nofollow><
 </body></html>
 """
 LIST = "<h1>List</h1>" + "<a href=/no rel=nofollow>two words</a>\n" * 20
+REMOTE = """<h1>Eins zwei</h1><script type="application/ld+json">
+{"@context": "%s", "@id": "", "p": 1}</script>"""
 N_DUMP = 9000
 LARGE = b"".join(b"<urn:x:s> <urn:x:p> <http://a.example/%d> .\n" % n
                  for n in range(N_DUMP))  # fmt: skip
@@ -45,6 +47,12 @@ def server(loopback: Loopback) -> RawServer:
         "/page?id=1": loopback.response(PAGE.encode(), "text/html"),
         "/list": loopback.response(LIST.encode(), "text/html"),
         "/lost": loopback.response(b"<title>Page not found</title>Oh", "text/html"),
+        "/remote": loopback.response(
+            (REMOTE % site.url("/context")).encode(), "text/html", Link=header
+        ),
+        "/context": loopback.response(
+            b'{"@context": {"p": "urn:x:p"}}', "application/ld+json"
+        ),
         "/data": loopback.response(data),
         "/copy": loopback.response(data.replace(b"_:b", b"_:c"), Link=header),
         "/large.nt": loopback.response(LARGE, "application/n-triples"),
@@ -67,6 +75,7 @@ def result(commands: Commands, server: RawServer) -> CrawlResult:
         "/page?id=1",
         "/list",
         "/lost",
+        "/remote",
         "/data",
         "/copy",
         "/large.nt",
@@ -150,6 +159,17 @@ def test_shingles_lists_and_error_pages_are_told(
         "/data": ("", "", "", "4"),
         "/large.nt": ("", "", "", str(N_DUMP)),
     }
+
+
+def test_page_of_two_readers_has_its_facts(
+    result: CrawlResult, server: RawServer
+) -> None:
+    """If a second reader reads what needs a context, the facts are of the first."""
+    url = server.url("/remote")
+    assert url in result.graphs
+    assert fact(result, url, "textHash") == fingerprint_text("eins zwei").text_hash
+    assert fact(result, url, "shingles") == "1"
+    assert fact(result, url, "canonical") == server.url("/data")
 
 
 def test_declared_canonical_is_kept(result: CrawlResult, server: RawServer) -> None:
