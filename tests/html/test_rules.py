@@ -2,63 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import pyoxigraph
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.page import ParsedPage
-from rdfcrawl.html.rules import load_rules, scrape, scraping, selectors
+from rdfcrawl.html.rules import load_rules, scraping, selectors
 from rdfcrawl.links.relations import Link, Relation
-from rdfcrawl.rdf.checking import iter_checked
-from tests.support.examples import examples
-from tests.support.pages import read_page
+from tests.support.scraped_pages import EX, ScrapedPage
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rdfcrawl.html.rules import RuleSet
 
-URL = "https://data.example.org/dataset/roads?lang=de"
-EX = "https://e.example/"
-
-_fences = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-
-
-def documented(language: str) -> str:
-    """Return the first block of a language in `docs/reference/scraping.md`."""
-    page = read_page("scraping.md")
-    return next(found[2] for found in _fences.finditer(page) if found[1] == language)
-
-
-class Scraped:
-    """What rules made of a page."""
-
-    def __init__(self, rules: RuleSet, page: ParsedPage) -> None:
-        self.page = page
-        self.log = FaultLog()
-        lines = scrape(page, rules.matching(page.url), self.log)
-        self.n_quads = b"".join(iter_checked(lines, self.log))
-
-    @property
-    def lines(self) -> list[str]:
-        """The statements with `ex:` for IRIs, without the dots."""
-        text = self.n_quads.decode().replace(f"<{EX}", "<")
-        return [line.removesuffix(" .") for line in text.splitlines()]
-
-    @property
-    def reasons(self) -> dict[Reason, int]:
-        """How often what was wrong."""
-        return {fault.reason: fault.count for fault in self.log.all()}
-
-
-Scrape = Callable[..., Scraped]
+Scrape = Callable[..., ScrapedPage]
 
 
 @pytest.fixture
@@ -67,7 +26,7 @@ def apply(tmp_path: Path) -> Scrape:
 
     def run(
         rule: str, html: str | bytes, *, url: str = EX, media_type: str = "text/html"
-    ) -> Scraped:
+    ) -> ScrapedPage:
         indented = "".join(f"    {line}\n" for line in rule.strip("\n").split("\n"))
         path = tmp_path / "rules.yaml"
         path.write_text(
@@ -77,7 +36,7 @@ def apply(tmp_path: Path) -> Scrape:
             encoding="utf-8",
         )
         data = html.encode() if isinstance(html, str) else html
-        return Scraped(
+        return ScrapedPage(
             load_rules(path), ParsedPage(data, url=url, media_type=media_type)
         )
 
@@ -89,29 +48,6 @@ def objects(apply: Scrape, value: str, html: str, **page: str) -> list[str]:
     rule = f"subject: ex:s\nproperties:\n  ex:p: {value}"
     lines = apply(rule, html, **page).lines
     return [line.removeprefix("<s> <p> ") for line in lines]
-
-
-def dataset(text: str, data_format: pyoxigraph.RdfFormat) -> pyoxigraph.Dataset:
-    """Return a canonical data set."""
-    found = pyoxigraph.Dataset(pyoxigraph.parse(text.encode(), format=data_format))
-    found.canonicalize(pyoxigraph.CanonicalizationAlgorithm.UNSTABLE)
-    return found
-
-
-def test_the_example_of_the_docs(tmp_path: Path) -> None:
-    """If the documented rule meets the documented page, the documented graph comes."""
-    path = tmp_path / "catalogue.yaml"
-    path.write_text(documented("yaml"), encoding="utf-8")
-    scraped = Scraped(
-        load_rules(path), ParsedPage(documented("html").encode(), url=URL)
-    )
-    wanted = dataset(documented("turtle"), pyoxigraph.RdfFormat.TURTLE)
-    found = dataset(scraped.n_quads.decode(), pyoxigraph.RdfFormat.N_QUADS)
-    assert set(found) == set(wanted)
-    assert scraped.page.links == {
-        Link("https://data.example.org/dataset/rivers", Relation.NEXT)
-    }
-    assert scraped.reasons == {Reason.RULE_REQUIRED: 1}
 
 
 # -- selectors ------------------------------------------------------------------------
@@ -489,22 +425,3 @@ def test_unknown_functions_are_refused(expression: str) -> None:
     """If XPath names what is not there, the rule is refused at start."""
     with pytest.raises(ValueError, match="no XPath expression"):
         selectors.xpath(expression)
-
-
-_PIECES = [
-    "<h1>", "</h1>", "<tr class=file>", "<td>", "<a href='", "'>", "</script>", "<li>",
-    "<script id=state>", '{"dataset": {"id": 1}}', "<ul class=tags>", "\x00", "\ud800",
-    "<!--", "<base href=x>", " lang=de>", "<html", "&#0;", "]]>", "<?x",
-]  # fmt: skip
-
-
-@settings(max_examples=examples(150), deadline=None)
-@given(parts=st.lists(st.sampled_from(_PIECES) | st.text(max_size=8), max_size=30))
-def test_fuzz_pages(parts: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
-    """If a page is anything, statements come that are right, and faults with names."""
-    path = tmp_path_factory.getbasetemp() / "documented.yaml"
-    if not path.exists():
-        path.write_text(documented("yaml"), encoding="utf-8")
-    data = "".join(parts).encode("utf-8", "surrogatepass")
-    scraped = Scraped(load_rules(path), ParsedPage(data, url=URL))
-    assert Reason.PARSE_CRASH not in scraped.reasons

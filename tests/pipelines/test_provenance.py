@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyoxigraph as ox
 import pytest
@@ -15,7 +13,6 @@ from hypothesis import strategies as st
 
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.pipelines.provenance import (
-    GRAPH,
     MAX_FAULTS,
     WorkerAgent,
     activity_iri,
@@ -37,63 +34,19 @@ from rdfcrawl.records import (
 )
 from rdfcrawl.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
 from rdfcrawl.tasks.source import SourceTask
+from tests.support.described_documents import (
+    HTTP,
+    PROV,
+    RDF,
+    SQ,
+    TURTLE,
+    WORKER,
+    XSD,
+    Description,
+    document,
+    read,
+)
 from tests.support.examples import examples
-from tests.support.pages import page_path
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-DOCS = page_path("provenance.md")
-PROV = "http://www.w3.org/ns/prov#"
-RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-XSD = "http://www.w3.org/2001/XMLSchema#"
-SQ = "http://w3id.org/dice-research/squirrel/vocab#"
-HTTP = "http://www.w3.org/2011/http#"
-
-WORKER = WorkerAgent(name="host-1", crawl="linkeddata", version="0.1.0")
-TURTLE: Any = SimpleNamespace(name="Turtle")
-
-Description = dict[str, dict[str, list[str]]]
-
-
-def document(**facts: Any) -> Document:
-    """Return a document that was read well, but for `facts`."""
-    facts.setdefault("record", Record(url="http://example.org/me", depth=2))
-    response: Mapping[str, Any] = {
-        "requested": (facts["record"].url,),
-        "status": 200,
-        "media_type": "text/turtle",
-        "n_bytes": 1034,
-        "started_ms": 1_790_000_000_007,
-        "ended_ms": 1_790_000_000_100,
-        "etag": "",
-        "last_modified": "",
-    }
-    reading: Mapping[str, Any] = {
-        "format": TURTLE,
-        "decided_by": "content-type",
-        "packings": (),
-        "members": (),
-        "n_members": 0,
-        "extracted": {},
-    }
-    result = {"url": facts["record"].url, "n_quads": 9, "n_links": 5, **facts}
-    return Document(
-        response=FetchedResponse(**{k: result.pop(k, v) for k, v in response.items()}),
-        reading=BodyReading(**{k: result.pop(k, v) for k, v in reading.items()}),
-        **result,
-    )
-
-
-def read(nquads: bytes) -> Description:
-    """Return subject -> predicate -> values; all must be in the provenance graph."""
-    found: Description = defaultdict(lambda: defaultdict(list))
-    for quad in ox.parse(nquads, ox.RdfFormat.N_QUADS, lenient=False):
-        assert quad.graph_name == ox.NamedNode(GRAPH)
-        assert isinstance(quad.subject, ox.NamedNode)
-        assert not isinstance(quad.object, ox.Triple)
-        found[quad.subject.value][quad.predicate.value].append(quad.object.value)
-    return found
 
 
 def test_ordinary_document_is_described_whole() -> None:
@@ -393,51 +346,6 @@ def test_any_document_gives_strict_nquads_with_its_values(crawled: Document) -> 
     urls = [*crawled.record.chain, *crawled.response.requested]
     if crawled.record.chain or len(crawled.response.requested) > 1:
         assert chain_of(found, name) == [as_iri_or_read(url) for url in urls]
-
-
-EXAMPLE = document(
-    record=Record(
-        url="http://example.org/id/ada",
-        depth=1,
-        parent="http://example.org/people",
-    ),
-    url="http://example.org/doc/ada",
-    requested=("http://example.org/id/ada", "http://example.org/doc/ada"),
-    etag='"5e8-abc"',
-    faults=[Fault(Reason.BAD_TERM, 'line 7: bad IRI "a b"', 2)],
-    is_partial=True,
-)
-
-
-def test_example_of_the_docs_is_what_the_code_writes() -> None:
-    """If the description changes, then the example in the docs has to follow."""
-    blocks = re.findall(r"```nquads\n(.*?)```", DOCS.read_text(), re.DOTALL)
-    assert blocks == [
-        describe_worker(WORKER).decode() + describe(EXAMPLE, WORKER).decode()
-    ]
-
-
-def test_query_of_the_docs_gives_the_redirects() -> None:
-    """If the query of the docs is asked, then it gives the URLs in order."""
-    store = ox.Store()
-    store.load(describe(EXAMPLE, WORKER), ox.RdfFormat.N_QUADS)
-    (query,) = re.findall(r"```sparql\n(.*?)```", DOCS.read_text(), re.DOTALL)
-    solutions = store.query(query)
-    assert isinstance(solutions, ox.QuerySolutions)
-    assert [solution["url"].value for solution in solutions] == [
-        *EXAMPLE.response.requested
-    ]
-
-
-def test_every_term_is_in_the_docs() -> None:
-    """If the code writes a predicate or class, then the table of terms has it."""
-    text = DOCS.read_text()
-    prefixes = {PROV: "prov:", SQ: "sq:", HTTP: "http:", RC: "rc:"}
-    written = describe_worker(WORKER) + describe(EXAMPLE, WORKER)
-    written += describe(document(last_modified="x"), WORKER)
-    for namespace, prefix in prefixes.items():
-        for term in re.findall(rf"<{re.escape(namespace)}(\w+)>", written.decode()):
-            assert f"`{prefix}{term}`" in text, term
 
 
 def test_each_document_of_a_page_is_a_crawl_of_its_own() -> None:

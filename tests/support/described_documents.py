@@ -1,0 +1,74 @@
+"""Documents as a crawl leaves them, and what their provenance says."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pyoxigraph as ox
+
+from rdfcrawl.pipelines.provenance import (
+    GRAPH,
+    WorkerAgent,
+)
+from rdfcrawl.records import (
+    BodyReading,
+    Document,
+    FetchedResponse,
+    Record,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PROV = "http://www.w3.org/ns/prov#"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+SQ = "http://w3id.org/dice-research/squirrel/vocab#"
+HTTP = "http://www.w3.org/2011/http#"
+
+WORKER = WorkerAgent(name="host-1", crawl="linkeddata", version="0.1.0")
+TURTLE: Any = SimpleNamespace(name="Turtle")
+
+Description = dict[str, dict[str, list[str]]]
+
+
+def document(**facts: Any) -> Document:
+    """Return a document that was read well, but for `facts`."""
+    facts.setdefault("record", Record(url="http://example.org/me", depth=2))
+    response: Mapping[str, Any] = {
+        "requested": (facts["record"].url,),
+        "status": 200,
+        "media_type": "text/turtle",
+        "n_bytes": 1034,
+        "started_ms": 1_790_000_000_007,
+        "ended_ms": 1_790_000_000_100,
+        "etag": "",
+        "last_modified": "",
+    }
+    reading: Mapping[str, Any] = {
+        "format": TURTLE,
+        "decided_by": "content-type",
+        "packings": (),
+        "members": (),
+        "n_members": 0,
+        "extracted": {},
+    }
+    result = {"url": facts["record"].url, "n_quads": 9, "n_links": 5, **facts}
+    return Document(
+        response=FetchedResponse(**{k: result.pop(k, v) for k, v in response.items()}),
+        reading=BodyReading(**{k: result.pop(k, v) for k, v in reading.items()}),
+        **result,
+    )
+
+
+def read(nquads: bytes) -> Description:
+    """Return subject -> predicate -> values; all must be in the provenance graph."""
+    found: Description = defaultdict(lambda: defaultdict(list))
+    for quad in ox.parse(nquads, ox.RdfFormat.N_QUADS, lenient=False):
+        assert quad.graph_name == ox.NamedNode(GRAPH)
+        assert isinstance(quad.subject, ox.NamedNode)
+        assert not isinstance(quad.object, ox.Triple)
+        found[quad.subject.value][quad.predicate.value].append(quad.object.value)
+    return found

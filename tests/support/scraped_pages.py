@@ -1,0 +1,37 @@
+"""What scraping rules make of a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.html.rules import scrape
+from rdfcrawl.rdf.checking import iter_checked
+
+if TYPE_CHECKING:
+    from rdfcrawl.errors import Reason
+    from rdfcrawl.html.page import ParsedPage
+    from rdfcrawl.html.rules import RuleSet
+
+EX = "https://e.example/"
+
+
+class ScrapedPage:
+    """What rules made of a page."""
+
+    def __init__(self, rules: RuleSet, page: ParsedPage) -> None:
+        self.page = page
+        self.log = FaultLog()
+        lines = scrape(page, rules.matching(page.url), self.log)
+        self.n_quads = b"".join(iter_checked(lines, self.log))
+
+    @property
+    def lines(self) -> list[str]:
+        """The statements with `ex:` for IRIs, without the dots."""
+        text = self.n_quads.decode().replace(f"<{EX}", "<")
+        return [line.removesuffix(" .") for line in text.splitlines()]
+
+    @property
+    def reasons(self) -> dict[Reason, int]:
+        """How often what was wrong."""
+        return {fault.reason: fault.count for fault in self.log.all()}
