@@ -174,6 +174,7 @@ class Frontier:
         self._adder.open(self._prefixes, fill=self._fill, most_here=most_here)
         mark, cleared = stored[INCARNATION.encode()], self.key("cleared")
         await self._marks.write(self._prefixes, mark)
+        await self.scripts.run("renew", [(self._prefixes[0], [1])])  # may it be run?
         self.state.join(self.crawl_id, conf=conf, cleared=cleared, mark=mark)
 
     async def keep_epochs(self) -> None:

@@ -24,7 +24,7 @@ from rdfcrawl.frontier.redis_client import (
     server_facts,
 )
 from rdfcrawl.frontier.redis_cluster import ClusterClient, ConnectionHooks
-from rdfcrawl.frontier.redis_retry import RedisRetry, one_line
+from rdfcrawl.frontier.redis_retry import MAX_PAUSE_SECS, RedisRetry, one_line
 from rdfcrawl.frontier.scripts import LuaScripts
 from rdfcrawl.frontier.server_state import ServerState
 
@@ -41,6 +41,7 @@ logger = logging.getLogger(__name__)
 _FIRST_TRIES, _OPENING_TRIES = 6, 30
 # The same where another server takes over from one that has just failed: half a minute.
 _FAILOVER_TRIES = 150
+_FAILOVER_PAUSE_SECS = 0.4  # longest one between two tries meanwhile
 
 
 class FrontierConnection:
@@ -52,7 +53,9 @@ class FrontierConnection:
         self.frontier = frontier
         self._where = where
         self.outage = RedisRetry(
-            revive=server.revive if server else None, reconnect=self._reconnect
+            revive=server.revive if server else None,
+            reconnect=self._reconnect,
+            max_pause_secs=_pause_secs(frontier.redis),
         )
         self._server = server
 
@@ -129,9 +132,17 @@ class FrontierConnection:
             self._server.close()
 
 
+def _has_heirs(redis: Redis) -> bool:
+    """Return whether other servers take over from one that fails."""
+    return isinstance(redis, ClusterClient | SentinelClient)
+
+
 def _opening_tries(redis: Redis) -> Retry:
-    is_single = not isinstance(redis, ClusterClient | SentinelClient)
-    return _tries(_OPENING_TRIES if is_single else _FAILOVER_TRIES)
+    return _tries(_FAILOVER_TRIES if _has_heirs(redis) else _OPENING_TRIES)
+
+
+def _pause_secs(redis: Redis) -> float:
+    return _FAILOVER_PAUSE_SECS if _has_heirs(redis) else MAX_PAUSE_SECS
 
 
 def _tries(n: int) -> Retry:

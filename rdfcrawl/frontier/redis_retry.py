@@ -65,6 +65,7 @@ class RedisRetry:
         revive: called in a thread before each retry (`EmbeddedServer.revive`).
         reconnect: closes idle connections; called when the server has become a
             replica, as another one may be the primary now.
+        max_pause_secs: between two tries, which are ever less frequent.
     """
 
     def __init__(
@@ -73,10 +74,12 @@ class RedisRetry:
         stopping: asyncio.Event | None = None,
         revive: Callable[[], object] | None = None,
         reconnect: Callable[[], Awaitable[object]] | None = None,
+        max_pause_secs: float = MAX_PAUSE_SECS,
     ) -> None:
         self.stopping = stopping or asyncio.Event()
         self._revive = revive
         self._reconnect = reconnect
+        self._max_pause_secs = max_pause_secs
         self._stopped_at = 0.0
         self._since = 0.0
         # Calls that succeed at once log nothing: with full memory, reading succeeds.
@@ -138,7 +141,7 @@ class RedisRetry:
             if isinstance(error, ReadOnlyError) and self._reconnect is not None:
                 await self._reconnect()
             await self._pause(pause_secs * random.uniform(0.5, 1.0))
-            pause_secs = min(2 * pause_secs, MAX_PAUSE_SECS)
+            pause_secs = min(2 * pause_secs, self._max_pause_secs)
             if self._revive is not None:
                 await asyncio.to_thread(self._revive)
             try:

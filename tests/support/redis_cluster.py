@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import random
 import signal
 import socket
 import subprocess
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 N_PRIMARIES = 3
 NODE_TIMEOUT_SECS = 2.0
 _START_SECS = 60.0
+# Below those that the system gives out itself, from 32,768.
+_PORTS = range(12_000, 22_000)
 _BUS = 10_000  # the port of the bus is so much higher
 
 
@@ -35,13 +37,14 @@ class ClusterNode:
     Attributes:
         program, directory, port: what runs where, and where it listens.
         options: of its command line, beyond those of a cluster.
-        number: place among all nodes.
+        tls_port: where it listens for TLS as well; 0 for nowhere.
     """
 
     program: str
     directory: Path
     port: int
     options: tuple[str, ...] = ()
+    tls_port: int = 0
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -56,17 +59,23 @@ class ClusterNode:
         return self._process is not None
 
     def start(self) -> None:
-        """Start it; does not wait."""
-        command = [self.program, "--port", str(self.port), "--bind", "127.0.0.1"]
-        command += ["--cluster-enabled", "yes", "--save", "", "--appendonly", "yes"]
-        command += ["--cluster-node-timeout", str(int(NODE_TIMEOUT_SECS * 1000))]
-        command += ["--cluster-require-full-coverage", "no"]
-        command += ["--repl-diskless-sync-delay", "0", "--daemonize", "no"]
+        """Start it as a node of a cluster; does not wait."""
+        words = ["--bind", "127.0.0.1", "--cluster-announce-ip", "127.0.0.1"]
+        words += ["--cluster-enabled", "yes", "--save", "", "--appendonly", "yes"]
+        words += ["--cluster-node-timeout", str(int(NODE_TIMEOUT_SECS * 1000))]
+        words += ["--cluster-require-full-coverage", "no"]
+        words += ["--repl-diskless-sync-delay", "0", "--daemonize", "no"]
         # A replica is known to the others once it was sent anything.
-        command += ["--repl-ping-replica-period", "1"]
-        command += ["--cluster-announce-ip", "127.0.0.1", *self.options]
+        words += ["--repl-ping-replica-period", "1"]
+        words += ["--tls-port", str(self.tls_port)] if self.tls_port else []
+        self.run(*words, *self.options)
+
+    def run(self, *words: str) -> None:
+        """Start it with these words; does not wait."""
         self._process = subprocess.Popen(
-            command, cwd=self.directory, stdout=subprocess.DEVNULL
+            [self.program, *words, "--port", str(self.port)],
+            cwd=self.directory,
+            stdout=subprocess.DEVNULL,
         )
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> None:
@@ -84,12 +93,24 @@ class ClusterNode:
 class RedisCluster:
     """Primaries, and a replica of each; `nodes` are in this order."""
 
-    def __init__(self, folder: Path, *, with_replicas: bool, program: str) -> None:
+    def __init__(
+        self, folder: Path, *, with_replicas: bool, program: str, tls: Sequence[str]
+    ) -> None:
+        n_nodes = N_PRIMARIES * (1 + with_replicas)
+        ports = free_ports(2 * n_nodes if tls else n_nodes)
         self.nodes = []
-        for number, port in enumerate(_free_ports(N_PRIMARIES * (1 + with_replicas))):
+        for number, port in enumerate(ports[:n_nodes]):
             place = folder / f"n{number}"
             place.mkdir()
-            self.nodes.append(ClusterNode(program, place, port))
+            tls_port = ports[n_nodes + number] if tls else 0
+            node = ClusterNode(program, place, port, tuple(tls), tls_port)
+            self.nodes.append(node)
+
+    @property
+    def tls_url(self) -> str:
+        """The value of `REDIS_URL` for TLS."""
+        hosts = ",".join(f"127.0.0.1:{x.tls_port}" for x in self.nodes[:N_PRIMARIES])
+        return f"rediss+cluster://{hosts}"
 
     @property
     def url(self) -> str:
@@ -115,7 +136,7 @@ class RedisCluster:
         with ExitStack() as stack:
             clients = [stack.enter_context(closing(x.client())) for x in self.nodes]
             for client in clients:
-                wait_until(partial(_answers, client))
+                wait_until(partial(answers, client))
             for client in clients[N_PRIMARIES:]:
                 wait_until(partial(is_linked, client))
             n_replicas = len(clients) - N_PRIMARIES
@@ -126,7 +147,8 @@ class RedisCluster:
         return range(len(self.nodes))
 
     def _line(self, number: int, *, is_own: bool) -> str:
-        port, role = self.nodes[number].port, "master"
+        node, role = self.nodes[number], "master"
+        port = node.tls_port or node.port  # where the other nodes are told to go
         primary, slots = "-", ""
         if number < N_PRIMARIES:
             slots = f" {_bound(number)}-{_bound(number + 1) - 1}"
@@ -195,14 +217,44 @@ class RedisCluster:
         with self.moving(slot, source, target):
             pass
 
+    def move_all(self, source: ClusterNode, target: ClusterNode) -> None:
+        """Move all slots of a primary."""
+        with closing(source.client()) as old, closing(target.client()) as new:
+            own = node_id(old)
+            slots = [
+                slot
+                for first, last, owner, *_ in old.execute_command("CLUSTER SLOTS")
+                for slot in range(first, last + 1)
+                if owner[2] == own
+            ]
+            counting = old.pipeline(transaction=False)
+            for slot in slots:
+                counting.execute_command("CLUSTER COUNTKEYSINSLOT", slot)
+            sizes = dict(zip(slots, counting.execute(), strict=True))
+            for client in (new, old):
+                naming = client.pipeline(transaction=False)
+                for slot in slots:
+                    if not sizes[slot]:
+                        words = "CLUSTER SETSLOT", slot, "NODE", node_id(new)
+                        naming.execute_command(*words)
+                naming.execute()
+        for slot in slots:
+            if sizes[slot]:
+                self.move_slot(slot, source, target)
+
 
 @contextmanager
 def running_cluster(
-    folder: Path, *, with_replicas: bool = True, program: str | None = None
+    folder: Path,
+    *,
+    with_replicas: bool = True,
+    program: str | None = None,
+    tls: Sequence[str] = (),
 ) -> Iterator[RedisCluster]:
-    """Run a cluster for a while."""
-    program = program or find_server()
-    cluster = RedisCluster(folder, with_replicas=with_replicas, program=program)
+    """Run a cluster for a while; with `tls`, its options, it has TLS beside."""
+    cluster = RedisCluster(
+        folder, with_replicas=with_replicas, program=program or find_server(), tls=tls
+    )
     try:
         cluster.start()
         yield cluster
@@ -220,7 +272,8 @@ def node_id(client: Any) -> str:
     return str(client.execute_command("CLUSTER MYID"))
 
 
-def _answers(client: Any) -> bool:
+def answers(client: Any) -> bool:
+    """Return whether a server answers."""
     try:
         return bool(client.ping())
     except RedisError:
@@ -254,11 +307,11 @@ def wait_until(holds: Callable[[], object], secs: float = _START_SECS) -> None:
         time.sleep(0.02)
 
 
-def _free_ports(n: int) -> Sequence[int]:
+def free_ports(n: int) -> Sequence[int]:
     """Return free ports; those 10,000 higher, of the bus, are free as well."""
     found: list[int] = []
     with ExitStack() as stack:
-        for port in range(20_000 + os.getpid() % 10_000, 55_000):
+        for port in random.sample(_PORTS, len(_PORTS)):
             if len(found) == n:
                 break
             try:

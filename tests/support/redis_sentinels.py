@@ -1,0 +1,102 @@
+"""A primary, its replica and three Sentinels of the tests' own, on loopback."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import closing, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from rdfcrawl.frontier.redis_program import find_server
+from tests.support.redis_cluster import (
+    ClusterNode,
+    answers,
+    free_ports,
+    is_linked,
+    wait_until,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SERVICE = "frontier"
+DOWN_AFTER_SECS = 1.0
+_N_SENTINELS = 3
+_ASIDE = ("--bind", "127.0.0.1", "--save", "", "--daemonize", "no")
+_LASTING = ("--appendonly", "yes", "--repl-diskless-sync-delay", "0")
+
+
+class WatchedRedis:
+    """A primary and its replica, watched by Sentinels."""
+
+    def __init__(self, folder: Path) -> None:
+        program = find_server()
+        ports = free_ports(2 + _N_SENTINELS)
+        self.primary, self.replica, *self.sentinels = (
+            ClusterNode(program, folder / str(port), port) for port in ports
+        )
+        for node in (self.primary, self.replica, *self.sentinels):
+            node.directory.mkdir()
+
+    @property
+    def url(self) -> str:
+        """The value of `REDIS_URL`."""
+        hosts = ",".join(f"127.0.0.1:{each.port}" for each in self.sentinels)
+        return f"redis+sentinel://{hosts}/{SERVICE}"
+
+    def start(self) -> None:
+        """Start all, and wait until each Sentinel knows the replica and the others."""
+        self.primary.run(*_ASIDE, *_LASTING)
+        origin = "127.0.0.1", str(self.primary.port)
+        self.replica.run(*_ASIDE, *_LASTING, "--replicaof", *origin)
+        for node in (self.primary, self.replica):
+            with closing(node.client()) as client:
+                wait_until(partial(answers, client))
+        with closing(self.replica.client()) as client:
+            wait_until(partial(is_linked, client))
+        for sentinel in self.sentinels:
+            self._start_sentinel(sentinel)
+        for sentinel in self.sentinels:
+            with closing(sentinel.client()) as client:
+                wait_until(partial(answers, client))
+                wait_until(partial(_knows_all, client))
+
+    def fail_over(self) -> None:
+        """Kill the primary, and wait until the replica has taken over."""
+        self.primary.end(signal.SIGKILL)
+        with closing(self.replica.client()) as client:
+            wait_until(lambda: client.info("replication")["role"] == "master")
+
+    def end(self) -> None:
+        """End all."""
+        for node in (*self.sentinels, self.replica, self.primary):
+            node.end(signal.SIGKILL)
+
+    def _start_sentinel(self, sentinel: ClusterNode) -> None:
+        lines = [
+            f"sentinel monitor {SERVICE} 127.0.0.1 {self.primary.port} 2",
+            f"sentinel down-after-milliseconds {SERVICE} {int(DOWN_AFTER_SECS * 1000)}",
+            f"sentinel failover-timeout {SERVICE} 5000",
+        ]
+        config = sentinel.directory / "sentinel.conf"
+        config.write_text("\n".join(lines))
+        sentinel.run(str(config), "--sentinel", "--bind", "127.0.0.1")
+
+
+@contextmanager
+def running_sentinels(folder: Path) -> Iterator[WatchedRedis]:
+    """Run them for a while."""
+    watched = WatchedRedis(folder)
+    try:
+        watched.start()
+        yield watched
+    finally:
+        watched.end()
+
+
+def _knows_all(client: Any) -> bool:
+    (row,) = client.sentinel_masters().values()
+    return bool(
+        row["num-slaves"] == 1 and row["num-other-sentinels"] == _N_SENTINELS - 1
+    )
