@@ -7,14 +7,14 @@ import signal
 import socket
 import subprocess
 import time
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from redis import Redis
 from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 
 from rdfcrawl.frontier.redis_program import find_server
 
@@ -210,7 +210,8 @@ class RedisCluster:
             while move(10):
                 pass
             new.execute_command("CLUSTER SETSLOT", slot, "NODE", ids[1])
-            old.execute_command("CLUSTER SETSLOT", slot, "NODE", ids[1])
+            with suppress(ResponseError):  # without slots, it is a replica at once
+                old.execute_command("CLUSTER SETSLOT", slot, "NODE", ids[1])
 
     def move_slot(self, slot: int, source: ClusterNode, target: ClusterNode) -> None:
         """Move a slot with all of its keys."""

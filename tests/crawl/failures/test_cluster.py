@@ -112,15 +112,22 @@ def lag_and_die(primary: ClusterNode, replica: ClusterNode) -> None:
     os.kill(replica.pid, signal.SIGCONT)
 
 
+def takes_over(cluster: RedisCluster, replica: ClusterNode) -> None:
+    """Wait until a replica has taken over; print how long that takes."""
+    began = time.monotonic()
+    wait_until(lambda: replica in cluster.primaries())
+    print(f"taken over after {time.monotonic() - began:.1f} s")
+
+
 def outages(cluster: RedisCluster) -> Iterator[None]:
     """Make one outage after another."""
     first, second, third, *replicas = cluster.nodes
     first.end(signal.SIGKILL)
-    wait_until(lambda: replicas[0] in cluster.primaries())
+    takes_over(cluster, replicas[0])
     yield
     first.start()
     lag_and_die(third, replicas[2])
-    wait_until(lambda: replicas[2] in cluster.primaries())
+    takes_over(cluster, replicas[2])
     yield
     third.start()
     # Of two primaries that are left, none can take over: that needs a majority.
@@ -140,7 +147,7 @@ def test_a_large_crawl_loses_nothing(
         crew = commands.start(
             *("workers", "-n4", "linkeddata", f"-aseeds=@{web.seeds_path}"),
             REDIS_URL=cluster.url,
-            FRONTIER_LEASE_SECS=3,
+            FRONTIER_LEASE_SECS=10,  # longer than a primary is missed
             FRONTIER_COMMIT_SECS=0.3,
             FRONTIER_ACK_LAG_SECS=ACK_LAG_SECS,
             VISIT_MAX_DOCUMENTS=4,
