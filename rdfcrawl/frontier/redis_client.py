@@ -288,12 +288,13 @@ def _checked(
 
 
 def _check_role(info: Mapping[str, Any]) -> None:
-    if info.get("redis_mode") == "cluster":
+    mode = info.get("redis_mode") or info.get("server_mode")  # as Valkey says it
+    if mode == "cluster":
         raise ConfigError(
             "REDIS_URL: it is a node of a Redis Cluster: write redis+cluster:// or "
             "rediss+cluster:// in place of redis:// or rediss://"
         )
-    if info.get("redis_mode") == "sentinel":
+    if mode == "sentinel":
         watched = ", ".join(
             f"{value['name']} at {value['address']}"
             for key, value in info.items()

@@ -112,7 +112,8 @@ class ClusterClient(Redis):
     # -- as for a single server ----------------------------------------------------
 
     def set_retry(self, retry: Retry) -> None:
-        """Repeat commands in this way while nodes are unreachable."""
+        """Repeat commands in this way while primaries are unreachable or replaced."""
+        retry.update_supported_errors([ClusterDownError, ReadOnlyError])
         self._retry = retry
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
@@ -212,6 +213,9 @@ class ClusterClient(Redis):
         for i in waiting:
             slot = slot_of(commands[i][0])
             answers[i] = TryAgainError(f"slot {slot} of the cluster is being moved")
+        for answer in answers:
+            if isinstance(answer, _LOST):  # to be repeated, if anything is
+                raise answer
         return answers
 
     async def _send(

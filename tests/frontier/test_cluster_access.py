@@ -116,7 +116,7 @@ async def test_what_a_user_lacks_is_said(
 ) -> None:
     """If a password is wrong or a right is missing, then one line says so."""
     set_user(cluster, rule)
-    assert said in await refusal(with_login(cluster.url, login))
+    assert said in (await refusal(with_login(cluster.url, login))).lower()
 
 
 def tls_program() -> str:
@@ -147,4 +147,3 @@ async def test_certificates_of_clients(tmp_path: Path, server_directory: Path) -
         settings = BaseSettings({"REDIS_URL": url})
         await open_and_close(CrawlOptions.from_settings(settings, "c"))
         assert "no node of the cluster answers" in await refusal(trusting)
-        assert "CERTIFICATE_VERIFY_FAILED" in await refusal(cluster.tls_url)
