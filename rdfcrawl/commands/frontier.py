@@ -1,4 +1,4 @@
-"""`scrapy frontier`: see what a crawl is doing, and operate it while it runs."""
+"""`scrapy frontier`: look into a running crawl, and steer its hosts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _ACTIONS = (
     *("status", "hosts", "host HOST", "pause HOST", "resume HOST", "drop HOST"),
-    *("set-delay HOST SECS", "set-budget HOST URIS"),
+    *("set-delay HOST SECS", "set-budget HOST URIS", "check"),
 )
 
 
@@ -54,6 +54,9 @@ class Command(QuietCommand):
         )
         group.add_argument(
             "--below", default="", metavar="DOMAIN", help="of hosts: only hosts of it"
+        )
+        group.add_argument(
+            "--repair", action="store_true", help="of check: mend what is wrong"
         )
         add_number(
             group,

@@ -96,7 +96,7 @@ class Frontier:
         self.buried: list[Record] = []
         """Given up by `reap` here, until somebody takes them out."""
         self.scripts = scripts
-        self._fill = FILL_BY_INTSET_LIMIT.get(intset_limit, 200)
+        self.fill = FILL_BY_INTSET_LIMIT.get(intset_limit, 200)
         self._prefixes: list[str] = []
         self.locations = KeyLocations(self.state)
         self._adder = CandidateAdder(redis, scripts, self.locations, options.budget)
@@ -144,7 +144,7 @@ class Frontier:
         wanted = {
             "schema": SCHEMA,
             "partitions": self.options.partitions,
-            "fill": self._fill,
+            "fill": self.fill,
             # All of a domain that has a quota lies in one partition.
             "domain_hosts": 0 if self.options.epochs else self.options.domain_hosts,
             SCHEDULE: "domain" if self.options.epochs else "none",
@@ -164,14 +164,14 @@ class Frontier:
                 "use another CRAWL_ID or -a fresh=1"
             )
         self.partitions = int(stored[b"partitions"])
-        self._fill = int(stored[b"fill"])
+        self.fill = int(stored[b"fill"])
         self._prefixes = [f"rc:{{{self.crawl_id}/{p}}}" for p in range(self.partitions)]
         self.locations.n_partitions = self.partitions
         most_here = int(stored[b"domain_hosts"])
         self._turn_taker.prefixes = self._prefixes
         self.contents.open(self._prefixes)
         self.epochs.open(self._prefixes, stored, self.options.epochs)
-        self._adder.open(self._prefixes, fill=self._fill, most_here=most_here)
+        self._adder.open(self._prefixes, fill=self.fill, most_here=most_here)
         mark, cleared = stored[INCARNATION.encode()], self.key("cleared")
         await self._marks.write(self._prefixes, mark)
         await self.scripts.run("renew", [(self._prefixes[0], [1])])  # may it be run?
@@ -354,7 +354,7 @@ class Frontier:
                 *outcome_arguments(x),
             ],
         )
-        calls = [(prefix, [self._fill, *arguments]) for prefix, arguments in calls]
+        calls = [(prefix, [self.fill, *arguments]) for prefix, arguments in calls]
         answers = await self.scripts.run("ack", calls)
         return b"".join(cast("list[bytes]", answers)).count(b"0")
 

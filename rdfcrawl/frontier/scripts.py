@@ -21,7 +21,7 @@ Operation = Literal[
 ]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 # What operators do (`rdfcrawl.operating`); workers do not load these.
-OperatorOperation = Literal["host", "steer"]
+OperatorOperation = Literal["host", "steer", "inspect", "mend"]
 OPERATOR_OPERATIONS: tuple[OperatorOperation, ...] = get_args(OperatorOperation)
 AnyOperation = Operation | OperatorOperation
 # What operations have in common, beside what all of them have.
@@ -36,6 +36,8 @@ _SHARED: dict[AnyOperation, tuple[str, ...]] = {
     "epochs": ("schedule",),
     "host": ("seen",),
     "steer": ("schedule",),
+    "inspect": ("seen", "sound"),
+    "mend": ("seen", "sound"),
 }
 # Redis 7 refuses writing scripts at maxmemory unless they say that they free memory;
 # 6.2 does not know the line, and there `claim` frees before it adds.

@@ -1,4 +1,4 @@
-"""What operators see of a frontier and do to it, while its workers run or not.
+"""What operators see and change of a frontier, beside running workers or none.
 
 The reading side returns typed values for whoever shows them. Each change is a Lua
 operation in one partition, atomic beside all others.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.operating import tables
+from rdfcrawl.operating.checking import FrontierCheck
 from rdfcrawl.operating.crawl import OperatedCrawl, crawls_in
 from rdfcrawl.operating.hosts import (
     HostOrder,
@@ -15,6 +17,7 @@ from rdfcrawl.operating.hosts import (
     list_hosts,
     read_host,
 )
+from rdfcrawl.operating.repairing import FrontierRepair
 from rdfcrawl.operating.status import read_status
 from rdfcrawl.operating.steering import MAX_DELAY_SECS, HostSteering
 
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
     import argparse
 
     from scrapy.settings import BaseSettings
+
+    from rdfcrawl.operating.damages import FrontierDamage
 
 Write = Callable[[str], object]
 Kind = TypeVar("Kind", HostOrder, HostPhase)
@@ -54,6 +59,7 @@ _WORDS: Final = {
     "drop": "HOST",
     "set-delay": "HOST SECS",
     "set-budget": "HOST URIS",
+    "check": "",
 }
 
 
@@ -85,6 +91,8 @@ class FrontierActions:
                 return await self._hosts()
             case "host":
                 return await self._host(rest[0])
+            case "check":
+                return await self._check()
         return await self._steer(action, rest)
 
     def _tell(self, lines: Iterable[str]) -> None:
@@ -133,6 +141,40 @@ class FrontierActions:
         else:
             self._tell(tables.detail_lines(detail))
         return 0
+
+    async def _check(self) -> int:
+        """Tell what is wrong, and mend if wanted; return 1 if anything is left."""
+        check = FrontierCheck(self._crawl)
+        damages = await check.run()
+        self._tell_damages(damages)
+        if damages and self._opts.repair:
+            await FrontierRepair(self._crawl).run(damages)
+            check = FrontierCheck(self._crawl)
+            left = await check.run()
+            self._tell_check(check, f"{len(damages):,} mended, {len(left):,} left")
+            self._tell_damages(left)
+            return int(bool(left))
+        self._tell_check(check, f"{len(damages):,} damages")
+        return int(bool(damages))
+
+    def _tell_damages(self, damages: Sequence[FrontierDamage]) -> None:
+        for each in damages:
+            line = each.line()
+            self._tell(
+                [tables.as_json({**asdict(each), "line": line})]
+                if self._opts.json
+                else [line]
+            )
+
+    def _tell_check(self, check: FrontierCheck, found: str) -> None:
+        if self._opts.json:
+            return
+        n = self._crawl.frontier.partitions
+        self._tell([f"{check.n_hosts:,} hosts in {n:,} partitions: {found}"])
+        if check.not_compared:
+            numbers = ", ".join(map(str, check.not_compared))
+            line = f"counters not added up beside workers, as there is much: {numbers}"
+            self._tell([line])
 
     async def _steer(self, action: str, rest: Sequence[str]) -> int:
         steering = HostSteering(self._crawl)

@@ -32,21 +32,58 @@ _CONF: Final = re.compile(r"rc:\{([A-Za-z0-9._-]+)\}:conf").fullmatch
 _SHOWN: Final = 20  # names of crawls in an error
 
 
-class OperatedCrawl:
-    """A crawl that has begun; `open` connects.
+class FrontierView:
+    """An open frontier, partition by partition.
 
     Attributes:
         frontier: its operations.
-        options: with the settings that it was begun with.
         prefixes: of the keys of its partitions, by number.
     """
 
-    def __init__(self, connection: FrontierConnection, options: CrawlOptions) -> None:
-        self._connection = connection
-        self.frontier: Frontier = connection.frontier
-        self.options = options
-        crawl_id, n = options.crawl_id, self.frontier.partitions
+    def __init__(self, frontier: Frontier) -> None:
+        self.frontier = frontier
+        crawl_id, n = frontier.crawl_id, frontier.partitions
         self.prefixes = [f"rc:{{{crawl_id}/{p}}}" for p in range(n)]
+
+    @property
+    def redis(self) -> Redis:
+        """The client; keys of one call lie in one slot."""
+        return self.frontier.redis
+
+    @property
+    def crawl_id(self) -> str:
+        """The name that the workers of the crawl share."""
+        return self.frontier.crawl_id
+
+    async def run(
+        self, name: AnyOperation, partition: int, *arguments: Argument
+    ) -> Any:
+        """Return the answer of one operation in one partition."""
+        calls = [(self.prefixes[partition], arguments)]
+        return (await self.frontier.scripts.run(name, calls))[0]
+
+    async def now_ms(self) -> int:
+        """Return the time of the server."""
+        seconds, micros = await self.redis.time()
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    def places_of(self, key: str) -> list[int]:
+        """Return where a key may be: in its domain's partition, or away."""
+        n = self.frontier.partitions
+        return list(dict.fromkeys((partition_of(key, n), away_partition(key, n))))
+
+
+class OperatedCrawl(FrontierView):
+    """A crawl that has begun; `open` connects.
+
+    Attributes:
+        options: with the settings that it was begun with.
+    """
+
+    def __init__(self, connection: FrontierConnection, options: CrawlOptions) -> None:
+        super().__init__(connection.frontier)
+        self._connection = connection
+        self.options = options
 
     @classmethod
     async def open(cls, settings: BaseSettings) -> Self:
@@ -81,34 +118,12 @@ class OperatedCrawl:
         await self._connection.close()
 
     @property
-    def redis(self) -> Redis:
-        """The client; keys of one call lie in one slot."""
-        return self.frontier.redis
-
-    @property
-    def crawl_id(self) -> str:
-        """The name that the workers of the crawl share."""
-        return self.options.crawl_id
-
-    @property
     def connection(self) -> FrontierConnection:
         """The connection, which explains and retries."""
         return self._connection
 
-    async def run(
-        self, name: AnyOperation, partition: int, *arguments: Argument
-    ) -> Any:
-        """Return the answer of one operation in one partition."""
-        calls = [(self.prefixes[partition], arguments)]
-        return (await self.frontier.scripts.run(name, calls))[0]
-
-    async def now_ms(self) -> int:
-        """Return the time of the server."""
-        seconds, micros = await self.redis.time()
-        return int(seconds) * 1000 + int(micros) // 1000
-
     async def key_of(self, text: str) -> str:
-        """Return the politeness key of a host, a URL or a key as others print it.
+        """Return the politeness key of a host, a URL or a printed key.
 
         Raises:
             ConfigError: it is none of these.
@@ -125,11 +140,6 @@ class OperatedCrawl:
         return PolitenessKey(HostGrouping.IP, lambda host: known.get(host) or None).of(
             url
         )
-
-    def places_of(self, key: str) -> list[int]:
-        """Return where a key may be: in its domain's partition, or away."""
-        n = self.frontier.partitions
-        return list(dict.fromkeys((partition_of(key, n), away_partition(key, n))))
 
 
 async def crawls_in(redis: Redis) -> list[str]:

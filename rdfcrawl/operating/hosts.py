@@ -1,4 +1,4 @@
-"""The hosts of a crawl: all of them page by page, or one with what its queue has."""
+"""The hosts of a crawl: some of all, or one with the head of its queue."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ class HostQuery:
 
 
 async def list_hosts(crawl: OperatedCrawl, query: HostQuery) -> list[HostSummary]:
-    """Return the hosts that are asked for; memory is for `most` of them and a page."""
+    """Return the hosts of a query; memory is for `most` hosts and a page."""
     choose = nlargest if query.is_reversed else nsmallest
     chosen: list[HostSummary] = []
     pending: list[HostSummary] = []
@@ -285,7 +285,7 @@ async def list_hosts(crawl: OperatedCrawl, query: HostQuery) -> list[HostSummary
 async def read_host(
     crawl: OperatedCrawl, key: str, *, most: int = 10
 ) -> HostDetail | None:
-    """Return one host with the first URIs of its queue; None if nobody knows it.
+    """Return one host with the head of its queue; None if there is none.
 
     Args:
         crawl: that it is of.

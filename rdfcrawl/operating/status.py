@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from rdfcrawl.frontier.client import StateCounts
 from rdfcrawl.frontier.leases import STARTED
+from rdfcrawl.frontier.redis_cluster import ask_primaries
 
 if TYPE_CHECKING:
     from rdfcrawl.operating.crawl import OperatedCrawl
@@ -144,7 +145,8 @@ async def read_status(crawl: OperatedCrawl) -> CrawlStatus:
     for start in range(0, frontier.partitions, _AT_ONCE):
         partitions += await _read_partitions(crawl, start, now)
     totals = zip(*(_values(each.counts) for each in partitions), strict=True)
-    used, limit = _memory(await redis.info("memory"))
+    infos = await ask_primaries(redis, lambda node: node.info("memory"))
+    used, limit = _memory(infos)
     return CrawlStatus(
         crawl_id=crawl.crawl_id,
         counts=StateCounts(*map(sum, totals)),
@@ -184,7 +186,7 @@ async def _read_partitions(
 
 def _partition(number: int, row: list[Any], now: int) -> PartitionStatus:
     counters, n_ready, n_due, first, n_leases, n_expired, n_paused, n_down = row
-    n = {name.decode(): int(value) for name, value in counters.items()}
+    n = {name.decode(): int(x) for name, x in counters.items() if x.isdigit()}
     due = int(first[0][1]) if first else None
     return PartitionStatus(
         number=number,
@@ -210,11 +212,10 @@ def _partition(number: int, row: list[Any], now: int) -> PartitionStatus:
     )
 
 
-def _memory(info: Mapping[str, Any]) -> tuple[int, int]:
-    """Return used bytes and limit; of a cluster, `info` has those of each node."""
-    nodes = [info] if "used_memory" in info else list(info.values())
-    used = sum(int(each["used_memory"]) for each in nodes)
-    return used, sum(int(each.get("maxmemory") or 0) for each in nodes)
+def _memory(infos: Mapping[str, Any]) -> tuple[int, int]:
+    """Return used bytes and limit of all servers."""
+    used = sum(int(each["used_memory"]) for each in infos.values())
+    return used, sum(int(each.get("maxmemory") or 0) for each in infos.values())
 
 
 async def _read_workers(crawl: OperatedCrawl, now: int) -> tuple[WorkerStatus, ...]:

@@ -14,7 +14,7 @@ from rdfcrawl.frontier.scripts import (
     script_source,
 )
 
-SHARED = ("prelude", "seen", "over", "schedule")
+SHARED = ("prelude", "seen", "over", "schedule", "sound")
 
 
 def _functions() -> list[str]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import signal
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+from redis import Redis
 
+from rdfcrawl.frontier.embedded import ensure_server
 from tests.support.crawl_webs import TreeWeb
 from tests.support.operated_crawls import operate, told
 
@@ -17,6 +20,15 @@ if TYPE_CHECKING:
     from tests.support.crawl_webs import Loopback
 
 CRAWL = {"CRAWL_ID": "linkeddata"}
+
+
+@pytest.fixture(scope="module")
+def finished(commands: Commands, loopback: Loopback) -> Path:
+    """Return the folder of a crawl that is over."""
+    web = TreeWeb(loopback, "127.0.73", n_hosts=1, n_docs=2, secs=0)
+    folder = commands.folder()
+    assert commands.crawl([web.seed], folder=folder).code == 0
+    return folder
 
 
 def test_hosts_are_paused_while_a_crawl_runs(
@@ -84,6 +96,40 @@ def test_crawl_that_does_not_run_is_told_of(
     assert table[0].split()[:3] == ["host", "phase", "queued"]
 
 
+def test_check_finds_nothing_while_a_crawl_runs(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If workers run, then a check in a loop has no false alarm."""
+    web = TreeWeb(loopback, "127.0.74", n_hosts=6, n_docs=40, secs=0.02)
+    folder = commands.folder()
+    running = [
+        commands.start_crawl([web.seed], folder=folder, FRONTIER_COMMIT_SECS=0.05)
+    ]
+    commands.wait_until(lambda: web.asked().total() > 0)
+    running.append(commands.start_crawl([], folder=folder, FRONTIER_COMMIT_SECS=0.05))
+    n_checks = 0
+    while not any(each.has_ended() for each in running):
+        done = operate(folder, "check", **CRAWL)
+        assert done.returncode == 0, done.stdout
+        n_checks += 1
+    assert n_checks > 0
+    assert [each.wait().code for each in running] == [0, 0]
+    assert operate(folder, "check").stdout.endswith("partitions: 0 damages\n")
+
+
+def test_damage_is_told_and_mended(finished: Path) -> None:
+    """If a counter is off, then `check` says so with exit code 1, and mends it."""
+    with closing(ensure_server(finished / "linkeddata" / "frontier")) as server:
+        with Redis.from_url(server.url) as redis:
+            redis.hincrby("rc:{linkeddata/0}:cnt", "done", 1)
+        found = operate(finished, "check", **CRAWL)
+        assert found.returncode == 1
+        assert found.stdout.startswith("counter: partition 0: sum is a counter that")
+        mended = operate(finished, "check", "--repair", **CRAWL)
+        assert mended.returncode == 0, mended.stdout
+        assert mended.stdout.endswith("1 mended, 0 left\n")
+
+
 WRONG = {
     "no action": ([], "frontier: say what to do: status"),
     "unknown": (["shrink"], "frontier shrink: no such action; there are status"),
@@ -96,15 +142,6 @@ WRONG = {
     "unknown host": (["drop", "no.example"], "no.example: the frontier has nothing"),
     "most": (["hosts", "--most", "0"], "--most 0: must be 1 to 100000"),
 }
-
-
-@pytest.fixture(scope="module")
-def finished(commands: Commands, loopback: Loopback) -> Path:
-    """Return the folder of a crawl that is over."""
-    web = TreeWeb(loopback, "127.0.73", n_hosts=1, n_docs=2, secs=0)
-    folder = commands.folder()
-    assert commands.crawl([web.seed], folder=folder).code == 0
-    return folder
 
 
 @pytest.mark.parametrize(("words", "line"), WRONG.values(), ids=WRONG)

@@ -12,6 +12,8 @@ from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
 from rdfcrawl.frontier.partitions import away_partition
 from rdfcrawl.frontier.payload import unpack
 from rdfcrawl.links.filter import CrawlExtent, CrawlScope, LinkFilter
+from rdfcrawl.operating.checking import FrontierCheck
+from rdfcrawl.operating.crawl import FrontierView
 from rdfcrawl.records import NO_BUDGET, CrawlBudget, Record
 from rdfcrawl.uri import NormalForm, PolitenessKey, partition_of, registered_domain
 
@@ -382,8 +384,12 @@ def _check_seen(state: PartitionState) -> None:
     assert encodings <= {"intset"}, encodings
 
 
-async def check_frontier(frontier: Frontier) -> list[PartitionState]:
+async def check_frontier(
+    frontier: Frontier, *, is_twice: bool = True
+) -> list[PartitionState]:
     """Check every partition of a frontier, and that `counts` gives their sum.
+
+    All is read key by key here, and `is_twice`, as `scrapy frontier check` does.
 
     Raises:
         AssertionError: an invariant does not hold.
@@ -402,6 +408,8 @@ async def check_frontier(frontier: Frontier) -> list[PartitionState]:
     assert counts.waiting == total["w"]
     assert counts.seen == total["seen"]
     assert counts.hosts == total["hosts"]
+    damages = await FrontierCheck(FrontierView(frontier)).run() if is_twice else []
+    assert not damages, [each.line() for each in damages]
     return states
 
 

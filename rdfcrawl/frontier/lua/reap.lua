@@ -72,7 +72,7 @@ local function reap(key, epoch)
   end
   redis.call('DEL', flight)
   if is_any then look_at(domain) end
-  local n = tonumber(h[1]) + put_back
+  local n = tonumber(h[1] or 0) + put_back
   redis.call('HSET', host, 'n', n)
   if was_locked then redis.call('HDEL', host, 'lk', 'at') end
   local lock = h[2] and not was_locked

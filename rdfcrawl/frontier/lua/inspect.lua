@@ -1,0 +1,79 @@
+-- Looks whether the invariants hold; changes nothing. ARGV: what, and
+-- 'keys', key, …: returns {key, faults (see `sound.lua`), URIs in its queues, …} of
+--   those that have any.
+-- 'crowds', crowd, …: returns the crowds of which the place is missing, or is left.
+-- 'members', crowd, key, …: returns the keys that wait in a crowd which is not theirs.
+-- 'leases': returns those without a batch.
+-- 'flights', key, epoch, …: returns key and epoch of each batch without a lease.
+-- 'lost', domain, name, …: returns how many URIs with these names wait for an epoch, and
+--   neither source has them; 'left', how many names a source has of URIs that do not wait.
+-- 'size': returns how many keys and buckets 'totals' looks at, one after the other.
+-- 'totals', '1' or '0', domain, …: returns the counters as {name, value, what it must be, …}, last
+--   `sum`, that of all states, which must be `seen`. With '1', what waits for epochs is
+--   in these domains; else it is not compared.
+local what, wrong = ARGV[1], {}
+
+if what == 'keys' then
+  for i = 2, #ARGV do
+    local faults, length = faults_of(ARGV[i])
+    if faults ~= '' then
+      wrong[#wrong + 1] = ARGV[i]
+      wrong[#wrong + 1] = faults
+      wrong[#wrong + 1] = length
+    end
+  end
+elseif what == 'crowds' then
+  for i = 2, #ARGV do
+    local has_place = redis.call('ZSCORE', T .. ':ready', place_of(ARGV[i]))
+    local has_keys = redis.call('EXISTS', waiting_of(ARGV[i])) == 1
+    if has_keys ~= (has_place and true or false) then wrong[#wrong + 1] = ARGV[i] end
+  end
+elseif what == 'members' then
+  for i = 3, #ARGV do
+    local g = redis.call('HGET', host_of(ARGV[i]), 'g')
+    local is_there = redis.call('ZSCORE', waiting_of(ARGV[2]), ARGV[i])
+    if is_there and crowd_of(ARGV[i], g) ~= ARGV[2] then wrong[#wrong + 1] = ARGV[i] end
+  end
+elseif what == 'leases' then
+  wrong = read_leases()
+elseif what == 'flights' then
+  for i = 2, #ARGV, 2 do
+    local is_there = redis.call('EXISTS', flight_of(ARGV[i], ARGV[i + 1])) == 1
+    if is_there and not redis.call('ZSCORE', T .. ':lease', ARGV[i + 1] .. ':' .. ARGV[i]) then
+      wrong[#wrong + 1] = ARGV[i]
+      wrong[#wrong + 1] = ARGV[i + 1]
+    end
+  end
+elseif what == 'lost' or what == 'left' then
+  local n, domain = 0, ARGV[2]
+  for i = 3, #ARGV do
+    local waits = redis.call('HEXISTS', T .. ':ew:' .. domain, ARGV[i]) == 1
+    local has = redis.call('ZSCORE', T .. ':es:' .. domain, ARGV[i])
+      or redis.call('ZSCORE', T .. ':ed:' .. domain, ARGV[i])
+    if what == 'lost' and waits and not has or what == 'left' and has and not waits then
+      n = n + 1
+    end
+  end
+  wrong = {n}
+elseif what == 'size' then
+  open_seen()
+  local crowded = tonumber(redis.call('HGET', T .. ':cnt', 'cw') or 0)
+  return redis.call('ZCARD', T .. ':ready') + crowded + redis.call('ZCARD', T .. ':lease')
+    + redis.call('SCARD', T .. ':paused') + base + split
+else
+  local domains = {}
+  for i = 3, #ARGV do domains[#domains + 1] = ARGV[i] end
+  local found, sum = true_counts(ARGV[2] == '1' and domains), 0
+  for _, name in ipairs({'q', 'l', 'w', 'dead', 'cw', 'seen'}) do
+    wrong[#wrong + 1] = name
+    wrong[#wrong + 1] = tonumber(redis.call('HGET', T .. ':cnt', name) or 0)
+    wrong[#wrong + 1] = found[name]
+  end
+  for _, name in ipairs({'q', 'l', 'w', 'dead', 'done', 'known'}) do
+    sum = sum + tonumber(redis.call('HGET', T .. ':cnt', name) or 0)
+  end
+  wrong[#wrong + 1] = 'sum'
+  wrong[#wrong + 1] = sum
+  wrong[#wrong + 1] = tonumber(redis.call('HGET', T .. ':cnt', 'seen') or 0)
+end
+return wrong

@@ -1,0 +1,101 @@
+-- What must hold of a key and of a partition, for those who check and mend it.
+local function length_of(key, first)
+  local n = first and 1 or 0
+  for band = 0, REFRESH_BAND do n = n + redis.call('LLEN', queue_of(key, band)) end
+  return n
+end
+
+-- Returns a letter for each thing that is wrong with a key: S it has URIs and no state,
+-- N its count of them is wrong, L it is locked without a lease, P it is paused and not
+-- locked, K paused and not listed as such, or the reverse, R it waits and must not, W it
+-- must wait and does not, D it counts as refusing and has no work.
+local function faults_of(key)
+  local h = redis.call('HMGET', host_of(key), 'n', 'a', 'lk', 'p', 'g', 'i')
+  local length, lock, faults = length_of(key, h[6]), h[3], ''
+  local is_known = h[1] or h[2]
+  if not is_known and length > 0 then return 'S', length end
+  if is_known and tonumber(h[1] or -1) ~= length then faults = faults .. 'N' end
+  local is_paused = lock == PAUSED and h[4]
+  if lock and not is_paused and not redis.call('ZSCORE', T .. ':lease', lock .. ':' .. key) then
+    faults = faults .. 'L'
+  end
+  if h[4] and not lock then faults = faults .. 'P' end
+  if (redis.call('SISMEMBER', T .. ':paused', key) == 1) ~= (h[4] and true or false) then
+    faults = faults .. 'K'
+  end
+  local crowd = crowd_of(key, h[5])
+  local alone = redis.call('ZSCORE', T .. ':ready', key)
+  local waits = alone
+  if crowd then waits = redis.call('ZSCORE', waiting_of(crowd), key) end
+  local must = length > 0 and not lock
+  if waits and not must or crowd and alone then faults = faults .. 'R' end
+  if must and not waits then faults = faults .. 'W' end
+  if redis.call('ZSCORE', T .. ':down', key) and (length == 0 or h[4]) then
+    faults = faults .. 'D'
+  end
+  return faults, length
+end
+
+-- Returns {name, of each lease without a batch}, URIs in flight under all others.
+local function read_leases()
+  local lost, n = {}, 0
+  for _, member in ipairs(redis.call('ZRANGE', T .. ':lease', 0, -1)) do
+    local epoch, key = string.match(member, '^(%d+):(.*)$')
+    local items = epoch and redis.call('LRANGE', flight_of(key, epoch), 0, -1) or {}
+    if #items == 0 then lost[#lost + 1] = member end
+    for _, item in ipairs(items) do
+      if item ~= '' then n = n + 1 end
+    end
+  end
+  return lost, n
+end
+
+-- Calls `see` with each key that has work, once: it waits, or is locked.
+local function each_with_work(see)
+  local seen = {}
+  local function once(key)
+    if not seen[key] then
+      seen[key] = true
+      see(key)
+    end
+  end
+  for _, key in ipairs(redis.call('ZRANGE', T .. ':ready', 0, -1)) do
+    if string.byte(key) == 64 then -- '@'
+      local crowd = waiting_of(string.sub(key, 2))
+      for _, each in ipairs(redis.call('ZRANGE', crowd, 0, -1)) do once(each) end
+    else
+      once(key)
+    end
+  end
+  for _, member in ipairs(redis.call('ZRANGE', T .. ':lease', 0, -1)) do
+    once(string.match(member, ':(.*)$') or member)
+  end
+  for _, key in ipairs(redis.call('SMEMBERS', T .. ':paused')) do once(key) end
+end
+
+-- Returns what the counters must be, by name. `domains` are those with URIs that wait for
+-- an epoch, or false if their number is to stay.
+local function true_counts(domains)
+  local q, w, places, crowded, members = 0, 0, 0, 0, 0
+  each_with_work(function(key)
+    q = q + tonumber(redis.call('HGET', host_of(key), 'n') or 0)
+  end)
+  for _, key in ipairs(redis.call('ZRANGE', T .. ':ready', 0, -1)) do
+    if string.byte(key) == 64 then
+      places = places + 1
+      crowded = crowded + redis.call('ZCARD', waiting_of(string.sub(key, 2)))
+    end
+  end
+  for _, domain in ipairs(domains or {}) do w = w + redis.call('HLEN', T .. ':ew:' .. domain) end
+  open_seen()
+  for b = 0, base + split - 1 do
+    members = members + redis.call('SCARD', T .. ':s:' .. string.format('%d', b))
+  end
+  local _, l = read_leases()
+  local marks = tonumber(redis.call('HGET', T .. ':cnt', 'mk') or 0)
+  if not domains then w = tonumber(redis.call('HGET', T .. ':cnt', 'w') or 0) end
+  return {
+    q = q, l = l, w = w, dead = redis.call('LLEN', T .. ':dead'), cw = crowded - places,
+    seen = members - marks,
+  }
+end

@@ -1,0 +1,177 @@
+"""Mend what a check has found, without losing a URI.
+
+Each step is one script, which looks again whether it is still needed. Whoever dies
+between two steps leaves what the next check finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from rdfcrawl.frontier.batches import in_batches
+from rdfcrawl.frontier.claimed_visits import record_of
+from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
+from rdfcrawl.frontier.partitions import bucket_of
+from rdfcrawl.links.filter import LinkFilter
+from rdfcrawl.operating.checking import total_words
+from rdfcrawl.operating.damages import DamageKind, FrontierDamage
+from rdfcrawl.operating.key_names import PartitionKeys, read_keys
+from rdfcrawl.records import NO_BUDGET
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.candidate import Candidate
+    from rdfcrawl.operating.crawl import OperatedCrawl
+
+_AT_ONCE: Final = 500
+_OF_KEY: Final = frozenset(
+    {
+        DamageKind.QUEUE_WITHOUT_STATE,
+        DamageKind.QUEUE_LENGTH,
+        DamageKind.LOCK_WITHOUT_LEASE,
+        DamageKind.PAUSED_AND_NOT_LOCKED,
+        DamageKind.PAUSED_AND_NOT_LISTED,
+        DamageKind.READY_WITHOUT_WORK,
+        DamageKind.WORK_NOT_READY,
+        DamageKind.REFUSING_WITHOUT_WORK,
+    }
+)
+# Counters come last: they are made what the queues are by then.
+_ORDER: Final = (
+    DamageKind.LEASE_WITHOUT_BATCH,
+    DamageKind.BATCH_WITHOUT_LEASE,
+    DamageKind.WRONG_CROWD,
+    DamageKind.CROWD_PLACE,
+    *sorted(_OF_KEY),
+    DamageKind.TWO_PARTITIONS,
+    DamageKind.WRONG_PARTITION,
+    DamageKind.WAITS_BY_NO_SOURCE,
+    DamageKind.SOURCE_WITHOUT_URI,
+    DamageKind.DOMAIN_COUNT,
+)
+
+
+class FrontierRepair:
+    """Mends one crawl."""
+
+    def __init__(self, crawl: OperatedCrawl) -> None:
+        self._crawl = crawl
+        self._ingest = LinkIngest(
+            keys=crawl.options.keys,
+            normal_form=crawl.options.normal_form,
+            link_filter=LinkFilter(),
+            partitions=crawl.frontier.partitions,
+            max_depth=255,
+            budget=NO_BUDGET,
+        )
+
+    async def run(self, damages: Sequence[FrontierDamage]) -> None:
+        """Mend damages, all but keys of Redis that nobody knows."""
+        for kind in _ORDER:
+            for damage in damages:
+                if damage.kind is kind:
+                    await self._mend(damage)
+        numbers = {each.partition for each in damages if each.partition >= 0}
+        if not numbers:
+            return
+        has_workers = bool(await self._crawl.frontier.live_workers())
+        keys = (await read_keys(self._crawl)).partitions
+        for damage in damages:
+            if damage.kind is DamageKind.HOSTS_COUNTER:
+                off = int(damage.expected) - int(damage.found)
+                await self._crawl.run("mend", damage.partition, "hosts", off)
+        for number in sorted(numbers):
+            await self._mend_totals(number, keys[number], has_workers=has_workers)
+
+    async def _mend(self, damage: FrontierDamage) -> None:
+        crawl, kind, number, name = (
+            self._crawl,
+            damage.kind,
+            damage.partition,
+            damage.name,
+        )
+        if kind in _OF_KEY:
+            await crawl.run("mend", number, "key", name)
+            return
+        match kind:
+            case DamageKind.LEASE_WITHOUT_BATCH:
+                await crawl.run("mend", number, "lease", name)
+            case DamageKind.BATCH_WITHOUT_LEASE:
+                await crawl.run("mend", number, "flight", name, damage.found)
+            case DamageKind.WRONG_CROWD:
+                await crawl.run("mend", number, "member", damage.found, name)
+            case DamageKind.CROWD_PLACE:
+                await crawl.run("mend", number, "crowd", name)
+            case DamageKind.TWO_PARTITIONS | DamageKind.WRONG_PARTITION:
+                await self._move(number, name)
+            case DamageKind.DOMAIN_COUNT:
+                words = (name, bucket_of(name), damage.expected)
+                await crawl.run("mend", number, "domain", *words)
+            case _:
+                await self._mend_waiting(number, name)
+
+    async def _move(self, number: int, key: str) -> None:
+        """Queue the URIs of a host in a wrong partition in the right one.
+
+        It is queued there first, where what was seen is left out, and only then taken
+        out here. A host that is leased here waits for the next repair.
+        """
+        crawl, prefix = self._crawl, self._crawl.prefixes[number]
+        row = await crawl.run("steer", number, "pause", key)
+        if row[0] < 0 or row[2]:
+            return
+        if first := await crawl.redis.hget(f"{prefix}:h:{key}", "i"):
+            await self._queue(key, [cast("bytes", first)[1:]])
+        for band in range(10):
+            start = 0
+            while page := await crawl.redis.lrange(
+                f"{prefix}:q:{key}:{band}", start, start + _AT_ONCE - 1
+            ):
+                await self._queue(key, cast("list[bytes]", page))
+                start += len(page)
+        await crawl.run("steer", number, "drop", key)
+        await crawl.run("mend", number, "forget", key)
+
+    async def _queue(self, key: str, items: Iterable[bytes]) -> None:
+        found = [self._candidate(item, key) for item in items]
+        await self._crawl.frontier.add([each for each in found if each])
+
+    def _candidate(self, item: bytes, key: str) -> Candidate | None:
+        record = record_of(item, key)
+        return self._ingest.candidate(record, LINK_BAND) if record else None
+
+    async def _mend_waiting(self, number: int, domain: str) -> None:
+        crawl, prefix = self._crawl, self._crawl.prefixes[number]
+        for kind in ("ew", "es", "ed"):
+            cursor, scan = 0, crawl.redis.hscan if kind == "ew" else crawl.redis.zscan
+            while True:
+                page: Any = await scan(f"{prefix}:{kind}:{domain}", cursor, count=1000)
+                cursor, rows = page
+                names = list(rows) if kind == "ew" else [name for name, _ in rows]
+                for some in in_batches(names, _AT_ONCE):
+                    await crawl.run("mend", number, "lost", domain, *some)
+                if not cursor:
+                    break
+
+    async def _mend_totals(
+        self, number: int, names: PartitionKeys, *, has_workers: bool
+    ) -> None:
+        crawl = self._crawl
+        words = total_words(crawl, names.domains, has_workers=has_workers)
+        if await crawl.run("mend", number, "totals", *words):
+            for key in names.hosts:
+                await self._mark(number, key)
+            await crawl.run("mend", number, "totals", *words)
+
+    async def _mark(self, number: int, key: str) -> None:
+        """Mark what a host has queued as seen."""
+        crawl, prefix = self._crawl, self._crawl.prefixes[number]
+        for band in range(10):
+            start, name = 0, f"{prefix}:q:{key}:{band}"
+            while page := await crawl.redis.lrange(name, start, start + _AT_ONCE - 1):
+                items = cast("list[bytes]", page)
+                found = [self._candidate(item, key) for item in items]
+                marks = [each.fingerprint for each in found if each]
+                fill = crawl.frontier.fill
+                await crawl.run("mend", number, "marks", fill, *marks)
+                start += len(page)
