@@ -46,6 +46,7 @@ _BIN_SHIFT: Final = 26  # of a hash of 32 bits, the first 6 bits choose the part
 _LOW_SHIFT: Final = 10  # 6 more are kept
 _HIGH_SHIFT: Final = 16  # and of sparse sketches the 10 between these
 _DIGITS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_PAIRS: Final = [a + b for a in _DIGITS[:16] for b in _DIGITS]  # of 10 bits
 _EMPTY: Final = "."  # no hash lies in the part
 _N_DIGITS: Final = 64
 _to_values = bytes(
@@ -149,15 +150,16 @@ def _sketch(sums: Sequence[int]) -> str:
     if len(sums) > MAX_SAMPLED:
         sums = _sample(sums)
     hashes = sorted([each * _FACTOR & _SUM_MASK for each in sums], reverse=True)
-    low = [_EMPTY] * BINS
-    for each in hashes:  # the last one of a part, which is the least, stays
-        low[each >> _BIN_SHIFT] = _DIGITS[each >> _LOW_SHIFT & 0x3F]
-    sketch = "".join(low)
-    if len(hashes) > MAX_SPARSE and BINS - sketch.count(_EMPTY) > MAX_SPARSE:
-        return sketch
-    least = {each >> _BIN_SHIFT: each >> _HIGH_SHIFT & 0x3FF for each in hashes}
-    high = [least[part] for part in sorted(least)]
-    return sketch + "".join([_DIGITS[x >> 6] + _DIGITS[x & 0x3F] for x in high])
+    # The last hash of a part, which is its least, stays; the first part is the last.
+    least = {each >> _BIN_SHIFT: each for each in hashes}
+    digits = [_EMPTY] * BINS
+    for part, each in least.items():
+        digits[part] = _DIGITS[each >> _LOW_SHIFT & 0x3F]
+    if len(least) <= MAX_SPARSE:
+        digits += [
+            _PAIRS[each >> _HIGH_SHIFT & 0x3FF] for each in reversed(least.values())
+        ]
+    return "".join(digits)
 
 
 def _sample(sums: Sequence[int]) -> list[int]:

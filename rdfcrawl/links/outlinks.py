@@ -81,7 +81,7 @@ class Outlinks:
                 self._add(find_objects[_TYPE in lines](lines))
             for relation, find in others:
                 # Mostly, a document is about itself alone.
-                if relation is _SUBJECT and lines.count(own) == lines.count(b"\n<"):
+                if relation is _SUBJECT and _all_begin_so(lines, own):
                     continue
                 self._add([(relation, iri) for iri in dict.fromkeys(find(lines))])
             if b"(" not in lines or b" <<( " not in lines:  # as `LinkPolicy.scan`
@@ -90,7 +90,9 @@ class Outlinks:
 
     def _add(self, found: list[tuple[bytes, bytes]]) -> None:
         targets = b"\n" + b"\n".join([target for _, target in found])
-        n_web = targets.count(b"\nhttp://") + targets.count(b"\nhttps://")
+        n_web = targets.count(b"\nhttp://")
+        if n_web != len(found):
+            n_web += targets.count(b"\nhttps://")
         if n_web != len(found) or b"#" in targets or b"\\" in targets:
             chosen = self._follow.crawled_url
             found = [(x, url) for x, target in found if (url := chosen(target))]
@@ -103,6 +105,13 @@ class Outlinks:
             del found[each]
         pairs = found if len(found) <= self._most else islice(found, self._most)
         return b"".join([b"<%b> <%b>\n" % (to, relation) for relation, to in pairs])
+
+
+def _all_begin_so(lines: bytes, begin: bytes) -> bool:
+    """Return whether all IRIs that begin a line are those of `begin`."""
+    found = lines.count(begin)
+    # All lines are far cheaper to count than those that begin with an IRI.
+    return found == lines.count(b"\n", 0, -1) or found == lines.count(b"\n<")
 
 
 def lines_of_links(links: Iterable[Link]) -> bytes:
