@@ -7,6 +7,7 @@ trip, and the statements about them follow their activities in the provenance.
 from __future__ import annotations
 
 import logging
+import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from redis.exceptions import RedisError
@@ -15,6 +16,7 @@ from rdfcrawl.duplicates.fingerprints import content_hash
 from rdfcrawl.formats import HTML
 from rdfcrawl.frontier.first_contents import FetchedContent
 from rdfcrawl.pipelines.provenance import has_losses, same_content
+from rdfcrawl.rdf.namespaces import PROV, SQUIRREL
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_IDENTITY: Final = re.compile(
+    f"^<[^>]*> <(?:{SQUIRREL}crawled|{PROV}startedAtTime)> .*\n".encode(),
+    re.MULTILINE,
+)
 _NOTHING: Final = content_hash(b"")
 
 
@@ -39,8 +45,8 @@ class SameContents:
     def __init__(self, ask: AskFirst, most: int) -> None:
         self._ask = ask
         self._most = most
-        # what was fetched, and the activity, in angle brackets
-        self._waiting: list[tuple[FetchedContent, str]] = []
+        # what was fetched, and the quads that describe it
+        self._waiting: list[tuple[FetchedContent, bytes]] = []
 
     def note(self, document: Document, quads: bytes) -> None:
         """Have a document compared, if its content can be.
@@ -51,8 +57,7 @@ class SameContents:
         """
         if self._most and (content := compared_hash(document)):
             fetched = FetchedContent(content, document.url)
-            activity = quads[: quads.index(b" ")].decode()
-            self._waiting.append((fetched, activity))
+            self._waiting.append((fetched, quads))
 
     async def compare(self) -> SameStatements:
         """Return the statements about all documents that were noted since.
@@ -69,8 +74,8 @@ class SameContents:
             logger.debug("%d contents are not compared: %s", len(contents), error)
             return SameStatements(b"", 0)
         lines = [
-            same_content(activity, url)
-            for url, (fetched, activity) in zip(urls, waiting, strict=True)
+            _identified(quads) + same_content(_activity(quads), url)
+            for url, (fetched, quads) in zip(urls, waiting, strict=True)
             if url not in ("", fetched.url)
         ]
         return SameStatements("".join(lines).encode(), len(lines))
@@ -80,12 +85,23 @@ class SameStatements(NamedTuple):
     """What is said about documents with the content of another one.
 
     Attributes:
-        quads: a statement for each.
+        quads: a statement for each, behind those that tell of what it is: they may
+            stand far from the activity, and whoever reads on from there needs them.
         n_documents: how many there are.
     """
 
     quads: bytes
     n_documents: int
+
+
+def _activity(quads: bytes) -> str:
+    """Return the activity that quads describe, in angle brackets."""
+    return quads[: quads.index(b" ")].decode()
+
+
+def _identified(quads: bytes) -> str:
+    """Return the statements about an activity that say what was crawled, and when."""
+    return b"".join(line[0] for line in _IDENTITY.finditer(quads)).decode()
 
 
 def compared_hash(document: Document) -> str:

@@ -37,6 +37,13 @@ _FETCH_TEXTS: Final = f"{RC}contentHash", f"{RC}textHash"
 _LAST_MODIFIED: Final = f"{RC}lastModified"
 _LEFT: Final = '"refreshed(is_left=True)"'
 _IS_LEFT: Final = f"{RC}isLeft"  # not in the logs: it follows from the task
+_SAME: Final = "sameContentAs"
+# Behind other activities; see `pipelines.same_contents`.
+_find_same: Final = re.compile(
+    rf"^(<[^>]*>) <{re.escape(_CRAWLED)}> (.*)\n"
+    rf"\1 <{re.escape(_STARTED)}> (.*)\n\1 <{re.escape(RC + _SAME)}> (.*\n)",
+    re.MULTILINE,
+).findall
 # The name of a task stands before a bracket; that of a source, within that of its run.
 _find_task: Final = re.compile(r'"(?:source\([^"]*?payload=)?([^"(]*)').match
 # What is told last counts; in the order of their names.
@@ -70,9 +77,11 @@ def iter_activities(lines: bytes) -> Iterator[UrlObservation]:
     """Yield what the activities in some whole lines of provenance say.
 
     Each activity is described by lines that follow each other; its type comes first.
+    That it found the content of another one is told later.
     """
+    text = lines.decode("utf-8", "replace")
     name = ""
-    for piece in lines.decode("utf-8", "replace").split(_BEGIN):
+    for piece in text.split(_BEGIN):
         if name.startswith(_ACTIVITY):
             facts = _facts_of(name, piece)
             if _REDIRECTS in facts:
@@ -81,6 +90,10 @@ def iter_activities(lines: bytes) -> Iterator[UrlObservation]:
                 yield _observed(facts)
         # The name of the next activity is the begin of a line.
         name = piece[piece.rfind("\n") + 1 :]
+    for _, crawled, started, first in _find_same(text) if _SAME in text else ():
+        ms = _time(started)
+        said = observe(latest=f'["{_SAME}",{ms},{_json(first)}]')
+        yield UrlObservation(_text(f"{crawled}\n"), ms, said)
 
 
 def _facts_of(name: str, piece: str) -> dict[str, str]:

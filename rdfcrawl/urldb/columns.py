@@ -67,6 +67,7 @@ _LATEST: Final = {
     "last_modified": "lastModified",
     "parent": "parent",
     "redirect": "redirect",
+    "same_content_as": "sameContentAs",
     "sitemap_format": "sitemapFormat",
     "spelling": "spelling",
     "task": "task",

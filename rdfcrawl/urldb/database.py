@@ -141,6 +141,16 @@ class UrlDatabase:
             self._last = segment, block, segment.lines(block)
         return self._last[2]
 
+    def told(self, name: str) -> Iterator[UrlRecord]:
+        """Yield the records of which something was told, and others perhaps; sorted.
+
+        Args:
+            name: of that in `latest`.
+        """
+        mark = f'["{name}",'.encode()
+        lines = heapq.merge(*map(self.lines, self._segments))
+        yield from (parse_record(line) for line in lines if mark in line)
+
     @property
     def partitions(self) -> tuple[str, ...]:
         """Names of the partitions that have records, sorted."""

@@ -13,8 +13,15 @@ from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.formats import HTML, TURTLE
 from rdfcrawl.pipelines.provenance import GRAPH, WorkerAgent, activity_iri, describe
 from rdfcrawl.pipelines.same_contents import SameContents, compared_hash
-from rdfcrawl.rdf.namespaces import RC
-from rdfcrawl.records import BodyReading, Document, DocumentFacts, Kind, Record
+from rdfcrawl.rdf.namespaces import PROV, RC, SQUIRREL, XSD
+from rdfcrawl.records import (
+    BodyReading,
+    Document,
+    DocumentFacts,
+    FetchedResponse,
+    Kind,
+    Record,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,13 +93,22 @@ async def test_a_document_is_not_the_same_as_itself() -> None:
         return ["http://a.example/"] * len(contents)
 
     same = SameContents(first, 10)
-    given = document()
+    fetched = FetchedResponse(requested=("http://a.example/",), started_ms=1000)
+    given = replace(document(), response=fetched)
     same.note(given, describe(given, AGENT))
     mirror = replace(given, url="http://b.example/")
     same.note(mirror, describe(given, AGENT))
     activity = activity_iri(given, AGENT)
-    quad = f"<{activity}> <{RC}sameContentAs> <http://a.example/> <{GRAPH}> .\n"
-    assert await same.compare() == (quad.encode(), 1)
+    start = "1970-01-01T00:00:01.000Z"
+    quads = "".join(
+        f"<{activity}> <{predicate}> {term} <{GRAPH}> .\n"
+        for predicate, term in (
+            (f"{SQUIRREL}crawled", "<http://a.example/>"),
+            (f"{PROV}startedAtTime", f'"{start}"^^<{XSD}dateTime>'),
+            (f"{RC}sameContentAs", "<http://a.example/>"),
+        )
+    )
+    assert await same.compare() == (quads.encode(), 1)
     assert await same.compare() == (b"", 0)
     assert {content for content, _ in asked} == {FACTS.text_hash}
     assert len(asked) == 2

@@ -107,6 +107,17 @@ class UrlFetched:
 
 
 @dataclass(frozen=True, slots=True)
+class ToldLater:
+    """Statements about an activity that stand behind those of others."""
+
+    quads: bytes
+
+    def write(self, logs: CrawlLogs) -> None:
+        """Write them."""
+        logs.provenance.write_document(self.quads)
+
+
+@dataclass(frozen=True, slots=True)
 class LinksFound:
     """The links of a document, all of one relation."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from string import ascii_letters, digits
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
@@ -15,7 +16,10 @@ from rdfcrawl.measures.uri_facts import (
     UriFacts,
     UriFetch,
 )
+from rdfcrawl.pipelines.provenance import WorkerAgent, describe
+from rdfcrawl.pipelines.same_contents import SameContents
 from rdfcrawl.rdf.namespaces import RELATIONS
+from rdfcrawl.records import Document, DocumentFacts, FetchedResponse, Record
 from rdfcrawl.urldb.building import build
 from rdfcrawl.urldb.columns import write_parquet
 from rdfcrawl.urldb.database import UrlDatabase
@@ -24,6 +28,7 @@ from tests.support.url_events import (
     LinksFound,
     ListedUrl,
     SitemapRead,
+    ToldLater,
     UrlEvent,
     UrlFetched,
     write_events,
@@ -31,7 +36,27 @@ from tests.support.url_events import (
 from tests.urldb.test_building import NORMAL, T0
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from rdfcrawl.frontier.first_contents import FetchedContent
+
+
+def same_as(url: str, first: str) -> ToldLater:
+    """Return what a worker tells later, when it has compared contents."""
+
+    async def ask(contents: Sequence[FetchedContent], _most: int) -> list[str]:
+        return [first] * len(contents)
+
+    same = SameContents(ask, 1)
+    document = Document(
+        record=Record(url),
+        url=url,
+        response=FetchedResponse(requested=(url,), started_ms=T0),
+        facts=DocumentFacts("c" * 32, "f" * 32, "sketch"),
+    )
+    same.note(document, describe(document, WorkerAgent("w", "c")))
+    return ToldLater(asyncio.run(same.compare()).quads)
 
 
 def facts_of(root: Path, events: list[UrlEvent]) -> dict[str, UriFacts]:
@@ -198,3 +223,31 @@ def test_facts_of_measures(tmp_path: Path) -> None:
     assert [x.started_ms - T0 for x in (first, same, last)] == [1, 9, 20]
     assert first.list_hash == same.list_hash != last.list_hash
     assert [x.n_urls for x in (first, same, last)] == [1, 1, 2]
+
+
+def test_same_content_is_known_as_long_as_it_is(tmp_path: Path) -> None:
+    """If a URL has the content of another one, it has it until it is another one.
+
+    Workers tell so after the activities of other documents. An answer of 304 leaves it.
+    """
+    site, first = "http://a.example", "http://b.example/"
+    events: list[Any] = [
+        *(UrlFetched(f"{site}/{name}", T0) for name in ("same", "later", "still")),
+        UrlFetched(f"{site}/other", T0),
+        *(same_as(f"{site}/{name}", first) for name in ("same", "later", "still")),
+        UrlFetched(f"{site}/later", T0 + 9),
+        UrlFetched(f"{site}/still", T0 + 9, 304),
+    ]
+    write_events(tmp_path, events)
+    build(tmp_path, NORMAL)
+    with UrlDatabase(tmp_path) as database:
+        told = {
+            x.url: x.current("sameContentAs") for x in database.told("sameContentAs")
+        }
+        assert len(list(database.records())) > len(told)
+    assert told == {f"{site}/same": first, f"{site}/later": "", f"{site}/still": first}
+    path = tmp_path / "urls.parquet"
+    with UrlDatabase(tmp_path) as database:
+        write_parquet(database.records(), path)
+    column = pq.read_table(path)["same_content_as"].to_pylist()
+    assert sorted(map(str, column)) == ["None", *[first] * 3]
