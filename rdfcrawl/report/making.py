@@ -16,6 +16,7 @@ from rdfcrawl.report.activities import ActivityCounts
 from rdfcrawl.report.domains import DomainFacts, SiteFigures, gather
 from rdfcrawl.report.mirror_tables import mirror_section
 from rdfcrawl.report.quota_tables import quota_section
+from rdfcrawl.report.same_content import same_content_section
 from rdfcrawl.report.sections import make_report
 from rdfcrawl.report.text import day_text
 from rdfcrawl.sorting import SpillFolder
@@ -50,11 +51,12 @@ def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> Craw
         sites = gather(wanted, SamplingPeriod(begin_ms=begin_ms))
         with SpillFolder(root) as spills:
             mirrors = mirror_section(MirrorSearch(database, ranks, spills), site)
+        same = same_content_section(root, database, site)
     counts = ActivityCounts(site=site, begin_ms=begin_ms)
     counts.read(iter_provenance(root / "provenance"))
     report = report_counted(root.name, sites, counts)
     quotas = quota_section(root / "epochs", site, begin_ms)
-    more = [each for each in (mirrors, quotas) if each is not None]
+    more = [each for each in (mirrors, same, quotas) if each is not None]
     return replace(report, sections=(*report.sections, *more))
 
 

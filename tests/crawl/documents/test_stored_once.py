@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
@@ -17,8 +18,6 @@ from tests.support.command_forks import scrapy
 from tests.support.sitemap_sites import urlset
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.support.crawl_fixtures import Commands, CrawlResult
     from tests.support.crawl_webs import Loopback
 
@@ -93,6 +92,28 @@ def test_duplicates_come_back_when_what_represents_them_changes(
     assert links(tmp_path) == {}
 
 
+def check_same_content(folder: str, urls: list[str], *, n_stored: int) -> None:
+    """Check what the database and the report say of pages with the same content."""
+    assert scrapy("urldb", folder, "build").returncode == 0
+    shown = [
+        json.loads(scrapy("urldb", folder, "show", url).stdout)["latest"]
+        for url in urls
+    ]
+    first = [latest.get("sameContentAs") for latest in shown]
+    assert first in ([None, urls[0]], [urls[1], None])
+    report = Path(folder.partition("=")[2]) / "report"
+    assert scrapy("report", folder, "--to", str(report)).returncode == 0
+    tables = {
+        item["key"]: item
+        for section in json.loads((report / "report.json").read_text())["sections"]
+        for item in section["items"]
+    }
+    assert tables["same-content"]["rows"][1][1:] == [30, 90]
+    assert len(tables["same-content-examples"]["rows"]) == 10
+    rows = tables["stored-once"]["rows"] if n_stored else []
+    assert [row[1:3] for row in rows] == ([[30, 90]] if n_stored else [])
+
+
 @pytest.mark.parametrize("is_once", [True, False])
 def test_mirrors_are_stored_once_whoever_is_killed(
     commands: Commands, loopback: Loopback, tmp_path: Path, *, is_once: bool
@@ -144,6 +165,9 @@ def test_mirrors_are_stored_once_whoever_is_killed(
     asked = "SELECT (COUNT(*) AS ?n) { GRAPH ?g { ?s <urn:x:r> ?o } }"
     done = scrapy("query", *words, "--format=csv", asked)
     assert done.stdout.split() == ["n", str(n_texts)]
+    check_same_content(
+        words[0], [x.url("/1") for x in servers], n_stored=len(links(store))
+    )
     for setting in (True, False):
         other = f"-sSAME_STATEMENTS_ONCE={setting}"
         done = scrapy("store", words[0], other, "load", f"oxigraph:{store}")

@@ -1,0 +1,143 @@
+"""Section of a report about documents with the content of another one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rdfcrawl.followers.status import read_statuses
+from rdfcrawl.report.activities import shorten
+from rdfcrawl.report.content import ReportRow, ReportSection, ReportTable
+from rdfcrawl.urldb.keys import key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from rdfcrawl.followers.status import FollowerStatus
+    from rdfcrawl.uri import NormalForm
+    from rdfcrawl.urldb.database import UrlDatabase
+    from rdfcrawl.urldb.record import UrlRecord
+
+SAME: Final = "sameContentAs"
+_N_EXAMPLES: Final = 10  # of each kind
+
+
+class SameExample(NamedTuple):
+    """A document with the content of another URL."""
+
+    url: str
+    first: str
+
+
+@dataclass(slots=True)
+class SameContentCount:
+    """Documents of one kind that have the content of another URL.
+
+    Attributes:
+        n_documents: how many there are.
+        n_statements: that their present content gave.
+        examples: the first of them by domain, host and URL.
+    """
+
+    n_documents: int = 0
+    n_statements: int = 0
+    examples: list[SameExample] = field(default_factory=list)
+
+    def add(self, record: UrlRecord, first: str) -> None:
+        """Count a document."""
+        self.n_documents += 1
+        fetches = (x for x in reversed(record.fetches) if x.outcome != "UNCHANGED")
+        self.n_statements += next((each.n_statements for each in fetches), 0)
+        if len(self.examples) < _N_EXAMPLES:
+            self.examples.append(SameExample(record.url, first))
+
+
+def same_content_section(
+    root: Path, database: UrlDatabase, site: str | None
+) -> ReportSection | None:
+    """Return the section; None if no document has the content of another one.
+
+    Args:
+        root: `CRAWL_DIR/<CRAWL_ID>`.
+        database: of the crawl.
+        site: registered domain that is reported; None: all.
+
+    Raises:
+        OSError: a disk cannot be read.
+    """
+    within, across = SameContentCount(), SameContentCount()
+    for record in database.told(SAME):
+        first = record.current(SAME)
+        if first and site in (None, record.domain):
+            is_within = _domain_of(first, database.normal_form) == record.domain
+            (within if is_within else across).add(record, first)
+    tables = [make_same_table(within, across), make_example_table(across, within)]
+    if table := make_once_table(read_statuses(root) if site is None else ()):
+        tables.append(table)
+    if not within.n_documents + across.n_documents and len(tables) < 3:
+        return None
+    return ReportSection(
+        "same-content",
+        "Same content",
+        "Documents with the content of another URL, by its bytes or its statements, as"
+        " it was when both were fetched.",
+        tuple(tables),
+    )
+
+
+def _domain_of(url: str, normal_form: NormalForm) -> str:
+    key = key_of(url, normal_form)
+    return key.split(b"\t")[1].decode() if key else ""
+
+
+def make_same_table(within: SameContentCount, across: SameContentCount) -> ReportTable:
+    """Return how many documents have the content of another URL."""
+    rows: list[ReportRow] = [
+        ("the same site", within.n_documents, within.n_statements),
+        ("another site", across.n_documents, across.n_statements),
+    ]
+    return ReportTable(
+        key="same-content",
+        title="Same content",
+        sentence="Documents whose content was fetched before, from another URL of the"
+        " same site or of another one, and the statements in them.",
+        columns=("first fetched from", "documents", "statements"),
+        rows=tuple(rows),
+    )
+
+
+def make_example_table(*counts: SameContentCount) -> ReportTable:
+    """Return examples of such documents."""
+    return ReportTable(
+        key="same-content-examples",
+        title="Examples of same content",
+        sentence=f"At most {_N_EXAMPLES} documents with the content of another site,"
+        f" and {_N_EXAMPLES} of the same site.",
+        columns=("document", "first fetched from"),
+        rows=tuple(
+            (shorten(each.url), shorten(each.first))
+            for count in counts
+            for each in count.examples
+        ),
+    )
+
+
+def make_once_table(statuses: Iterable[FollowerStatus]) -> ReportTable | None:
+    """Return what stores have once; None if no store has anything once."""
+    rows: list[ReportRow] = [
+        (shorten(x.name), x.once["documents"], x.once["statements"], x.once["bytes"])
+        for x in statuses
+        if x.once
+    ]
+    if not rows:
+        return None
+    return ReportTable(
+        key="stored-once",
+        title="Stored once",
+        sentence="Documents that stores have as other ones, which say the same, with"
+        " the statements that are not stored for that, and their bytes in N-Quads; as"
+        " it was when the store was last up to date.",
+        columns=("store", "documents", "statements", "bytes"),
+        rows=tuple(rows),
+    )
