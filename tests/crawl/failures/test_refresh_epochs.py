@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import signal
 import time
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -245,8 +246,14 @@ def test_no_page_is_asked_for_sooner_than_it_is_due(
         REFRESH_INTERVAL_SECS=interval_secs,
         REFRESH_RETRY_SECS=retry_secs,
     )
-    end = time.monotonic() + 5 * retry_secs
-    while time.monotonic() < end:
+
+    def is_enough() -> bool:
+        asked = Counter(map(site.at, site.server.targets))
+        return all(asked[x] > 3 for x in good) and all(asked[x] > 2 for x in bad)
+
+    end = time.monotonic() + 300
+    while not is_enough():
+        assert time.monotonic() < end
         crew = [commands.start_crawl(folder=folder, **given) for _ in range(2)]
         assert [each.wait().code for each in crew] == [0, 0]
     refresher.send(signal.SIGTERM)
@@ -258,7 +265,6 @@ def test_no_page_is_asked_for_sooner_than_it_is_due(
     gaps = {url: [b - a for a, b in pairwise(at)] for url, at in times.items()}
     late = 0.5  # between the begin of a fetch and what its server sees
     for url in good:
-        assert len(gaps[url]) >= 3
         assert min(gaps[url]) >= interval_secs - late
     for url in bad:
         first, second, *_ = gaps[url]
