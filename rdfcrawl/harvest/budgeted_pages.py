@@ -59,9 +59,9 @@ class BudgetedPages:
         """Note the sitemaps, and the robots.txt, that the operator has named."""
         await self.will_read((each.url for each in records), SitemapTask())
 
-    async def robots_read(self, robots: str) -> None:
-        """Note the end of a robots.txt; the sitemaps in it are noted before."""
-        if self.has_budget:
+    async def robots_read(self, robots: str, task: SitemapTask) -> None:
+        """Note the end of a robots.txt; its sitemaps, of a task, are noted before."""
+        if self.has_budget and not task.is_confirming:
             await self._note_read(site_of(robots), robots)
 
     async def after(

@@ -132,7 +132,7 @@ class SitemapHarvester(Harvester):
             urls += await self._named_before(response, urls, named)
         await self._checks.robots_read(site, [*urls, *instead])
         await self._budgeted.will_read(urls, named)
-        await self._budgeted.robots_read(response.record.url)
+        await self._budgeted.robots_read(response.record.url, named)
         for url in urls:
             child = replace(named, is_guess=url in guesses)
             response.follow_ups.append(_sitemap(response.document, url, child))
