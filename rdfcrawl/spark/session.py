@@ -22,6 +22,8 @@ _QUIET: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+_PARTS: Final = "spark.sql.shuffle.partitions"
+_PARTS_OF_CLUSTERS: Final = "200"  # Spark's default, whatever it runs on
 # Rows may be of some 100 KB; so many are in memory at once, for each core.
 _BATCH_ROWS: Final = 2000
 _MAX_CHARS: Final = 500  # of a reason
@@ -62,6 +64,8 @@ def spark_session(master: str | None) -> Iterator[SparkSession]:
             session.conf.set(
                 "spark.sql.execution.arrow.maxRecordsPerBatch", str(_BATCH_ROWS)
             )
+            if session.conf.get(_PARTS) == _PARTS_OF_CLUSTERS:
+                session.conf.set(_PARTS, str(2 * n_tasks(session)))
             yield session
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in {"pyspark", "py4j"}:
