@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from rdfcrawl.followers.following import LogFollowing
 from rdfcrawl.followers.sparql import lease
 from rdfcrawl.followers.sparql.follower import SparqlFollower
 from rdfcrawl.followers.sparql.store import SparqlStore
+from rdfcrawl.followers.stored_once import StoredOnce
 from rdfcrawl.followers.verification import compare
 from rdfcrawl.log.crawl_log import CrawlLog
 from tests.support import store_products
@@ -275,3 +277,37 @@ def test_store_that_was_emptied_is_filled_anew(
     following.end_generation()
     assert said(oxigraph) == {(A, "x"), (B, "y")}
     follower.close()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_statements_are_stored_once(
+    oxigraph: OxigraphService, tmp_path: Path, deaths: Deaths, method: str
+) -> None:
+    """If documents say the same, a server has it once, whatever dies or changes."""
+
+    def follow_once() -> None:
+        options = {"concurrency": 1, "method": method}
+        follower = SparqlFollower.from_options(oxigraph.uri, options)
+        log = CrawlLog(tmp_path)
+        once = StoredOnce(tmp_path / "once", log)
+        following = LogFollowing(log, follower, patience_secs=0, once=once)
+        try:
+            following.open()
+            following.catch_up()
+        finally:
+            deaths.is_dead = False
+            following.close()
+
+    both = ("x", "y")
+    first = [Written(each, 1, [(each, value) for value in both]) for each in (A, B, C)]
+    write_log(tmp_path, first, "1")
+    follow_once()
+    assert said(oxigraph) == {(A, value) for value in both}
+    write_log(tmp_path, [Written(A, 2, [(A, "z")])], "2")
+    for n_updates in range(3):
+        deaths.steps = [n_updates]
+        with suppress(Killed):
+            follow_once()
+    deaths.steps = []
+    follow_once()
+    assert said(oxigraph) == {(A, "z"), *((B, value) for value in both)}
