@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _ACTIONS = (
     *("status", "hosts", "host HOST", "pause HOST", "resume HOST", "drop HOST"),
     *("set-delay HOST SECS", "set-budget HOST URIS", "check"),
+    *("uri URI", "add URI...", "dead list|retry|drop", "forget CRAWL"),
 )
 
 
@@ -58,13 +59,24 @@ class Command(QuietCommand):
         group.add_argument(
             "--repair", action="store_true", help="of check: mend what is wrong"
         )
+        group.add_argument(
+            "--spider",
+            default="",
+            metavar="NAME",
+            help="of add: whose seeds they are (the first spider of the crawl)",
+        )
+        group.add_argument(
+            "--failed",
+            action="store_true",
+            help="of dead: what was given up as its host failed",
+        )
         add_number(
             group,
             "--most",
             metavar="N",
             least=1,
             most=100_000,
-            help="of hosts: so many at most (20); of host: URIs of its queue (10)",
+            help="most that are listed: hosts (20), URIs of a host (10), dead (1000)",
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:

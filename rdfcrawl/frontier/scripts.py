@@ -21,7 +21,7 @@ Operation = Literal[
 ]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 # What operators do (`rdfcrawl.operating`); workers do not load these.
-OperatorOperation = Literal["host", "steer", "inspect", "mend"]
+OperatorOperation = Literal["host", "steer", "inspect", "mend", "discard", "locate"]
 OPERATOR_OPERATIONS: tuple[OperatorOperation, ...] = get_args(OperatorOperation)
 AnyOperation = Operation | OperatorOperation
 # What operations have in common, beside what all of them have.
@@ -38,6 +38,7 @@ _SHARED: dict[AnyOperation, tuple[str, ...]] = {
     "steer": ("schedule",),
     "inspect": ("seen", "sound"),
     "mend": ("seen", "sound"),
+    "locate": ("seen",),
 }
 # Redis 7 refuses writing scripts at maxmemory unless they say that they free memory;
 # 6.2 does not know the line, and there `claim` frees before it adds.

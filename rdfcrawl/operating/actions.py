@@ -10,6 +10,11 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.operating import tables
 from rdfcrawl.operating.checking import FrontierCheck
 from rdfcrawl.operating.crawl import OperatedCrawl, crawls_in
+from rdfcrawl.operating.given_up import (
+    GivenUpList,
+    discard_given_up,
+    iter_given_up,
+)
 from rdfcrawl.operating.hosts import (
     HostOrder,
     HostPhase,
@@ -20,6 +25,7 @@ from rdfcrawl.operating.hosts import (
 from rdfcrawl.operating.repairing import FrontierRepair
 from rdfcrawl.operating.status import read_status
 from rdfcrawl.operating.steering import MAX_DELAY_SECS, HostSteering
+from rdfcrawl.operating.uris import UriLookup, add_uris
 
 if TYPE_CHECKING:
     import argparse
@@ -33,6 +39,7 @@ Kind = TypeVar("Kind", HostOrder, HostPhase)
 _HOSTS, _HEAD = 20, 10  # shown, if nobody says how many
 _MAX_BUDGET: Final = 2**31 - 1
 _NONE: Final = "default"
+MAX_LISTED: Final = 1000
 
 
 async def run_action(
@@ -60,6 +67,10 @@ _WORDS: Final = {
     "set-delay": "HOST SECS",
     "set-budget": "HOST URIS",
     "check": "",
+    "uri": "URI",
+    "add": "URI...",
+    "dead": "list|retry|drop",
+    "forget": "CRAWL",
 }
 
 
@@ -68,7 +79,8 @@ def check_words(action: str, rest: Sequence[str]) -> None:
     if action not in _WORDS:
         raise ConfigError(f"no such action; there are {', '.join(_WORDS)}")
     wanted = _WORDS[action]
-    if len(rest) != len(wanted.split()):
+    n = len(wanted.split())
+    if len(rest) < n or (len(rest) > n and not wanted.endswith("...")):
         raise ConfigError(f"say: frontier {action} {wanted}".rstrip())
 
 
@@ -84,15 +96,18 @@ class FrontierActions:
 
     async def run(self, action: str, rest: Sequence[str]) -> int:
         """Do one action; return the exit code."""
-        match action:
-            case "status":
-                return await self._status()
-            case "hosts":
-                return await self._hosts()
-            case "host":
-                return await self._host(rest[0])
-            case "check":
-                return await self._check()
+        actions = {
+            "status": self._status,
+            "hosts": self._hosts,
+            "host": self._host,
+            "check": self._check,
+            "uri": self._uri,
+            "add": self._add,
+            "dead": self._given_up,
+            "forget": self._forget,
+        }
+        if action in actions:
+            return await actions[action](rest)
         return await self._steer(action, rest)
 
     def _tell(self, lines: Iterable[str]) -> None:
@@ -101,7 +116,7 @@ class FrontierActions:
             shown = line if line.isprintable() else ascii(line)[1:-1]
             self._write(f"{shown}\n")
 
-    async def _status(self) -> int:
+    async def _status(self, _words: Sequence[str]) -> int:
         opts = self._opts
         if opts.all:
             names = await crawls_in(self._crawl.redis)
@@ -114,7 +129,7 @@ class FrontierActions:
             self._tell(tables.status_lines(status, with_partitions=opts.partitions))
         return 0
 
-    async def _hosts(self) -> int:
+    async def _hosts(self, _words: Sequence[str]) -> int:
         opts = self._opts
         below = await self._crawl.key_of(opts.below) if opts.below else ""
         query = HostQuery(
@@ -131,8 +146,8 @@ class FrontierActions:
         )
         return 0
 
-    async def _host(self, text: str) -> int:
-        key = await self._crawl.key_of(text)
+    async def _host(self, words: Sequence[str]) -> int:
+        key = await self._crawl.key_of(words[0])
         detail = await read_host(self._crawl, key, most=self._opts.most or _HEAD)
         if detail is None:
             raise ConfigError(f"host {key}: the frontier has nothing of it")
@@ -142,7 +157,7 @@ class FrontierActions:
             self._tell(tables.detail_lines(detail))
         return 0
 
-    async def _check(self) -> int:
+    async def _check(self, _words: Sequence[str]) -> int:
         """Tell what is wrong, and mend if wanted; return 1 if anything is left."""
         check = FrontierCheck(self._crawl)
         damages = await check.run()
@@ -156,6 +171,60 @@ class FrontierActions:
             return int(bool(left))
         self._tell_check(check, f"{len(damages):,} damages")
         return int(bool(damages))
+
+    async def _uri(self, words: Sequence[str]) -> int:
+        status = await UriLookup(self._crawl).find(words[0])
+        is_json = self._opts.json
+        self._tell([tables.as_json(status) if is_json else tables.uri_line(status)])
+        return 0
+
+    async def _add(self, texts: Sequence[str]) -> int:
+        added = await add_uris(self._crawl, texts, spider=self._opts.spider)
+        if self._opts.json:
+            self._tell(tables.json_lines(added))
+        else:
+            self._tell(f"{each.url}: {each.fate}" for each in added)
+        return 0
+
+    async def _given_up(self, words: Sequence[str]) -> int:
+        """List, queue again or drop what was given up."""
+        name: GivenUpList = "failed" if self._opts.failed else "dead"
+        match words[0]:
+            case "list":
+                left = self._opts.most or MAX_LISTED
+                async for each in iter_given_up(self._crawl, name):
+                    is_json = self._opts.json
+                    self._tell([tables.as_json(each) if is_json else each.url])
+                    if not (left := left - 1):
+                        break
+                return 0
+            case "retry":
+                n = await self._crawl.frontier.retry([name])
+                told = "queued again"
+            case "drop":
+                n = await discard_given_up(self._crawl, name)
+                told = "dropped"
+            case other:
+                raise ConfigError(f"{other[:50]!a}: must be list, retry or drop")
+        self._tell([tables.as_json({told: n}) if self._opts.json else f"{n:,} {told}"])
+        return 0
+
+    async def _forget(self, words: Sequence[str]) -> int:
+        """Delete all that Redis has of the crawl, if no worker is running."""
+        frontier, name = self._crawl.frontier, words[0]
+        if name != self._crawl.crawl_id:
+            raise ConfigError(
+                f"CRAWL {name[:100]}: settings name crawl {self._crawl.crawl_id};"
+                f" say -s CRAWL_ID={name[:100]}, too"
+            )
+        if live := await frontier.live_workers():
+            raise ConfigError(
+                f"CRAWL {name}: workers are running, or died within the last 15 s:"
+                f" {', '.join(live)}"
+            )
+        await frontier.clear()
+        self._tell([f"{name}: its frontier is forgotten; what was stored stays"])
+        return 0
 
     def _tell_damages(self, damages: Sequence[FrontierDamage]) -> None:
         for each in damages:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rdfcrawl.operating.hosts import HostDetail, HostSummary
     from rdfcrawl.operating.status import CrawlStatus
     from rdfcrawl.operating.steering import HostChange
+    from rdfcrawl.operating.uris import UriStatus
 
 
 def as_json(value: object) -> str:
@@ -234,6 +235,16 @@ def change_line(action: str, change: HostChange) -> str:
     told = "set" if change.has_changed else "was so already"
     more = f", {change.n_taken_up:,} URIs queued" if change.n_taken_up else ""
     return f"{change.key}: {action.removeprefix('set-')} {told}{more}"
+
+
+def uri_line(status: UriStatus) -> str:
+    """Return where a URI is."""
+    line = f"{status.url}: {status.place}, host {status.key}"
+    if status.n_before is not None:
+        line += f", band {status.band}, {status.n_before:,} of its host before it"
+    if status.epoch is not None:
+        line += f", lease {status.epoch}"
+    return line
 
 
 _FORMER = {"pause": "running", "resume": "paused"}

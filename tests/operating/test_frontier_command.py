@@ -10,6 +10,7 @@ import pytest
 from redis import Redis
 
 from rdfcrawl.frontier.embedded import ensure_server
+from tests.conftest import LOOPBACK_NETS
 from tests.support.crawl_webs import TreeWeb
 from tests.support.operated_crawls import operate, told
 
@@ -128,6 +129,81 @@ def test_damage_is_told_and_mended(finished: Path) -> None:
         mended = operate(finished, "check", "--repair", **CRAWL)
         assert mended.returncode == 0, mended.stdout
         assert mended.stdout.endswith("1 mended, 0 left\n")
+
+
+def test_uris_are_found_and_added(commands: Commands, loopback: Loopback) -> None:
+    """If a URI is looked for, then it is found where it is; an added one is crawled.
+
+    It widens the scope as a seed does. What the guard refuses is told.
+    """
+    web = TreeWeb(loopback, "127.0.75", n_hosts=1, n_docs=30, secs=0.05)
+    other = loopback({"/new": loopback.response(b"<> <urn:x:p> <#o> .")})
+    folder = commands.folder()
+    given = {"scope": "host"}
+    running = commands.start_crawl([web.seed], folder=folder, arguments=given)
+    commands.wait_until(lambda: web.asked().total() > 4)
+    running.send(signal.SIGINT)
+    counts = running.wait().counts()
+    assert counts.queued > 0
+    (host,) = told(folder, "host", "127.0.75.1", "--most", "9")
+    for n, (band, url) in enumerate(host["head"]):
+        (found,) = told(folder, "uri", url)
+        assert (found["place"], found["band"]) == ("queued", band)
+        assert found["n_before"] == n
+    assert told(folder, "uri", web.seed)[0]["place"] == "done"
+    new = other.url("/new")
+    assert told(folder, "uri", new)[0]["place"] == "unknown"
+    allowed = {"GUARD_ALLOW_NETS": LOOPBACK_NETS, "GUARD_PORTS": "1-65535"}
+    refused = operate(folder, "add", new)
+    assert refused.returncode == 2
+    assert new in refused.stderr
+    assert "no URL" not in operate(folder, "uri", "mailto:x").stdout
+    added = [told(folder, "add", new, **allowed)[0]["fate"] for _ in range(2)]
+    assert added == ["queued", "seen before"]
+    wrong = operate(folder, "add", new, "--spider", "nobody", **allowed)
+    assert "--spider nobody: the spiders of this crawl are linkeddata" in wrong.stderr
+    assert operate(folder, "check").returncode == 0
+    result = commands.crawl([], folder=folder)
+    assert result.graphs == web.documents | {new}
+    assert set(web.asked().values()) == {1}
+
+
+def test_what_was_given_up_is_listed_queued_again_and_dropped(
+    commands: Commands,
+) -> None:
+    """If a host fails, then its URIs are listed, queued again, and dropped."""
+    urls = {"http://127.0.77.1:9/a", "http://127.0.77.1:9/b"}
+    folder = commands.folder()
+    commands.crawl(sorted(urls), folder=folder)
+    listed = told(folder, "dead", "list", "--failed")
+    assert {each["url"] for each in listed} == urls
+    assert told(folder, "uri", min(urls))[0]["place"] == "failed"
+    assert told(folder, "dead", "retry", "--failed") == [{"queued again": 2}]
+    assert operate(folder, "check").returncode == 0
+    commands.crawl([], folder=folder)
+    assert operate(folder, "dead", "drop", "--failed").stdout == "2 dropped\n"
+    assert told(folder, "dead", "list", "--failed") == []
+    assert told(folder, "dead", "list") == []
+    assert operate(folder, "check").returncode == 0
+    wrong = operate(folder, "dead", "bury")
+    assert "frontier dead: 'bury': must be list, retry or drop" in wrong.stderr
+
+
+def test_forgotten_crawl_begins_anew(commands: Commands, loopback: Loopback) -> None:
+    """If a crawl is forgotten, then its frontier is gone, and what is stored is not."""
+    web = TreeWeb(loopback, "127.0.76", n_hosts=1, n_docs=6, secs=0.1)
+    folder = commands.folder()
+    running = commands.start_crawl([web.seed], folder=folder)
+    commands.wait_until(lambda: web.asked().total() > 1)
+    refused = operate(folder, "forget", "linkeddata")
+    assert refused.returncode == 2
+    assert "CRAWL linkeddata: workers are running, or died" in refused.stderr
+    result = running.wait()
+    wrong = operate(folder, "forget", "other")
+    assert "CRAWL other: settings name crawl linkeddata" in wrong.stderr
+    assert "is forgotten" in operate(folder, "forget", "linkeddata").stdout
+    assert "no crawl of this name is in Redis" in operate(folder, "status").stderr
+    assert result.graphs == web.documents
 
 
 WRONG = {

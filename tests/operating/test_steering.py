@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.operating.given_up import discard_given_up, iter_given_up
 from rdfcrawl.operating.hosts import HostPhase, read_host
 from rdfcrawl.operating.status import read_status
 from rdfcrawl.operating.steering import HostSteering
+from rdfcrawl.operating.uris import UriLookup, UriPlace
 from rdfcrawl.records import CrawlBudget
 from tests.support.frontier_claims import add, claim, claim_one, restart, urls_of
 from tests.support.frontier_state import candidates, check_frontier, expire_leases
@@ -209,3 +211,42 @@ async def test_hosts_that_are_away_are_found(
             assert change.n_waiting == 1
     await check_frontier(frontier)
     assert await claim(frontier) == []
+
+
+async def test_dropped_dead_uris_are_known(
+    make_frontier: MakeFrontier, redis_server: RedisServer
+) -> None:
+    """If URIs that workers died of are dropped, then they count as only seen."""
+    frontier = await make_frontier()
+    (url,) = await add(frontier, 1)
+    for _ in range(5):
+        await restart(frontier)
+        visit = await claim_one(frontier)
+        await frontier.begin(visit, "read")
+        await expire_leases(frontier)
+        await frontier.reap()
+        if (await frontier.counts()).dead:
+            break
+    async with await operated(redis_server) as crawl:
+        assert [each.url async for each in iter_given_up(crawl, "dead")] == [url]
+        assert (await UriLookup(crawl).find(url)).place is UriPlace.DEAD
+        assert await discard_given_up(crawl, "dead") == 1
+        assert [each async for each in iter_given_up(crawl, "dead")] == []
+    counts = await check_frontier(frontier)
+    assert counts[0].counters["known"] == 1
+
+
+async def test_uris_in_flight_and_over_budget_are_found(
+    make_frontier: MakeFrontier, redis_server: RedisServer
+) -> None:
+    """If a URI is in flight, over a budget, or waits with its host, it is found."""
+    frontier = await make_frontier(budget=CrawlBudget(of_host=1))
+    urls = [f"https://{HOST}/1", f"https://{HOST}/2", "https://b.example/"]
+    await frontier.add(candidates(frontier, urls[:2]))
+    visit = await claim_one(frontier)
+    await frontier.add(candidates(frontier, urls[2:]))
+    async with await operated(redis_server) as crawl:
+        found = [await UriLookup(crawl).find(url) for url in urls]
+    assert [each.place for each in found] == ["in flight", "over budget", "queued"]
+    assert found[0].epoch == visit.epoch
+    assert (found[2].band, found[2].n_before) == (2, 0)

@@ -1,0 +1,253 @@
+"""Single URIs: where one is in the frontier, and how an operator adds one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
+
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.frontier.blocked_hosts import BlockedHosts
+from rdfcrawl.frontier.claimed_visits import record_of
+from rdfcrawl.frontier.dns_cache import AddressBook
+from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
+from rdfcrawl.frontier.profile_ingests import ProfileIngests
+from rdfcrawl.frontier.profiles import SpiderProfiles
+from rdfcrawl.guard.operator import refusal_of
+from rdfcrawl.links.filter import LinkFilter
+from rdfcrawl.operating.given_up import iter_given_up
+from rdfcrawl.records import Record
+from rdfcrawl.uri import (
+    BadUri,
+    HostGrouping,
+    PolitenessKey,
+    registered_domain,
+    requestable,
+)
+
+if TYPE_CHECKING:
+    from rdfcrawl.operating.crawl import OperatedCrawl
+
+_AT_ONCE: Final = 500
+_ORDER: Final = (0, 1, 4, 5, 6, 2, 7, 8, 3, 9)  # of bands (`lua/claim.lua`)
+
+
+class UriPlace(StrEnum):
+    """Where a URI is: never seen, or in one of the states of the frontier.
+
+    DONE is also a URI that was only marked as seen, such as a redirect target.
+    """
+
+    UNKNOWN = "unknown"
+    OVER_BUDGET = "over budget"
+    WAITING = "waiting for an epoch"
+    QUEUED = "queued"
+    IN_FLIGHT = "in flight"
+    DEAD = "dead"
+    FAILED = "failed"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UriStatus:
+    """One URI.
+
+    Attributes:
+        url: as it is requested.
+        key: politeness key.
+        partition: of the key.
+        place: where it is.
+        band: of the queue, if it is queued.
+        n_before: URIs of its host that are before it there, other bands included.
+        epoch: of the lease, if it is in flight.
+    """
+
+    url: str
+    key: str
+    partition: int
+    place: UriPlace
+    band: int | None = None
+    n_before: int | None = None
+    epoch: int | None = None
+
+
+class UriLookup:
+    """Finds URIs of one crawl, by what the frontier takes for the same URI."""
+
+    def __init__(self, crawl: OperatedCrawl) -> None:
+        self._crawl = crawl
+        self._ingest = LinkIngest(
+            keys=crawl.options.keys,
+            normal_form=crawl.options.normal_form,
+            link_filter=LinkFilter(),
+            partitions=crawl.frontier.partitions,
+            max_depth=255,
+        )
+
+    async def find(self, text: str) -> UriStatus:
+        """Return where a URL is.
+
+        While it moves from one place to another it may be missed: then it is looked
+        for once more.
+
+        Raises:
+            ConfigError: it is no URL that is crawled.
+        """
+        try:
+            url = requestable(text)
+        except BadUri as error:
+            raise ConfigError(f"URI {text[:200]!a}: {error}") from error
+        key = await self._crawl.key_of(url)
+        mark = self._mark(Record(url))
+        found = await self._find_once(url, key, mark)
+        return (
+            await self._find_once(url, key, mark)
+            if found.place is UriPlace.DONE
+            else found
+        )
+
+    def _mark(self, record: Record) -> int:
+        return self._ingest.candidate(record, LINK_BAND).fingerprint
+
+    async def _find_once(self, url: str, key: str, mark: int) -> UriStatus:
+        crawl, best = self._crawl, None
+        for partition in crawl.places_of(key):
+            words = (key, mark, registered_domain(key))
+            seen, over, waits = await crawl.run("locate", partition, *words)
+            status = UriStatus(
+                url=url, key=key, partition=partition, place=UriPlace.UNKNOWN
+            )
+            if over or waits:
+                place = UriPlace.WAITING if waits else UriPlace.OVER_BUDGET
+                return _at(status, place)
+            if seen:
+                return await self._find_seen(status, mark)
+            best = best or status
+        return cast("UriStatus", best)
+
+    async def _find_seen(self, status: UriStatus, mark: int) -> UriStatus:
+        crawl = self._crawl
+        prefix, key = crawl.prefixes[status.partition], status.key
+        first = await crawl.redis.hget(f"{prefix}:h:{key}", "i")
+        n = 0
+        for band in _ORDER:
+            if first and int(first[:1]) == band:
+                if self._is(cast("bytes", first)[1:], key, mark):
+                    return _at(status, UriPlace.QUEUED, band=band, n_before=n)
+                n += 1
+            at = await self._index(f"{prefix}:q:{key}:{band}", key, mark)
+            if at >= 0:
+                return _at(status, UriPlace.QUEUED, band=band, n_before=n + at)
+            n += await crawl.redis.llen(f"{prefix}:q:{key}:{band}")
+        row = await crawl.run("host", status.partition, key, 0)
+        for epoch in map(int, row[6][::3]):
+            if await self._index(f"{prefix}:i:{key}:{epoch}", key, mark) >= 0:
+                return _at(status, UriPlace.IN_FLIGHT, epoch=epoch)
+        names: tuple[Literal["dead", "failed"], ...] = ("dead", "failed")
+        for name in names:
+            async for each in iter_given_up(crawl, name):
+                if each.key == key and each.url == status.url:
+                    return _at(status, UriPlace(name))
+        return _at(status, UriPlace.DONE)
+
+    async def _index(self, name: str, key: str, mark: int) -> int:
+        """Return where a URI is in a list, or -1; a page at a time."""
+        start = 0
+        while page := await self._crawl.redis.lrange(name, start, start + _AT_ONCE - 1):
+            for i, item in enumerate(cast("list[bytes]", page)):
+                if self._is(item, key, mark):
+                    return start + i
+            start += len(page)
+        return -1
+
+    def _is(self, item: bytes, key: str, mark: int) -> bool:
+        record = record_of(item, key)
+        return record is not None and self._mark(record) == mark
+
+
+def _at(status: UriStatus, place: UriPlace, **more: Any) -> UriStatus:
+    return UriStatus(
+        url=status.url,
+        key=status.key,
+        partition=status.partition,
+        place=place,
+        **more,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AddedUri:
+    """What has become of a URL that an operator adds.
+
+    Attributes:
+        url: as it is requested.
+        fate: `queued`, `seen before` or `over budget`.
+    """
+
+    url: str
+    fate: str
+
+
+async def add_uris(
+    crawl: OperatedCrawl, texts: Sequence[str], *, spider: str = ""
+) -> list[AddedUri]:
+    """Queue URLs as seeds of a spider, which widen its scope as its seeds do.
+
+    Args:
+        crawl: whose frontier.
+        texts: the URLs.
+        spider: name of one of its spiders; empty for the first.
+
+    Raises:
+        ConfigError: one is no URL that is crawled, or the guard refuses its address or
+            port; or there is no such spider. Then none is queued.
+    """
+    frontier, outage = crawl.frontier, crawl.connection.outage
+    profiles = SpiderProfiles(frontier, outage)
+    await profiles.learn_all()
+    numbers = {name: number for number, name in profiles.names.items()}
+    if (spider or not numbers) and spider not in numbers:
+        there = ", ".join(numbers) or "none"
+        raise ConfigError(f"--spider {spider}: the spiders of this crawl are {there}")
+    profiles.own = numbers[spider] if spider else min(profiles.names)
+    guard = crawl.options.guard
+    dns = AddressBook(
+        frontier, outage, is_allowed=lambda address: not guard.refuses_address(address)
+    )
+    try:
+        is_by_address = crawl.options.keys.grouping is HostGrouping.IP
+        grouping = crawl.options.keys.grouping
+        ingests = ProfileIngests(
+            frontier,
+            crawl.options,
+            profiles,
+            keys=PolitenessKey(grouping, dns.address if is_by_address else None),
+            blocked=BlockedHosts(),
+            scores=None,
+            retry=outage,
+        )
+        urls = [_seed(ingests.own, text) for text in texts]
+        for url in urls:
+            if detail := refusal_of(url, guard):
+                raise ConfigError(f"{url}: {detail}")
+        if is_by_address:
+            await dns.prime(urls)
+        await ingests.widen(urls)
+        return [await _add(crawl, ingests.own, url) for url in urls]
+    finally:
+        await dns.close()
+
+
+def _seed(ingest: LinkIngest, text: str) -> str:
+    try:
+        return ingest.seed_url(text)
+    except BadUri as error:
+        raise ConfigError(f"URI {text[:200]!a}: {error}") from error
+
+
+async def _add(crawl: OperatedCrawl, ingest: LinkIngest, url: str) -> AddedUri:
+    added = await crawl.frontier.add([ingest.seed(url)])
+    if added.new:
+        return AddedUri(url, "queued")
+    return AddedUri(url, "seen before" if added.seen else "over budget")
