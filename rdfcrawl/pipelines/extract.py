@@ -21,10 +21,18 @@ from rdfcrawl.fetch.services import FetchServices, services_of
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.links.outlinks import OutlinkOptions
 from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk
+from rdfcrawl.pipelines.harvested_facts import ObservedChunks
 from rdfcrawl.pipelines.items import pass_through
 from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.graphs import graph_iri
-from rdfcrawl.records import NO_FACTS, NOT_READ, BodyReading, Document, DocumentFacts
+from rdfcrawl.records import (
+    NO_FACTS,
+    NOT_READ,
+    BodyReading,
+    Document,
+    DocumentFacts,
+    Kind,
+)
 from rdfcrawl.robots.options import reservation_policy
 from rdfcrawl.tasks.pages import DumpPart
 
@@ -38,6 +46,9 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
 
 logger = logging.getLogger(__name__)
+
+# Of these, what each names is known one by one, and hashed as a list.
+_LISTS = frozenset({Kind.SITEMAP, Kind.RESOURCESYNC})
 
 
 class ExtractPipeline:
@@ -81,7 +92,21 @@ class ExtractPipeline:
             return pass_through(item)
         if item.chunks is None and not item.is_read:
             item.chunks = _Chunks(self, item)
+        elif item.chunks is not None and item.record.kind not in _LISTS:
+            job = self._job_of_harvested(item)
+            if job.wants_fingerprint or job.outlinks is not None:
+                item.chunks = ObservedChunks(item, item.chunks, job, self._crawler)
         return item
+
+    def _job_of_harvested(self, document: Document) -> ReadingJob:
+        """Return which facts of a document are wanted that was read already."""
+        follow = self._arguments_of(document).follow
+        return ReadingJob(
+            url=document.url,
+            graph=graph_iri(document.url),
+            wants_fingerprint=self._options.wants_facts,
+            outlinks=self._outlinks(follow) if document.is_followed else None,
+        )
 
     def begin(self, document: Document) -> _Begun | None:
         """Return how to read a document; None if there are no bytes."""

@@ -33,6 +33,9 @@ _FAULT: Final = f"{RC}fault"
 _REASON: Final = f"{RC}reason"
 _TASK: Final = f"{RC}task"
 _DEPTH: Final = f"{SQUIRREL}depth"
+# A source has one URL for many documents, none of which is the content of that.
+_OF_SOURCE: Final = '"source('
+_OF_STATEMENTS: Final = f"{RC}textHash", f"{RC}sketch", f"{RC}shingles"
 _FETCH_TEXTS: Final = f"{RC}contentHash", f"{RC}textHash"
 _LAST_MODIFIED: Final = f"{RC}lastModified"
 _LEFT: Final = '"refreshed(is_left=True)"'
@@ -121,6 +124,9 @@ def _facts_of(name: str, piece: str) -> dict[str, str]:
 def _observed(facts: dict[str, str]) -> UrlObservation:
     crawled = _text(facts[_CRAWLED])
     started_ms = _time(facts.get(_STARTED, ""))
+    if facts.get(_TASK, "").startswith(_OF_SOURCE):
+        for name in _OF_STATEMENTS:
+            facts.pop(name, None)
     if (task := _find_task(facts.get(_TASK, ""))) is not None:
         if facts[_TASK].startswith(_LEFT):
             facts[_IS_LEFT] = '"true"'

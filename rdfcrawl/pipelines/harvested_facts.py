@@ -1,0 +1,80 @@
+"""The facts of documents whose statements come from a harvester, not from a body."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.extraction.facts import FactsReading
+from rdfcrawl.extraction.messages import ExtractOutcome
+from rdfcrawl.pipelines.chunks import close_chunks
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+    from rdfcrawl.extraction.messages import ReadingJob
+    from rdfcrawl.records import Document
+
+
+class ObservedChunks:
+    """The chunks of a harvested document, which gets facts and links at their end.
+
+    A document with more statements than are hashed is counted; its links are logged.
+
+    Args:
+        document: gets the facts.
+        chunks: of its harvester.
+        job: says which facts are wanted.
+        crawler: that counts.
+    """
+
+    __slots__ = "_chunks", "_crawler", "_document", "_has_any", "_job", "_reading"
+
+    def __init__(
+        self,
+        document: Document,
+        chunks: AsyncIterator[bytes],
+        job: ReadingJob,
+        crawler: Crawler,
+    ) -> None:
+        self._document, self._chunks = document, chunks
+        self._job, self._crawler = job, crawler
+        self._reading = FactsReading(job)
+        self._has_any = False
+
+    def __aiter__(self) -> Self:
+        """Return the iterator itself."""
+        return self
+
+    async def __anext__(self) -> bytes:
+        """Return the next chunk; at the end, set facts and links of the document."""
+        try:
+            chunk = await anext(self._chunks)
+        except StopAsyncIteration:
+            self._end()
+            raise
+        self._has_any = True
+        self._reading.add(chunk)
+        return chunk
+
+    async def aclose(self) -> None:
+        """Close the chunks that were not read."""
+        await close_chunks(self._chunks)
+
+    def _end(self) -> None:
+        if not self._has_any:
+            return
+        self._has_any = False
+        outcome, document = ExtractOutcome(), self._document
+        self._reading.end(outcome)
+        document.outlinks += outcome.outlinks
+        if outcome.text_hash:
+            document.facts = document.facts._replace(
+                text_hash=outcome.text_hash,
+                sketch=outcome.sketch,
+                n_shingles=outcome.n_shingles,
+            )
+        elif self._job.wants_fingerprint:
+            self._crawler.stats.inc_value("document/not_hashed")
