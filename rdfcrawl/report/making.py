@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from rdfcrawl.report.content import CrawlReport
+    from rdfcrawl.report.content import CrawlReport, ReportSection
 
 
 def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> CrawlReport:
@@ -44,13 +44,11 @@ def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> Craw
         OSError: a disk is full, or cannot be read.
     """
     with UrlDatabase(root) as database:
-        ranks = open_ranks(root)
-        reader = FactReader(database, ranks)
+        reader = FactReader(database, open_ranks(root))
         domains = group_by_domain(reader.uris(), reader.sitemaps())
         wanted = (each for each in domains if site in (None, each.domain))
         sites = gather(wanted, SamplingPeriod(begin_ms=begin_ms))
-        with SpillFolder(root) as spills:
-            mirrors = mirror_section(MirrorSearch(database, ranks, spills), site)
+        mirrors = _mirrors_of(root, database, site)
         same = same_content_section(root, database, site)
     counts = ActivityCounts(site=site, begin_ms=begin_ms)
     counts.read(iter_provenance(root / "provenance"))
@@ -70,6 +68,31 @@ def report_counted(
         title=f"Report of the crawl {name}",
         scope=_scope(counts.site, int(counts.begin_ms), counts.last_ms),
     )
+
+
+def with_mirrors(report: CrawlReport, root: Path) -> CrawlReport:
+    """Return a report of all sites with the section about mirrors, if there are any.
+
+    Args:
+        report: without it.
+        root: folder with URL database and ranks.
+
+    Raises:
+        ConfigError: there is no URL database, or it is damaged.
+        OSError: a disk is full, or cannot be read.
+    """
+    with UrlDatabase(root) as database:
+        section = _mirrors_of(root, database)
+    if section is None:
+        return report
+    return replace(report, sections=(*report.sections, section))
+
+
+def _mirrors_of(
+    root: Path, database: UrlDatabase, site: str | None = None
+) -> ReportSection | None:
+    with SpillFolder(root) as spills:
+        return mirror_section(MirrorSearch(database, open_ranks(root), spills), site)
 
 
 def _scope(site: str | None, begin_ms: int, last_ms: int) -> str:
