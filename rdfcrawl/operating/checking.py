@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 50  # hosts in one script
 _PAGE: Final = 1000
-# Hosts with work, leases and buckets that one script adds up.
-MAX_ADDED_UP: Final = 50_000
+# Hosts with work, leases and buckets that one script adds up: 4 to 10 us each.
+MAX_ADDED_UP: Final = 10_000
 
 
 class FrontierCheck:

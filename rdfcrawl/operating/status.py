@@ -186,7 +186,7 @@ async def _read_partitions(
 
 def _partition(number: int, row: list[Any], now: int) -> PartitionStatus:
     counters, n_ready, n_due, first, n_leases, n_expired, n_paused, n_down = row
-    n = {name.decode(): int(x) for name, x in counters.items() if x.isdigit()}
+    n = {name.decode(): int(x) for name, x in counters.items() if name != b"in"}
     due = int(first[0][1]) if first else None
     return PartitionStatus(
         number=number,
