@@ -70,24 +70,6 @@ def report_counted(
     )
 
 
-def with_mirrors(report: CrawlReport, root: Path) -> CrawlReport:
-    """Return a report of all sites with the section about mirrors, if there are any.
-
-    Args:
-        report: without it.
-        root: folder with URL database and ranks.
-
-    Raises:
-        ConfigError: there is no URL database, or it is damaged.
-        OSError: a disk is full, or cannot be read.
-    """
-    with UrlDatabase(root) as database:
-        section = _mirrors_of(root, database)
-    if section is None:
-        return report
-    return replace(report, sections=(*report.sections, section))
-
-
 def _mirrors_of(
     root: Path, database: UrlDatabase, site: str | None = None
 ) -> ReportSection | None:
