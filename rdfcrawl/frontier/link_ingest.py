@@ -127,7 +127,7 @@ class LinkIngest:
         # prefixes below which no more records are deferred
         self.full: AbstractSet[str] = frozenset()
         self._normalize = normal_form.normalize
-        self._is_plain = normal_form.is_plain
+        self._is_simple, self._is_plain = normal_form.is_simple, normal_form.is_plain
         self._max_depth = max_depth
         self._places = OriginPlaces(keys, partitions)
         self._far: set[bytes] = set()  # hosts out of scope, as links begin
@@ -201,7 +201,8 @@ class LinkIngest:
         candidates: list[Candidate] = []
         bad: list[Fault] = []
         traps: list[str] = []
-        far, is_plain, covered = self._far, self._is_plain, self.covered.prefixes
+        far, covered = self._far, self.covered.prefixes
+        is_simple, is_plain = self._is_simple, self._is_plain
         admits = None if self._link_filter.is_open else self._link_filter.admits
         places, judge, profile = self._places.known, self.forms.judge, self._profile
         link_band, later_band = self._link_bands
@@ -210,7 +211,7 @@ class LinkIngest:
                 self.rejected.filtered += 1
                 continue
             url = normal = link.decode(errors="replace")
-            if not is_plain(url):
+            if not is_simple(url) and not is_plain(url):
                 try:
                     url, normal = to_requestable(url, schemes=schemes), ""
                 except BadUri as error:

@@ -68,9 +68,12 @@ class NormalForm:
     Attributes:
         session_parameters: names of query and `;name=` path parameters that are
             dropped, in any case; `*` stands for any characters of a name.
+        is_simple: tells whether a text without `&` `is_plain`; most links are known by
+            this one expression.
     """
 
     session_parameters: tuple[str, ...] = SESSION_PARAMETERS
+    is_simple: Callable[[str], object] = field(init=False, repr=False, compare=False)
     _is_normal: Callable[[str], object] = field(init=False, repr=False, compare=False)
     _is_session: Callable[[str], object] = field(init=False, repr=False, compare=False)
     _drop_sessions: Callable[[str, str], str] = field(
@@ -92,6 +95,10 @@ class NormalForm:
             r"(?:/(?!\.\.?(?:[/?]|\Z))[A-Za-z0-9\-._~!$&'()*+,=:@]*+)++"
             rf"(?:\?{parameter}(?:&{parameter})*+)?+"
         )
+        is_simple = re.compile(
+            rf"(?=[^&]{{1,{MAX_URL_CHARS}}}+\Z)(?:{is_normal.pattern})"
+        )
+        object.__setattr__(self, "is_simple", is_simple.fullmatch)
         object.__setattr__(self, "_is_normal", is_normal.fullmatch)
         object.__setattr__(self, "_is_session", is_session.fullmatch)
         object.__setattr__(self, "_drop_sessions", in_path.sub)

@@ -210,7 +210,15 @@ def test_short_cut_knows_hosts_and_ports(host: str, scheme: str) -> None:
 )
 def test_usual_links_take_the_short_cut(url: str) -> None:
     """If a link is written the usual way, then it is recognized without parsing."""
-    assert NORMAL_FORM._is_normal(url)
+    assert NORMAL_FORM.is_plain(url)
+    assert bool(NORMAL_FORM.is_simple(url)) == ("&" not in url)
+
+
+@given(URLS)
+def test_simple_urls_are_the_plain_ones_of_one_part(url: str) -> None:
+    """If a link is known by one expression, then it is plain, and has no `&`."""
+    is_simple = NORMAL_FORM.is_simple(url) is not None
+    assert is_simple == (NORMAL_FORM.is_plain(url) and "&" not in url)
 
 
 @given(URLS)
@@ -225,6 +233,7 @@ def test_long_urls_are_not_plain(n_chars: int) -> None:
     """If a link is longer than what is requested, then it is not plain."""
     url = "http://a/".ljust(n_chars, "b")
     assert NORMAL_FORM.is_plain(url) == (n_chars == MAX_URL_CHARS)
+    assert bool(NORMAL_FORM.is_simple(url)) == (n_chars == MAX_URL_CHARS)
 
 
 @given(URLS, st.randoms(use_true_random=False))
