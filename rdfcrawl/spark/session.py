@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import warnings
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import SparkSession
 
 from rdfcrawl.errors import RdfcrawlError
+from rdfcrawl.spark.traces import reason_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,10 +26,6 @@ _PARTS: Final = "spark.sql.shuffle.partitions"
 _PARTS_OF_CLUSTERS: Final = "200"  # Spark's default, whatever it runs on
 # Rows may be of some 100 KB; so many are in memory at once, for each core.
 _BATCH_ROWS: Final = 2000
-_MAX_CHARS: Final = 500  # of a reason
-_find_causes: Final = re.compile(
-    r"^(?:Caused by: )?([\w.$]*(?:Error|Exception|Fault)\b.*)", re.MULTILINE
-).findall
 
 
 class SparkFault(RdfcrawlError):
@@ -70,22 +66,10 @@ def spark_session(master: str | None) -> Iterator[SparkSession]:
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in {"pyspark", "py4j"}:
             raise
-        raise SparkFault(f"Spark has failed: {_reason(str(error))}") from error
+        raise SparkFault(f"Spark has failed: {reason_in(str(error))}") from error
     finally:
         if is_ours and session is not None:
             session.stop()
-
-
-def _reason(text: str) -> str:
-    r"""Return the line of traces of Java and Python that tells most.
-
-    >>> _reason("Failed:\n  File x\nOSError: full\nCaused by: a.Exception\n\tat b\n")
-    'a.Exception'
-    >>> _reason("[JAVA_GATEWAY_EXITED] Java is missing.")
-    '[JAVA_GATEWAY_EXITED] Java is missing.'
-    """
-    causes = _find_causes(text)
-    return (causes[-1] if causes else text.strip().partition("\n")[0])[:_MAX_CHARS]
 
 
 def n_tasks(session: SparkSession) -> int:
