@@ -57,6 +57,9 @@ PARAMS: dict[str, Any] = {
     "health_check_interval": 30,
     # RESP2: one round trip less to connect, passes through every proxy.
     "protocol": 2,
+    # Each host that is visited may ask at the same time. A server has 10,000 clients by
+    # default; of redis-py 8, the 101st command would fail.
+    "max_connections": 10_000,
 }
 
 
@@ -208,6 +211,7 @@ def _sentinel_pool(
     )
     for name in ("host", "port"):
         kwargs.pop(name, None)
+    kwargs["max_connections"] = pool.max_connections
     return SentinelConnectionPool(  # type: ignore[no-untyped-call]
         address.service, sentinels, ssl=is_tls, **kwargs
     )

@@ -356,6 +356,7 @@ class ClusterClient(Redis):
         if is_used and self._hooks is not None:
             prepare = partial(self._hooks.on_connect, str(address))
             kwargs["redis_connect_func"] = prepare
+        kwargs["max_connections"] = self.connection_pool.max_connections
         kind = self.connection_pool.connection_class
         return ConnectionPool(connection_class=kind, **kwargs)
 

@@ -98,6 +98,15 @@ class TestClient:
         )
         assert (kwargs["password"], kwargs["socket_timeout"]) == ("x", 7)
 
+    @pytest.mark.parametrize("kind", ["", "+sentinel", "+cluster"])
+    def test_number_of_connections(self, kind: str) -> None:
+        """If REDIS_PARAMS limits the connections, then so, whatever serves."""
+        path = "/service" if kind == "+sentinel" else ""
+        settings = {"REDIS_URL": f"redis{kind}://a.example:7000{path}"}
+        assert async_client(settings).connection_pool.max_connections == 10_000
+        few = async_client(settings | {"REDIS_PARAMS": {"max_connections": 7}})
+        assert few.connection_pool.max_connections == 7
+
     @pytest.mark.parametrize(
         "settings",
         [
@@ -267,6 +276,12 @@ class TestKilledServer:
             await asyncio.sleep(0.01)
         assert await outage.persistent("ask", server_pid, client) != pid
         assert await client.get("a") == b"1"
+
+    @pytest.mark.service
+    async def test_many_commands_at_once(self, client: redis.asyncio.Redis) -> None:
+        """If more hosts are visited than redis-py has connections, then none waits."""
+        asked = [client.blpop(["nothing"], timeout=1) for _ in range(150)]
+        assert await asyncio.gather(*asked) == [None] * 150
 
 
 class TestOutage:
