@@ -70,6 +70,25 @@ def report_counted(
     )
 
 
+def with_shared_content(report: CrawlReport, root: Path) -> CrawlReport:
+    """Return a report of all sites with the sections on content of several URLs.
+
+    These are the mirrors and the same content, if there is any.
+
+    Args:
+        report: without it.
+        root: folder with URL database and ranks.
+
+    Raises:
+        ConfigError: there is no URL database, or it is damaged.
+        OSError: a disk is full, or cannot be read.
+    """
+    with UrlDatabase(root) as database:
+        found = _mirrors_of(root, database), same_content_section(root, database, None)
+    more = [each for each in found if each is not None]
+    return replace(report, sections=(*report.sections, *more))
+
+
 def _mirrors_of(
     root: Path, database: UrlDatabase, site: str | None = None
 ) -> ReportSection | None:

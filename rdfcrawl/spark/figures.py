@@ -15,7 +15,7 @@ from rdfcrawl.measures.first_seen import FirstSeenCount, SamplingPeriod
 from rdfcrawl.ranking.table import open_ranks
 from rdfcrawl.report.activities import ActivityCounts, CrawlActivity
 from rdfcrawl.report.domains import DomainMeasures, SiteFigures, measure_domain
-from rdfcrawl.report.making import group_by_domain, report_counted
+from rdfcrawl.report.making import group_by_domain, report_counted, with_shared_content
 from rdfcrawl.urldb.columns import write_parquet
 from rdfcrawl.urldb.database import UrlDatabase
 from rdfcrawl.urldb.facts import FactReader
@@ -47,7 +47,7 @@ def report_urls(session: SparkSession, root: Path, machines: DataFrame) -> Crawl
     told = machines.filter("kind = 'activity'").select("said")
     for some in told.rdd.map(itemgetter(0)).mapPartitions(_count).toLocalIterator():
         counts.add(some)
-    return report_counted(root.name, sites, counts)
+    return with_shared_content(report_counted(root.name, sites, counts), root)
 
 
 def _partitions(session: SparkSession, root: Path) -> RDD[str]:

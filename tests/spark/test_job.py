@@ -19,8 +19,10 @@ from rdfcrawl.urldb.database import UrlDatabase
 from rdfcrawl.urldb.facts import FactReader
 from rdfcrawl.urldb.lock import writing_alone
 from rdfcrawl.urldb.manifest import FOLDER as URLS
-from tests.support.spark_fixtures import told_events, write_machines
+from tests.support.spark_fixtures import SITES, told_events, write_machines
 from tests.support.url_events import UrlFetched
+from tests.urldb.test_building import T0
+from tests.urldb.test_facts import same_as
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +32,8 @@ pytestmark = [
     pytest.mark.usefixtures("spark"),
     pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
 ]
+
+CONTENT = (("contentHash", "c" * 32), ("textHash", "d" * 32))
 
 
 def run(files: list[Path], root: Path) -> Any:
@@ -72,16 +76,18 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_figures_are_those_of_one_machine(tmp_path: Path, seed: int) -> None:
     """If logs are on three machines, then all is, byte for byte, as if on one."""
-    machines = write_machines(tmp_path, told_events(seed))
+    first, *others = (f"{site}/same" for site in SITES)
+    fetched = [UrlFetched(each, T0, facts=CONTENT) for each in (first, *others)]
+    same: list[Any] = [same_as(each, first) for each in others]
+    machines = write_machines(tmp_path, [*told_events(seed), *fetched, *same])
     root = tmp_path / "result" / "crawl"
     done = run(machines.files, root)
     assert segments(root) == segments(machines.one)
     assert table(root) == table(machines.one)
     assert table(root)[0]["n_links"] == done.n_links > 100
     of_one = json.loads(json.dumps(to_json(report_crawl(machines.one))))
-    # What is on several domains is not sought.
-    known = {"crawl", "coverage", "freshness", "usage", "health"}
-    of_one["sections"] = [x for x in of_one["sections"] if x["key"] in known]
+    keys = [section["key"] for section in of_one["sections"]]
+    assert keys[-2:] == ["mirrors", "same-content"]
     told = json.loads((root / "report" / "report.json").read_text(encoding="utf-8"))
     assert told == of_one
     rows = pq.read_table(root / "urls.parquet")
