@@ -49,6 +49,8 @@ LOOPBACK = Guard(parse_networks(LOOPBACK_NETS.split(",")), max_ports=MAX_PORT)
 _LONGEST = (
     "gates/docs_examples",
     "deploy/scrapyd",
+    "spark/job",
+    "spark/commands",
     "followers/store_services",
     "crawl/failures/outages",
     "crawl/doors/requests",

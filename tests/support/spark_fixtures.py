@@ -57,17 +57,29 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return True if is_part and not has_spark() and not os.environ.get("CI") else None
 
 
+def spark_variables(folder: Path) -> dict[str, str]:
+    """Return variables by which Spark starts quickly, and uses loopback and a folder.
+
+    Args:
+        folder: of its configuration, which is written, and of scratch files.
+    """
+    (folder / "spark-defaults.conf").write_text(_DEFAULTS, encoding="ascii")
+    return {
+        "SPARK_CONF_DIR": str(folder),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_DIRS": str(folder),
+    }
+
+
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Have a session of Spark on two cores, that jobs take."""
     if not has_spark():
         pytest.skip("pyspark is not installed: make .venv/installed-spark")
     folder = tmp_path_factory.mktemp("spark")
-    (folder / "spark-defaults.conf").write_text(_DEFAULTS, encoding="ascii")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPARK_CONF_DIR", str(folder))
-        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        patch.setenv("SPARK_LOCAL_DIRS", str(folder))
+        for name, value in spark_variables(folder).items():
+            patch.setenv(name, value)
         from rdfcrawl.spark.session import spark_session
 
         with spark_session("local[2]"):
