@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -55,19 +56,16 @@ class _DeadError(Exception):
     """The worker was killed."""
 
 
-def _mortal(n_runs: int) -> type[LuaScripts]:
-    """Return operations of a worker that dies after so many round trips."""
+class _Mortal(LuaScripts):
+    """Operations of a worker that dies after so many round trips, if that is set."""
 
-    class Mortal(LuaScripts):
-        left = n_runs
+    left: float = math.inf
 
-        async def run(self, *args: Any) -> list[object]:
-            if not self.left:
-                raise _DeadError
-            self.left -= 1
-            return await super().run(*args)
-
-    return Mortal
+    async def run(self, *args: Any) -> list[object]:
+        if not self.left:
+            raise _DeadError
+        self.left -= 1
+        return await super().run(*args)
 
 
 class Crawl(RuleBasedStateMachine):
@@ -149,8 +147,10 @@ class Crawl(RuleBasedStateMachine):
     def add_and_die(self, urls: list[str], n_runs: int) -> None:
         """Offer links, and die amid it; another worker, who knows nothing, goes on."""
         self.expect(urls, set())
-        dying = self.join(_mortal(n_runs))
+        dying = self.join(_Mortal)
         self.run(dying.open())
+        assert isinstance(dying.scripts, _Mortal)
+        dying.scripts.left = n_runs
         with suppress(_DeadError):
             self.run(dying.add(candidates(dying, urls)))
         heir = self.join()
