@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
@@ -26,6 +27,8 @@ from tests.urldb.test_facts import same_as
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.support.crawl_fixtures import Commands
 
 pytestmark = [
     pytest.mark.service,
@@ -104,10 +107,25 @@ def everything(root: Path) -> dict[str, bytes]:
     return {str(x.relative_to(root)): x.read_bytes() for x in paths}
 
 
-def test_failed_job_leaves_the_results_before(tmp_path: Path) -> None:
+def kill_behind_database(commands: Commands, files: list[Path], root: Path) -> None:
+    """Begin the job; kill the driver as soon as the URL database is replaced."""
+    named = root / URLS / "urldb.json"
+    before = named.read_bytes()
+    words = ["--to", str(root), "--master", "local[1]"]
+    running = commands.start("urldb", "spark", *map(str, files), *words)
+    commands.wait_until(lambda: named.read_bytes() != before or running.has_ended())
+    running.send(signal.SIGKILL)
+    running.process.wait()
+    assert running.process.returncode == -signal.SIGKILL, running.stderr
+
+
+def test_failed_job_leaves_the_results_before(
+    tmp_path: Path, commands: Commands
+) -> None:
     """If a file is damaged in the middle, one line says so, and nothing has changed.
 
-    The next job with whole files replaces the results.
+    If the driver is killed once the database is new, then all else is as it was. The
+    next job with whole files replaces the results.
     """
     from rdfcrawl.spark.session import SparkFault
 
@@ -130,6 +148,11 @@ def test_failed_job_leaves_the_results_before(tmp_path: Path) -> None:
         pytest.raises(ConfigError, match="is being written already"),
     ):
         run(machines.files, root)
+    kill_behind_database(commands, machines.files, root)
+    assert segments(machines.one).items() <= segments(root).items()
+    results = {name: content for name, content in before.items() if URLS not in name}
+    left = everything(root)
+    assert {name: left.get(name) for name in results} == results
     assert run(machines.files, root).n_urls >= first.n_urls
     assert table(root) == table(machines.one)
     assert not list(root.rglob("*draft*"))
