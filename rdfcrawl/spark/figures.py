@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -16,9 +17,12 @@ from rdfcrawl.ranking.table import open_ranks
 from rdfcrawl.report.activities import ActivityCounts, CrawlActivity
 from rdfcrawl.report.domains import DomainMeasures, SiteFigures, measure_domain
 from rdfcrawl.report.making import group_by_domain, report_counted, with_shared_content
+from rdfcrawl.sorting import SpillFolder
 from rdfcrawl.urldb.columns import write_parquet
 from rdfcrawl.urldb.database import UrlDatabase
 from rdfcrawl.urldb.facts import FactReader
+from rdfcrawl.urldb.keys import partition_name
+from rdfcrawl.urldb.mirrors import MirrorSearch, mirror_urls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -86,19 +90,41 @@ def export_urls(session: SparkSession, root: Path, path: Path) -> int:
     versions.prepare()
     number = int(path.readlink().name) + 1 if path.is_symlink() else 1
     folder = versions.begin(number)
+    mirrors = _mirrors_by_partition(root)
     export = partial(_export, str(root), str(folder))
-    n_rows = _partitions(session, root).map(export).sum()
+    parts = _partitions(session, root).map(lambda name: (name, mirrors.get(name, {})))
+    n_rows = parts.map(export).sum()
     versions.finish(number)
     versions.show(number)
     return int(n_rows)
 
 
-def _export(root: str, folder: str, partition: str) -> int:
+def _mirrors_by_partition(root: Path) -> dict[str, dict[str, str]]:
+    """Return which URL represents the content of each that is on several domains."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    with UrlDatabase(root) as database, SpillFolder(root) as spills:
+        search = MirrorSearch(database, open_ranks(root), spills)
+        mirrors = dict(mirror_urls(search.find(), spills))
+        for number, record in enumerate(database.records()):
+            if number in mirrors:
+                name = partition_name(record.host)
+                found[name][record.url] = mirrors[number]
+    return found
+
+
+def _export(root: str, folder: str, part: tuple[str, dict[str, str]]) -> int:
+    partition, mirrors = part
     context: Any = TaskContext.get()
     draft = Path(folder, f".{partition}-{context.taskAttemptId()}.draft")
     with UrlDatabase(Path(root)) as database:
         ranks = open_ranks(Path(root))
         facts = FactReader(database, ranks, partition).uris()
-        n_rows = write_parquet(database.records(partition), draft, ranks, facts)
+        places = (
+            (number, mirrors[record.url])
+            for number, record in enumerate(database.records(partition))
+            if record.url in mirrors
+        )
+        records = database.records(partition)
+        n_rows = write_parquet(records, draft, ranks, facts, places if mirrors else ())
     draft.replace(Path(folder, f"{partition}.parquet"))
     return n_rows

@@ -7,8 +7,8 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.uri import NormalForm, partition_of
-from rdfcrawl.urldb.keys import N_PARTITIONS, key_of
+from rdfcrawl.uri import NormalForm
+from rdfcrawl.urldb.keys import key_of, partition_name
 from rdfcrawl.urldb.manifest import FOLDER, read_manifest
 from rdfcrawl.urldb.record import UrlRecord, parse_record
 from rdfcrawl.urldb.segment import SegmentReader
@@ -112,8 +112,7 @@ class UrlDatabase:
 
     def of_host(self, domain: str, host: str) -> Iterator[UrlRecord]:
         """Yield the records of one host, sorted by URL."""
-        partition = f"{partition_of(host, N_PARTITIONS):02x}"
-        yield from self._below(partition, f"{domain}\t{host}\t".encode())
+        yield from self._below(partition_name(host), f"{domain}\t{host}\t".encode())
 
     def neighbours(self, url: str) -> Iterator[UrlRecord]:
         """Yield the records of the registered domain of a URL, sorted."""

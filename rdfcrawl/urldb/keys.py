@@ -45,5 +45,10 @@ def _prefix(origin: str) -> bytes:
     host = host_of(origin)
     if not host:
         return b""
-    partition = partition_of(host, N_PARTITIONS)
-    return f"{partition:02x}\t{registered_domain(host)}\t{host}\t".encode()
+    name = partition_name(host)
+    return f"{name}\t{registered_domain(host)}\t{host}\t".encode()
+
+
+def partition_name(host: str) -> str:
+    """Return two hexadecimal digits, the partition that a host is in."""
+    return f"{partition_of(host, N_PARTITIONS):02x}"

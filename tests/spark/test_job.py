@@ -15,11 +15,13 @@ from rdfcrawl.ranking.table import FOLDER as RANKS
 from rdfcrawl.ranking.table import TABLE_NAME, open_ranks
 from rdfcrawl.report.making import report_crawl
 from rdfcrawl.report.writing import to_json
+from rdfcrawl.sorting import SpillFolder
 from rdfcrawl.urldb.columns import write_parquet
 from rdfcrawl.urldb.database import UrlDatabase
 from rdfcrawl.urldb.facts import FactReader
 from rdfcrawl.urldb.lock import writing_alone
 from rdfcrawl.urldb.manifest import FOLDER as URLS
+from rdfcrawl.urldb.mirrors import MirrorSearch, mirror_urls
 from tests.support.spark_fixtures import SITES, told_events, write_machines
 from tests.support.url_events import UrlFetched
 from tests.urldb.test_building import T0
@@ -63,10 +65,11 @@ def table(root: Path) -> tuple[dict[str, Any], bytes]:
 def rows_of_one(root: Path) -> list[dict[str, Any]]:
     """Return the rows of all URIs as one machine writes them."""
     path = root / "urls.parquet"
-    with UrlDatabase(root) as database:
+    with UrlDatabase(root) as database, SpillFolder(root) as spills:
         ranks = open_ranks(root)
         facts = FactReader(database, ranks).uris()
-        write_parquet(database.records(), path, ranks, facts)
+        mirrors = mirror_urls(MirrorSearch(database, ranks, spills).find(), spills)
+        write_parquet(database.records(), path, ranks, facts, mirrors)
     found: list[dict[str, Any]] = pq.read_table(path).to_pylist()
     return found
 
@@ -96,7 +99,7 @@ def test_figures_are_those_of_one_machine(tmp_path: Path, seed: int) -> None:
     rows = pq.read_table(root / "urls.parquet")
     assert rows.num_rows == done.n_urls
     found = rows_of_one(machines.one)
-    assert {row["cluster"] for row in found} > {None}
+    assert {row["cluster"] for row in found} > {None} < {row["mirror"] for row in found}
     assert in_order(rows.to_pylist()) == found
     assert rows.schema.equals(pq.read_schema(machines.one / "urls.parquet"))
 
