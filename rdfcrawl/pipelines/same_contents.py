@@ -7,7 +7,6 @@ trip, and the statements about them follow their activities in the provenance.
 from __future__ import annotations
 
 import logging
-import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from redis.exceptions import RedisError
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_IDENTITY: Final = re.compile(
-    f"^<[^>]*> <(?:{SQUIRREL}crawled|{PROV}startedAtTime)> .*\n".encode(),
-    re.MULTILINE,
+_IDENTITY: Final = (
+    f" <{SQUIRREL}crawled> ".encode(),
+    f" <{PROV}startedAtTime> ".encode(),
 )
 _NOTHING: Final = content_hash(b"")
 
@@ -45,8 +44,8 @@ class SameContents:
     def __init__(self, ask: AskFirst, most: int) -> None:
         self._ask = ask
         self._most = most
-        # what was fetched, and the quads that describe it
-        self._waiting: list[tuple[FetchedContent, bytes]] = []
+        # what was fetched, its activity, and what tells that from others
+        self._waiting: list[tuple[FetchedContent, bytes, bytes]] = []
 
     def note(self, document: Document, quads: bytes) -> None:
         """Have a document compared, if its content can be.
@@ -57,7 +56,8 @@ class SameContents:
         """
         if self._most and (content := compared_hash(document)):
             fetched = FetchedContent(content, document.url)
-            self._waiting.append((fetched, quads))
+            activity = quads[: quads.index(b" ")]
+            self._waiting.append((fetched, activity, _identity(quads, activity)))
 
     async def compare(self) -> SameStatements:
         """Return the statements about all documents that were noted since.
@@ -67,15 +67,15 @@ class SameContents:
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return SameStatements(b"", 0)
-        contents = [fetched for fetched, _ in waiting]
+        contents = [fetched for fetched, *_ in waiting]
         try:
             urls = await self._ask(contents, self._most)
         except RedisError as error:
             logger.debug("%d contents are not compared: %s", len(contents), error)
             return SameStatements(b"", 0)
         lines = [
-            _identified(quads) + same_content(_activity(quads), url)
-            for url, (fetched, quads) in zip(urls, waiting, strict=True)
+            identity.decode() + same_content(activity.decode(), url)
+            for url, (fetched, activity, identity) in zip(urls, waiting, strict=True)
             if url not in ("", fetched.url)
         ]
         return SameStatements("".join(lines).encode(), len(lines))
@@ -94,14 +94,14 @@ class SameStatements(NamedTuple):
     n_documents: int
 
 
-def _activity(quads: bytes) -> str:
-    """Return the activity that quads describe, in angle brackets."""
-    return quads[: quads.index(b" ")].decode()
-
-
-def _identified(quads: bytes) -> str:
-    """Return the statements about an activity that say what was crawled, and when."""
-    return b"".join(line[0] for line in _IDENTITY.finditer(quads)).decode()
+def _identity(quads: bytes, activity: bytes) -> bytes:
+    """Return the statements that say what an activity has crawled, and when."""
+    lines = b""
+    for predicate in _IDENTITY:
+        at = quads.find(activity + predicate)
+        if at >= 0:
+            lines += quads[at : quads.index(b"\n", at) + 1]
+    return lines
 
 
 def compared_hash(document: Document) -> str:
