@@ -79,7 +79,9 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["domain"], row["host"], row["url"]))
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(
+    "seed", [1, *(pytest.param(n, marks=pytest.mark.soak) for n in (2, 3))]
+)
 def test_figures_are_those_of_one_machine(tmp_path: Path, seed: int) -> None:
     """If logs are on three machines, then all is, byte for byte, as if on one."""
     first, *others = (f"{site}/same" for site in SITES)
