@@ -13,7 +13,6 @@ the ledger names all graphs and statements that may be in the store.
 
 from __future__ import annotations
 
-import sqlite3
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from rdfcrawl.followers.checkpoints import (
     read_checkpoints,
     write_checkpoint,
 )
+from rdfcrawl.followers.durable import in_transaction, open_durable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -107,15 +107,8 @@ class DocumentLedger:
     """
 
     def __init__(self, path: Path) -> None:
-        self._db = sqlite3.connect(path, isolation_level=None)
+        self._db = open_durable(path, CHECKPOINT_TABLES + _SCHEMA)
         self._has_foreign = True  # whether documents write graphs beside their own
-        try:
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = FULL")
-            self._db.executescript(CHECKPOINT_TABLES + _SCHEMA)
-        except BaseException:
-            self._db.close()
-            raise
 
     def close(self) -> None:
         """Close the file."""
@@ -124,14 +117,8 @@ class DocumentLedger:
     @contextmanager
     def transaction(self) -> Iterator[Self]:
         """Make all changes of the context durable together, or none."""
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
+        with in_transaction(self._db):
             yield self
-            self._db.execute("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:  # SQLite may have undone it itself
-                self._db.execute("ROLLBACK")
-            raise
 
     @property
     def has_more(self) -> bool:

@@ -8,16 +8,16 @@ in the same transaction, until the store has it.
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
+from rdfcrawl.followers.durable import in_transaction, open_durable
 from rdfcrawl.followers.ledger import key_of
 from rdfcrawl.followers.statement_hash import StatementHash, hash_statements
 from rdfcrawl.log.documents import DocumentPlace
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from rdfcrawl.log.documents import LogDocument
@@ -116,30 +116,15 @@ class RepresentativeTable:
     """
 
     def __init__(self, path: Path) -> None:
-        self._db = sqlite3.connect(path, isolation_level=None)
-        try:
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = FULL")
-            self._db.executescript(_SCHEMA)
-        except BaseException:
-            self._db.close()
-            raise
+        self._db = open_durable(path, _SCHEMA)
 
     def close(self) -> None:
         """Close the file."""
         self._db.close()
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> AbstractContextManager[None]:
         """Make all changes of the context durable together, or none."""
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._db.execute("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:  # SQLite may have undone it itself
-                self._db.execute("ROLLBACK")
-            raise
+        return in_transaction(self._db)
 
     def turns(self) -> tuple[int, int, int]:
         """Return the table's number, and the turns prepared and settled; 0: none."""
