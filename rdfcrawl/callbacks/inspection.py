@@ -171,6 +171,7 @@ async def _sandbox(
         scratch_dir=web.folder,
         scratch_bytes=options.unpack.n_bytes,
         custom=options.custom,
+        confinement=options.confinement,
     ) as sandbox:
         yield sandbox
 

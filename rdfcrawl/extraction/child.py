@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.extraction.bulk import BulkPacker, BulkPart
+from rdfcrawl.extraction.confinement import NONE, Confinement, confine
 from rdfcrawl.extraction.gc_thresholds import raise_gc_thresholds
 from rdfcrawl.extraction.messages import HEADER, PIPE_BYTES, ReadingJob
 from rdfcrawl.extraction.reading import DocumentReading
@@ -45,12 +46,13 @@ def main() -> None:
     """Serve jobs from standard input until it ends.
 
     Arguments of the process: bytes of memory; descriptor and largest size of the
-    scratch file; paths of the user's extractors.
+    scratch file; a `Confinement`; paths of the user's extractors.
     """
     raise_gc_thresholds()
     memory_bytes, scratch_fd, scratch_bytes = map(int, sys.argv[1:4])
     child = _Child(memory_bytes, FileScratch(scratch_fd, scratch_bytes))
-    for path in sys.argv[4:]:
+    wanted, *paths = sys.argv[4:]
+    for path in paths:
         # Before the bounds: libraries may need more memory while they are imported. A
         # failure comes again when a document is read, and becomes a fault then.
         with suppress(Exception):
@@ -63,7 +65,12 @@ def main() -> None:
     # The parent ends its children, after they have returned their statements.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.dont_write_bytecode = True
+    layers = () if wanted == Confinement.PROCESS else confine()
+    if wanted == Confinement.KERNEL and not layers:
+        sys.exit("the kernel does not confine this process")
+    # Also with the kernel: it names what is denied, and sees what Python code meant.
     sys.addaudithook(deny_side_effects)
+    child.tell(layers)
     while child.serve():
         pass
 
@@ -99,6 +106,10 @@ class _Child:
         with suppress(OSError, AttributeError):  # Linux only, and not beyond a quota
             fcntl.fcntl(1, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         os.dup2(2, 1)
+
+    def tell(self, layers: tuple[str, ...]) -> None:
+        """Tell the parent how the kernel confines this process."""
+        self._send(b"S", "+".join(layers or (NONE,)).encode())
 
     def serve(self) -> bool:
         """Serve one job; return False if there is none."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.extraction.confinement import Confinement, kernel_layers
 from rdfcrawl.formats import HTML
 from rdfcrawl.html.extractors import CustomExtractor
 from rdfcrawl.options.values import (
@@ -17,6 +18,7 @@ from rdfcrawl.options.values import (
     is_on,
     iter_classes,
     number,
+    one_of,
 )
 from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.unpack.limits import UnpackLimits
@@ -49,6 +51,7 @@ class ExtractOptions:
     wants_facts: bool = False
     most_outlinks: int = 0
     custom: tuple[CustomExtractor, ...] = ()
+    confinement: Confinement = Confinement.AUTO  # of children, by the kernel
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
@@ -79,7 +82,18 @@ class ExtractOptions:
             wants_facts=is_on(settings, "FACTS"),
             most_outlinks=most_outlinks(settings),
             custom=tuple(_iter_custom(settings)),
+            confinement=_confinement(settings),
         )
+
+
+def _confinement(settings: BaseSettings) -> Confinement:
+    wanted = one_of(settings, "EXTRACT_SANDBOX", Confinement)
+    if wanted is Confinement.KERNEL and not kernel_layers():
+        raise ConfigError(
+            "EXTRACT_SANDBOX=kernel: this kernel has neither Landlock nor seccomp;"
+            " auto does without"
+        )
+    return wanted
 
 
 def most_outlinks(settings: BaseSettings) -> int:

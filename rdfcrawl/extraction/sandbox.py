@@ -1,8 +1,9 @@
 """Read large or hostile documents in child processes.
 
 A child has a limit of memory and, per document, of CPU time; it may open no socket,
-start no process and write to no file but one for scratch, and its environment holds no
-secrets. When a child is stopped or crashes, its output is kept and the next document
+start no process and write to no file but one for scratch, by an audit hook and, where
+there is one, by the kernel (see `confinement`); its environment holds no secrets.
+When a child is stopped or crashes, its output is kept and the next document
 gets a new one.
 
 A pool of children belongs to a crawl, or to an event loop: that outlives a call and
@@ -33,6 +34,7 @@ from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.extraction.bulk import BulkPart
+from rdfcrawl.extraction.confinement import Confinement
 from rdfcrawl.extraction.messages import HEADER, PIPE_BYTES, ExtractOutcome, ReadingJob
 
 if TYPE_CHECKING:
@@ -96,6 +98,9 @@ class Sandbox:
         scratch_bytes: longest scratch file of each child.
         load_context: gives contexts of JSON-LD that are not bundled.
         custom: the user's extractors, which are imported when a child starts.
+        confinement: what the kernel is asked for.
+        tell: called for each child with how the kernel confines it, such as
+            `landlock+seccomp`; `process` if it does not.
     """
 
     def __init__(
@@ -107,6 +112,8 @@ class Sandbox:
         scratch_bytes: int = SCRATCH_BYTES,
         load_context: LoadContext = no_contexts,
         custom: Sequence[CustomExtractor] = (),
+        confinement: Confinement = Confinement.AUTO,
+        tell: Callable[[str], object] = str,
     ) -> None:
         self._turns = asyncio.Semaphore(n)
         self._memory_bytes = memory_bytes
@@ -114,6 +121,8 @@ class Sandbox:
         self._scratch_bytes = scratch_bytes
         self._load_context = load_context
         self._paths = [each.path for each in custom]
+        self._confinement = confinement
+        self.tell = tell
         self._idle: list[_Child] = []
         self._is_closed = False
 
@@ -174,6 +183,7 @@ class Sandbox:
                 sys.executable,
                 *("-c", _START),
                 *map(str, (self._memory_bytes, scratch.fileno(), self._scratch_bytes)),
+                self._confinement,
                 *self._paths,
                 stdin=PIPE,
                 stdout=PIPE,
@@ -238,6 +248,8 @@ class SandboxedReading:
                     yield BulkPart.from_bytes(payload)
                 elif kind == b"L":
                     await self._answer(self._child, payload.decode())
+                elif kind == b"S":
+                    self._sandbox.tell(payload.decode())
                 elif kind == b"F":
                     self.outcome = ExtractOutcome.from_json(payload)
                 elif kind == b"E":
@@ -303,7 +315,7 @@ _keepers: dict[_Key, tuple[AsyncGenerator[Sandbox], Sandbox]] = {}
 async def shared_sandbox(options: ExtractOptions) -> Sandbox:
     """Return the pool of the running event loop for these options."""
     limits = options.processes, options.memory_bytes, options.unpack.n_bytes
-    key = asyncio.get_running_loop(), (*limits, options.custom)
+    key = asyncio.get_running_loop(), (*limits, options.custom, options.confinement)
     if key not in _keepers:
         keeper = _keep(key, options)
         _keepers[key] = keeper, await anext(keeper)
@@ -318,6 +330,7 @@ async def _keep(key: _Key, options: ExtractOptions) -> AsyncGenerator[Sandbox]:
             memory_bytes=options.memory_bytes,
             scratch_bytes=options.unpack.n_bytes,
             custom=options.custom,
+            confinement=options.confinement,
         ) as sandbox:
             yield sandbox
     finally:

@@ -117,6 +117,7 @@ RESOURCESYNC_FILES = None  # folder for the files of resources
 RDF_LITERAL_MAX_BYTES = 1024 * 1024
 RDF_PARSE_SECS = 30.0
 RDF_PARSE_MEMORY_BYTES = 1024 * 1024 * 1024
+EXTRACT_SANDBOX = "auto"  # or kernel, process: how its children are confined
 EXTRACT_PROCESSES = 2  # so that pages need not wait for a dump
 UNPACK_MAXSIZE = 50 * 1024 * 1024 * 1024
 UNPACK_MAX_RATIO = 200

@@ -67,6 +67,8 @@ class ExtractPipeline:
             scratch_bytes=options.unpack.n_bytes,
             load_context=self._load_context,
             custom=options.custom,
+            confinement=options.confinement,
+            tell=self._count_child,
         )
         self._environment = ReaderContext(contexts=_NearContexts(self._services))
 
@@ -162,6 +164,16 @@ class ExtractPipeline:
         if session is None:
             return self._spider.arguments
         return session.arguments_of(document.record)
+
+    def _count_child(self, layers: str) -> None:
+        """Count a child by how the kernel confines it; log what is new."""
+        name = f"extract/children/{layers}"
+        stats = self._crawler.stats
+        if stats is None:
+            return
+        if not stats.get_value(name):
+            logger.info("Documents are read in children confined by: %s", layers)
+        stats.inc_value(name)
 
     def _services(self) -> FetchServices:
         return services_of(self._crawler)

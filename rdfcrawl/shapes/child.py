@@ -23,6 +23,7 @@ import rdflib
 from rdflib.namespace import RDF, SH
 
 from rdfcrawl.extraction.child import deny_side_effects
+from rdfcrawl.extraction.confinement import confine
 
 LENGTH: Final = Struct(">I")
 _MAX_NAMED: Final = 20  # findings of a document
@@ -58,6 +59,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     sys.dont_write_bytecode = True
+    confine()  # as far as the kernel does
     sys.addaudithook(deny_side_effects)
     while header := jobs.read(LENGTH.size):
         quads = jobs.read(LENGTH.unpack(header)[0])

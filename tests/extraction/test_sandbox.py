@@ -293,8 +293,9 @@ def test_child_ends_with_its_parent() -> None:
     script = "from rdfcrawl.extraction.child import main; main()"
     path = os.pathsep.join(sys.path)
     done = subprocess.run(
-        [sys.executable, "-c", script, str(2**30), "1", "1"],
+        [sys.executable, "-c", script, str(2**30), "1", "1", "auto"],
         stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,  # a file would have the bound of the scratch file
         env={"PYTHONPATH": path},
         timeout=300,
         check=False,

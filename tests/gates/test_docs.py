@@ -169,8 +169,8 @@ def test_faults_page_lists_all_reasons() -> None:
 
 def test_statistics_page_lists_all_keys() -> None:
     """If the code counts under a key, then its page has it."""
-    groups = "context document fault fetcher frontier guard http link ping robots"
-    more = "robots_tag", "shapes", "store", "tdm", "warc"
+    groups = "context document extract fault fetcher frontier guard http link ping"
+    more = "robots", "robots_tag", "shapes", "store", "tdm", "warc"
     begins = f"(?:{'|'.join([*groups.split(), *more])})"
     key = re.compile(rf"{begins}(?:/[a-z_*]+)+")
     counted = set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import pickle
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import Redis
 
+from rdfcrawl.extraction.confinement import kernel_layers
 from rdfcrawl.frontier.redis_program import find_server
 from rdfcrawl.stores.reading import iter_quads
 from tests.support.redis_fixtures import RedisServer
@@ -463,6 +465,25 @@ def test_slow_bodies_end(commands: Commands, loopback: Loopback) -> None:
     assert good.url("/a") in result.graphs
     for target in ("/drip", "/chunks"):
         assert result.faults(slow.url(target))[0] == "timeout"
+
+
+# -- the child that reads documents ----------------------------------------------------
+
+
+@pytest.mark.parametrize("wanted", ["auto", "process"])
+def test_children_are_confined_as_the_crawl_says(
+    commands: Commands, loopback: Loopback, wanted: str
+) -> None:
+    """If the kernel confines children, or is not asked to, then the crawl says so."""
+    packed = gzip.compress(GOOD)
+    pages: dict[str, Reply] = {"/a.nt.gz": loopback.response(packed, "")}
+    server = loopback(pages, host="127.0.89.1")
+    url = server.url("/a.nt.gz")
+    result = commands.crawl([url], EXTRACT_SANDBOX=wanted)
+    assert len(result.about(url)) == 1
+    layers = "+".join(kernel_layers()) if wanted == "auto" else "process"
+    assert result.statistics[f"extract/children/{layers or 'process'}"] == 1
+    assert f"children confined by: {layers or 'process'}" in result.stderr
 
 
 # -- international names ---------------------------------------------------------------

@@ -1,0 +1,121 @@
+"""What the kernel denies to the children that read documents."""
+
+from __future__ import annotations
+
+import json
+import socket
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import pytest
+from scrapy.settings import Settings
+
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.extraction.confinement import (
+    LANDLOCK,
+    NONE,
+    SECCOMP,
+    Confinement,
+    kernel_layers,
+)
+from rdfcrawl.extraction.messages import ReadingJob
+from rdfcrawl.extraction.options import ExtractOptions
+from rdfcrawl.extraction.sandbox import Sandbox
+from rdfcrawl.extraction.system_calls import denied_calls, judged_calls
+from rdfcrawl.html.extractors import CustomExtractor
+from tests.support.reaching_out import TYPE, WAYS, Reaching
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+needs_kernel = pytest.mark.skipif(
+    kernel_layers() != (LANDLOCK, SECCOMP), reason="the kernel has not both"
+)
+EXTRACTOR = CustomExtractor(TYPE, f"{Reaching.__module__}:{Reaching.__qualname__}")
+URL = "http://e.example/doc"
+
+
+@contextmanager
+def listening() -> Iterator[tuple[int, list[str]]]:
+    """Yield a port, and who came there."""
+    came: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def take() -> None:
+            try:
+                connection, (host, _) = server.accept()
+            except OSError:
+                return
+            came.append(host)
+            connection.close()
+
+        thread = Thread(target=take, daemon=True)
+        thread.start()
+        yield server.getsockname()[1], came
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join(60)
+
+
+async def reach_out(folder: Path, confinement: Confinement) -> tuple[set[str], str]:
+    """Return the ways that led out of a child, and what it said of itself."""
+    told: list[str] = []
+    job = ReadingJob(url=URL, graph=URL, media_type=TYPE, custom=(EXTRACTOR,))
+    async with Sandbox(
+        custom=(EXTRACTOR,), confinement=confinement, tell=told.append
+    ) as sandbox:
+        with listening() as (port, came):
+            document = json.dumps({"port": port, "path": str(folder / "x")}).encode()
+            reading = await sandbox.read(document, job)
+            lines = b"".join([chunk async for chunk in reading]).decode()
+        assert not reading.outcome.faults, reading.outcome.faults
+    found = {name for name in WAYS if f'"{name}"' in lines}
+    assert bool(came) is ("connect" in found)
+    assert ("write" in found) is (folder / "x").exists()
+    return found, "".join(told)
+
+
+@needs_kernel
+async def test_no_library_reaches_out_of_a_child(tmp_path: Path) -> None:
+    """If libraries connect, write, run or look around, then the kernel denies it."""
+    found, told = await reach_out(tmp_path, Confinement.AUTO)
+    assert found == set()
+    assert told == f"{LANDLOCK}+{SECCOMP}"
+    assert not list(tmp_path.iterdir())
+
+
+async def test_documents_are_read_where_the_kernel_denies_nothing(
+    tmp_path: Path,
+) -> None:
+    """If the kernel is not asked, then documents are read, and ways lead out."""
+    found, told = await reach_out(tmp_path, Confinement.PROCESS)
+    assert {"connect", "write", "make"} <= found
+    assert told == NONE
+
+
+def test_setting_without_meaning_is_named() -> None:
+    """If the setting is none of its values, then one line says so."""
+    options = ExtractOptions.from_settings(Settings({"EXTRACT_SANDBOX": "process"}))
+    assert options.confinement is Confinement.PROCESS
+    with pytest.raises(ConfigError, match="EXTRACT_SANDBOX='jail': must be one of"):
+        ExtractOptions.from_settings(Settings({"EXTRACT_SANDBOX": "jail"}))
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_calls_have_one_number_each(machine: str) -> None:
+    """If two calls had one number, then one of them would not be denied."""
+    calls = denied_calls(machine) | judged_calls(machine)
+    assert len(set(calls.values())) == len(calls)
+    assert {"socket", "execve", "unlinkat", "ptrace"} <= calls.keys()
+
+
+def test_numbers_are_those_of_the_kernel() -> None:
+    """If the headers of the kernel are at hand, then they have the same numbers."""
+    header = Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h")
+    if not header.exists():
+        pytest.skip("no headers of the kernel")
+    words = [line.split() for line in header.read_text().splitlines()]
+    known = {word[1].removeprefix("__NR_"): word[2] for word in words if len(word) == 3}
+    for name, number in (denied_calls("x86_64") | judged_calls("x86_64")).items():
+        assert int(known.get(name, number)) == number, name
