@@ -98,6 +98,31 @@ class Reason(StrEnum):
     INTERNAL = "internal"
 
 
+class Decision(StrEnum):
+    """Why a URI that was found is not queued.
+
+    A closed set: each member is a statistic (`decision/<reason>`) and a value in the
+    log of decisions, and is described in `docs/reference/stores.md`. Why a queued
+    URI was not fetched is a `Reason`, in the provenance.
+    """
+
+    BAD_URI = "bad_uri"
+    OUT_OF_SCOPE = "out_of_scope"
+    OTHER_DOMAIN = "other_domain"
+    NOT_ALLOWED = "not_allowed"
+    DENIED = "denied"
+    HOST_LEFT = "host_left"
+    TOO_DEEP = "too_deep"
+    URL_TRAP = "url_trap"
+    NOFOLLOW = "nofollow"
+    NOT_CHOSEN = "not_chosen"
+    COVERED = "covered"
+    NO_RDF = "no_rdf"
+    DUPLICATE = "duplicate"
+    HOST_BUDGET = "host_budget"
+    DOMAIN_BUDGET = "domain_budget"
+
+
 # Something of the document was not read; what only had to be mended, or is no part of
 # what is taken from it, is not among them.
 LOSSES: Final = frozenset(

@@ -45,7 +45,7 @@ class DatasetDescriptions:
     links: tuple[str, ...] = ()  # pages about datasets, or pages that may contain data
     # dataset -> prefixes of its URIs
     spaces: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    n_left_out: int = 0  # URLs of data that is declared not to be RDF
+    left_out: tuple[str, ...] = ()  # URLs of data that is declared not to be RDF
     # names among `named` of services that belong to no dataset
     services: frozenset[str] = frozenset()
 
@@ -231,7 +231,7 @@ class AccessScan:
                 self._name(subject, document_url): tuple(spaces)
                 for subject, spaces in self._spaces.items()
             },
-            n_left_out=len(left_out - taken),
+            left_out=tuple(sorted(left_out - taken)),
             services=frozenset(self._iter_services(document_url)),
         )
 

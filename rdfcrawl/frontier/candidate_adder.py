@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
+from rdfcrawl.errors import Decision
 from rdfcrawl.frontier.candidate import SEEN_ONLY, AddedCounts, Candidate
 from rdfcrawl.frontier.claimed_visits import record_of
 from rdfcrawl.frontier.partitions import bucket_of
@@ -22,6 +23,7 @@ from rdfcrawl.uri import MAX_CACHED_HOSTS, partition_of, registered_domain
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
+    from rdfcrawl.frontier.decisions import DecisionLog
     from rdfcrawl.frontier.partitions import KeyLocations
     from rdfcrawl.frontier.scripts import Argument, LuaScripts
 
@@ -37,6 +39,7 @@ _KEY_HEAD = 3  # and of each key before its URIs
 # What the operations say of a URI.
 _NEW, _SEEN, _AWAY, _COUNTED = b"10AS"
 _WANTED: Final = b"WFL"  # it was only looked at: never seen
+_REFUSALS: Final = {ord("F"): Decision.HOST_BUDGET, ord("D"): Decision.DOMAIN_BUDGET}
 
 
 class _Row(NamedTuple):
@@ -64,6 +67,7 @@ class CandidateAdder:
         self._budget = budget
         self._prefixes: Sequence[str] = ()
         self._fill = self._most_here = self._most_over = 0
+        self.decisions: DecisionLog | None = None  # where refusals are noted
 
     def open(self, prefixes: Sequence[str], *, fill: int, most_here: int) -> None:
         """Set what the crawl was begun with; with `most_here` 0, no host goes away."""
@@ -83,7 +87,17 @@ class CandidateAdder:
         if _AWAY in marks:
             rows += self._sent_away(calls, marks)
         added = _added(marks)
-        return added + _added(await self._add_away(rows)) if rows else added
+        decisions = self.decisions
+        if decisions is not None and (
+            added.over_host or added.over_domain or decisions.spelled
+        ):
+            _note_refused(decisions, zip(_rows(calls), marks, strict=True))
+        if not rows:
+            return added
+        marks = await self._add_away(rows)
+        if decisions is not None:
+            _note_refused(decisions, zip(rows, marks, strict=True))
+        return added + _added(marks)
 
     async def unseen(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return those candidates that `add` would take, also from a full server."""
@@ -300,6 +314,17 @@ def _pairs(rows: Sequence[_Row], which: Iterable[int]) -> list[Argument]:
 def _added(marks: bytes) -> AddedCounts:
     n_seen = marks.count(b"0") + marks.count(b"R")
     return AddedCounts(marks.count(b"1"), n_seen, marks.count(b"F"), marks.count(b"D"))
+
+
+def _note_refused(decisions: DecisionLog, fates: Iterable[tuple[_Row, int]]) -> None:
+    """Note the URIs over a budget, and those seen before in another spelling."""
+    for (key, fingerprint, item, _), mark in fates:
+        why = _REFUSALS.get(mark)
+        if decisions.is_other_spelling(fingerprint) and mark == _SEEN:
+            why = Decision.DUPLICATE
+        if why is None or (record := record_of(item[1:], key)) is None:
+            continue
+        decisions.note(why, [record.url], record.parent, mark=fingerprint)
 
 
 def _rows(calls: Iterable[Call]) -> Iterator[_Row]:

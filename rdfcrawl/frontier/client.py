@@ -99,11 +99,11 @@ class Frontier:
         self.fill = FILL_BY_INTSET_LIMIT.get(intset_limit, 200)
         self._prefixes: list[str] = []
         self.locations = KeyLocations(self.state)
-        self._adder = CandidateAdder(redis, scripts, self.locations, options.budget)
-        self.add = self._adder.add
-        self.unseen = self._adder.unseen
-        self.take_up = self._adder.take_up
-        self.take_up_some = self._adder.take_up_some
+        self.adder = CandidateAdder(redis, scripts, self.locations, options.budget)
+        self.add = self.adder.add
+        self.unseen = self.adder.unseen
+        self.take_up = self.adder.take_up
+        self.take_up_some = self.adder.take_up_some
         self._turn_taker = TurnTaker(scripts, self.locations)
         self.turns = self._turn_taker.take
         self.epochs = DomainEpochs(redis, scripts, crawl_id)
@@ -171,7 +171,7 @@ class Frontier:
         self._turn_taker.prefixes = self._prefixes
         self.contents.open(self._prefixes)
         self.epochs.open(self._prefixes, stored, self.options.epochs)
-        self._adder.open(self._prefixes, fill=self.fill, most_here=most_here)
+        self.adder.open(self._prefixes, fill=self.fill, most_here=most_here)
         mark, cleared = stored[INCARNATION.encode()], self.key("cleared")
         await self._marks.write(self._prefixes, mark)
         await self.scripts.run("renew", [(self._prefixes[0], [1])])  # may it be run?

@@ -166,8 +166,8 @@ async def start_anew(frontier: Frontier, paths: CrawlPaths) -> None:
         )
     await frontier.clear()
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
-    kept = paths.quads, paths.provenance, paths.links, paths.warc, paths.epochs
-    for folder in kept:
+    logs = paths.quads, paths.provenance, paths.links, paths.decisions
+    for folder in (*logs, paths.warc, paths.epochs):
         if folder.exists():
             aside = paths.root / f"before-{stamp}" / folder.name
             aside.parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.errors import Decision, Fault, Reason, SourceFault
 from rdfcrawl.frontier.candidate import (
     SEEN_ONLY,
     Candidate,
@@ -17,6 +17,7 @@ from rdfcrawl.frontier.candidate import (
 )
 from rdfcrawl.frontier.deferred import DeferredRecord, ExcludedPrefixes
 from rdfcrawl.frontier.domain_epochs import linked_band, waiting_band
+from rdfcrawl.frontier.link_sender import RecentLinks
 from rdfcrawl.frontier.payload import pack, pack_link
 from rdfcrawl.frontier.url_kind import kind_of, kind_of_named
 from rdfcrawl.links.filter import CrawlExtent, LinkFilter
@@ -36,6 +37,7 @@ from rdfcrawl.uri.schemes import check_scheme, seed_url
 from rdfcrawl.uri.traps import LinkVerdict, UrlForms, is_endless
 
 if TYPE_CHECKING:
+    from rdfcrawl.frontier.decisions import DecisionLog
     from rdfcrawl.frontier.score_bands import ScoreBands
 
 SEED_BAND: Final = b"1"
@@ -45,42 +47,6 @@ _BANDS: Final = {urgency: b"%d" % urgency for urgency in Urgency}
 _MAX_CACHED: Final = 100_000
 _FEW: Final = 8  # hosts that are looked for one after the other
 _BEGIN: Final = 8  # past "http://" and "https://"
-
-
-class RecentLinks:
-    """The last links, so that repeated ones cost no round trip.
-
-    Two generations of `size` hashes: a full young one replaces the old one. A forgotten
-    link costs a round trip, never a second visit.
-    """
-
-    def __init__(self, size: int = 200_000) -> None:
-        self._size = size
-        self._young: set[int] = set()
-        self._old: set[int] = set()
-
-    def unseen(self, links: Iterable[bytes]) -> list[bytes]:
-        """Return the links that are new here, and remember each."""
-        young, old = self._young, self._old
-        fresh = []
-        for link in links:
-            mark = hash(link)  # 64 bits, keyed per process
-            if mark not in young and mark not in old:
-                young.add(mark)
-                fresh.append(link)
-        if len(young) > self._size:
-            self._old, self._young = young, set()
-        return fresh
-
-    def note(self, link: bytes) -> None:
-        """Take a link for known from now on."""
-        self._young.add(hash(link))
-
-    def forget(self, link: bytes) -> None:
-        """Take a link for new the next time."""
-        mark = hash(link)
-        self._young.discard(mark)
-        self._old.discard(mark)
 
 
 class LinkIngest:
@@ -119,6 +85,7 @@ class LinkIngest:
         self.deferred = beside.deferred if beside else {}
         # URL forms of which hosts have very many
         self.forms: UrlForms = beside.forms if beside else UrlForms(link_filter.traps)
+        self.decisions: DecisionLog | None = None  # where refusals are noted
         self._profile = profile
         self._budget = budget
         self._scores: ScoreBands | None = None
@@ -174,10 +141,14 @@ class LinkIngest:
         depth = parent.depth + 1
         if depth > self._max_depth:
             self.rejected.too_deep += len(links)
+            self._note_all(Decision.TOO_DEEP, links, url)
             return JudgedLinks([], [])
         if self._far:  # a dump has millions of links to hosts that are out of scope
             near = _without(self._far, links)
             self.rejected.filtered += len(links) - len(near)
+            if self.decisions is not None and len(near) < len(links):
+                far = set(links).difference(near)
+                self._note_all(Decision.OUT_OF_SCOPE, far, url)
             links = near
         fresh = self._recent.unseen(links)
         self.rejected.recent += len(links) - len(fresh)
@@ -209,6 +180,7 @@ class LinkIngest:
         for link in links:
             if far and origin_of_link(link) in far:
                 self.rejected.filtered += 1
+                self._note_all(Decision.OUT_OF_SCOPE, [link], page)
                 continue
             url = normal = link.decode(errors="replace")
             if not is_simple(url) and not is_plain(url):
@@ -216,11 +188,12 @@ class LinkIngest:
                     url, normal = to_requestable(url, schemes=schemes), ""
                 except BadUri as error:
                     bad.append(error.fault)
+                    self._note_all(Decision.BAD_URI, [link], page)
                     if self._link_filter.schemes.own:  # others may lead there
                         self._recent.forget(link)
                     continue
             if admits and not admits(url):
-                self._reject(link, url)
+                self._reject(link, url, page)
                 continue
             if covered and self._is_covered(link, url, depth, page):
                 continue
@@ -229,6 +202,7 @@ class LinkIngest:
             verdict = judge(url, key, page)
             if verdict is LinkVerdict.TRAP:
                 traps.append(url)
+                self._note(Decision.URL_TRAP, url, page)
                 continue
             is_later = verdict is LinkVerdict.LATER
             self.rejected.large_form += is_later
@@ -238,7 +212,7 @@ class LinkIngest:
             item = band + pack_link(
                 url, kind, depth, page, short=short + path, profile=profile
             )
-            mark = fingerprint(normal or self._normalize(url))
+            mark = fingerprint(normal or self._normal_form(url))
             candidates.append(Candidate(partition, key, mark, item, self._budget))
         if bad or traps:
             return self._judged(candidates, bad, traps)
@@ -268,9 +242,27 @@ class LinkIngest:
             self.rejected.filtered += n_links
         return is_far
 
-    def _reject(self, link: bytes, target: str) -> None:
+    def _normal_form(self, url: str) -> str:
+        """Return the normal form of a link that may be another one."""
+        normal = self._normalize(url)
+        if self.decisions is not None:
+            self.decisions.note_spelling(fingerprint(normal))
+        return normal
+
+    def _note(self, why: Decision | None, url: str, parent: str) -> None:
+        if self.decisions is not None and why is not None:
+            self.decisions.note(why, [url], parent)
+
+    def _note_all(self, why: Decision, links: Iterable[bytes], parent: str) -> None:
+        if self.decisions is not None:
+            urls = (link.decode(errors="replace") for link in links)
+            self.decisions.note(why, urls, parent)
+
+    def _reject(self, link: bytes, target: str, page: str) -> None:
         """Count an unwanted link; remember its host if the host decided."""
         self.rejected.filtered += 1
+        if self.decisions is not None:
+            self._note(self._link_filter.refusal(target), target, page)
         if self._decides_by_host and not self._link_filter.scope.covers(target):
             if len(self._far) >= _MAX_CACHED:
                 self._far.clear()
@@ -313,12 +305,14 @@ class LinkIngest:
                 record.task_text()  # which may be too long
             except SourceFault as error:
                 bad.append(error.fault)
+                self._note(Decision.BAD_URI, record.url, record.parent)
                 continue
             if not follow_up.is_part_of_source:
-                if not self._is_wanted(url, record.depth):
+                if not self._is_wanted(url, record):
                     continue
                 if is_endless(url, self._link_filter.traps):
                     traps.append(url)
+                    self._note(Decision.URL_TRAP, url, record.parent)
                     continue
             record = self._to_queue(follow_up, url)
             band = _BANDS[self._urgency(follow_up, url)]
@@ -337,15 +331,22 @@ class LinkIngest:
         mark = fingerprint(self._normalize(url))
         return self._scores.of_listed(mark, follow_up.urgency)
 
-    def _is_wanted(self, url: str, depth: int) -> bool:
-        """Return whether a requestable URL is followed; count if not."""
-        if depth > self._max_depth:
+    def _is_wanted(self, url: str, record: Record) -> bool:
+        """Return whether the requestable URL of a record is followed; count if not."""
+        if record.depth > self._max_depth:
             self.rejected.too_deep += 1
         elif not self._link_filter.admits(url):
             self.rejected.filtered += 1
         else:
             return True
+        self._note(self.refusal(url, record.depth), url, record.parent)
         return False
+
+    def refusal(self, url: str, depth: int) -> Decision | None:
+        """Return why a requestable URL, so far away, is not wanted; None if it is."""
+        if depth > self._max_depth:
+            return Decision.TOO_DEEP
+        return self._link_filter.refusal(url)
 
     def _to_queue(self, follow_up: FollowUp, url: str) -> Record:
         record, change = follow_up.record, ""
@@ -388,6 +389,7 @@ class LinkIngest:
         if prefix in self.full:  # or a record would be made of all that a dump names
             self.rejected.covered += 1
             self._recent.forget(link)
+            self._note(Decision.COVERED, target, url)
         elif prefix:
             kind, profile = kind_of(target), self._profile
             record = Record(target, kind, depth, url, profile=profile)
@@ -399,6 +401,7 @@ class LinkIngest:
         prefix = self.covered.prefix_of(record.url)
         if prefix:
             self.rejected.covered += 1
+            self._note(Decision.COVERED, record.url, record.parent)
         if prefix and prefix not in self.full:
             self.deferred.setdefault(prefix, []).append(DeferredRecord(record, band))
         return bool(prefix)
@@ -420,7 +423,13 @@ class LinkIngest:
             is_wanted = is_near and not links.deny.match(target)
         if not is_wanted:
             self.rejected.filtered += 1
+            self._note(self._refusal_of_target(target), target, record.url)
         return is_wanted
+
+    def _refusal_of_target(self, target: str) -> Decision:
+        if is_endless(target, self._link_filter.traps):
+            return Decision.URL_TRAP
+        return self._link_filter.refusal(target) or Decision.OUT_OF_SCOPE
 
     def denies(self, url: str) -> bool:
         """Tell whether the operator wants a URL never to be asked for."""

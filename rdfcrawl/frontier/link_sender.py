@@ -27,6 +27,42 @@ _WINDOW_SECS = 10.0
 _MAX_REMEMBERED = 50_000
 
 
+class RecentLinks:
+    """The last links, so that repeated ones cost no round trip.
+
+    Two generations of `size` hashes: a full young one replaces the old one. A forgotten
+    link costs a round trip, never a second visit.
+    """
+
+    def __init__(self, size: int = 200_000) -> None:
+        self._size = size
+        self._young: set[int] = set()
+        self._old: set[int] = set()
+
+    def unseen(self, links: Iterable[bytes]) -> list[bytes]:
+        """Return the links that are new here, and remember each."""
+        young, old = self._young, self._old
+        fresh = []
+        for link in links:
+            mark = hash(link)  # 64 bits, keyed per process
+            if mark not in young and mark not in old:
+                young.add(mark)
+                fresh.append(link)
+        if len(young) > self._size:
+            self._old, self._young = young, set()
+        return fresh
+
+    def note(self, link: bytes) -> None:
+        """Take a link for known from now on."""
+        self._young.add(hash(link))
+
+    def forget(self, link: bytes) -> None:
+        """Take a link for new the next time."""
+        mark = hash(link)
+        self._young.discard(mark)
+        self._old.discard(mark)
+
+
 class LinkSender:
     """Hands links to the frontier, many at a time."""
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.blocked_hosts import read_file
+from rdfcrawl.frontier.decisions import DecisionOptions
 from rdfcrawl.frontier.epoch_options import EpochOptions
 from rdfcrawl.frontier.score_bands import ScoreChoice
 from rdfcrawl.guard.options import guard_of
@@ -65,6 +66,7 @@ class CrawlPaths:
         self.quads = root / "quads"
         self.provenance = root / "provenance"
         self.links = root / "links"
+        self.decisions = root / "decisions"
         self.warc = root / "warc"
         self.spool = root / "spool"
         self.logs = root / "logs"
@@ -175,6 +177,7 @@ class CrawlOptions:
     leave_hosts: Path | None  # file of hosts that are left alone, or None
     guard: Guard  # addresses and ports that may be connected to
     scores: ScoreChoice  # by which URIs are ordered
+    decisions: DecisionOptions  # which decisions that a URI is not queued are logged
 
     @classmethod
     def from_settings(
@@ -215,6 +218,7 @@ class CrawlOptions:
             leave_hosts=_leave_hosts(settings),
             guard=guard_of(settings),
             scores=ScoreChoice.from_settings(settings),
+            decisions=DecisionOptions.from_settings(settings),
         )
 
 

@@ -77,6 +77,9 @@ class PendingRequests:
         is_judged = record.depth > 0 and not request.dont_filter
         if is_judged and not self._session.ingest.wants(record.url, record.depth):
             self._session.ingest.rejected.filtered += 1
+            why = self._session.ingest.refusal(record.url, record.depth)
+            if why is not None:
+                self._session.note_decision(why, [record.url], record.parent)
             return False
         self._requests.append((record, urgency_of(request)))
         return True

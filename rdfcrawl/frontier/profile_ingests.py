@@ -14,6 +14,7 @@ from rdfcrawl.links.filter import CrawlExtent, CrawlScope, LinkFilter
 if TYPE_CHECKING:
     from rdfcrawl.frontier.blocked_hosts import BlockedHosts
     from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.decisions import DecisionLog
     from rdfcrawl.frontier.options import CrawlOptions
     from rdfcrawl.frontier.profiles import SpiderProfiles
     from rdfcrawl.frontier.redis_retry import RedisRetry
@@ -35,6 +36,7 @@ class ProfileIngests:
         blocked: BlockedHosts,
         scores: ScoreBands | None,
         retry: RedisRetry,
+        decisions: DecisionLog | None = None,
     ) -> None:
         self._frontier = frontier
         self._redis = frontier.redis
@@ -43,6 +45,7 @@ class ProfileIngests:
         self._keys = keys
         self._blocked = blocked
         self._scores = scores
+        self._decisions = decisions
         self._persistent = retry.persistent
         self._scopes: dict[int, CrawlScope] = {}
         self.by_profile: dict[int, LinkIngest] = {}
@@ -68,6 +71,7 @@ class ProfileIngests:
                 budget=None if is_usual else arguments.budget,
                 beside=next(iter(self.by_profile.values()), None),
             )
+            ingest.decisions = self._decisions
             if self._scores is not None:
                 ingest.use_scores(self._scores)
             if self._frontier.epochs.is_scheduled:

@@ -12,10 +12,11 @@ from redis.exceptions import RedisError
 
 from rdfcrawl.arguments.stored import CrawlMember
 from rdfcrawl.clock import now_ms
-from rdfcrawl.errors import StoreFault, passing_fault
+from rdfcrawl.errors import Decision, StoreFault, passing_fault
 from rdfcrawl.frontier.batches import in_batches
 from rdfcrawl.frontier.blocked_hosts import BlockedHosts
 from rdfcrawl.frontier.candidate import JudgedLinks
+from rdfcrawl.frontier.decisions import DecisionLog
 from rdfcrawl.frontier.dns_cache import AddressBook, HostAddresses
 from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
 from rdfcrawl.frontier.host_turns import HostClocks, HostTurns, Sleepers
@@ -106,6 +107,7 @@ class CrawlSession:
         # returns the tasks whose transfers make progress; set by `FetchServices`
         self.flowing: Callable[[], AbstractSet[object]] = frozenset
         self.link_policy: EveryLink | None = None  # of the user
+        self.decisions: DecisionLog | None = None  # that URIs are not queued
         self.profiles = SpiderProfiles(self.frontier, retry)
         self._member = member
         self._connection = connection
@@ -173,10 +175,14 @@ class CrawlSession:
         self.worker.links.restore_shared = self._restore
         self._clocks = HostClocks(frontier, retry)
         self.run = await frontier.begin_run() if options.run is None else options.run
+        if options.decisions.share:
+            self.decisions = DecisionLog(options.decisions, options.normal_form)
+            frontier.adder.decisions = self.decisions
         self.ingests = ProfileIngests(
             frontier,
             options,
             self.profiles,
+            decisions=self.decisions,
             keys=self._keys,
             blocked=self.blocked,
             scores=ScoreBands.open(options.paths.root, options.scores),
@@ -358,11 +364,14 @@ class CrawlSession:
         """Offer the links of a document to the frontier; return the candidates."""
         if document.is_nofollow:
             self.ingest.rejected.nofollow += len(links)
+            self._note_links(Decision.NOFOLLOW, links, document)
             return JudgedLinks([], [])
         if self.link_policy is not None:
             urls = [link.decode("utf-8", "surrogateescape") for link in links]
             chosen = self.link_policy.choose(document, urls)
-            links = links & {url.encode("utf-8", "surrogateescape") for url in chosen}
+            wanted = links & {url.encode("utf-8", "surrogateescape") for url in chosen}
+            self._note_links(Decision.NOT_CHOSEN, links - wanted, document)
+            links = wanted
         if self._n_restores != self.frontier.state.n_restores:
             # Redis may have lost what it took last. The parents are crawled again, as
             # it lost their release too, and must find their links forgotten here.
@@ -380,6 +389,18 @@ class CrawlSession:
             await self.datasets.defer(document)
         return judged
 
+    def _note_links(
+        self, why: Decision, links: Iterable[bytes], document: Document
+    ) -> None:
+        if self.decisions is not None:
+            urls = (link.decode(errors="replace") for link in links)
+            self.decisions.note(why, urls, document.url)
+
+    def note_decision(self, why: Decision, urls: Iterable[str], parent: str) -> None:
+        """Log that URLs which a document leads to are not queued, if that is logged."""
+        if self.decisions is not None:
+            self.decisions.note(why, urls, parent)
+
     async def add_follow_ups(
         self, document: Document, follow_ups: Sequence[FollowUp]
     ) -> JudgedLinks:
@@ -388,6 +409,8 @@ class CrawlSession:
         if document.is_nofollow:  # what is a part of the source itself is no link
             wanted = [each for each in follow_ups if each.is_part_of_source]
             self.ingest.rejected.nofollow += len(follow_ups) - len(wanted)
+            left = [x.record.url for x in follow_ups if not x.is_part_of_source]
+            self.note_decision(Decision.NOFOLLOW, left, document.url)
         await self._prime([each.record.url for each in wanted])
         ingest = self.ingests.of(document.record)
         ingest.full = self.datasets.full(document)

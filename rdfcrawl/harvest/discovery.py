@@ -19,7 +19,7 @@ class Discovery:
     follow_ups: tuple[FollowUp, ...] = ()
     faults: tuple[Fault, ...] = ()  # of the document
     # files of datasets that are declared not to be RDF, and left out
-    n_not_rdf: int = 0
+    not_rdf: tuple[str, ...] = ()
     # the document was requested on speculation; its absence is no fault
     is_excused: bool = False
 
@@ -32,7 +32,7 @@ class Discovery:
         return Discovery(
             self.follow_ups + other.follow_ups,
             self.faults + other.faults,
-            self.n_not_rdf + other.n_not_rdf,
+            self.not_rdf + other.not_rdf,
             self.is_excused or other.is_excused,
         )
 

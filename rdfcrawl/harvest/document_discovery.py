@@ -143,7 +143,7 @@ class DocumentDiscovery:
             own = scan.services.own_endpoint(document.url)
             replaced = scan.services.replaced(document.url)
             findings = findings.with_service(own, replaced)
-        left_out = Discovery(n_not_rdf=findings.n_left_out)
+        left_out = Discovery(not_rdf=findings.left_out)
         if not self._wants_endpoints:
             findings = findings.without(AccessMethod.SPARQL)
         return left_out + await self._datasets.described(findings, document)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.errors import ConfigError, Decision
 from rdfcrawl.uri import host_of, registered_domain
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 from rdfcrawl.uri.schemes import NO_SCHEMES, SchemePolicy
@@ -148,6 +148,20 @@ class LinkFilter:
             and (not self.domains or self._is_in_domains(host_of(url)))
             and not self.leave.covers(url)
         )
+
+    def refusal(self, url: str) -> Decision | None:
+        """Return why a requestable URL is not admitted; None if it is."""
+        if self.admits(url):
+            return None
+        if not self.scope.covers(url):
+            return Decision.OUT_OF_SCOPE
+        if self.deny.match(url):
+            return Decision.DENIED
+        if self.domains and not self._is_in_domains(host_of(url)):
+            return Decision.OTHER_DOMAIN
+        if self.leave.covers(url):
+            return Decision.HOST_LEFT
+        return Decision.NOT_ALLOWED
 
     def _is_in_domains(self, host: str) -> bool:
         while host not in self.domains:

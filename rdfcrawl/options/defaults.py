@@ -131,6 +131,9 @@ SAME_CONTENT_MAX = 100_000  # contents whose first URL is known; 0: none
 SAME_STATEMENTS_ONCE = False  # in stores that follow
 LINKS_LOG = True
 LINKS_MAX_PER_DOCUMENT = 10_000  # in the log of links
+DECISIONS_SAMPLE = 1.0  # share of URIs whose decisions are logged; 0: no log
+DECISIONS_MAX_PER_DOCUMENT = 1000
+DECISIONS_MAX = 1_000_000  # of one worker in one run
 STORE = "segments"  # URI; its scheme is a key of STORE_CLASSES
 _SPARQL_STORES = (
     *("sparql", "fuseki", "virtuoso", "graphdb", "rdf4j", "qlever"),
@@ -173,6 +176,7 @@ ITEM_PIPELINES = {
     "rdfcrawl.pipelines.discover.DiscoverPipeline": 700,
     "rdfcrawl.pipelines.facts.FactsPipeline": 800,
     "rdfcrawl.pipelines.link_log.LinkLogPipeline": 850,
+    "rdfcrawl.pipelines.decision_log.DecisionLogPipeline": 870,
     "rdfcrawl.pipelines.account.AccountPipeline": 900,
     "rdfcrawl.pipelines.archive.ArchivePipeline": 950,
 }

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Self, cast
 
+from rdfcrawl.errors import Decision
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery
 from rdfcrawl.harvest.page_fetches import PageFetches
 from rdfcrawl.harvest.scan import DocumentScan
@@ -111,7 +112,9 @@ class DiscoverPipeline:
         if found.is_excused:
             document.faults.clear()
         document.faults += found.faults
-        self._session.ingest.rejected.no_rdf += found.n_not_rdf
+        if found.not_rdf:
+            self._session.ingest.rejected.no_rdf += len(found.not_rdf)
+            self._session.note_decision(Decision.NO_RDF, found.not_rdf, document.url)
         if follow_ups := found.follow_ups:
             judged = await self._session.add_follow_ups(document, follow_ups)
             document.n_follow_ups += len(follow_ups)

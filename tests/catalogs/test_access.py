@@ -124,7 +124,7 @@ def test_what_is_behind_a_url_is_told_by_what_is_said_of_it(
     findings = scan(turtle).read(PAGE)
     assert [x.url for x in findings.named] == [_iri(url) for url in dumps]
     assert list(findings.links) == [_iri(url) for url in pages]
-    assert findings.n_left_out == n_left_out
+    assert len(findings.left_out) == n_left_out
 
 
 def test_endpoint_of_a_distribution_is_one_if_it_is_said_so() -> None:

@@ -11,8 +11,8 @@ from rdfcrawl.frontier.link_ingest import (
     LATER_BAND,
     LINK_BAND,
     SEED_BAND,
-    RecentLinks,
 )
+from rdfcrawl.frontier.link_sender import RecentLinks
 from rdfcrawl.frontier.payload import unpack
 from rdfcrawl.frontier.url_kind import kind_of
 from rdfcrawl.links.filter import CrawlExtent, LinkFilter

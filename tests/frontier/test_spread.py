@@ -260,7 +260,7 @@ class TestBudgets:
         frontier = await make_frontier(budget=budget, **SMALL)
         links = [url for i in range(4) for url in names(80, str(i))]
         dying = await make_frontier(budget=budget, **SMALL)
-        runs, run = count(), dying._adder._scripts.run
+        runs, run = count(), dying.adder._scripts.run
 
         class Mortal(LuaScripts):
             async def run(self, *args: Any) -> list[object]:
@@ -268,7 +268,7 @@ class TestBudgets:
                     raise ConnectionError
                 return await run(*args)
 
-        dying._adder._scripts.__class__ = Mortal
+        dying.adder._scripts.__class__ = Mortal
         with suppress(ConnectionError):
             await dying.add(candidates(dying, links))
         await frontier.add(candidates(frontier, links))

@@ -18,7 +18,7 @@ from scrapy.utils.project import get_project_settings
 
 from rdfcrawl import settings as our_settings
 from rdfcrawl.arguments.crawl import CrawlArguments
-from rdfcrawl.errors import Reason
+from rdfcrawl.errors import Decision, Reason
 from rdfcrawl.formats import FORMATS
 from rdfcrawl.frontier.candidate import RejectedLinks
 from rdfcrawl.frontier.redis_client import NAMES
@@ -167,10 +167,16 @@ def test_faults_page_lists_all_reasons() -> None:
     assert names(read_page("faults.md"), "reason") == {str(reason) for reason in Reason}
 
 
+def test_stores_page_lists_all_decisions() -> None:
+    """If a URI can be refused for a reason, then the page of the log has it."""
+    told = names(read_page("stores.md"), "reason")
+    assert told == {str(reason) for reason in Decision}
+
+
 def test_statistics_page_lists_all_keys() -> None:
     """If the code counts under a key, then its page has it."""
-    groups = "context document extract fault fetcher frontier guard http link ping"
-    more = "robots", "robots_tag", "shapes", "store", "tdm", "warc"
+    groups = "context decision document extract fault fetcher frontier guard http"
+    more = "link", "ping", "robots", "robots_tag", "shapes", "store", "tdm", "warc"
     begins = f"(?:{'|'.join([*groups.split(), *more])})"
     key = re.compile(rf"{begins}(?:/[a-z_*]+)+")
     counted = set()
