@@ -22,6 +22,7 @@ from rdfcrawl.frontier.claimed_visits import (
     stand_in,
     visit_of,
 )
+from rdfcrawl.frontier.clearing import delete_keys
 from rdfcrawl.frontier.domain_epochs import (
     EPOCHS,
     SCHEDULE,
@@ -31,6 +32,7 @@ from rdfcrawl.frontier.domain_epochs import (
 from rdfcrawl.frontier.first_contents import FirstContents
 from rdfcrawl.frontier.partition_marks import MARK, PartitionMarks
 from rdfcrawl.frontier.partitions import KeyLocations, away_partition
+from rdfcrawl.frontier.schema import SCHEMA, check_schema
 from rdfcrawl.frontier.scripts import millisecs
 from rdfcrawl.frontier.server_state import INCARNATION, ServerState
 from rdfcrawl.frontier.turn_taker import TurnTaker
@@ -43,15 +45,23 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.scripts import Argument, LuaScripts
     from rdfcrawl.records import Record, Visit
 
-SCHEMA = 1
 # intset-encoded SETs: a bucket holds up to 2 x fill before it is split, and must
 # stay below set-max-intset-entries, or its members take 56 bytes instead of 8.
 FILL_BY_INTSET_LIMIT = {4096: 1000, 512: 200}
 _DEAD_AFTER_SECS = 2.0, 15.0  # between them, as a lease
 _CLEARED_SECS = 60
 _FAILED_BEFORE = "failed_before"  # field of the crawl's settings
-# as in `StateCounts`
-_COUNTERS = ("q", "l", "done", "dead", "known", "seen", "hosts", "w")
+# of `StateCounts`, in its order, and what scripts call them
+COUNTERS = {
+    "queued": "q",
+    "leased": "l",
+    "done": "done",
+    "dead": "dead",
+    "known": "known",
+    "seen": "seen",
+    "hosts": "hosts",
+    "waiting": "w",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +167,7 @@ class Frontier:
             pipe.hsetnx(conf, field, str(value))
         pipe.hgetall(conf)
         stored = (await pipe.execute())[-1]
-        if int(stored[b"schema"]) != SCHEMA:
-            raise ConfigError(
-                f"CRAWL_ID={self.crawl_id}: its frontier has schema "
-                f"{int(stored[b'schema'])}, this version reads {SCHEMA}; "
-                "use another CRAWL_ID or -a fresh=1"
-            )
+        check_schema(self.crawl_id, int(stored[b"schema"]))
         self.partitions = int(stored[b"partitions"])
         self.fill = int(stored[b"fill"])
         self._prefixes = [f"rc:{{{self.crawl_id}/{p}}}" for p in range(self.partitions)]
@@ -238,16 +243,7 @@ class Frontier:
         self.state.leave()
         if mark and is_over:  # before its partitions are missed
             await self.redis.set(cleared, mark, ex=_CLEARED_SECS)
-        # No name of a crawl has "/" in it: partitions are never another crawl's.
-        for pattern in (f"rc:{{{self.crawl_id}/*}}:*", f"rc:{{{self.crawl_id}}}:*"):
-            doomed: list[bytes] = []
-            async for name in self.redis.scan_iter(match=pattern, count=1000):
-                doomed.append(name)
-                if len(doomed) >= 1000:
-                    await self.redis.unlink(*doomed)
-                    doomed.clear()
-            if doomed:
-                await self.redis.unlink(*doomed)
+        await delete_keys(self.redis, self.crawl_id)
         if mark and is_over:
             await self.redis.set(cleared, mark, ex=_CLEARED_SECS)
 
@@ -259,7 +255,7 @@ class Frontier:
         """
         pipe = self.redis.pipeline(transaction=False)
         for prefix in self._prefixes:
-            pipe.hmget(f"{prefix}:cnt", *_COUNTERS, MARK)
+            pipe.hmget(f"{prefix}:cnt", *COUNTERS.values(), MARK)
         pipe.hget(self.key("conf"), INCARNATION)
         pipe.get(self.key("cleared"))
         *rows, mark, cleared = await pipe.execute()

@@ -21,7 +21,9 @@ Operation = Literal[
 ]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 # What operators do (`rdfcrawl.operating`); workers do not load these.
-OperatorOperation = Literal["host", "steer", "inspect", "mend", "discard", "locate"]
+OperatorOperation = Literal[
+    "host", "steer", "inspect", "mend", "discard", "locate", "import"
+]  # fmt: skip
 OPERATOR_OPERATIONS: tuple[OperatorOperation, ...] = get_args(OperatorOperation)
 AnyOperation = Operation | OperatorOperation
 # What operations have in common, beside what all of them have.
@@ -45,7 +47,7 @@ _SHARED: dict[AnyOperation, tuple[str, ...]] = {
 _ALLOW_OOM = "#!lua flags=allow-oom\n"
 _MAY_RUN_FULL: frozenset[AnyOperation]
 _MAY_RUN_FULL = frozenset((*OPERATIONS, *OPERATOR_OPERATIONS)) - {
-    *("add", "budget", "retry", "ping", "contents"),
+    *("add", "budget", "retry", "ping", "contents", "import"),
 }
 # Of Lua: where a definition begins, a comment, a name.
 _DEFINITION = re.compile(r"^(?=local )", re.MULTILINE)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.operating import tables
 from rdfcrawl.operating.checking import FrontierCheck
 from rdfcrawl.operating.crawl import OperatedCrawl, crawls_in
+from rdfcrawl.operating.exporting import MovedFrontier, export_frontier
 from rdfcrawl.operating.given_up import (
     GivenUpList,
     discard_given_up,
@@ -22,6 +24,7 @@ from rdfcrawl.operating.hosts import (
     list_hosts,
     read_host,
 )
+from rdfcrawl.operating.importing import import_frontier
 from rdfcrawl.operating.repairing import FrontierRepair
 from rdfcrawl.operating.status import read_status
 from rdfcrawl.operating.steering import MAX_DELAY_SECS, HostSteering
@@ -52,9 +55,15 @@ async def run_action(
     """
     action, *rest = words
     check_words(action, rest)
+    # A crawl that is imported is not there yet.
+    path = Path(rest[0]) if action == "import" else None
+    moved = await import_frontier(settings, path) if path else None
     async with await OperatedCrawl.open(settings) as crawl:
         with crawl.connection.explaining():
-            return await FrontierActions(crawl, opts, write).run(action, rest)
+            actions = FrontierActions(crawl, opts, write)
+            if moved is not None:
+                return await actions.check_imported(moved)
+            return await actions.run(action, rest)
 
 
 _WORDS: Final = {
@@ -71,6 +80,8 @@ _WORDS: Final = {
     "add": "URI...",
     "dead": "list|retry|drop",
     "forget": "CRAWL",
+    "export": "FILE",
+    "import": "FILE",
 }
 
 
@@ -105,6 +116,7 @@ class FrontierActions:
             "add": self._add,
             "dead": self._given_up,
             "forget": self._forget,
+            "export": self._export,
         }
         if action in actions:
             return await actions[action](rest)
@@ -225,6 +237,23 @@ class FrontierActions:
         await frontier.clear()
         self._tell([f"{name}: its frontier is forgotten; what was stored stays"])
         return 0
+
+    async def _export(self, words: Sequence[str]) -> int:
+        """Write the crawl into a file; return 1 if it lacks keys that nobody knows."""
+        moved = await export_frontier(self._crawl, Path(words[0]))
+        self._tell_moved("exported", moved)
+        return int(bool(moved.left_out))
+
+    async def check_imported(self, moved: MovedFrontier) -> int:
+        """Tell what was imported, and check it; return 1 if something is wrong."""
+        self._tell_moved("imported", moved)
+        return await self._check(())
+
+    def _tell_moved(self, what: str, moved: MovedFrontier) -> None:
+        is_json = self._opts.json
+        self._tell(
+            [tables.as_json(moved)] if is_json else tables.moved_lines(what, moved)
+        )
 
     def _tell_damages(self, damages: Sequence[FrontierDamage]) -> None:
         for each in damages:

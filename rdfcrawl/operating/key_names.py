@@ -9,45 +9,42 @@ from typing import TYPE_CHECKING, Final, cast
 if TYPE_CHECKING:
     from rdfcrawl.operating.crawl import FrontierView
 
-_IN_PARTITION: Final = re.compile(r"([0-9]+)\}:([a-z]+)(?::(.*))?", re.DOTALL).fullmatch
-# Of a partition (data model: `docs/explanation/frontier.md`): those of which there is
-# one, and those of which there is one for each host, domain, bucket or worker.
-_SINGLE: Final = frozenset(
-    [
-        "cnt",
-        "ready",
-        "lease",
-        "down",
-        "paused",
-        "over",
-        "dead",
-        "failed",
-        "epochs",
-        "eu",
-        "ip",
-        "same",
-    ]
-)
-_MANY: Final = frozenset(
-    [
-        "s",
-        "q",
-        "h",
-        "w",
-        "d",
-        "i",
-        "e",
-        "es",
-        "ed",
-        "ew",
-        "eo",
-        "el",
-        "eu",
-        "t",
-        "claim",
-        "same",
-    ]
-)
+_IN_PARTITION: Final = re.compile(
+    r"(0|[1-9][0-9]{0,3})\}:([a-z]+)(?::(.*))?", re.DOTALL
+).fullmatch
+# Of a partition (data model: `docs/explanation/frontier.md`), with their types: those
+# of which there is one, and those of which there is one for each host, domain, …
+_SINGLE: Final = {
+    "cnt": "hash",
+    "ready": "zset",
+    "lease": "zset",
+    "down": "zset",
+    "paused": "set",
+    "over": "hash",
+    "dead": "list",
+    "failed": "list",
+    "epochs": "zset",
+    "eu": "zset",
+    "ip": "hash",
+    "same": "hash",
+}
+_MANY: Final = {
+    "s": "set",
+    "q": "list",
+    "h": "hash",
+    "w": "zset",
+    "d": "hash",
+    "i": "list",
+    "e": "hash",
+    "es": "zset",
+    "ed": "zset",
+    "ew": "hash",
+    "eo": "string",
+    "el": "list",
+    "t": "hash",
+    "claim": "string",
+    "same": "hash",
+}
 _OF_CRAWL: Final = frozenset(
     [
         "conf",
@@ -69,6 +66,10 @@ _OF_CRAWL: Final = frozenset(
         "drain",
     ]
 )
+# What only the workers that run now have to do with.
+_PASSING: Final = frozenset(["workers", "delays", "kept", "drain", "cleared", "conf"])
+_CLAIM: Final = "claim:"
+START_URLS: Final = "start_urls"
 
 
 @dataclass(slots=True)
@@ -119,12 +120,11 @@ async def read_keys(crawl: FrontierView) -> CrawlKeys:
 
 def _take(found: CrawlKeys, text: str) -> bool:
     """Sort out a key; return whether its name is one of the data model."""
-    match = _IN_PARTITION(text)
-    if match is None or int(match[1]) >= len(found.partitions):
+    parts = _parts(text, len(found.partitions))
+    if parts is None:
         return False
-    keys, kind, rest = found.partitions[int(match[1])], match[2], match[3]
-    if rest is None:
-        return kind in _SINGLE
+    number, kind, rest, _ = parts
+    keys = found.partitions[number]
     if kind == "h":
         keys.hosts.add(rest)
     elif kind == "q":
@@ -136,4 +136,76 @@ def _take(found: CrawlKeys, text: str) -> bool:
         keys.flights.add((key, epoch))
     elif kind in ("ew", "es", "ed"):
         keys.domains.add(rest)
-    return kind in _MANY
+    return True
+
+
+def _parts(text: str, n_partitions: int) -> tuple[int, str, str, str] | None:
+    """Return partition, kind, rest and type of a name behind `rc:{<CRAWL_ID>/`.
+
+    None if it is not of the data model.
+    """
+    match = _IN_PARTITION(text)
+    if match is None or int(match[1]) >= n_partitions:
+        return None
+    kind, rest = match[2], match[3]
+    type_of = (_SINGLE if rest is None else _MANY).get(kind)
+    return (type_of and (int(match[1]), kind, rest or "", type_of)) or None
+
+
+class KeyPlaces:
+    """The names of a crawl's keys, with and without the name of the crawl.
+
+    Without, it is `<partition>:<name>`, `:<name>` of the whole crawl, or `start_urls`.
+    """
+
+    def __init__(self, crawl_id: str, n_partitions: int) -> None:
+        self._crawl_id = crawl_id
+        self._n_partitions = n_partitions
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """What the names look like in Redis, for `SCAN`."""
+        name = self._crawl_id
+        return f"rc:{{{name}/*}}:*", f"rc:{{{name}}}:*", f"{name}:{START_URLS}"
+
+    def moved(self, name: str) -> str | None:
+        """Return the place of a key; None if it is not moved with the crawl.
+
+        Raises:
+            ValueError: the name is not known.
+        """
+        place = self._place(name)
+        self.check(place)
+        number, _, rest = place.partition(":")
+        is_passing = (not number and rest in _PASSING) or rest.startswith(_CLAIM)
+        return None if is_passing else place
+
+    def _place(self, name: str) -> str:
+        head = f"rc:{{{self._crawl_id}"
+        if name == f"{self._crawl_id}:{START_URLS}":
+            return START_URLS
+        if name.startswith(f"{head}}}:"):
+            return name[len(head) + 1 :]
+        number, _, rest = name.removeprefix(f"{head}/").partition("}:")
+        return f"{number}:{rest}"
+
+    def check(self, place: str, kind: str | None = None) -> None:
+        """Check that the crawl may have a key at a place, and of a type, if given.
+
+        Raises:
+            ValueError: no version of the data model that we know has one.
+        """
+        number, _, name = place.partition(":")
+        if place == START_URLS or (not number and name.partition(":")[0] in _OF_CRAWL):
+            return
+        parts = _parts(f"{number}}}:{name}", self._n_partitions)
+        if parts is None or kind not in (None, parts[3]):
+            raise ValueError(place)
+
+    def name(self, place: str) -> str:
+        """Return the name in Redis of a place."""
+        number, _, rest = place.partition(":")
+        if place == START_URLS:
+            return f"{self._crawl_id}:{START_URLS}"
+        where = f"{self._crawl_id}/{number}" if number else self._crawl_id
+        return f"rc:{{{where}}}:{rest}"

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rdfcrawl.operating.exporting import MovedFrontier
     from rdfcrawl.operating.hosts import HostDetail, HostSummary
     from rdfcrawl.operating.status import CrawlStatus
     from rdfcrawl.operating.steering import HostChange
@@ -235,6 +236,16 @@ def change_line(action: str, change: HostChange) -> str:
     told = "set" if change.has_changed else "was so already"
     more = f", {change.n_taken_up:,} URIs queued" if change.n_taken_up else ""
     return f"{change.key}: {action.removeprefix('set-')} {told}{more}"
+
+
+def moved_lines(what: str, moved: MovedFrontier) -> list[str]:
+    """Return what was `exported` or `imported`, and what was left out."""
+    n = moved.counts
+    uris = {"URIs seen": n["seen"], "queued": n["queued"], "hosts": n["hosts"]}
+    left = [
+        f"left out, as this version does not know it: {name}" for name in moved.left_out
+    ]
+    return [f"{moved.crawl}: {what}: {_numbers(uris)}", *left]
 
 
 def uri_line(status: UriStatus) -> str:
