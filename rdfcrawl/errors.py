@@ -57,6 +57,7 @@ class Reason(StrEnum):
     GUARD_BLOCKED = "guard_blocked"
     NOINDEX = "noindex"
     TDM_RESERVED = "tdm_reserved"
+    CONTENT_SIGNAL = "content_signal"
     # the archive
     BAD_ARCHIVE = "bad_archive"
     ENCRYPTED = "encrypted"

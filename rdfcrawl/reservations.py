@@ -66,11 +66,14 @@ class ReservationPolicy:
 
     robots: Obedience = Obedience.IGNORE
     tdm: Obedience = Obedience.IGNORE
+    signals: Obedience = Obedience.IGNORE
+    # signals that say no to what the crawl is for, as `search=no`
+    unwelcome: frozenset[str] = frozenset()
     agent: str = PRODUCT_TOKEN
 
     @property
     def reads_any(self) -> bool:
-        """Whether reservations are looked for at all."""
+        """Whether reservations are looked for in documents at all."""
         return self.robots is not Obedience.IGNORE or self.tdm is not Obedience.IGNORE
 
 
@@ -88,6 +91,8 @@ class Reservations:
     tdm: bool | None = None
     # URL of the terms on which the rights are granted; unchecked, perhaps empty
     tdm_policy: str = ""
+    # what robots.txt says of its use, as `search=yes`, sorted
+    signals: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self is not NOTHING and self != NOTHING
@@ -108,6 +113,7 @@ class Reservations:
             is_expired=self.is_expired or other.is_expired,
             tdm=nearest.tdm,
             tdm_policy=nearest.tdm_policy,
+            signals=self.signals or other.signals,
         )
 
     def under(self, policy: ReservationPolicy) -> Self:
@@ -117,14 +123,24 @@ class Reservations:
             kept = replace(kept, directives=(), is_expired=False)
         if policy.tdm is Obedience.IGNORE:
             kept = replace(kept, tdm=None, tdm_policy="")
+        if policy.signals is Obedience.IGNORE:
+            kept = replace(kept, signals=())
         return kept
 
     def closes(self, policy: ReservationPolicy) -> bool:
         """Return whether nothing may be taken from the document at all."""
-        return self.tdm is True and policy.tdm is Obedience.RESPECT
+        is_reserved = self.tdm is True and policy.tdm is Obedience.RESPECT
+        return is_reserved or self._is_unwelcome(policy)
+
+    def _is_unwelcome(self, policy: ReservationPolicy) -> bool:
+        """Return whether signals say no to what the crawl is for."""
+        is_obeyed = bool(self.signals) and policy.signals is Obedience.RESPECT
+        return is_obeyed and not policy.unwelcome.isdisjoint(self.signals)
 
     def withholds(self, policy: ReservationPolicy) -> Reason | None:
         """Return why the statements of a document are not stored; None if they are."""
+        if self._is_unwelcome(policy):
+            return Reason.CONTENT_SIGNAL
         if self.closes(policy):
             return Reason.TDM_RESERVED
         is_off = self.is_expired or "noindex" in self.directives

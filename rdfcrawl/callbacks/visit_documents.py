@@ -129,7 +129,9 @@ class VisitProcessor:
         Those of the response override those of the site.
         """
         now = document.response.ended_ms / 1000
-        found = robots.reserved(document.url) if robots is not None else NOTHING
+        found = NOTHING
+        if robots is not None:
+            found = robots.reserved(document.url).under(self._policy)
         if headers := document.response.reservation_headers:
             found = found.refined(read_headers(headers, self._policy, now=now))
         if found:

@@ -305,6 +305,7 @@ def _reserved(
     found = list(reservations.directives)
     if reservations.tdm:
         found.append(f"tdm-reservation {reservations.tdm_policy}".strip())
+    found += reservations.signals
     if found:
         yield "reserved", ", ".join(found)
     if withheld:

@@ -30,6 +30,7 @@ from rdfcrawl.fetch.robots_txt import FetchedRobots, RobotsFetch
 from rdfcrawl.fetch.schemes.exchange import FetcherExchange
 from rdfcrawl.fetch.spool import Spool, SpoolLimits
 from rdfcrawl.fetch.visit import VisitMaker
+from rdfcrawl.frontier.kept_robots import keeping_options
 from rdfcrawl.frontier.visiting import VisitingSpider
 from rdfcrawl.guard.gate import ConnectionGate
 from rdfcrawl.reservations import Obedience
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import HttpClient, HttpRequest
     from rdfcrawl.fetch.options import HasFetchOptions
     from rdfcrawl.fetch.schemes.protocol import SchemeFetcher
+    from rdfcrawl.frontier.kept_robots import KeptRobots
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.records import Record
 
@@ -81,6 +83,7 @@ class FetchServices:
         self.exchange = self._exchange(session, spider.fetchers)
         # What is read of an archive has to be in it, so that it is asked for again.
         self._robots_txt = None if self._archive else FetchedRobots(self._spool)
+        self._kept_robots: KeptRobots | None = None
         self.robots = self._robots(crawler, spider, session)
         self.visitor = self._visitor(spider, session, sleepers)
         self.contexts = self._contexts(session)
@@ -136,12 +139,16 @@ class FetchServices:
     def _robots(
         self, crawler: Crawler, spider: FetchingSpider, session: CrawlSession
     ) -> RobotsCache | None:
-        if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+        settings = crawler.settings
+        if not settings.getbool("ROBOTSTXT_OBEY"):
             return None
+        self._kept_robots = session.kept_robots(
+            keeping_options(settings, first_secs=self._options.backoff_base_secs)
+        )
         return RobotsCache(
             RobotsFetch(self.exchange, self._spool, self._options, self._robots_txt),
             RobotsOptions(
-                agent=robots_agent(crawler.settings),
+                agent=robots_agent(settings),
                 put_off_secs=self._options.backoff_base_secs,
                 retry_times=self._options.retry_times,
                 reads_tdm=spider.options.reservation_policy.tdm is not Obedience.IGNORE,
@@ -153,6 +160,7 @@ class FetchServices:
             turns=self.turns,
             is_exempt=spider.ignores_robots,
             url_of=self._url_of,
+            keeper=self._kept_robots,
         )
 
     def _visitor(
@@ -213,6 +221,8 @@ class FetchServices:
         await self.contexts.close()
         if self.robots:
             await self.robots.close()
+        if self._kept_robots:
+            await self._kept_robots.close()
         await self._clients.close()
         self._spool.close()
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Operation = Literal[
     "add", "budget", "claim", "turn", "begin", "release", "ack", "renew", "reap",
     "down", "retry", "ping", "pinged", "epochs", "contents",
+    "robots",
 ]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 # What operators do (`rdfcrawl.operating`); workers do not load these.
@@ -47,7 +48,7 @@ _SHARED: dict[AnyOperation, tuple[str, ...]] = {
 _ALLOW_OOM = "#!lua flags=allow-oom\n"
 _MAY_RUN_FULL: frozenset[AnyOperation]
 _MAY_RUN_FULL = frozenset((*OPERATIONS, *OPERATOR_OPERATIONS)) - {
-    *("add", "budget", "retry", "ping", "contents", "import"),
+    *("add", "budget", "retry", "ping", "contents", "robots", "import"),
 }
 # Of Lua: where a definition begins, a comment, a name.
 _DEFINITION = re.compile(r"^(?=local )", re.MULTILINE)

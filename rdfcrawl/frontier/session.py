@@ -20,6 +20,7 @@ from rdfcrawl.frontier.decisions import DecisionLog
 from rdfcrawl.frontier.dns_cache import AddressBook, HostAddresses
 from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
 from rdfcrawl.frontier.host_turns import HostClocks, HostTurns, Sleepers
+from rdfcrawl.frontier.kept_robots import KeepingOptions, KeptRobots
 from rdfcrawl.frontier.leave_list import LeaveList
 from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
 from rdfcrawl.frontier.pings import SitemapHosts, WaitingPings, follow_up_of
@@ -461,6 +462,10 @@ class CrawlSession:
             prime=self.prime,
             found=self._dns.found if self.goes_by_address else None,
         )
+
+    def kept_robots(self, options: KeepingOptions) -> KeptRobots:
+        """Return the rules of origins that all workers know."""
+        return KeptRobots(self.frontier, self._connection.outage, options)
 
     def key_of(self, url: str) -> str:
         """Return the politeness key of a URL that was primed."""

@@ -27,6 +27,7 @@ _SINGLE: Final = {
     "eu": "zset",
     "ip": "hash",
     "same": "hash",
+    "robots": "hash",
 }
 _MANY: Final = {
     "s": "set",
@@ -44,6 +45,8 @@ _MANY: Final = {
     "t": "hash",
     "claim": "string",
     "same": "hash",
+    "robots": "hash",
+    "rf": "string",
 }
 _OF_CRAWL: Final = frozenset(
     [

@@ -10,6 +10,8 @@ USER_AGENT = "rdfcrawl/0.1 (+https://github.com/rdfcrawl/rdfcrawl)"
 CONTACT_REQUIRED = True  # in USER_AGENT, but for GUARD_ALLOW_NETS
 ROBOTSTXT_OBEY = True
 ROBOTSTXT_USER_AGENT = "rdfcrawl"
+ROBOTSTXT_CACHE_MAX = 1_000_000  # origins whose rules all workers know
+ROBOTSTXT_CACHE_BYTES = 256 * 1024 * 1024  # of these, packed
 
 # The crawl, and where it is kept.
 CRAWL_ID = None  # the spider's name
@@ -34,6 +36,8 @@ POLITENESS_KEY = "host"
 LEAVE_HOSTS = None  # file of hosts that are left alone at once
 XROBOTS_POLICY = "respect"
 TDM_POLICY = "respect"
+CONTENT_SIGNAL_POLICY = "respect"
+CONTENT_USES = ["search"]  # what the crawl is for, as `Content-Signal` has it
 TRAP_REPEATS = 3
 TRAP_SEGMENTS = 40
 TRAP_FORM_URLS = 1000

@@ -190,6 +190,8 @@ class AccountPipeline:
             self._counts[
                 "tdm/reserved" if reservations.tdm else "tdm/not_reserved"
             ] += 1
+        for signal in reservations.signals:
+            self._counts[f"content_signal/{signal}"] += 1
 
     def _tell_statistics(self) -> None:
         for name, n in self._counts.items():

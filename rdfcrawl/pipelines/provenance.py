@@ -371,6 +371,10 @@ def _reservations(reservations: Reservations, activity: str) -> str:
     if reservations.tdm_policy:
         policy = literal(reservations.tdm_policy)
         parts.append(f"<{activity}> <{RC}tdmPolicy> {policy}{_END}")
+    parts += [
+        f'<{activity}> <{RC}contentSignal> "{signal}"{_END}'
+        for signal in reservations.signals
+    ]
     return "".join(parts)
 
 

@@ -13,13 +13,16 @@ from rdfcrawl.errors import LASTING, Fault, Reason
 from rdfcrawl.records import MAX_RETRIES, Record, Visit, refused
 from rdfcrawl.request_turns import SoloTurn, SoloTurns, Take
 from rdfcrawl.reservations import NOTHING, PRODUCT_TOKEN, Reservations
+from rdfcrawl.robots.keeping import OwnRules
+from rdfcrawl.robots.packing import pack_rules, unpack_rules
+from rdfcrawl.robots.parser import read_records
 from rdfcrawl.robots.policy import (
     ALLOW_ALL,
     MAX_ROBOTS_REDIRECTS,
     RobotsAccess,
     RobotsRules,
     judge,
-    parse_robots,
+    rules_of,
 )
 from rdfcrawl.robots.tdm_file import TDM_PATH, TdmRules, parse_tdm_file
 from rdfcrawl.uri import BadUri, host_of, is_of_web, requestable
@@ -30,6 +33,7 @@ _REFUSALS: Final = (Reason.GUARD_BLOCKED, Reason.HOST_LEFT, Reason.LEASES_LOST)
 
 if TYPE_CHECKING:
     from rdfcrawl.robots.deaths import RobotsDeathStore
+    from rdfcrawl.robots.keeping import KeptRules, RulesKeeper
 
     Get = Callable[[str, Take], Awaitable["RobotsResponse"]]
 
@@ -85,6 +89,11 @@ class RobotsCache:
         is_exempt: tells which records are asked for although they are disallowed,
             because the operator wants it so.
         url_of: gives the URL that is asked for a record, if that is another one.
+        keeper: knows the rules that other workers have fetched, and those of earlier
+            runs; None if there are no others.
+
+    Attributes:
+        has_reservations: an origin says what may be done with its documents.
     """
 
     def __init__(
@@ -97,6 +106,7 @@ class RobotsCache:
         url_of: Callable[[Record], Awaitable[str]] | None = None,
         count: Callable[[str], None] = lambda _: None,
         deaths: RobotsDeathStore | None = None,
+        keeper: RulesKeeper | None = None,
     ) -> None:
         self._fetch = fetch
         self._is_exempt = is_exempt
@@ -105,6 +115,7 @@ class RobotsCache:
         self._turns = turns or SoloTurns()
         self._count = count
         self._deaths = deaths
+        self._keeper = keeper or OwnRules(options.stale_secs)
         self.has_reservations = False
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._n_bytes = 0
@@ -212,56 +223,103 @@ class RobotsCache:
         """Fetch the rules, unless too many workers have died of that."""
         deaths = self._deaths
         if deaths is None:
-            return await self._ask(origin, take)
+            return await self._ask(origin, take, is_hasty=True)
         is_suspect = any(record.lost for record in visit.records)
         if is_suspect and not await deaths.is_deadly(origin):
             await deaths.begin(origin)
         if await deaths.is_deadly(origin):
             fault = Fault(Reason.LEASES_LOST, "workers died of its robots.txt")
             return RobotsResponse(status=0, fault=fault)
-        found = await self._ask(origin, take)
+        found = await self._ask(origin, take, is_hasty=True)
         if is_suspect:
             await deaths.survived(origin)
         return found
 
-    async def _ask(self, origin: str, take: Take) -> RobotsRules | RobotsResponse:
+    async def _ask(
+        self, origin: str, take: Take, *, is_hasty: bool = False
+    ) -> RobotsRules | RobotsResponse:
         """Fetch the rules, once for all who ask at the same time."""
         task = self._fetching.get(origin)
         if task is None:
-            task = asyncio.create_task(self._load(origin, take))
+            task = asyncio.create_task(self._load(origin, take, is_hasty=is_hasty))
             self._fetching[origin] = task
             task.add_done_callback(lambda _: self._fetching.pop(origin, None))
         # One who is cancelled does not take it from the others.
         return await asyncio.shield(task)
 
-    async def _load(self, origin: str, take: Take) -> RobotsRules | RobotsResponse:
+    async def _load(
+        self, origin: str, take: Take, *, is_hasty: bool
+    ) -> RobotsRules | RobotsResponse:
+        """Return what all workers know, or fetch the rules for all of them."""
+        kept = await self._keeper.look(self._name_of(origin), is_hasty=is_hasty)
+        older = self._unpacked(kept)
+        if kept.is_due or (older is None and kept.rules is not None):
+            if older is None and (entry := self._entries.get(origin)):
+                older = entry.rules
+            self._count("robots/fetched")
+            return await self._fetch_rules(origin, take, older)
+        if older is None:
+            return RobotsResponse(status=kept.status, retry_after_secs=kept.secs)
+        self._count("robots/shared")
+        self._keep(origin, older, kept.secs)
+        return older
+
+    async def _fetch_rules(
+        self, origin: str, take: Take, older: RobotsRules | None
+    ) -> RobotsRules | RobotsResponse:
         response = await self._follow(origin, take)
         access = judge(response.status)
         if access is RobotsAccess.UNREACHABLE:
-            # RFC 9309 2.4: older rules may be used if there is nothing newer.
-            if entry := self._entries.get(origin):
-                entry.expires_at = time.monotonic() + self._options.stale_secs
-                return entry.rules
-            return response
-        rules = ALLOW_ALL
+            return await self._unreachable(origin, response, older)
+        records = None
         if self._deaths is not None:
             await self._deaths.read(origin)
         if access is RobotsAccess.PARSE:
-            rules = parse_robots(response.body, self._options.agent)
+            records = read_records(response.body, self._options.agent)
+        rules = ALLOW_ALL if records is None else rules_of(records)
+        self.has_reservations |= rules.signals is not None
         ttl_secs = self._options.ttl_secs
         if self._may_read_tdm(origin, rules):
             await asyncio.sleep(rules.delay_secs)
             answer = await self._follow(origin, take, TDM_PATH)
             if answer.is_unasked:
+                await self._keeper.end(self._name_of(origin))
                 return answer
             tdm = self._tdm(origin, answer)
             if judge(answer.status) is RobotsAccess.UNREACHABLE:
                 ttl_secs = min(ttl_secs, self._options.stale_secs)
-                if entry := self._entries.get(origin):  # as of robots.txt
-                    tdm = entry.rules.tdm
+                tdm = older.tdm if older is not None else None
             if tdm is not None:
                 rules = replace(rules, tdm=tdm, n_bytes=rules.n_bytes + tdm.n_bytes)
+        packed = pack_rules(records, rules.tdm)
+        await self._keeper.good(self._name_of(origin), packed, ttl_secs)
         self._keep(origin, rules, ttl_secs)
+        return rules
+
+    async def _unreachable(
+        self, origin: str, response: RobotsResponse, older: RobotsRules | None
+    ) -> RobotsRules | RobotsResponse:
+        """Return older rules if there are any (RFC 9309 2.4), or else the response."""
+        name, secs = self._name_of(origin), self._options.put_off_secs
+        if response.is_unasked or _says_nothing(response):
+            await self._keeper.end(name)
+        else:
+            secs = (await self._keeper.bad(name, response.status)).secs
+        if older is None or response.is_unasked:
+            return response
+        self._count("robots/stale")
+        self._keep(origin, older, secs)
+        return older
+
+    def _name_of(self, origin: str) -> str:
+        """Return the name of an origin in the keeper: rules are for one crawler."""
+        agent = self._options.agent
+        return origin if agent == PRODUCT_TOKEN else f"{origin} {agent.lower()}"
+
+    def _unpacked(self, kept: KeptRules) -> RobotsRules | None:
+        rules = None if kept.rules is None else unpack_rules(kept.rules)
+        if rules is not None and (rules.tdm or rules.signals):
+            self.has_reservations = True
         return rules
 
     def _may_read_tdm(self, origin: str, rules: RobotsRules) -> bool:
@@ -287,11 +345,15 @@ class RobotsCache:
         return tdm
 
     def reserved(self, url: str) -> Reservations:
-        """Return the reservations for a URL in the TDM file of the origin."""
+        """Return what the origin says of a URL in its robots.txt and its TDM file."""
         entry = self._entries.get(origin_of(url))
-        if entry is None or entry.rules.tdm is None:
+        if entry is None:
             return NOTHING
-        return entry.rules.tdm.of(url)
+        rules = entry.rules
+        found = NOTHING if rules.tdm is None else rules.tdm.of(url)
+        if rules.signals is not None and (signals := rules.signals.of(url)):
+            found = replace(found, signals=signals)
+        return found
 
     async def _follow(
         self, origin: str, take: Take, path: str = ROBOTS_PATH
@@ -411,6 +473,14 @@ def _is_refused(response: RobotsResponse) -> bool:
     """Return whether we refuse to ask, now and the next time."""
     fault = response.fault
     return fault is not None and fault.reason in _REFUSALS
+
+
+def _says_nothing(response: RobotsResponse) -> bool:
+    """Return whether a failure is none of the origin: nobody has asked it."""
+    fault = response.fault
+    return _is_refused(response) or (
+        fault is not None and fault.reason is Reason.HOST_BUSY
+    )
 
 
 def _faults(response: RobotsResponse) -> list[Fault]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rdfcrawl.errors import ConfigError
 from rdfcrawl.options.values import is_on, one_of
 from rdfcrawl.reservations import PRODUCT_TOKEN, Obedience, ReservationPolicy
+from rdfcrawl.robots.signals import USES
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -27,8 +29,15 @@ def reservation_policy(settings: BaseSettings) -> ReservationPolicy:
     Raises:
         ConfigError: a setting is unknown.
     """
+    uses = settings.getlist("CONTENT_USES")
+    if unknown := set(uses) - USES:
+        raise ConfigError(
+            f"CONTENT_USES: {min(unknown)!r}: must be some of {', '.join(sorted(USES))}"
+        )
     return ReservationPolicy(
         robots=one_of(settings, "XROBOTS_POLICY", Obedience),
         tdm=one_of(settings, "TDM_POLICY", Obedience),
+        signals=one_of(settings, "CONTENT_SIGNAL_POLICY", Obedience),
+        unwelcome=frozenset(f"{use}=no" for use in uses),
         agent=robots_agent(settings).lower(),
     )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rdfcrawl.robots.paths import pattern_of
+from rdfcrawl.robots.signals import MAX_SIGNALS, SignalRule, read_signals
 
 MAX_ROBOTS_BYTES: Final = 500 * 1024  # RFC 9309 2.5: parse at least 500 KiB
 MAX_SITEMAPS: Final = 1000
@@ -23,11 +24,12 @@ _RECORD: Final = re.compile(
     rb"|(?P<disallow>diss?all?ow|diasllow|disallaw)"
     rb"|(?P<allow>allow)"
     rb"|(?P<delay>crawl[- \t]?delay)"
-    rb"|(?P<sitemap>site-?maps?))"
+    rb"|(?P<sitemap>site-?maps?)"
+    rb"|(?P<signal>content-(?:signals?|usage)))"
     rb"(?:[ \t]*(?P<colon>:)|[ \t])[ \t]*(?P<value>[^#]*)",
     re.IGNORECASE,
 ).match
-_KINDS: Final = ("agent", "disallow", "allow", "delay", "sitemap")
+_KINDS: Final = ("agent", "disallow", "allow", "delay", "sitemap", "signal")
 _TOKEN: Final = re.compile(rb"[A-Za-z0-9_-]*").match
 _NUMBER: Final = re.compile(rb"[0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9}").match
 _ANYBODY: Final = b"*"
@@ -51,6 +53,8 @@ class RobotsRecords:
     # as written, at most `MAX_SITEMAPS`
     sitemaps: list[str] = field(default_factory=list)
     has_more_sitemaps: bool = False  # there are more
+    # what may be done with what is fetched, at most `MAX_SIGNALS` lines
+    signals: list[SignalRule] = field(default_factory=list)
 
 
 def read_records(body: bytes, agent: str) -> RobotsRecords:
@@ -105,6 +109,8 @@ class _Reader:
                 self._take_agent(value)
             case "delay":
                 self._take_delay(value)
+            case "signal":
+                self._take_signals(value)
             case "":
                 self._delay_secs = 0.0
             case _:
@@ -134,6 +140,14 @@ class _Reader:
             self._delay_secs = float(found[0])
             for records in self._group:
                 records.delay_secs = max(records.delay_secs, self._delay_secs)
+
+    def _take_signals(self, value: bytes) -> None:
+        """Take a line about what is fetched, which is no rule of RFC 9309 either."""
+        rule = read_signals(value) if self._group else None
+        if rule is not None:
+            for records in self._group:
+                if len(records.signals) < MAX_SIGNALS:
+                    records.signals.append(rule)
 
     def _take_rule(self, value: bytes, *, allows: bool) -> None:
         if not self._group or value[:1] not in (b"/", b"*"):

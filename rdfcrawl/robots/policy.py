@@ -7,8 +7,9 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.reservations import PRODUCT_TOKEN
-from rdfcrawl.robots.parser import read_records
+from rdfcrawl.robots.parser import RobotsRecords, read_records
 from rdfcrawl.robots.paths import PathRules
+from rdfcrawl.robots.signals import SignalRules
 
 if TYPE_CHECKING:
     from rdfcrawl.robots.tdm_file import TdmRules
@@ -59,6 +60,8 @@ class RobotsRules:
     _paths: PathRules | None = None
     has_more_sitemaps: bool = False  # some were not kept
     tdm: TdmRules | None = None  # what the site reserves beside, if that was asked for
+    # what it says of the use of its documents
+    signals: SignalRules | None = None
 
     def allows(self, url: str) -> bool:
         """Return whether `url`, of the origin the rules are for, may be asked for."""
@@ -87,16 +90,23 @@ def parse_robots(body: bytes, agent: str = PRODUCT_TOKEN) -> RobotsRules:
     >>> rules.allows("http://example.org/private/a")
     False
     """
-    records = read_records(body, agent)
+    return rules_of(read_records(body, agent))
+
+
+def rules_of(records: RobotsRecords) -> RobotsRules:
+    """Return the rules that are made of records."""
     forbids = not all(records.rules.values())
-    if not forbids and not records.sitemaps and not records.delay_secs:
+    is_empty = not forbids and not records.sitemaps and not records.delay_secs
+    if is_empty and not records.signals:
         return ALLOW_ALL
     paths = PathRules(records.rules) if forbids else None
+    signals = SignalRules(records.signals) if records.signals else None
     n_bytes = 200 + sum(map(len, records.sitemaps)) + (paths.n_bytes if paths else 0)
     return RobotsRules(
         records.delay_secs,
         tuple(records.sitemaps),
-        n_bytes,
+        n_bytes + (signals.n_bytes if signals else 0),
         paths,
         records.has_more_sitemaps,
+        signals=signals,
     )

@@ -175,7 +175,8 @@ def test_stores_page_lists_all_decisions() -> None:
 
 def test_statistics_page_lists_all_keys() -> None:
     """If the code counts under a key, then its page has it."""
-    groups = "context decision document extract fault fetcher frontier guard http"
+    groups = "content_signal context decision document extract fault fetcher frontier"
+    groups += " guard http"
     more = "link", "ping", "robots", "robots_tag", "shapes", "store", "tdm", "warc"
     begins = f"(?:{'|'.join([*groups.split(), *more])})"
     key = re.compile(rf"{begins}(?:/[a-z_*]+)+")

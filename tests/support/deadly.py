@@ -7,15 +7,15 @@ import signal
 from typing import TYPE_CHECKING
 
 from rdfcrawl.records import Document
-from rdfcrawl.robots import cache, policy
+from rdfcrawl.robots import cache, parser
 
 if TYPE_CHECKING:
-    from rdfcrawl.robots.policy import RobotsRules
+    from rdfcrawl.robots.parser import RobotsRecords
 
-_parse = policy.parse_robots
+_parse = parser.read_records
 
 
-def _parse_or_die(body: bytes, agent: str) -> RobotsRules:
+def _parse_or_die(body: bytes, agent: str) -> RobotsRecords:
     if b"deadly" in body:
         os.kill(os.getpid(), signal.SIGKILL)
     return _parse(body, agent)
@@ -25,7 +25,7 @@ class DeadlyRobots:
     """An extension: the worker dies of each robots.txt that says so."""
 
     def __init__(self) -> None:
-        vars(cache)["parse_robots"] = _parse_or_die
+        vars(cache)["read_records"] = _parse_or_die
 
 
 class DeadlyPipeline:

@@ -1,0 +1,102 @@
+-- Keeps what the robots.txt of origins say, for all workers, and lets one of them ask.
+-- T:robots has by origin `<time of a good copy> <not to be asked before> <failures in a
+-- row> <status>|<rules, packed>`, times in ms, 0 if there is no good copy; and under ''
+-- the bytes of all of them. T:rf:<origin> has whoever asks for it now.
+-- ARGV: most origins, most bytes, ms for which whoever asks is waited for, ms after which a good
+-- copy is of no use any more, first and longest ms after a failure; then per entry:
+-- origin, token, and what is done:
+--   'look' '' ''         what is known? If nothing is, or it is old, one may ask.
+--   'ask' '' ''          the same, but what failed is asked for again at once
+--   'good' rules ms      rules were read, and hold for so long
+--   'bad' status ''      the origin could not be asked
+--   'hold' '' ''         it is still being asked
+--   'end' '' ''          nothing was asked after all
+-- Returns for each {what, ms, status, rules}: 1 these rules hold for so long; 2 whoever
+-- has looked is to ask, and has older rules perhaps; 3 it could not be asked, and is
+-- asked for again then; 0 somebody else asks, for that long at most.
+--
+-- What was looked for lately is in T:robots. When that has its share it becomes
+-- `robots:old`, and what was not looked for since the last time is forgotten.
+local young, old = T .. ':robots', T .. ':robots:old'
+local most, most_bytes, hold = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
+local kept_ms, first_ms, longest_ms = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local now = now_ms()
+local answer = {}
+
+local function asked_by(origin) return T .. ':rf:' .. origin end
+
+local function keep(origin, value)
+  local before = redis.call('HGET', young, origin)
+  local bytes = tonumber(redis.call('HGET', young, '') or 0)
+  if not before and redis.call('HLEN', young) > most or bytes > most_bytes then
+    redis.call('UNLINK', old) -- large: not at once, as RENAME would
+    redis.call('RENAME', young, old)
+    bytes, before = 0, nil
+  end
+  bytes = bytes + #value - (before and #before or -#origin)
+  redis.call('HSET', young, origin, value, '', string.format('%d', bytes))
+  redis.call('PEXPIRE', young, kept_ms)
+end
+
+local function entry_of(origin)
+  local value = redis.call('HGET', young, origin)
+  if not value then
+    value = redis.call('HGET', old, origin)
+    if value then keep(origin, value) end
+  end
+  local at, due, failures, status, rules =
+    string.match(value or '', '^(%d+) (%d+) (%d+) (%d+)|(.*)$')
+  at = tonumber(at or 0)
+  if at + kept_ms <= now then at, rules = 0, '' end
+  return at, tonumber(due or 0), tonumber(failures or 0), tonumber(status or 0), rules
+end
+
+local function write(origin, at, due, failures, status, rules)
+  keep(origin, string.format('%d %d %d %d|', at, due, failures, status) .. rules)
+end
+
+local function look(origin, token, is_hasty)
+  local at, due, failures, status, rules = entry_of(origin)
+  if due > now and at > 0 then return {1, due - now, status, rules} end
+  if due > now and failures > 0 and not is_hasty then return {3, due - now, status, ''} end
+  local by = asked_by(origin)
+  if not redis.call('SET', by, token, 'NX', 'PX', hold) and redis.call('GET', by) ~= token then
+    return {0, math.max(0, redis.call('PTTL', by)), status, rules}
+  end
+  return {2, 0, status, rules}
+end
+
+local function finish(origin, token)
+  if redis.call('GET', asked_by(origin)) == token then redis.call('DEL', asked_by(origin)) end
+end
+
+local function bad(origin, status)
+  local at, _, failures, _, rules = entry_of(origin)
+  local wait = math.min(longest_ms, first_ms * 2 ^ math.min(failures, 40))
+  write(origin, at, now + wait, failures + 1, status, rules)
+  return {at > 0 and 1 or 3, wait, status, rules}
+end
+
+for i = 7, #ARGV, 5 do
+  local origin, token, what = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  if what == 'look' or what == 'ask' then
+    answer[#answer + 1] = look(origin, token, what == 'ask')
+  elseif what == 'hold' then
+    if redis.call('GET', asked_by(origin)) == token then
+      redis.call('PEXPIRE', asked_by(origin), hold)
+    end
+    answer[#answer + 1] = {0, 0, 0, ''}
+  else
+    finish(origin, token)
+    if what == 'good' then
+      local ms = tonumber(ARGV[i + 4])
+      write(origin, now, now + ms, 0, 200, ARGV[i + 3])
+      answer[#answer + 1] = {1, ms, 200, ''}
+    elseif what == 'bad' then
+      answer[#answer + 1] = bad(origin, tonumber(ARGV[i + 3]))
+    else
+      answer[#answer + 1] = {0, 0, 0, ''}
+    end
+  end
+end
+return answer
