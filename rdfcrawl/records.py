@@ -409,6 +409,10 @@ class Visit:
     address: str = ""  # of the host, if it is known by the end of the visit
     is_borne: bool = False  # what is refused is tried again, however many `failures`
     least_delay_secs: float = 0.0  # of all hosts that ask for nothing else
+    # What the settings and robots.txt say, which `delay_secs` may be above; None if it
+    # is what `delay_secs` was at the beginning.
+    floor_secs: float | None = None
+    claimed_delay_secs: float = 0.0  # `delay_secs`, as the frontier has it
     # Indexes into `records` still to be asked for. Middlewares may take out what must
     # not be asked for, and add its document.
     pending: list[int] = field(default_factory=list)
@@ -467,6 +471,12 @@ class Visit:
             task.uncancel()
         finally:
             self.task = None
+
+    def keep_delay(self, secs: float) -> None:
+        """Keep at least a delay that the host asks for."""
+        self.delay_secs = max(self.delay_secs, secs)
+        if self.floor_secs is not None:
+            self.floor_secs = max(self.floor_secs, secs)
 
     def return_untried(self, index: int) -> None:
         """Return a requested record to the queue that cannot be stored now.

@@ -62,6 +62,9 @@ class SoloTurn:
     def end(self) -> None:
         """End the turn: the request is over, and others may have theirs."""
 
+    def rest(self, delay_secs: float) -> None:
+        """Say that the host needs a longer delay after the request that was sent."""
+
     async def again(self) -> bool:
         """Take another turn for the same request; False if there is none."""
         return True

@@ -67,8 +67,8 @@ class RedirectJudge:
             return next(blocked, None) or rules
         fault = robots.refusal(rules, target)
         if fault is None or fault.reason is Reason.ROBOTS_DISALLOWED:
-            pace.slow_down(rules.delay_secs)
-            visit.delay_secs = max(visit.delay_secs, rules.delay_secs)
+            visit.keep_delay(rules.delay_secs)
+            pace.change(visit.delay_secs)
             if fault is None or robots.is_exempt(record, requested[0], target):
                 return None
         detail = f"{fault.detail} {target}".strip()

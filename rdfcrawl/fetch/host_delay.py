@@ -92,11 +92,10 @@ class HostDelay:
         starts_at = max(self.next_at, time.monotonic())
         return self._sleepers.is_stopping or starts_at >= self.ends_at
 
-    def slow_down(self, delay_secs: float) -> None:
-        """Raise the delay between requests, from the last request on."""
-        if delay_secs > self._delay_secs:
-            self.next_at += delay_secs - self._delay_secs
-            self._delay_secs = delay_secs
+    def change(self, delay_secs: float) -> None:
+        """Set the delay between requests, from the last request on."""
+        self.next_at += delay_secs - self._delay_secs
+        self._delay_secs = delay_secs
 
     def rest_secs(self) -> float:
         """Return how long the host must be left alone from now on."""

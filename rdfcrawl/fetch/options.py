@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 from rdfcrawl.fetch.answer import RequestOptions
 from rdfcrawl.fetch.attempt import FAILING
 from rdfcrawl.fetch.ftp.logins import FtpLogins
+from rdfcrawl.fetch.pace import PaceOptions
 from rdfcrawl.fetch.schemes.options import fetcher_classes
 from rdfcrawl.frontier.options import scheme_policy
 from rdfcrawl.frontier.visiting import HasCrawlOptions
@@ -115,6 +116,7 @@ class FetchOptions:
     backoff_base_secs: float = 1.0  # first wait after a failure; it doubles with each
     backoff_max_secs: float = 3600.0  # longest wait of that kind
     retry_after_max_secs: float = 6 * 3600.0  # longest `Retry-After` that is obeyed
+    pace: PaceOptions = field(default_factory=PaceOptions)
     with_scrapy: bool = False  # Scrapy's downloader does the requests
     guard: Guard = field(default_factory=Guard)
     # classes of the user's, by the schemes that they are for
@@ -152,6 +154,13 @@ class FetchOptions:
             redirect_limit=redirects if is_on(settings, "REDIRECT_ENABLED") else 0,
             retry_times=retries if is_on(settings, "RETRY_ENABLED") else 0,
             backoff_base_secs=number(settings, "HOST_BACKOFF_SECS", 0.01, 3600),
+            retry_after_max_secs=number(
+                settings, "RETRY_AFTER_MAX_SECS", 0, 86_400 * 30
+            ),
+            pace=PaceOptions(
+                factor=number(settings, "DELAY_FACTOR", 0, 100),
+                max_secs=number(settings, "DELAY_MAX_SECS", 0, 3600),
+            ),
             verify_certificates=is_on(settings, "DOWNLOAD_VERIFY_CERTIFICATES"),
             visit_max_secs=number(settings, "VISIT_MAX_SECS", 1, 86_400),
             with_scrapy=is_on(settings, "FETCH_WITH_SCRAPY"),

@@ -73,6 +73,13 @@ def judge_answer(
     return RetryDecision.RETRY if status in options.retry_codes else RetryDecision.DONE
 
 
+def has_failed(answer: HttpResponse) -> bool:
+    """Return whether a server failed, was too busy, or did not respond in time."""
+    if answer.status >= 500 or answer.status == 429:
+        return True
+    return answer.fault is not None and answer.fault.reason in _PASSING
+
+
 def fault_of_status(status: int) -> Fault | None:
     """Return the fault for a status; None for success."""
     if status == 206:

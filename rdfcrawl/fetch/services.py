@@ -150,6 +150,7 @@ class FetchServices:
             RobotsOptions(
                 agent=robots_agent(settings),
                 put_off_secs=self._options.backoff_base_secs,
+                max_retry_after_secs=self._options.retry_after_max_secs,
                 retry_times=self._options.retry_times,
                 reads_tdm=spider.options.reservation_policy.tdm is not Obedience.IGNORE,
             ),

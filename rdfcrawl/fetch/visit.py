@@ -15,6 +15,7 @@ from rdfcrawl.fetch.answer import HttpClient, HttpRequest, HttpResponse, Request
 from rdfcrawl.fetch.attempt import FailingOrigins, RecordAttempt
 from rdfcrawl.fetch.hops import RedirectJudge
 from rdfcrawl.fetch.host_delay import HostDelay, InterruptibleSleep
+from rdfcrawl.fetch.pace import next_delay
 from rdfcrawl.fetch.redirects import (
     REDIRECTS,
     ask_after,
@@ -24,7 +25,12 @@ from rdfcrawl.fetch.redirects import (
     resolve_redirect,
     validators_for,
 )
-from rdfcrawl.fetch.retry_policy import RetryDecision, judge_answer, parse_retry_after
+from rdfcrawl.fetch.retry_policy import (
+    RetryDecision,
+    has_failed,
+    judge_answer,
+    parse_retry_after,
+)
 from rdfcrawl.fetch.visit_records import VisitRecords
 from rdfcrawl.frontier.queued_requests import meta_of
 from rdfcrawl.frontier.url_kind import kind_of_named
@@ -40,6 +46,8 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.spool import Spool
 
 logger = logging.getLogger(__name__)
+
+_WAIT_SECS = 10.0  # longest wait of a visit for what a redirect leads to
 
 
 @dataclass(slots=True, eq=False)
@@ -157,6 +165,8 @@ class _VisitRun:
             visit=visit, options=visitor.options, spool=visitor.spool
         )
         self._failing = FailingOrigins(visit)
+        if visit.floor_secs is None:
+            visit.floor_secs = visit.delay_secs
 
     async def run(self) -> None:
         """Request record after record until none is left."""
@@ -220,6 +230,8 @@ class _VisitRun:
             target = None
             if verdict is RetryDecision.REDIRECT and not ask.follows:
                 verdict = RetryDecision.DONE
+            elif verdict is RetryDecision.REDIRECT and answer.retry_after:
+                verdict = await self._wait_as_told(attempt, answer)
             attempt.request = ask.request
             if verdict is RetryDecision.REDIRECT:
                 self.records.answered.add(origin)
@@ -261,6 +273,8 @@ class _VisitRun:
         finally:
             turn.end()
             pace.sent(turn.sent_at)
+        if visit.delay_secs > 0:
+            self._set_pace(answer, turn)
         if answer.is_unasked or answer.is_anew:
             is_anew = answer.is_anew
             attempt.requested.pop()
@@ -268,6 +282,25 @@ class _VisitRun:
             # Or what never fits would be begun anew for ever.
             answer.has_gone_on &= not is_anew
         return answer
+
+    def _set_pace(self, answer: HttpResponse, turn: SoloTurn) -> None:
+        """Keep the delay that a response asks for, by its time or its failure."""
+        if answer.is_own_fault or answer.is_unasked:
+            return
+        visit, before = self._visit, self._visit.delay_secs
+        # What is long takes its time, which says nothing of the server.
+        took_secs = time.monotonic() - (turn.sent_at or visit.step_at)
+        visit.delay_secs = next_delay(
+            before,
+            least_secs=visit.floor_secs or 0.0,
+            response_secs=took_secs if answer.path is None else 0.0,
+            has_failed=has_failed(answer),
+            options=self._options.pace,
+        )
+        if visit.delay_secs != before:
+            self.pace.change(visit.delay_secs)
+        if visit.delay_secs > before:
+            turn.rest(visit.delay_secs)
 
     def _known(self, attempt: RecordAttempt, url: str) -> HttpResponse | None:
         """Return the robots.txt for a source if its rules were just read."""
@@ -319,6 +352,23 @@ class _VisitRun:
         if origin_of(target) in self.records.dead or await self._claim(attempt, target):
             return target, RetryDecision.REDIRECT
         return None, RetryDecision.DONE
+
+    async def _wait_as_told(
+        self, attempt: RecordAttempt, answer: HttpResponse
+    ) -> RetryDecision:
+        """Wait for as long as a redirect says (RFC 9110 10.2.3).
+
+        If that is longer than a visit waits, then the host is left alone meanwhile. A
+        record that has waited so is redirected then, whatever it is told.
+        """
+        secs = parse_retry_after(answer.retry_after, datetime.now(UTC)) or 0.0
+        secs = min(secs, self._options.retry_after_max_secs)
+        if secs > _WAIT_SECS and not attempt.record.retries:
+            answer.fault = Fault(Reason.HOST_BUSY, f"status {answer.status}")
+            return RetryDecision.THROTTLED
+        await self._visitor.sleepers.sleep(min(secs, _WAIT_SECS))
+        self._visit.step_at = time.monotonic()
+        return RetryDecision.REDIRECT
 
     async def _refusal(self, attempt: RecordAttempt, target: str) -> Fault | None:
         """Return why a target of this key must not be asked for.

@@ -28,6 +28,7 @@ def visit_of(partition: int, row: Sequence[Any], least_delay_secs: float) -> Vis
     key: str = row[0].decode()
     items = row[_HEAD:]
     least_delay_secs = max(least_delay_secs, row[7] / 1000)  # an operator's
+    delay_secs = max(row[2] / 1000, least_delay_secs)
     unreadable: dict[int, bytes] = {}
     try:
         records = tuple([unpack(item, key) for item in items])
@@ -42,8 +43,10 @@ def visit_of(partition: int, row: Sequence[Any], least_delay_secs: float) -> Vis
         partition=partition,
         epoch=row[1],
         records=records,
-        delay_secs=max(row[2] / 1000, least_delay_secs),
+        delay_secs=delay_secs,
         least_delay_secs=least_delay_secs,
+        floor_secs=least_delay_secs,
+        claimed_delay_secs=delay_secs,
         failures=row[3],
         down_secs=row[4] / 1000,
         asked_rest_secs=row[5] / 1000,
@@ -71,8 +74,10 @@ def stand_in(item: bytes) -> Record:
 
 def release_arguments(visit: Visit) -> list[Argument]:
     """Return the arguments of `lua/release.lua` for a visit."""
-    is_own_delay = visit.delay_secs > visit.least_delay_secs
-    delay: Argument = millisecs(visit.delay_secs) if is_own_delay else ""
+    delay: Argument = ""
+    if visit.delay_secs != visit.claimed_delay_secs:
+        is_own_delay = visit.delay_secs > visit.least_delay_secs
+        delay = millisecs(visit.delay_secs) if is_own_delay else 0
     arguments: list[Argument] = [
         visit.key,
         visit.epoch,

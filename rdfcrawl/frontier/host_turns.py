@@ -390,6 +390,20 @@ class _HostTurn(SoloTurn):
         if self._is_given and not self._is_noting:
             self._note()
 
+    def rest(self, delay_secs: float) -> None:
+        """See `SoloTurn.rest`: whoever else asks the host must know."""
+        if self.sent_at:
+            (_, partition), key = self._lease(), self._key
+            self._turns.clocks.tell(
+                TurnEntry(
+                    self._token,
+                    key,
+                    delay_secs,
+                    sent_at=self.sent_at,
+                    partition=partition,
+                )
+            )
+
     async def again(self) -> bool:
         """See `SoloTurn.again`."""
         if self._is_noting:

@@ -57,7 +57,8 @@ class HostSummary:
         n_accepted: URIs ever queued.
         n_over: URIs over a budget that are kept beside the queue.
         delay_ms: least time between two requests.
-        delay_from: whose delay that is: `operator`, `host` (its robots.txt), `setting`.
+        delay_from: whose delay that is: `operator`, `host` (its robots.txt
+            or pace), `setting`.
         next_ms: when it may be visited, Unix time; 0 if at once or not known.
         n_failures: visits in a row that it refused.
         refusing_since_ms: when it first did; 0 if it does not.

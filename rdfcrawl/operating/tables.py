@@ -197,7 +197,7 @@ def detail_lines(detail: HostDetail) -> list[str]:
 
 _ORIGINS = {
     "setting": "DOWNLOAD_DELAY",
-    "host": "the host (robots.txt)",
+    "host": "the host (robots.txt or pace)",
     "operator": "an operator (set-delay)",
 }
 

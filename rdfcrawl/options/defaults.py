@@ -43,6 +43,8 @@ TRAP_SEGMENTS = 40
 TRAP_FORM_URLS = 1000
 SESSION_PARAMETERS = None  # the list in `uri.SESSION_PARAMETERS`
 DOWNLOAD_DELAY = 1.0
+DELAY_FACTOR = 0.0  # times that a response took; 0: however slow
+DELAY_MAX_SECS = 30.0  # for that, and for hosts that fail
 CONCURRENT_REQUESTS = 32  # hosts visited at once
 # The frontier paces each host: Scrapy must not pace the visits of all of them as one.
 DOWNLOAD_SLOTS = {"visits": {"concurrency": 10_000, "delay": 0}}
@@ -79,6 +81,7 @@ SPOOL_HOST_MAX_BYTES = 60 * 1024 * 1024 * 1024
 DISK_MIN_FREE_BYTES = 256 * 1024 * 1024
 RETRY_TIMES = 2
 HOST_BACKOFF_SECS = 5.0  # first wait for a host that refuses; it doubles
+RETRY_AFTER_MAX_SECS = 6 * 3600.0
 HOST_PATIENCE_SECS = 24 * 3600.0  # such a host is tried for so long
 HOST_LAST_WAIT_SECS = 600.0  # and so long if all else is done
 REDIRECT_MAX_TIMES = 5

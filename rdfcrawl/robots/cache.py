@@ -55,6 +55,7 @@ class RobotsOptions:
     # first wait for a host without readable robots.txt; it doubles
     put_off_secs: float = 60.0
     max_put_off_secs: float = 3600.0  # longest wait of that kind
+    max_retry_after_secs: float = 6 * 3600.0  # longest `Retry-After` that is obeyed
     retry_times: int = 2  # such a host is visited so many times more
     # the file of reservations of an origin is read after its robots.txt
     reads_tdm: bool = False
@@ -146,8 +147,8 @@ class RobotsCache:
                 return visit.delay_secs
             if isinstance(found, RobotsRules):
                 rules_of[origin] = found
-                if visit.delay_secs < found.delay_secs <= self._options.max_delay_secs:
-                    visit.delay_secs = found.delay_secs
+                if 0 < found.delay_secs <= self._options.max_delay_secs:
+                    visit.keep_delay(found.delay_secs)
             else:
                 unreachable[origin] = found
         if unreachable:
@@ -461,12 +462,12 @@ class RobotsCache:
             own = 0.0  # the batch was given up, and the next one may fare better
         else:
             own = options.put_off_secs * 2.0 ** min(visit.failures, 60)
-        return min(max(own, self._asked_secs(unreachable)), options.max_put_off_secs)
+        return max(min(own, options.max_put_off_secs), self._asked_secs(unreachable))
 
     def _asked_secs(self, unreachable: dict[str, RobotsResponse]) -> float:
         """Return how long the host itself asks to be left alone."""
         asked_for = (each.retry_after_secs or 0.0 for each in unreachable.values())
-        return min(max(asked_for), self._options.max_put_off_secs)
+        return min(max(asked_for), self._options.max_retry_after_secs)
 
 
 def _is_refused(response: RobotsResponse) -> bool:

@@ -2,7 +2,7 @@
 -- fetched stays in flight until it is acknowledged.
 -- ARGV per key: key, epoch, ms to leave it alone, refused ('' if not, '-' if that is not
 -- known, else ms for which the host itself wants to be left alone), delay ms ('' leaves
--- it), the address of the host ('' if it is not known), its bucket, r,
+-- it, 0 forgets it), the address of the host ('' if it is not known), its bucket, r,
 -- r x (index in the batch, with a 'b' if it goes behind all others and a 'u' if it was
 -- not asked for, item to put back).
 -- Returns one character per key: 1 done, now or before, 0 the lease was lost.
@@ -43,7 +43,11 @@ local function release(at)
   local n = tonumber(h[1]) + r - ungranted
   local not_before = string.format('%d', now + rest)
   redis.call('HSET', host, 'n', r == ungranted and h[1] or n, 'na', not_before)
-  if delay ~= '' then redis.call('HSET', host, 'd', delay) end
+  if delay == '0' then
+    redis.call('HDEL', host, 'd')
+  elseif delay ~= '' then
+    redis.call('HSET', host, 'd', delay)
+  end
   if refused == '-' then
     refused = nil
   elseif refused ~= '' then

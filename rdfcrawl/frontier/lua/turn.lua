@@ -14,6 +14,7 @@ local now = now_ms()
 local answer = {}
 local KEPT_MS = 120000 -- more than the longest Crawl-delay that is obeyed
 local REST_MS = 30000 -- longest rest of a host that is waited for
+local SAME_MS = 10 -- times of one request, said twice, differ by less
 local LOOK_MS = 25 -- so often, for one that is about to be sent
 
 -- Returns until when a host that has refused is left alone by those without a lease.
@@ -56,8 +57,11 @@ end
 local function note(token, key, delay, ago)
   local c = redis.call('HMGET', clock_of(key), 'at', 'd', 'by', 'st', 'till')
   local at, after = tonumber(c[1] or 0), tonumber(c[2] or 0)
-  if ago ~= '' and now - tonumber(ago) >= at then
-    at, after = now - tonumber(ago), delay
+  local sent = ago ~= '' and now - tonumber(ago) or 0
+  if sent >= at then
+    at, after = sent, delay
+  elseif sent > at - SAME_MS then -- what was said before, but for a longer delay
+    after = math.max(after, delay)
   end
   local fields, hold = {'at', at, 'd', after}, 0
   if c[3] and c[3] ~= token then

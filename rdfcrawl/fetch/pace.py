@@ -1,0 +1,59 @@
+"""How long a host is left alone after a response: longer if that was slow, or failed.
+
+The delay of a host never sinks below what the settings and its robots.txt say. A host
+without any delay, as those of one's own, keeps none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+_CLOSE: Final = 1.05  # to the wanted delay, and as good as that
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaceOptions:
+    """How the delay of a host follows its responses."""
+
+    # times that a response took, for which the host is left alone; 0: however slow
+    factor: float = 0.0
+    max_secs: float = 30.0  # longest delay of this kind
+
+
+def next_delay(
+    delay_secs: float,
+    *,
+    least_secs: float,
+    response_secs: float,
+    has_failed: bool,
+    options: PaceOptions,
+) -> float:
+    """Return the delay after a response; one of 0 stays.
+
+    A failure doubles the delay, and each response after that brings it half the way
+    back.
+
+    Args:
+        delay_secs: until now.
+        least_secs: what settings and robots.txt say.
+        response_secs: from the request to the whole response.
+        has_failed: the server failed, or did not respond in time.
+        options: of the crawl.
+
+    >>> options, delay, delays = PaceOptions(max_secs=3), 1.0, []
+    >>> for has_failed in (True, True, False, False, False):
+    ...     delay = next_delay(delay, least_secs=1, response_secs=0,
+    ...         has_failed=has_failed, options=options)
+    ...     delays.append(delay)
+    >>> delays
+    [2.0, 3.0, 2.0, 1.5, 1.25]
+    """
+    wanted = max(least_secs, min(options.max_secs, options.factor * response_secs))
+    if delay_secs <= 0:
+        return 0.0
+    if has_failed:
+        return max(wanted, delay_secs, min(options.max_secs, 2 * delay_secs))
+    if delay_secs <= wanted * _CLOSE:
+        return wanted
+    return (delay_secs + wanted) / 2
