@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from time import monotonic
@@ -99,6 +100,13 @@ class VisitCommitter:
             del state.released[: len(released)]
             state.durable.append((monotonic() + state.options.ack_lag_secs, released))
         return True
+
+    async def ack_in_time(self) -> None:
+        """Acknowledge all that is stored, none of it before the ack lag is over."""
+        durable = self._state.durable
+        if durable:
+            await asyncio.sleep(max(0.0, durable[-1][0] - monotonic()))
+        await self.ack(float("inf"))
 
     async def ack(self, now: float) -> bool:
         """Acknowledge what has waited for long enough; return whether anything had."""

@@ -129,7 +129,7 @@ class FrontierWorker(WorkerState):
         try:
             await self.committer.send_and_release()
             if await self.committer.flush():
-                await self.committer.ack(float("inf"))
+                await self.committer.ack_in_time()
             self.n_failed = await self.frontier.n_failed() - self._failed_before
             await self.persistent("leave", self.leases.say_goodbye)
         except CrawlGone as gone:

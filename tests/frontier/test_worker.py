@@ -192,6 +192,26 @@ class TestCommit:
         assert (await frontier.counts()).done == 1
         await worker.close()
 
+    async def test_a_worker_that_ends_waits_for_the_lag(
+        self, make_frontier: MakeFrontier
+    ) -> None:
+        """If a worker ends within the lag, then what it has stored is done after it."""
+        frontier = await make_frontier()
+        await frontier.add(candidates(frontier, paths(2)))
+        flushed = asyncio.Event()
+
+        async def flush() -> None:
+            flushed.set()
+
+        worker = new_worker(frontier, flush_stores=flush, ack_lag_secs=0.8)
+        await worker.open()
+        worker.finish(await next_visit(worker))
+        began = monotonic()
+        await asyncio.wait_for(flushed.wait(), LONGEST_SECS)
+        await worker.close()
+        assert monotonic() - began >= 0.8
+        assert (await frontier.counts()).done == 2
+
     async def test_a_released_host_is_visited_before_the_commit(
         self, make_frontier: MakeFrontier
     ) -> None:
