@@ -67,6 +67,7 @@ def run_crawl(
 ) -> int:
     """Crawl to the end; return the exit code."""
     from rdfcrawl.frontier.options import CrawlPaths
+    from rdfcrawl.frontier.worker_drains import DRAINED
     from rdfcrawl.progress.describing import CrawlDescribing
     from rdfcrawl.progress.stopping import StoppableCrawler
     from rdfcrawl.stores.identity import mark_finished
@@ -104,7 +105,7 @@ def run_crawl(
             crawler.stats.set_value(name, number)
     if refusal.error is not None:
         fail(str(refusal.error))
-    if reasons and "shutdown" not in reasons:
+    if reasons and not {"shutdown", DRAINED} & {*reasons}:
         CrawlDescribing.from_settings(crawler.settings).describe_ended(paths.root)
     return _exit_code(reasons, crawler)
 
@@ -132,10 +133,11 @@ def _compaction(settings: BaseSettings, root: Path) -> BackgroundCompaction | No
 
 
 def _exit_code(reasons: list[str], crawler: Crawler) -> int:
+    from rdfcrawl.frontier.worker_drains import DRAINED
     from rdfcrawl.guard.operator import EXIT_CODE
     from rdfcrawl.progress.options import failed_exit_code
 
-    if reasons != ["finished"]:
+    if reasons not in (["finished"], [DRAINED]):
         return 1
     stats = crawler.stats.get_stats() if crawler.stats else {}
     if stats.get("guard/seeds"):

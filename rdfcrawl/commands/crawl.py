@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 class Command(FeedsCommand, ScrapyCrawlCommand):
     """Run a spider.
 
-    The exit code is 0 if the crawl has finished, 1 if not, 2 for wrong usage, 3 if it
-    has finished without seeds of the operator that the guard refused.
+    The exit code is 0 if the crawl has finished or the worker was drained, 1 if not, 2
+    for wrong usage, 3 if it has finished without seeds of the operator that the guard
+    refused.
     """
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:

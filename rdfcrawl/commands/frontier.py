@@ -16,7 +16,7 @@ _ACTIONS = (
     *("status", "hosts", "host HOST", "pause HOST", "resume HOST", "drop HOST"),
     *("set-delay HOST SECS", "set-budget HOST URIS", "check"),
     *("uri URI", "add URI...", "dead list|retry|drop", "forget CRAWL"),
-    *("export FILE", "import FILE"),
+    *("drain WORKER", "export FILE", "import FILE"),
 )
 
 

@@ -53,7 +53,7 @@ class VisitClaimer:
         while not state.stopping.is_set():
             state.claim_now.clear()
             wanted = state.options.visits - len(state.ready)
-            if wanted > state.options.visits // 2:
+            if wanted > state.options.visits // 2 and not state.is_drained:
                 claimed, due = await self._claim(wanted)
                 if claimed:
                     pause = _BACK_OFF_SECS[0]

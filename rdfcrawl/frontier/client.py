@@ -37,6 +37,7 @@ from rdfcrawl.frontier.scripts import millisecs
 from rdfcrawl.frontier.server_state import INCARNATION, ServerState
 from rdfcrawl.frontier.turn_taker import TurnTaker
 from rdfcrawl.frontier.worker_delays import WorkerDelays
+from rdfcrawl.frontier.worker_drains import WorkerDrains
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -103,6 +104,7 @@ class Frontier:
         self.partitions = options.partitions
         own = options.delay_secs
         self.delays = WorkerDelays(redis, self.key, own, self.live_workers)
+        self.drains = WorkerDrains(redis, self.key)
         self.buried: list[Record] = []
         """Given up by `reap` here, until somebody takes them out."""
         self.scripts = scripts
@@ -488,6 +490,7 @@ class Frontier:
         """Take a worker that ends off the list of live ones; its figures stay."""
         await self.redis.zrem(self.key("workers"), worker)
         await self.delays.leave(worker)
+        await self.drains.forget(worker)
 
     async def figures(self) -> dict[str, dict[str, float]]:
         """Return what each worker of the crawl, live or not, said last."""

@@ -131,16 +131,17 @@ class LeaseKeeper:
         self._state.heard_until = began + self._state.frontier.silence_secs - 1
 
     async def tell(self) -> None:
-        """Say how far this worker is, whenever there is something new to say."""
+        """Say what is new of how far this worker is; look whether it is to end."""
         state = self._state
         told: dict[str, float] = {}
         while not state.stopping.is_set():
             await sleep_until(state.tell_now, _TELL_SECS)
             state.tell_now.clear()
-            figures = self._told()
-            if figures != told:
-                with suppress(RedisError):  # the heartbeat says so, and tries again
-                    await state.frontier.tell(state.options.name, figures)
+            figures, frontier = self._told(), state.frontier
+            with suppress(RedisError):  # the heartbeat says so, and tries again
+                state.is_drained = await frontier.drains.is_asked(state.options.name)
+                if figures != told:
+                    await frontier.tell(state.options.name, figures)
                     told = figures
 
     async def say_goodbye(self) -> None:

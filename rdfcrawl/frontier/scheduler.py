@@ -26,6 +26,7 @@ from rdfcrawl.frontier.pending_requests import PendingRequests
 from rdfcrawl.frontier.session import CrawlSession
 from rdfcrawl.frontier.slow_visits import VisitPlaces
 from rdfcrawl.frontier.visiting import VisitingSpider, makes_visits
+from rdfcrawl.frontier.worker_drains import DRAINED
 from rdfcrawl.frontier.worker_state import WorkerHooks, figures_of
 from rdfcrawl.records import MAX_RETRIES, Document, Kind, Record, Visit, refused
 from rdfcrawl.signals import before_leaving, flush_stores, stop_visits
@@ -263,6 +264,8 @@ class FrontierScheduler(BaseScheduler):
     def _look(self, session: CrawlSession) -> None:
         if session.worker.gone is not None and not self._is_stopping:
             self._stop(str(session.worker.gone), reason="frontier_gone")
+        if session.worker.is_drained and session.worker.has_started:
+            self._drain()
         if self._pauses() != self._has_paused:
             self._has_paused = not self._has_paused
             self._engine.wake()
@@ -403,10 +406,15 @@ class FrontierScheduler(BaseScheduler):
             document = refused(record, [fault])
             await engine.scraper.start_itemproc_async(document, response=None)
 
-    def _stop(self, text: str, *, reason: str) -> None:
+    def _drain(self) -> None:
+        """End as an operator wants: as when a signal says so, with another reason."""
+        text = "an operator drains this worker: it ends, and others go on"
+        self._stop(text, reason=DRAINED, level=logging.INFO)
+
+    def _stop(self, text: str, *, reason: str, level: int = logging.CRITICAL) -> None:
         engine = self._crawler.engine
         if engine is not None and not self._engine.is_closing:
-            logger.critical("%s", text)
+            logger.log(level, "%s", text)
             self._closing = asyncio.create_task(  # kept, or it may be collected
                 engine.close_spider_async(reason=reason)
             )

@@ -83,6 +83,7 @@ class WorkerState:
         self.counts = StateCounts()  # of the crawl, as they were seen last
         self.live: list[str] = [options.name]  # names of the workers of the crawl
         self.is_over = False  # the crawl is over, as far as it is known here
+        self.is_drained = False  # an operator has asked this worker to end
         self.n_slow = 0  # visits that have given up their places to others
         # why the crawl cannot go on, once Redis no longer has it
         self.gone: CrawlGone | None = None

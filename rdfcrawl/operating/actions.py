@@ -11,6 +11,7 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.operating import tables
 from rdfcrawl.operating.checking import FrontierCheck
 from rdfcrawl.operating.crawl import OperatedCrawl, crawls_in
+from rdfcrawl.operating.draining import DrainOutcome, drain_worker
 from rdfcrawl.operating.exporting import MovedFrontier, export_frontier
 from rdfcrawl.operating.given_up import (
     GivenUpList,
@@ -80,6 +81,7 @@ _WORDS: Final = {
     "add": "URI...",
     "dead": "list|retry|drop",
     "forget": "CRAWL",
+    "drain": "WORKER",
     "export": "FILE",
     "import": "FILE",
 }
@@ -116,6 +118,7 @@ class FrontierActions:
             "add": self._add,
             "dead": self._given_up,
             "forget": self._forget,
+            "drain": self._drain,
             "export": self._export,
         }
         if action in actions:
@@ -237,6 +240,13 @@ class FrontierActions:
         await frontier.clear()
         self._tell([f"{name}: its frontier is forgotten; what was stored stays"])
         return 0
+
+    async def _drain(self, words: Sequence[str]) -> int:
+        """Have a worker end; return 1 if it is dead."""
+        drained = await drain_worker(self._crawl, words[0])
+        is_json = self._opts.json
+        self._tell([tables.as_json(drained) if is_json else tables.drain_line(drained)])
+        return int(drained.outcome is DrainOutcome.DEAD)
 
     async def _export(self, words: Sequence[str]) -> int:
         """Write the crawl into a file; return 1 if it lacks keys that nobody knows."""

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rdfcrawl.operating.draining import DrainedWorker
     from rdfcrawl.operating.exporting import MovedFrontier
     from rdfcrawl.operating.hosts import HostDetail, HostSummary
     from rdfcrawl.operating.status import CrawlStatus
@@ -246,6 +247,18 @@ def moved_lines(what: str, moved: MovedFrontier) -> list[str]:
         f"left out, as this version does not know it: {name}" for name in moved.left_out
     ]
     return [f"{moved.crawl}: {what}: {_numbers(uris)}", *left]
+
+
+def drain_line(drained: DrainedWorker) -> str:
+    """Return what has become of a worker that was to end."""
+    told = {
+        "drained": f"drained in {secs_text(drained.waited_ms)}: it has given back what"
+        " it held, and ended",
+        "gone": "has ended already",
+        "dead": f"is dead: it was not heard of for {drained.silent_secs} s. What it"
+        " held goes to other workers when its leases run out (FRONTIER_LEASE_SECS)",
+    }
+    return f"{drained.worker}: {told[drained.outcome]}"
 
 
 def uri_line(status: UriStatus) -> str:

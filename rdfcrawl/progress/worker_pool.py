@@ -9,6 +9,7 @@ import re
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from rdfcrawl.followers.supervision import FollowerProcesses
 from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
 from rdfcrawl.frontier.options import RUN, WORKER, CrawlOptions
 from rdfcrawl.frontier.profiles import SpiderProfiles, keep_settings
+from rdfcrawl.frontier.worker_drains import DRAINED
 from rdfcrawl.guard.operator import EXIT_CODE as REFUSED
 from rdfcrawl.log.background import BackgroundCompaction
 from rdfcrawl.progress.describing import CrawlDescribing
@@ -43,6 +45,7 @@ logger = logging.getLogger(__name__)
 
 _MAX_RESTARTS = 1000  # past that the machine is at fault, not the document
 _RESTART_SECS = 0.5
+_FINISHED = "finished"
 _UNFINISHED = frozenset({1, 2})  # exit codes that a worker chose
 
 
@@ -80,6 +83,7 @@ class WorkerPool:
         self._finished = {0, REFUSED, failed_exit_code(settings)} - _UNFINISHED
         self._children: dict[int, Worker] = {}
         self._is_stopping = False
+        self._is_drained = False  # all workers have ended, and the crawl goes on
 
     async def run(self) -> int:
         """Run the crawl to its end; return the exit code."""
@@ -95,10 +99,11 @@ class WorkerPool:
                 followers = FollowerProcesses.begin(paths.root, self._settings)
             compaction = BackgroundCompaction.begin(paths.root, self._settings)
             code = await self._keep_all(link.frontier)
-            if code in self._finished:
+            link.ending()
+            outcome = await self._outcome(link.frontier, code)
+            if outcome == _FINISHED:
                 mark_finished(paths.quads)
             await asyncio.to_thread(compaction.finish)
-            link.ending()
             try:
                 last = await take_snapshot(link.frontier)
             except CrawlGone as gone:
@@ -110,7 +115,7 @@ class WorkerPool:
                 store=store_uri(self._settings),
                 done=last.documents - first.documents,
                 secs=monotonic() - began,
-                outcome="finished" if code in self._finished else "not finished",
+                outcome=outcome,
             )
             if followers is not None:
                 await asyncio.to_thread(followers.finish)
@@ -121,8 +126,8 @@ class WorkerPool:
         return code
 
     def describe(self) -> None:
-        """Describe the crawl, once it has run and was not stopped."""
-        if not self._is_stopping:
+        """Describe the crawl, once it has run and was neither stopped nor drained."""
+        if not (self._is_stopping or self._is_drained):
             self._describing.describe_ended(self._options.paths.root)
 
     async def _begin(self, link: FrontierConnection) -> CrawlSnapshot:
@@ -156,6 +161,14 @@ class WorkerPool:
         if bad:
             return bad[0]
         return REFUSED if REFUSED in codes else max(codes)
+
+    async def _outcome(self, frontier: Frontier, code: int) -> str:
+        """Return how the run has ended; drained workers end well before the crawl."""
+        if code not in self._finished:
+            return "not finished"
+        with suppress(CrawlGone):  # that is told below
+            self._is_drained = not (await frontier.counts()).is_over
+        return DRAINED if self._is_drained else _FINISHED
 
     async def _watch(self, frontier: Frontier) -> None:
         stores = follower_lines(self._settings, self._options.paths.root)
