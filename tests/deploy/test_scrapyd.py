@@ -245,6 +245,13 @@ def test_password_is_asked_for(scrapyd: Scrapyd) -> None:
     refused.value.close()
 
 
+def test_other_addresses_of_the_machine_do_not_answer(scrapyd: Scrapyd) -> None:
+    """If somebody asks at another address of the machine, then nobody is there."""
+    socket.create_connection(("127.0.0.1", scrapyd.port)).close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.2", scrapyd.port))
+
+
 def test_egg_has_the_spiders(deployed: Scrapyd) -> None:
     """If the egg is deployed, then scrapyd finds the spiders in it, and no others."""
     answer = deployed.ask("listspiders", project="rdfcrawl")

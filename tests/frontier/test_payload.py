@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from rdfcrawl.errors import SourceFault
 from rdfcrawl.frontier.payload import pack, pack_link, unpack
 from rdfcrawl.records import Kind, Record
 from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey, compact, requestable
@@ -116,6 +117,26 @@ def test_a_payload_does_not_depend_on_the_key(record: Record) -> None:
 def test_the_bytes(record: Record, payload: bytes) -> None:
     """If a record is packed, then it has the bytes that the scripts read."""
     assert pack(record, "a.example") == payload
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"\0",
+        b"\x0f\0http://a.example/",
+        b"\0\0mailto:x",
+        b"\0\0http://a.example/ HTTP/1.1\r\nX-Forged: 1",
+        b"\0\0http://a.example/\x1b[2J",
+        b"\0\0http://a.example/\xff",
+        b"\0\0http://a.example/\0\0\0\x01os.system",
+        b"\x80\x04\x95",
+    ],
+)
+def test_what_others_wrote_is_no_record(payload: bytes) -> None:
+    """If somebody wrote into the queue, then what is no record is refused."""
+    with pytest.raises((ValueError, LookupError, SourceFault)):
+        unpack(payload, "b.example")
 
 
 def test_what_does_not_fit_is_cut_to_the_most_that_does() -> None:

@@ -89,6 +89,14 @@ def test_trusted_graph_names_are_kept() -> None:
     assert parsed.faults == []
 
 
+def test_nobody_writes_into_the_graphs_of_the_crawl() -> None:
+    """If a source is trusted with graphs, then those of the crawl are not its own."""
+    quads = QUADS.replace("http://other.example/g", "URN:rdfcrawl:provenance")
+    text, parsed = read(quads, NQ, graph=URL, trust="named")
+    assert "rdfcrawl" not in text
+    assert reasons(parsed) == {Reason.FOREIGN_GRAPH: 2}
+
+
 @pytest.mark.parametrize("media_type", [TRIG, LD])
 def test_graphs_of_other_formats_are_judged_too(media_type: str) -> None:
     """If TriG or JSON-LD name a foreign graph, then it is folded as well."""

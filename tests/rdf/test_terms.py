@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple
 
 from rdfcrawl import formats
+from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf import labels
+from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
 from rdfcrawl.rdf.labels import BlankNodes
 from rdfcrawl.rdf.parse import parse
-from rdfcrawl.rdf.terms import literal, statement
+from rdfcrawl.rdf.terms import blank, iri, literal, resource, statement
 from rdfcrawl.uri.origin import is_same_origin
 from tests.support.examples import examples
 
@@ -115,6 +117,39 @@ def test_a_text_is_read_back_as_it_was(text: str) -> None:
     assert quad.object == Literal(
         re.sub(r"[\ud800-\udfff]", "\ufffd", text), language="en"
     )
+
+
+BREAKOUT = '> <http://e/p> "x" .\n<http://e/evil> <http://e/p> <http://e/o'
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(
+    name=text | st.just(BREAKOUT),
+    value=text,
+    language=text,
+    datatype=text | st.just(BREAKOUT),
+)
+@example(BREAKOUT, "", "", "")
+@example("", "", "", BREAKOUT)
+@example("", '" .\n<http://e/evil> <http://e/p> "', '" .\n', "")
+def test_a_term_makes_no_statement_of_its_own(
+    name: str, value: str, language: str, datatype: str
+) -> None:
+    """If terms are made to end early, then one statement comes of them, or none."""
+    predicate = iri("http://e/p")
+    objects = (
+        literal(value, language=language),
+        literal(value, datatype=f"http://e/{datatype}"),
+        iri(f"http://e/{name}"),
+        blank(name),
+    )
+    for term in objects:
+        for subject in (iri(f"http://e/{name}"), resource(f"_:{name}")):
+            line = statement(subject, predicate, term)
+            assert line.count("\n") == 1
+            lines = b"".join(iter_checked([line], FaultLog()))
+            found = list(pyoxigraph.parse(lines, format=RdfFormat.N_QUADS))
+            assert len(found) <= 1
 
 
 @settings(max_examples=examples(400), deadline=None)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import _posixsubprocess
+import _socket
 import json
 import os
+import socket
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,13 +54,24 @@ def run(path: str, **_: Any) -> None:
     _posixsubprocess.fork_exec(*given)
 
 
+def dial(port: int, **_: Any) -> None:
+    """Connect as Python does, which the audit hook sees."""
+    socket.create_connection(("127.0.0.1", port)).close()
+
+
+def pair(**_: Any) -> None:
+    """Make sockets, without an event."""
+    for each in _socket.socketpair():
+        each.close()
+
+
 def look(parent: int, **_: Any) -> None:
     """Look at the environment of the process that has the secrets."""
     Path(f"/proc/{parent}/environ").read_bytes()
 
 
 WAYS: dict[str, Callable[..., None]] = {
-    each.__name__: each for each in (connect, write, make, run, look)
+    each.__name__: each for each in (connect, dial, write, make, run, pair, look)
 }
 
 

@@ -1,0 +1,136 @@
+"""Take out one defence after another, and see a test fail: `make mutants`.
+
+Works in a copy of the checkout. First all tests run in it as it is, and have to pass;
+then each defence is taken out, its tests run, one has to fail, and the file is written
+back. A patch that does not fit exactly once ends the run.
+
+Arguments: numbers of threats; none are all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tests.mutants.threats import MUTANTS, Mutant
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = ("rdfcrawl", "tests", "docs", "deploy", "changes")
+FILES = ("*.toml", "*.cfg", "*.py", "*.md", "Makefile", "LICENSE")
+FAILED: Final = 1  # exit code of pytest; others are errors of its own
+MOST_BYTES: Final = 6 * 2**30  # of address space of each process
+MOST_SECS: Final = 300
+_counts = re.compile(r"\b(\d+) (failed|passed|error|errors|skipped)\b").findall
+
+
+def main() -> int:
+    """Run it; return the exit code."""
+    wanted = set(map(int, sys.argv[1:]))
+    mutants = [each for each in MUTANTS if not wanted or each.threat in wanted]
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        tree = copied(Path(folder) / "rdfcrawl")
+        tests = sorted({each.tests for each in mutants})
+        done = run(tree, *tests)
+        if done.code:
+            print(done.said[-5000:], "The tests do not pass as it is.", sep="\n")
+            return 2
+        print(f"as it is: {done.counts['passed']} passed\n\nthreat  secs  defence")
+        alive = [each for each in mutants if not is_noticed(tree, each)]
+    n_threats = len({each.threat for each in mutants})
+    n_alive = len({each.threat for each in alive})
+    print(f"\n{n_threats - n_alive} of {n_threats} threats are noticed", end=", ")
+    print(f"by {len(mutants) - len(alive)} of {len(mutants)} patches")
+    return 1 if alive else 0
+
+
+def copied(tree: Path) -> Path:
+    """Return a copy of the checkout, without what is not under version control."""
+    ignored = shutil.ignore_patterns("__pycache__", ".*")
+    for part in PARTS:
+        shutil.copytree(ROOT / part, tree / part, ignore=ignored)
+    for pattern in FILES:
+        for path in ROOT.glob(pattern):
+            shutil.copy(path, tree)
+    return tree
+
+
+def is_noticed(tree: Path, mutant: Mutant) -> bool:
+    """Take out a defence, run its tests, and put the defence back."""
+    path = tree / mutant.path
+    text = path.read_text(encoding="utf-8")
+    if text.count(mutant.old) != 1:
+        raise SystemExit(f"{mutant.path}: not there once: {mutant.old!r}")
+    began = time.monotonic()
+    replace(path, text.replace(mutant.old, mutant.new))
+    try:
+        done = run(tree, mutant.tests)
+    finally:
+        replace(path, text)
+    secs = time.monotonic() - began
+    told = "NOT NOTICED"
+    if done.is_failure:
+        told = "failed" if done.code > 0 else f"ended by signal {-done.code}"
+    print(f"{mutant.threat:6} {secs:5.0f}  {mutant.path}: {told}: {mutant.tests}")
+    if not done.is_failure:
+        print(done.said[-3000:])
+    sys.stdout.flush()
+    return done.is_failure
+
+
+def replace(path: Path, text: str) -> None:
+    """Write a file so that no bytecode of its former text is taken for its own."""
+    later = max(time.time(), path.stat().st_mtime + 2)
+    path.write_text(text, encoding="utf-8")
+    os.utime(path, (later, later))
+
+
+class Outcome(NamedTuple):
+    """What became of tests."""
+
+    code: int
+    said: str
+    counts: dict[str, int]  # by `failed`, `passed` ...
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether a test has failed, or took all memory or time that it was given."""
+        has_failed = self.code == FAILED and self.counts.get("failed", 0) > 0
+        return has_failed or self.code < 0
+
+
+def run(tree: Path, *tests: str) -> Outcome:
+    """Run tests in a tree."""
+    options = ("-q", "-p", "no:cacheprovider", "-m", "not soak")
+    # What a defence kept small may now take all memory, or never end.
+    bounds = "prlimit", f"--as={MOST_BYTES}"
+    words = [*bounds, sys.executable, "-m", "pytest", *options, *tests]
+    with subprocess.Popen(
+        words,
+        cwd=tree,
+        env=os.environ | {"PYTHONPATH": str(tree)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            said, _ = process.communicate(timeout=MOST_SECS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return Outcome(process.wait(), f"no end after {MOST_SECS} s", {})
+    last = said.strip().rpartition("\n")[2]
+    return Outcome(
+        process.returncode, said, {name: int(n) for n, name in _counts(last)}
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

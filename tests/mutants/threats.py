@@ -1,0 +1,403 @@
+"""Defences of `docs/reference/security.md`, and how each is taken out.
+
+A patch replaces a text that is in its file exactly once (`tests/gates/test_threats.py`
+sees to that); `tests` must then fail. Each is a row of the page, by its number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One defence that is taken out.
+
+    Attributes:
+        threat: number of the row.
+        path: of the file, in the repository.
+        tests: nodes of pytest, of which one has to fail.
+    """
+
+    threat: int
+    path: str
+    old: str
+    new: str
+    tests: str
+
+
+MUTANTS = (
+    # -- connections -------------------------------------------------------------------
+    Mutant(
+        1,
+        "rdfcrawl/guard/policy.py",
+        "return None if is_allowed else why",
+        "return None",
+        "tests/crawl/threats/test_guard.py::test_nobody_inside_is_connected_to",
+    ),
+    Mutant(
+        1,
+        "rdfcrawl/guard/policy.py",
+        '        ("2002::/16", RefusalCause.TUNNEL),  # 6to4\n',
+        "",
+        "tests/guard/test_guard.py::test_address_is_refused",
+    ),
+    Mutant(
+        1,
+        "rdfcrawl/guard/gate.py",
+        "        self.check(str(address[0]), int(address[1]))\n",
+        "",
+        "tests/guard/test_guard.py::test_address_is_checked_when_it_is_dialled",
+    ),
+    Mutant(
+        1,
+        "rdfcrawl/guard/resolver.py",
+        'return [each for each in found if each["host"] in allowed]',
+        "return found",
+        "tests/guard/test_guard.py::test_private_addresses_of_a_name_are_left_out",
+    ),
+    Mutant(
+        2,
+        "rdfcrawl/extraction/child.py",
+        "    sys.addaudithook(deny_side_effects)\n",
+        "",
+        "tests/extraction/test_confinement.py"
+        "::test_documents_are_read_where_the_kernel_denies_nothing",
+    ),
+    Mutant(
+        2,
+        "rdfcrawl/extraction/system_calls.py",
+        "socketpair 53 199 ",
+        "",
+        "tests/extraction/test_confinement.py::test_no_library_reaches_out_of_a_child",
+    ),
+    Mutant(
+        3,
+        "rdfcrawl/uri/parse.py",
+        "    if scheme not in schemes:\n",
+        "    if scheme not in schemes and scheme != 'file':\n",
+        "tests/uri/test_parse.py::test_requestable_refuses",
+    ),
+    Mutant(
+        3,
+        "rdfcrawl/options/defaults.py",
+        '    "file": None,\n',
+        "",
+        "tests/crawl/threats/test_doors.py::test_files_of_the_machine_are_no_pages",
+    ),
+    # -- what expands ------------------------------------------------------------------
+    Mutant(
+        4,
+        "rdfcrawl/unpack/content_encoding.py",
+        "if self._n_out > max(RATIO_FREE_BYTES, self._n_in * self._max_ratio):",
+        "if False:",
+        "tests/unpack/test_content_encoding.py::test_bomb_is_stopped_early",
+    ),
+    Mutant(
+        4,
+        "rdfcrawl/fetch/spool_sink.py",
+        "        is_over = len(piece) > room\n",
+        "        is_over = False\n",
+        "tests/fetch/test_exchange_bodies.py::test_body_limits",
+    ),
+    Mutant(
+        5,
+        "rdfcrawl/unpack/limits.py",
+        "        if self.n_out > max(RATIO_FREE_BYTES, self.n_in * limits.ratio):\n",
+        "        return\n"
+        "        if self.n_out > max(RATIO_FREE_BYTES, self.n_in * limits.ratio):\n",
+        "tests/unpack/test_archives.py::test_bomb_in_an_archive_ends_at_the_ratio",
+    ),
+    Mutant(
+        5,
+        "rdfcrawl/unpack/limits.py",
+        "if self._n_members > self.limits.n_members:",
+        "if False:",
+        "tests/unpack/test_archives.py::test_archive_of_many_members_ends_at_the_limit",
+    ),
+    Mutant(
+        6,
+        "rdfcrawl/rdf/text.py",
+        "        if _REFERENCE.search(value):\n",
+        "        if False:\n",
+        "tests/rdf/test_parse_bounds.py::test_dangerous_entities_are_refused",
+    ),
+    Mutant(
+        6,
+        "rdfcrawl/sitemaps/entities.py",
+        "        if self._left < 0:\n",
+        "        if False:\n",
+        "tests/sitemaps/test_markup.py"
+        "::test_an_entity_that_is_used_often_stops_growing",
+    ),
+    Mutant(
+        7,
+        "rdfcrawl/rdf/text.py",
+        '                raise _refusal("it is external, too long or a parameter'
+        ' entity")\n',
+        "                parts.append(block[done : start + 8])\n"
+        "                done = start + 8\n"
+        "                continue\n",
+        "tests/rdf/test_parse_bounds.py::test_dangerous_entities_are_refused",
+    ),
+    Mutant(
+        7,
+        "rdfcrawl/catalogs/sparql/results_xml.py",
+        "    parser.EntityDeclHandler = _refuse_entity\n",
+        "",
+        "tests/catalogs/sparql/test_results.py",
+    ),
+    # -- what documents refer to -------------------------------------------------------
+    Mutant(
+        8,
+        "rdfcrawl/rdf/jsonld/loading.py",
+        "        if depth > MAX_CONTEXT_DEPTH:\n",
+        "        if False:\n",
+        "tests/rdf/jsonld/test_contexts.py"
+        "::test_chains_of_contexts_end_at_their_largest_depth",
+    ),
+    Mutant(
+        8,
+        "rdfcrawl/fetch/contexts/download.py",
+        "            max_bytes=MAX_CONTEXT_BYTES,\n",
+        "            max_bytes=2**30,\n",
+        "tests/fetch/test_contexts.py::test_bad_context_is_refused",
+    ),
+    # -- what takes time ---------------------------------------------------------------
+    Mutant(
+        9,
+        "rdfcrawl/extraction/child.py",
+        "        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))\n",
+        "        del soft, hard\n",
+        "tests/extraction/test_sandbox.py::test_cpu_time_is_bounded",
+    ),
+    Mutant(
+        9,
+        "rdfcrawl/extraction/child.py",
+        "    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, hard))\n"
+        "    resource.setrlimit(resource.RLIMIT_CORE",
+        "    resource.setrlimit(resource.RLIMIT_CORE",
+        "tests/extraction/test_sandbox.py::test_memory_is_bounded",
+    ),
+    Mutant(
+        10,
+        "rdfcrawl/rdf/nesting.py",
+        '    if document.count(b"{") + document.count(b"[") <= MAX_DEPTH:\n',
+        "    if document:\n",
+        "tests/rdf/test_parse_bounds.py::test_deep_nesting_is_refused",
+    ),
+    Mutant(
+        11,
+        "rdfcrawl/rdf/rdflib_reading.py",
+        "    rdflib.NORMALIZE_LITERALS = False",
+        "    rdflib.NORMALIZE_LITERALS = True",
+        "tests/rdf/test_lenient.py::test_rdflib_takes_literals_as_they_are",
+    ),
+    Mutant(
+        12,
+        "rdfcrawl/rdf/terms.py",
+        "    if _NOT_IN_IRI.search(value):\n        value",
+        "    if False:\n        value",
+        "tests/rdf/test_terms.py::test_a_term_makes_no_statement_of_its_own",
+    ),
+    Mutant(
+        12,
+        "rdfcrawl/rdf/checking.py",
+        "run.lines if run.is_canonical else _parse(run.lines, log, mends=mends)",
+        "run.lines",
+        "tests/rdf/test_terms.py::test_a_term_makes_no_statement_of_its_own",
+    ),
+    # -- what has no end ---------------------------------------------------------------
+    Mutant(
+        13,
+        "rdfcrawl/fetch/redirects.py",
+        "    if len(chain) > limit:\n",
+        "    if False:\n",
+        "tests/fetch/test_visit_redirects.py::test_redirect_limit_counts_all_hosts",
+    ),
+    Mutant(
+        14,
+        "rdfcrawl/uri/traps.py",
+        "    return _repeats(path, limits.repeats) or any(\n",
+        "    return False and any(\n",
+        "tests/uri/test_traps.py::test_urls_that_grow",
+    ),
+    Mutant(
+        15,
+        "rdfcrawl/uri/lookalike.py",
+        '    return "xn--" in url and is_lookalike(host_of(url))\n',
+        "    return False\n",
+        "tests/crawl/threats/test_threats.py"
+        "::test_names_that_look_like_others_are_marked",
+    ),
+    Mutant(
+        16,
+        "rdfcrawl/uri/parse.py",
+        '        url = _USERINFO.sub(r"\\1", url)\n',
+        "",
+        "tests/uri/test_parse.py",
+    ),
+    Mutant(
+        17,
+        "rdfcrawl/sitemaps/addresses.py",
+        '    return f"{host}:{port}" in robots_hosts or (is_default and host in'
+        " robots_hosts)\n",
+        "    return True\n",
+        "tests/sitemaps/test_protocol.py::test_who_may_list",
+    ),
+    Mutant(
+        17,
+        "rdfcrawl/guard/gate.py",
+        "            if port not in ports and len(ports) >= self.guard.max_ports:\n"
+        "                return True\n",
+        "",
+        "tests/guard/test_guard.py::test_many_ports_of_an_address_are_a_scan",
+    ),
+    Mutant(
+        18,
+        "rdfcrawl/harvest/sitemap.py",
+        "        if below.depth > _LIMITS.depth:\n",
+        "        if False:\n",
+        "tests/crawl/sources/test_sitemap.py::test_indexes_are_read_three_deep",
+    ),
+    # -- what documents say ------------------------------------------------------------
+    Mutant(
+        19,
+        "rdfcrawl/rdf/graphs.py",
+        "        return self._origin.is_of(name)\n",
+        "        return True\n",
+        "tests/rdf/test_parse.py"
+        "::test_foreign_graphs_are_folded_into_the_documents_own",
+    ),
+    Mutant(
+        19,
+        "rdfcrawl/rdf/graphs.py",
+        "        if is_crawls(name):\n            return False\n",
+        "",
+        "tests/rdf/test_parse.py::test_nobody_writes_into_the_graphs_of_the_crawl",
+    ),
+    Mutant(
+        20,
+        "rdfcrawl/progress/logformatter.py",
+        "    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], str(text))\n",
+        "    return str(text)\n",
+        "tests/progress/test_logformatter.py",
+    ),
+    # -- secrets and doors -------------------------------------------------------------
+    Mutant(
+        21,
+        "rdfcrawl/fetch/redirects.py",
+        "    if ask.headers and not is_same_server(url, target):\n",
+        "    if False:\n",
+        "tests/fetch/test_questions.py::test_credentials_stay_with_their_server",
+    ),
+    Mutant(
+        22,
+        "rdfcrawl/frontier/payload.py",
+        '    if "://" in url and url.isascii() and url.isprintable():\n',
+        "    if True:\n",
+        "tests/frontier/test_payload.py::test_what_others_wrote_is_no_record",
+    ),
+    Mutant(
+        22,
+        "rdfcrawl/frontier/payload.py",
+        '    text = payload.decode("latin-1")\n    head, depth',
+        "    if payload[:1] == b'\\x80':\n"
+        "        __import__('pickle').loads(payload)\n"
+        '    text = payload.decode("latin-1")\n    head, depth',
+        "tests/crawl/threats/test_threats.py"
+        "::test_records_in_redis_run_nothing_and_read_no_file",
+    ),
+    Mutant(
+        23,
+        "rdfcrawl/fetch/http/exchange.py",
+        "ssl=options.verify_certificates",
+        "ssl=False",
+        "tests/fetch/test_exchange.py::test_certificate_is_verified_unless_told",
+    ),
+    Mutant(
+        24,
+        "rdfcrawl/fetch/watch.py",
+        "        if now >= transfer.ends_at:\n",
+        "        if False:\n",
+        "tests/fetch/test_exchange.py::test_slow_answer_is_given_up",
+    ),
+    Mutant(
+        25,
+        "rdfcrawl/robots/paths.py",
+        "        at = len(begin)\n",
+        "        at = len(begin)\n"
+        "        tail = '' if end is None else re.escape(end) + '$'\n"
+        "        pieces = '.*'.join(map(re.escape, middle))\n"
+        "        return bool(re.match(f'.*{pieces}.*{tail}', path[at:]))\n",
+        "tests/robots/test_octets.py::test_hostile_wildcards_are_read_once",
+    ),
+    Mutant(
+        26,
+        "rdfcrawl/frontier/link_ingest.py",
+        '            name = f"{name} {int(record.kind)} {task}"\n',
+        "            pass\n",
+        "tests/crawl/threats/test_threats.py::test_what_one_asks_for_poisons_no_other",
+    ),
+    Mutant(
+        27,
+        "deploy/scrapyd.conf",
+        "bind_address = 127.0.0.1\n",
+        "bind_address = 0.0.0.0\n",
+        "tests/deploy/test_scrapyd.py"
+        "::test_other_addresses_of_the_machine_do_not_answer",
+    ),
+    Mutant(
+        28,
+        "rdfcrawl/extraction/sandbox.py",
+        "    return {\n        # Where nobody compiles",
+        "    return os.environ | {\n        # Where nobody compiles",
+        "tests/extraction/test_sandbox.py::test_environment_holds_no_secrets",
+    ),
+    Mutant(
+        28,
+        "rdfcrawl/extraction/child.py",
+        "    layers = () if wanted == Confinement.PROCESS else confine()\n",
+        "    layers = ()\n",
+        "tests/extraction/test_confinement.py::test_no_library_reaches_out_of_a_child",
+    ),
+    # -- those found since -------------------------------------------------------------
+    Mutant(
+        29,
+        "rdfcrawl/fetch/ftp/connection.py",
+        "        address = (host, self._passive_port(peer), *peer[2:])\n",
+        "        self._passive_port(peer)\n"
+        "        address = ftplib.parse227(protocol.sendcmd('PASV'))\n",
+        "tests/fetch/test_ftp_servers.py::test_other_hosts_are_not_connected_to",
+    ),
+    Mutant(
+        30,
+        "rdfcrawl/harvest/resourcesync/files.py",
+        '_short(quote(uri, safe=""))',
+        "urlsplit(uri).path.lstrip('/')",
+        "tests/crawl/sources/test_resourcesync.py::test_files_stay_in_their_folder",
+    ),
+    Mutant(
+        31,
+        "rdfcrawl/pings/judging.py",
+        "    if detail := refusal_of(url, guard):\n",
+        "    if detail := '':\n",
+        "tests/pings/test_judging.py"
+        "::test_what_is_no_sitemap_of_a_public_host_is_refused",
+    ),
+    Mutant(
+        32,
+        "rdfcrawl/warc/archive.py",
+        "head=redacted(head, self.options.redacted_headers) + data,",
+        "head=head + data,",
+        "tests/fetch/test_archiving.py"
+        "::test_requests_of_one_connection_have_their_own_records",
+    ),
+    Mutant(
+        33,
+        "rdfcrawl/options/defaults.py",
+        "REMOTE_CONTROL_ENABLED = False\n",
+        "REMOTE_CONTROL_ENABLED = True\n",
+        "tests/crawl/threats/test_doors.py::test_no_door_is_open",
+    ),
+)
