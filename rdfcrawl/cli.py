@@ -36,6 +36,7 @@ COMMANDS: Final = {
     "crawl": "rdfcrawl.commands",
     "dataweb": "rdfcrawl.commands",
     "demo": "rdfcrawl.commands",
+    "explain": "rdfcrawl.commands",
     "export": "rdfcrawl.commands",
     "fetch": "scrapy.commands",
     "frontier": "rdfcrawl.commands",

@@ -1,4 +1,4 @@
-"""Decisions of one worker that a URI is not queued, until they are written to a log.
+"""Decisions of one worker not to queue URIs, until a log has them.
 
 What is noted costs nothing where nothing is refused; and no round trip anywhere.
 """
@@ -78,7 +78,7 @@ class DecisionLog:
         *,
         mark: int | None = None,
     ) -> None:
-        """Note that URLs, which a document leads to, are not queued for a reason.
+        """Note for which reason URLs of a document are not queued.
 
         Args:
             why: the reason.
@@ -119,12 +119,12 @@ class DecisionLog:
         self._lines.setdefault(parent, []).extend(found)
 
     def note_spelling(self, mark: int) -> None:
-        """Remember that a link is not in normal form, until it is queued or not."""
+        """Remember a link in another spelling than its normal form."""
         if len(self.spelled) < _MAX_SPELLED:
             self.spelled.add(mark)
 
     def is_other_spelling(self, mark: int) -> bool:
-        """Return whether `note_spelling` was told of a link; forget it."""
+        """Return whether `note_spelling` was told of a link, and forget the link."""
         if mark in self.spelled:
             self.spelled.discard(mark)
             return True

@@ -20,12 +20,15 @@ from rdfcrawl.frontier.blocked_hosts import BlockedHosts, read_file
 from rdfcrawl.uri import BadUri
 
 if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
     from rdfcrawl.frontier.client import Frontier
 
 logger = logging.getLogger(__name__)
 
 LOOK_SECS: Final = 2.0
 _SHOWN: Final = 5
+_ENTRIES: Final = "leave"  # hash: path -> JSON list
 
 
 class LeaveList:
@@ -35,7 +38,7 @@ class LeaveList:
         self, frontier: Frontier, leaving: BlockedHosts, path: Path | None
     ) -> None:
         self._redis = frontier.redis
-        self._entries_key = frontier.key("leave")  # hash: path -> JSON list
+        self._entries_key = frontier.key(_ENTRIES)
         self._version_key = frontier.key("leave:version")
         self._leaving = leaving
         self._path = path
@@ -93,9 +96,9 @@ class LeaveList:
             version = await redis.get(self._version_key)
         if version == self._version:
             return
-        found = await redis.hgetall(self._entries_key)
+        shared = await _entries_of(redis, self._entries_key)
         self._version = version
-        self._use(entry for text in found.values() for entry in json.loads(text))
+        self._use(shared)
 
     def _use(self, entries: Iterable[str]) -> None:
         entries = sorted(set(entries))
@@ -108,6 +111,20 @@ class LeaveList:
             more = f" and {len(entries) - _SHOWN} more" if entries[_SHOWN:] else ""
             names = ", ".join(entries[:_SHOWN]) or "none"
             logger.info("hosts left alone from now on: %s%s", names, more)
+
+
+async def shared_entries(frontier: Frontier) -> list[str]:
+    """Return the hosts that the files of all workers of a crawl name.
+
+    Raises:
+        RedisError: Redis is unreachable.
+    """
+    return await _entries_of(frontier.redis, frontier.key(_ENTRIES))
+
+
+async def _entries_of(redis: Redis, name: str) -> list[str]:
+    found = await redis.hgetall(name)
+    return [entry for text in found.values() for entry in json.loads(text)]
 
 
 def _stamp_of(path: Path) -> tuple[int, ...]:

@@ -398,7 +398,7 @@ class CrawlSession:
             self.decisions.note(why, urls, document.url)
 
     def note_decision(self, why: Decision, urls: Iterable[str], parent: str) -> None:
-        """Log that URLs which a document leads to are not queued, if that is logged."""
+        """Log why URLs of a document are not queued, if decisions are logged."""
         if self.decisions is not None:
             self.decisions.note(why, urls, parent)
 

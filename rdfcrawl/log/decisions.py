@@ -1,4 +1,4 @@
-"""Read the log of decisions: why URIs that were found were not queued.
+"""Read the log of decisions: why URIs were found and not queued.
 
 A line has two IRIs in angle brackets, the URI and the reason, behind the mark of the
 document that led to it, with the time of the decision.
@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.log.segments import iter_read
-from rdfcrawl.stores.members import iter_content
-from rdfcrawl.stores.segment_file import list_segments
-from rdfcrawl.stores.segment_lock import reading
+from rdfcrawl.log.searching import iter_members_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from rdfcrawl.log.segments import SegmentDamage
-    from rdfcrawl.stores.members import GzipMember
 
 DECISION_IRI: Final = "urn:rdfcrawl:decision:"
 OPERATOR: Final = "urn:rdfcrawl:operator"
@@ -36,7 +31,7 @@ _LINE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LoggedDecision:
-    """A decision that a URI is not queued.
+    """A decision not to queue a URI.
 
     Attributes:
         uri: that was found.
@@ -64,24 +59,11 @@ def iter_decisions(
     Raises:
         OSError: the disk cannot be read.
     """
-    folder = root / _FOLDER
-    if not folder.is_dir():
-        return
-    with reading(folder):
-        for path in list_segments(folder):
-            name = f"{_FOLDER}/{path.name}"
-            read = partial(_read_member, wants)
-            for found, _ in iter_read(path, name, 0, read=read, tell=tell):
-                yield from found
+    for content in iter_members_with(root, _FOLDER, wants, tell):
+        yield from _read_lines(content)
 
 
-def _read_member(
-    wants: Callable[[bytes], bool], fd: int, member: GzipMember
-) -> list[LoggedDecision]:
-    content = b"".join(iter_content(fd, member))
-    if not wants(content):
-        return []
-    found = []
+def _read_lines(content: bytes) -> Iterator[LoggedDecision]:
     parent, ms = "", 0
     for line in content.split(b"\n"):
         match = _LINE.fullmatch(line)
@@ -92,5 +74,4 @@ def _read_member(
             parent = "" if parent == OPERATOR else parent
         else:
             uri = match["uri"].decode("utf-8", "replace")
-            found.append(LoggedDecision(uri, match["why"].decode(), parent, ms))
-    return found
+            yield LoggedDecision(uri, match["why"].decode(), parent, ms)

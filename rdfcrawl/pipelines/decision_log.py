@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class DecisionLogPipeline:
-    """Pipeline that logs decisions when stores are flushed; no item goes through it."""
+    """Pipeline without items, to log decisions when stores are flushed."""
 
     def __init__(
         self, spider: VisitingSpider, limits: SegmentLimits, stats: StatsCollector
@@ -46,7 +46,7 @@ class DecisionLogPipeline:
         return pipeline
 
     def open_spider(self) -> None:
-        """Repair the segments of dead workers, and open those of this one."""
+        """Repair the segments of dead workers, and open new ones."""
         self._decisions = self._spider.joined().decisions
         self._segments.open(self._spider.options.crawl.worker)
 

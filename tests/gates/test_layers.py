@@ -32,7 +32,7 @@ arguments spark
 frontier
 fetch refreshing
 harvest middlewares operating pings
-options.feeds options.spider pipelines
+explaining options.feeds options.spider pipelines
 callbacks
 progress settings spiders
 dataweb launch

@@ -1,0 +1,62 @@
+"""`scrapy explain`: why a URI was fetched, or was not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from rdfcrawl.console import QuietCommand, fail, program
+from rdfcrawl.errors import ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+
+
+class Command(QuietCommand):
+    """Tell what is known of one URI: frontier, provenance, decisions, rules."""
+
+    synopsis = "[options] URI"
+    summary = "Tell why a URI was fetched, or why it was not"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options."""
+        super().add_options(parser)
+        group = parser.add_argument_group("explain")
+        group.add_argument("--json", action="store_true", help="write JSON")
+        group.add_argument(
+            "--offline",
+            action="store_true",
+            help="do not ask the frontier: the logs alone, and settings",
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Answer; exit with 1 if nothing is known, with 2 if the operator is wrong."""
+        if self.settings is None:
+            return
+        if len(args) != 1:
+            fail("explain: say: explain URI")
+        from rdfcrawl.explaining.explanation import explain
+        from rdfcrawl.explaining.text import explanation_lines
+        from rdfcrawl.explaining.values import Verdict
+
+        try:
+            found = asyncio.run(
+                explain(self.settings, args[0], asks_frontier=not opts.offline)
+            )
+        except ConfigError as error:
+            fail(f"explain: {error}")
+        except OSError as error:
+            sys.stderr.write(f"{program()}: explain: {error}\n")
+            self.exitcode = 1
+            return
+        if opts.json:
+            sys.stdout.write(f"{json.dumps(asdict(found))}\n")
+        else:
+            for line in explanation_lines(found):
+                # Names from the web are not to be trusted on a terminal.
+                shown = line if line.isprintable() else ascii(line)[1:-1]
+                sys.stdout.write(f"{shown}\n")
+        self.exitcode = int(found.verdict in (Verdict.NEVER_SEEN, Verdict.NO_URI))

@@ -1,0 +1,98 @@
+"""An explanation in lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.explaining.values import Verdict
+from rdfcrawl.operating.tables import time_text, uri_line
+
+if TYPE_CHECKING:
+    from rdfcrawl.explaining.values import (
+        ExplainedFetch,
+        RuleVerdict,
+        UriExplanation,
+    )
+
+_VERDICTS: Final = {
+    Verdict.WAITING: "waits in the frontier",
+    Verdict.GIVEN_UP: "was given up",
+    Verdict.FETCHED: "was fetched",
+    Verdict.REDIRECTED_TO: "was fetched as the target of a redirect",
+    Verdict.REFUSED: "was queued, and not asked for",
+    Verdict.NOT_QUEUED: "was found, and not queued",
+    Verdict.SEEN: "is known to the frontier, and no log here tells what became of it:"
+    " its fetch is not yet written, it was dropped, or another machine has its log",
+    Verdict.LINKED: "is linked to, and was not followed: `follow` does not look for"
+    " such links, or the document that has them is not yet done",
+    Verdict.NEVER_SEEN: "was never seen",
+    Verdict.NO_URI: "cannot be crawled",
+}
+
+
+def explanation_lines(found: UriExplanation) -> Iterator[str]:
+    """Yield the lines, with text from the web unchanged."""
+    yield f"{found.url or found.asked}: {_VERDICTS[found.verdict]}"
+    if found.spellings:
+        yield f"  also spelled {', '.join(found.spellings)}"
+    if found.frontier is not None:
+        yield f"  frontier: {uri_line(found.frontier).partition(': ')[2]}"
+    elif found.no_frontier:
+        yield f"  frontier: not known: {found.no_frontier}"
+    for fetch in found.fetches:
+        yield from _fetch_lines(fetch, found)
+    yield from _decision_lines(found)
+    yield from _way_lines(found)
+    yield from _rule_lines(found)
+    if not found.is_logged and found.verdict is not Verdict.NO_URI:
+        yield "  not in the sample of the log of decisions (DECISIONS_SAMPLE)"
+    yield from (f"  {damage}" for damage in found.damages)
+
+
+def _decision_lines(found: UriExplanation) -> Iterator[str]:
+    n_before = found.n_decisions - len(found.decisions)
+    if n_before:
+        yield f"  {n_before:,} earlier decisions"
+    for each in found.decisions:
+        where = f"as a link of {each.parent}" if each.parent else "as a seed"
+        yield f"  {time_text(each.ms)}  not queued: {each.reason}, {where}"
+
+
+def _way_lines(found: UriExplanation) -> Iterator[str]:
+    if found.way:
+        yield "  found by way of:"
+    for step in found.way:
+        is_known = step.depth >= 0
+        told = f"depth {step.depth}" if is_known else "its fetch is in no log here"
+        yield f"    {step.uri}  ({told})"
+    if found.links:
+        first = found.links[0].document
+        yield f"  links to it: {found.n_links:,}, the first in {first}"
+
+
+def _fetch_lines(fetch: ExplainedFetch, found: UriExplanation) -> Iterator[str]:
+    when = time_text(fetch.started_ms) if fetch.started_ms else "never asked"
+    answer = f", HTTP {fetch.http_status}" if fetch.http_status else ""
+    stored = f", {fetch.n_statements:,} statements" if fetch.n_statements else ""
+    name = "" if fetch.uri == found.url else f" of {fetch.uri}"
+    run = f", run {fetch.run}" if fetch.run >= 0 else ""
+    yield f"  {when}  fetch{name}: {fetch.status}{answer}{stored}{run}"
+    if fetch.hops:
+        yield f"    redirects: {' -> '.join(fetch.hops)}"
+    if fetch.same_content_as:
+        yield f"    same content as {fetch.same_content_as}"
+    for fault in fetch.faults:
+        yield f"    {fault.reason}{': ' * bool(fault.detail)}{fault.detail}"
+
+
+def _rule_lines(found: UriExplanation) -> Iterator[str]:
+    for rule in found.rules:
+        whose = f"spider {rule.spider}" if rule.spider else "settings"
+        yield f"  if it was found now, {whose} {_would(rule)}"
+
+
+def _would(rule: RuleVerdict) -> str:
+    if not rule.refusal:
+        return "would want it, unless it is too deep or over a budget"
+    return f"would refuse it: {rule.refusal}{': ' * bool(rule.detail)}{rule.detail}"
