@@ -2,7 +2,7 @@
 
 The text of a page is cut into shingles of `SHINGLE_WORDS` words, RDF into statements.
 The sketch has the low bits of the least hash of these in each of `BINS` parts of the
-range of hashes.
+range of hashes, or the sums of all of them if they are few.
 
 Sources: Broder, "On the resemblance and containment of documents" (1997): shingles;
 Li, Owen and Zhang, "One Permutation Hashing" (2012); Li and König, "b-Bit Minwise
@@ -13,11 +13,13 @@ Hashing" (2017).
 from __future__ import annotations
 
 import re
+from binascii import a2b_base64, b2a_base64
 from functools import lru_cache
-from hashlib import blake2b, file_digest
-from struct import Struct
+from hashlib import blake2b, file_digest, sha256
+from struct import Struct, error
 from typing import TYPE_CHECKING, Final, NamedTuple
-from zlib import crc32
+
+from isal.isal_zlib import crc32  # in half the time of `zlib`
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,12 +36,14 @@ MAX_SPARSE: Final = 20
 
 Else pages of one short template that differ in a statement would agree by chance.
 """
+MAX_LISTED: Final = 11
+"""Sums that are a sketch as they are, which is shorter than `BINS` parts."""
 MINIMUM_BITS: Final = 6
 """That are kept of each minimum."""
 LOW_BITS: Final = 12
 """Of a number of `read_sketch`, those that are known of all documents."""
 
-_HASH_BYTES: Final = 16
+_HASH_DIGITS: Final = 32
 _FACTOR: Final = 2_654_435_761  # prime, 2^32 by the golden ratio (Knuth, TAOCP 6.4)
 _SUM_MASK: Final = 0xFFFF_FFFF
 _BIN_SHIFT: Final = 26  # of a hash of 32 bits, the first 6 bits choose the part
@@ -54,6 +58,7 @@ _to_values = bytes(
 )  # of what is no digit: 255
 _SEPARATORS_TO_SPACES: Final = bytes.maketrans(b"\x1c\x1d\x1e\x1f", b"    ")
 # Canonical N-Quads: a blank node is the first term of a line, or follows a predicate.
+_of_sums: Final = [Struct(f"<{n}I") for n in range(MAX_LISTED + 1)]
 _blank = re.compile(rb"^_:[^ ]+|(?<=> )_:[^ ]+(?= )", re.MULTILINE).sub
 
 
@@ -72,13 +77,13 @@ class Fingerprint(NamedTuple):
 
 
 def content_hash(body: bytes) -> str:
-    """Return the hash of a body: 128 bits of BLAKE2b, as 32 hexadecimal digits."""
-    return blake2b(body, digest_size=_HASH_BYTES).hexdigest()
+    """Return the hash of a body: 128 bits of SHA-256, as 32 hexadecimal digits."""
+    return sha256(body, usedforsecurity=False).hexdigest()[:_HASH_DIGITS]
 
 
 def content_hash_of(file: BufferedReader | BytesIO) -> str:
     """Return `content_hash` of all bytes of a file."""
-    return file_digest(file, lambda: blake2b(digest_size=_HASH_BYTES)).hexdigest()
+    return file_digest(file, "sha256").hexdigest()[:_HASH_DIGITS]
 
 
 def fingerprint_statements(
@@ -92,16 +97,29 @@ def fingerprint_statements(
         graph: IRI of their document. In statements it is replaced by the empty IRI,
             and not written as the name of the graph; blank nodes become `_:`.
     """
+    return fingerprint_lines(normal_lines(chunk, graph, has_graphs=has_graphs))
+
+
+def normal_lines(chunk: bytes, graph: str, *, has_graphs: bool = True) -> list[bytes]:
+    """Return different statements as `fingerprint_statements` compares them.
+
+    The arguments are those. The lines are sorted; the first one is empty.
+    """
     own = graph.encode()
     if has_graphs:
         chunk = chunk.replace(b" <%b> .\n" % own, b" .\n")
-    text = chunk.replace(b"<%b>" % own, b"<>").replace(b"<%b#" % own, b"<#")
+    text = chunk.replace(b"<%b>" % own, b"<>")
+    if b"#" in text:
+        text = text.replace(b"<%b#" % own, b"<#")
     if b"_" in text and b"_:" in text:  # the first is far cheaper
         text = _blank(b"_:", text)
     lines = sorted(text.split(b"\n"))  # most come sorted: quicker than from a set
     distinct = set(lines)
-    if len(distinct) < len(lines):
-        lines = sorted(distinct)
+    return lines if len(distinct) == len(lines) else sorted(distinct)
+
+
+def fingerprint_lines(lines: Sequence[bytes]) -> Fingerprint:
+    """Return the fingerprint of `normal_lines`."""
     shown = content_hash(b"\n".join(lines))
     sums = list(map(crc32, lines[1:]))
     return Fingerprint(shown, _sketch(sums), len(sums))
@@ -145,8 +163,10 @@ def _sums_of_runs(words: list[bytes]) -> tuple[int, ...]:
 
 def _sketch(sums: Sequence[int]) -> str:
     """Return the sketch of sums of shingles, a character for each part."""
-    if not sums:
-        return ""
+    if len(sums) <= MAX_LISTED:
+        distinct = sorted(set(sums))
+        packed = _of_sums[len(distinct)].pack(*distinct)
+        return b2a_base64(packed, newline=False).rstrip(b"=").decode()
     if len(sums) > MAX_SAMPLED:
         sums = _sample(sums)
     hashes = sorted([each * _FACTOR & _SUM_MASK for each in sums], reverse=True)
@@ -190,16 +210,40 @@ def read_sketch(text: str) -> tuple[int, ...]:
     Raises:
         ValueError: it is no sketch.
     """
+    if len(text) < BINS:
+        return _filled(_minima_of_sums(text))
     values = text.encode("ascii", "replace").translate(_to_values)
     low = {n: x for n, x in enumerate(values[:BINS]) if x < _N_DIGITS}
     high = values[BINS:]
     n_high = 2 * len(low) if len(low) <= MAX_SPARSE else 0
     is_whole = len(values) == BINS + n_high and max(values) <= _N_DIGITS
     if not low or not is_whole or _N_DIGITS in high:
-        raise ValueError(f"want {BINS} parts of a sketch: {text!a}")
+        raise ValueError(f"want {BINS} parts of a sketch, or sums: {text!a}")
     minima = {n: n << 6 | x for n, x in low.items()}
     for n, first, second in zip(low, high[::2], high[1::2], strict=False):
         minima[n] |= (first << 6 | second) << LOW_BITS
+    return _filled(minima)
+
+
+def _minima_of_sums(text: str) -> dict[int, int]:
+    """Return the minima of a sketch that lists its sums."""
+    try:
+        packed = a2b_base64(text + "=" * (-len(text) % 4), strict_mode=True)
+        sums = _of_sums[len(packed) // 4].unpack(packed)
+    except (ValueError, error) as fault:
+        raise ValueError(f"want {BINS} parts of a sketch, or sums: {text!a}") from fault
+    if not sums:
+        raise ValueError(f"want {BINS} parts of a sketch, or sums: {text!a}")
+    return {
+        each >> _BIN_SHIFT: each >> _BIN_SHIFT << 6
+        | each >> _LOW_SHIFT & 0x3F
+        | (each >> _HIGH_SHIFT & 0x3FF) << LOW_BITS
+        for each in sorted([x * _FACTOR & _SUM_MASK for x in sums], reverse=True)
+    }
+
+
+def _filled(minima: dict[int, int]) -> tuple[int, ...]:
+    """Return a minimum for each part, of another one where there is none."""
     if len(minima) == BINS:
         return tuple(minima.values())
     return tuple(

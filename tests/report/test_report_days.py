@@ -11,7 +11,7 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from hashlib import blake2b
+from hashlib import sha256
 from itertools import pairwise
 from statistics import mean
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -174,7 +174,7 @@ class SiteReader:
             fault = Reason.NOT_FOUND
             self.events.append(UrlFetched(url, ms, 404, fault=fault, facts=parent))
             return
-        digest = blake2b(body, digest_size=16).hexdigest()
+        digest = sha256(body).hexdigest()[:32]
         facts = (("contentHash", digest), ("textHash", digest), *parent)
         self.events.append(UrlFetched(url, ms, facts=facts))
         found = []
