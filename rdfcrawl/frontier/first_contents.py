@@ -8,7 +8,7 @@ content stays.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from rdfcrawl.frontier.batches import in_batches
 
@@ -76,15 +76,14 @@ class FirstContents:
         answers = await self._scripts.run("contents", calls)
         found = [""] * len(contents)
         for (_, group), answer in zip(groups, answers, strict=True):
-            urls = cast("list[bytes]", answer)
-            for place, url in zip(group, urls, strict=True):
-                found[place] = url.decode()
+            known = cast("list[Any]", answer)
+            for n, url in zip(known[::2], known[1::2], strict=True):
+                found[group[n]] = url.decode()
         return found
 
 
 def _arguments(contents: Sequence[FetchedContent]) -> list[Argument]:
     return [
-        text
+        bytes.fromhex(content) + url.encode("utf-8", "replace")
         for content, url in contents
-        for text in (bytes.fromhex(content), url.encode("utf-8", "replace"))
     ]

@@ -1,26 +1,37 @@
 -- Tells which URL each content was first fetched from.
--- ARGV: most contents in `same`, at least 1; then hash and URL of each content.
--- Returns for each the first URL, which may be the same one; or empty if the content
--- was not known, and is from now on.
+-- ARGV: most contents in `same`, at least 1; then of each content the 16 bytes of its
+-- hash, and its URL.
+-- Returns, of those that were known, the place, from 0 on, and the first URL, which may
+-- be the same one. All others are known from now on.
 --
 -- What is asked for is in `same`. When that is full it becomes `same:old`, and what was
 -- not asked for since the last time is forgotten.
 local young, old = T .. ':same', T .. ':same:old'
 local most = tonumber(ARGV[1])
 local n = redis.call('HLEN', young)
+local has_old = redis.call('EXISTS', old) == 1
 local found = {}
-for i = 2, #ARGV, 2 do
-  local first = redis.call('HGET', young, ARGV[i])
-  if not first then
-    first = redis.call('HGET', old, ARGV[i])
-    if n >= most then
+for i = 2, #ARGV do
+  local content, url = string.sub(ARGV[i], 1, 16), string.sub(ARGV[i], 17)
+  local first
+  if redis.call('HSETNX', young, content, url) == 0 then
+    first = redis.call('HGET', young, content)
+  else -- as of most
+    n = n + 1
+    first = has_old and redis.call('HGET', old, content)
+    if n > most then
+      redis.call('HDEL', young, content)
       redis.call('UNLINK', old) -- large: not at once, as RENAME would
       redis.call('RENAME', young, old)
-      n = 0
+      n, has_old = 1, true
+      redis.call('HSET', young, content, first or url)
+    elseif first then
+      redis.call('HSET', young, content, first)
     end
-    redis.call('HSET', young, ARGV[i], first or ARGV[i + 1])
-    n = n + 1
   end
-  found[#found + 1] = first or ''
+  if first then
+    found[#found + 1] = i - 2
+    found[#found + 1] = first
+  end
 end
 return found
