@@ -207,10 +207,10 @@ class DocumentFacts(NamedTuple):
         content_hash: of the decoded body; see `duplicates.fingerprints`.
         text_hash: of the text of a page, or of the statements of another document.
         sketch: of the same.
+        n_shingles: different ones that the sketch is made of.
         canonical: URL that the document declares to be its own.
         sitemap_format: of a sitemap.
         n_images: of a page of few words; else 0.
-        n_shingles: different ones that the sketch is made of.
         n_words: of a page of many links; else 0.
         n_linked_words: of these, within links.
         is_error_page: the page says that there is none.
@@ -219,10 +219,10 @@ class DocumentFacts(NamedTuple):
     content_hash: str = ""
     text_hash: str = ""
     sketch: str = ""
+    n_shingles: int = 0
     canonical: str = ""
     sitemap_format: str = ""
     n_images: int = 0
-    n_shingles: int = 0
     n_words: int = 0
     n_linked_words: int = 0
     is_error_page: bool = False
@@ -274,6 +274,7 @@ class Document:
             them has moved.
         facts: by which it is compared; complete when `chunks` are read.
         outlinks: links in its statements, as lines of the log of links; as `facts`.
+        targets: of all of these, if it was read at once.
         faults: all that was wrong, in order.
         kept: a copy of its statements, for the spider's `parse_document`.
         extra: what item pipelines of users have set, for feeds.
@@ -302,6 +303,7 @@ class Document:
     replaced: str = ""
     facts: DocumentFacts = NO_FACTS
     outlinks: bytes = b""
+    targets: set[bytes] | None = None
     faults: list[Fault] = field(default_factory=list)
     kept: QuadCopy | None = None
     extra: dict[str, object] | None = None

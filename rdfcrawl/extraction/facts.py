@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.duplicates.fingerprints import (
     MAX_STATEMENT_BYTES,
-    Fingerprint,
-    fingerprint_statements,
+    content_hash,
+    fingerprint_lines,
     fingerprint_text,
+    normal_lines,
 )
 from rdfcrawl.html.error_pages import is_error_page
 from rdfcrawl.html.visible_text import (
@@ -18,12 +19,11 @@ from rdfcrawl.html.visible_text import (
 )
 from rdfcrawl.links.outlinks import Outlinks
 from rdfcrawl.links.relations import Relation
+from rdfcrawl.records import DocumentFacts
 
 if TYPE_CHECKING:
     from rdfcrawl.extraction.messages import ExtractOutcome, ReadingJob
     from rdfcrawl.html.page import ParsedPage
-
-_UNREAD = Fingerprint("", "")
 
 
 class FactsReading:
@@ -31,25 +31,22 @@ class FactsReading:
 
     Args:
         job: says which facts are wanted.
+        body: of the document, if it is in memory.
     """
 
-    def __init__(self, job: ReadingJob) -> None:
-        self._job = job
+    def __init__(self, job: ReadingJob, body: bytes | None = None) -> None:
+        self._job, self._body = job, body
         self._chunks: list[bytes] = []  # none, if there are too many
         self._n_bytes = 0
-        self._has_graphs = True
-        self._page: Fingerprint | None = None
-        self._canonical = ""
-        self._n_images = self._n_words = self._n_linked_words = 0
-        self._is_error_page = False
+        self._ready: bytes | None = None
+        self._page: DocumentFacts | None = None
         self._outlinks = None
         if job.outlinks is not None:
             self._outlinks = Outlinks(job.outlinks, job.url)
 
     def add_all(self, lines: bytes) -> None:
         """Take all statements of a document as N-Triples, all in its own graph."""
-        self._has_graphs = False
-        self.add(lines)
+        self._ready = lines
 
     def add(self, chunk: bytes) -> None:
         """Take statements."""
@@ -65,35 +62,58 @@ class FactsReading:
         """Take a page in markup."""
         if not self._job.wants_fingerprint:
             return
-        self._canonical = page.canonical
-        self._page = _UNREAD
-        if self._job.extractors is None:  # else its first reader has done so
-            text = visible_text(page.lower)
-            self._page = fingerprint_text(text)
-            self._n_images = count_images(page.lower, text)
-            self._is_error_page = is_error_page(page.lower, text)
-            self._n_linked_words = count_linked_words(page.lower)
-            if self._n_linked_words:
-                self._n_words = len(text.split())
+        if self._job.extractors is not None:  # its first reader has done so
+            self._page = DocumentFacts(canonical=page.canonical)
+            return
+        text = visible_text(page.lower)
+        n_linked_words = count_linked_words(page.lower)
+        self._page = DocumentFacts(
+            "",
+            *fingerprint_text(text),
+            canonical=page.canonical,
+            n_images=count_images(page.lower, text),
+            n_words=len(text.split()) if n_linked_words else 0,
+            n_linked_words=n_linked_words,
+            is_error_page=is_error_page(page.lower, text),
+        )
 
     def end(self, outcome: ExtractOutcome) -> None:
         """Set the facts of an outcome."""
-        if self._outlinks is not None:
-            outcome.outlinks = self._outlinks.lines()
-        if not self._job.wants_fingerprint:
-            return
-        outcome.canonical = self._canonical
-        outcome.n_images = self._n_images
-        outcome.n_words, outcome.n_linked_words = self._n_words, self._n_linked_words
-        outcome.is_error_page = self._is_error_page
-        if outcome.links and not self._canonical:
+        job, outlinks, lines = self._job, self._outlinks, None
+        if job.wants_fingerprint:
+            lines = self._normal_lines()
+        if outlinks is not None:
+            if self._ready is not None:
+                outlinks.add(self._ready, is_about_itself=_is_of_one(lines))
+            outcome.outlinks, outcome.targets = outlinks.end()
+        if job.wants_fingerprint:
+            self._set_facts(outcome, lines)
+
+    def _normal_lines(self) -> list[bytes] | None:
+        job = self._job
+        graph = job.graph or job.url
+        if self._ready is not None:
+            return normal_lines(self._ready, graph, has_graphs=False)
+        return normal_lines(b"".join(self._chunks), graph) if self._chunks else None
+
+    def _set_facts(self, outcome: ExtractOutcome, lines: list[bytes] | None) -> None:
+        shown = content_hash(self._body) if self._body else ""
+        page = self._page
+        canonical = page.canonical if page else ""
+        if outcome.links and not canonical:
             stated = [x.url for x in outcome.links if x.relation is Relation.CANONICAL]
-            outcome.canonical = min(stated, default="")
-        found = self._page
-        if found is None and self._chunks:
-            graph = self._job.graph or self._job.url
-            found = fingerprint_statements(
-                b"".join(self._chunks), graph, has_graphs=self._has_graphs
-            )
-        if found is not None:
-            outcome.text_hash, outcome.sketch, outcome.n_shingles = found
+            canonical = min(stated, default="")
+        if page is not None:
+            outcome.facts = page._replace(content_hash=shown, canonical=canonical)
+        elif lines is not None:
+            outcome.facts = DocumentFacts(shown, *fingerprint_lines(lines), canonical)
+        elif shown or canonical:
+            outcome.facts = DocumentFacts(shown, canonical=canonical)
+
+
+def _is_of_one(lines: list[bytes] | None) -> bool | None:
+    """Return whether the document is the subject of all; None if unknown."""
+    if lines is None or len(lines) < 2:  # the first one is empty
+        return None
+    # They are sorted: what the first and the last begin with, all begin with.
+    return lines[1].startswith(b"<> ") and lines[-1].startswith(b"<> ")

@@ -22,7 +22,7 @@ from rdfcrawl import formats
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.links.relations import Link, Relation
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS, ParseLimits
-from rdfcrawl.records import Member
+from rdfcrawl.records import NO_FACTS, DocumentFacts, Member
 from rdfcrawl.reservations import IGNORE_ALL, NOTHING, ReservationPolicy, Reservations
 from rdfcrawl.unpack.limits import UnpackLimits
 
@@ -50,10 +50,9 @@ class ExtractOutcome:
         members: of an archive, the first `MAX_MEMBERS`.
         extracted: number of statements by extractor.
         links: of pages and of the header `Link`.
-        canonical: URL that the document declares to be its own.
-        text_hash, sketch, n_shingles, n_images, n_words, n_linked_words,
-            is_error_page: as those of `records.DocumentFacts`.
+        facts: if they were wanted.
         outlinks: links in its statements, as lines of the log of links.
+        targets: of all of these, for whoever follows the same links; None if unknown.
         reservations: of header and page, unless ignored.
         left: extractors that need a bounded process and were not run.
         is_partial: the document has statements that were not read.
@@ -67,15 +66,9 @@ class ExtractOutcome:
     n_members: int = 0
     extracted: dict[str, int] = field(default_factory=dict)
     links: set[Link] = field(default_factory=set)
-    canonical: str = ""
-    text_hash: str = ""
-    sketch: str = ""
-    n_shingles: int = 0
-    n_images: int = 0
-    n_words: int = 0
-    n_linked_words: int = 0
-    is_error_page: bool = False
+    facts: DocumentFacts = NO_FACTS
     outlinks: bytes = b""
+    targets: set[bytes] | None = None
     reservations: Reservations = NOTHING
     left: frozenset[str] = frozenset()
     n_quads: int = 0
@@ -89,6 +82,7 @@ class ExtractOutcome:
             "members": [(m.name, m.format, m.n_quads) for m in self.members],
             "links": [(x.url, x.relation, x.media_type) for x in self.links],
             "outlinks": self.outlinks.decode("latin-1"),
+            "targets": None,
             "reservations": asdict(self.reservations),
             "left": sorted(self.left),
             "faults": [(f.reason, f.detail, f.count) for f in self.faults],
@@ -109,6 +103,8 @@ class ExtractOutcome:
             Link(url, Relation(relation), media_type)
             for url, relation, media_type in members["links"]
         }
+        facts = DocumentFacts(*members["facts"])
+        members["facts"] = NO_FACTS if facts == NO_FACTS else facts
         members["outlinks"] = members["outlinks"].encode("latin-1")
         stated = members["reservations"]
         stated["directives"] = tuple(stated["directives"])

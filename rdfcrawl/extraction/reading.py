@@ -87,7 +87,7 @@ class DocumentReading:
         self._n_unearned = 0  # bytes that this class has read
         self._facts: FactsReading | None = None
         if job.wants_fingerprint or job.outlinks is not None:
-            self._facts = FactsReading(job)
+            self._facts = FactsReading(job, self._source.data)
         self.outcome = ExtractOutcome(
             format=decision.format,
             decided_by=decision.decided_by,

@@ -56,10 +56,17 @@ class DocumentScan:
         """URLs of distributions, which are no ordinary links."""
         return self.accesses.urls if self.has_any else _NO_URLS
 
-    def links(self, chunk: bytes) -> set[bytes]:
-        """Return the links in whole lines of canonical N-Quads; collect statements."""
+    def links(self, chunk: bytes, found: set[bytes] | None = None) -> set[bytes]:
+        """Return the links in whole lines of canonical N-Quads; collect statements.
+
+        Args:
+            chunk: the lines.
+            found: the links, if they are known.
+        """
         is_telling = self.follow.wants_datasets
-        if is_telling and len(chunk) >= _BULK_BYTES and not self.has_any:
+        if found is not None:
+            links = found
+        elif is_telling and len(chunk) >= _BULK_BYTES and not self.has_any:
             links, is_telling = self.follow.scan_bulk(chunk)
         else:
             links = self.follow.scan(chunk)

@@ -1,6 +1,6 @@
-"""The links of one document, as lines of the log of links: target and relation.
+"""The links of one document, as lines of the log of links: relation and target.
 
-    <http://example.org/bob> <http://xmlns.com/foaf/0.1/knows>
+    <http://xmlns.com/foaf/0.1/knows> <http://example.org/bob>
 
 The relation is the predicate of a statement; or an IANA link relation (RFC 8288), as
 RFC 4287 4.2.7.2 writes it as an IRI; or one of our own.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.links.policy import (
     MAX_NESTED_TERMS,
@@ -21,20 +21,22 @@ from rdfcrawl.links.policy import (
     find_triple_terms,
 )
 from rdfcrawl.links.relations import Link, Relation
-from rdfcrawl.rdf.namespaces import RC, RDF_TYPE, RELATIONS
+from rdfcrawl.rdf.namespaces import RC, RELATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
+
+    _Find = Callable[[bytes], list[bytes]]
 
 _OURS: Final = frozenset({Relation.HYPERLINK, Relation.NOFOLLOW, Relation.DATASET})
 _RELATION_IRIS: Final = {
     each: f"{RC if each in _OURS else RELATIONS}{each}" for each in Relation
 }
-_TYPE: Final = f"<{RDF_TYPE}>".encode()
-_SUBJECT: Final = f"{RC}subject".encode()
-_PREDICATE: Final = f"{RC}predicate".encode()
+_SUBJECT: Final = f"{RC}subject> <".encode()
+_PREDICATE: Final = f"{RC}predicate> <".encode()
 _find_subjects = re.compile(rb"\n<([^>]*+)").findall
 _find_predicates = re.compile(rb"\n%s <([^>]*+)" % TERM).findall
+_cut_fragments = re.compile(rb"#[^>]*+(?=>\n<|\Z)").subn
 _is_iri = re.compile(r"[^\x00-\x20<>]+").fullmatch
 
 
@@ -43,16 +45,23 @@ def relation_iri(relation: Relation) -> str:
     return _RELATION_IRIS[relation]
 
 
-class OutlinkOptions(NamedTuple):
+class OutlinkOptions:
     """Which links of a document are logged.
 
-    Attributes:
+    Args:
         follow: selects the links in statements.
         most: of one document.
     """
 
-    follow: LinkPolicy
-    most: int
+    __slots__ = "finders", "follow", "most"
+
+    def __init__(self, follow: LinkPolicy, most: int) -> None:
+        self.follow, self.most = follow, most
+        self.finders = _finders(follow)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Leave out the expressions, which the reading child compiles again."""
+        return OutlinkOptions, (self.follow, self.most)
 
 
 class Outlinks:
@@ -64,77 +73,110 @@ class Outlinks:
     """
 
     def __init__(self, options: OutlinkOptions, own: str) -> None:
-        self._follow, self._most = options
+        self._options, self._most = options, options.most
         self._own = own.encode()
-        self._found: dict[tuple[bytes, bytes], None] = {}  # relations and targets
+        self._found: dict[bytes, None] = {}  # `relation> <target`
+        self._is_about_itself = False
 
-    def add(self, chunk: bytes) -> None:
-        """Add the links in whole lines of canonical N-Quads."""
-        if len(self._found) > self._most:
-            return
-        find_objects, others = _finders(self._follow)
+    def add(self, chunk: bytes, *, is_about_itself: bool | None = None) -> None:
+        """Add the links in whole lines of canonical N-Quads.
+
+        Args:
+            chunk: the lines.
+            is_about_itself: the document is the subject of all; None if unknown.
+        """
+        found = self._found
+        if len(found) > self._most:
+            found = self._found = self._crawled()
+            if len(found) > self._most:
+                return
+        find_objects, others = self._options.finders
         lines = b"\n" + chunk
-        own = b"\n<%b>" % self._own
         for _ in range(1 + MAX_NESTED_TERMS):
             if find_objects is not None:
-                # Most of the cost of the hot path is to look for types.
-                self._add(find_objects[_TYPE in lines](lines))
+                found.update(dict.fromkeys(find_objects(lines)))
             for relation, find in others:
-                # Mostly, a document is about itself alone.
-                if relation is _SUBJECT and _all_begin_so(lines, own):
+                if relation is _SUBJECT and (
+                    is_about_itself or self._begins_all(lines)
+                ):
+                    self._is_about_itself = True
                     continue
-                self._add([(relation, iri) for iri in dict.fromkeys(find(lines))])
+                each_once = dict.fromkeys(find(lines))
+                found.update(dict.fromkeys([relation + x for x in each_once]))
             if b"(" not in lines or b" <<( " not in lines:  # as `LinkPolicy.scan`
                 break
             lines = b"\n" + b"\n".join(find_triple_terms(lines))
+            is_about_itself = None
 
-    def _add(self, found: list[tuple[bytes, bytes]]) -> None:
-        targets = b"\n" + b"\n".join([target for _, target in found])
-        n_web = targets.count(b"\nhttp://")
-        if n_web != len(found):
-            n_web += targets.count(b"\nhttps://")
-        if n_web != len(found) or b"#" in targets or b"\\" in targets:
-            chosen = self._follow.crawled_url
-            found = [(x, url) for x, target in found if (url := chosen(target))]
-        self._found.update(dict.fromkeys(found))
+    def _begins_all(self, lines: bytes) -> bool:
+        """Return whether only the document's IRI begins lines."""
+        # Mostly so. To search for a URL takes twice as long as to compare it.
+        begins = b"<%b> " % self._own, b"_:"
+        if not lines.startswith(begins, 1):
+            return False
+        return not [x for x in lines.split(b"\n") if x and not x.startswith(begins)]
 
-    def lines(self) -> bytes:
-        """Return the links, a line each."""
+    def end(self) -> tuple[bytes, set[bytes] | None]:
+        """Return all links that were added.
+
+        Returns:
+            The lines of the log, with no link to the document itself; and the targets
+            as `LinkPolicy.scan` returns them, None if there are too many to log.
+        """
+        found: Collection[bytes] = self._crawled()
+        targets = {each.rpartition(b"> <")[2] for each in found}
+        if self._own in targets:
+            own = b"> <" + self._own
+            found = [each for each in found if not each.endswith(own)]
+        if self._is_about_itself:
+            targets.add(self._own)
+        if len(self._found) > self._most:
+            lines = b">\n<".join(islice(found, self._most))
+            return b"<%b>\n" % lines if lines else b"", None
+        lines = b">\n<".join(found)
+        return b"<%b>\n" % lines if lines else b"", targets
+
+    def _crawled(self) -> dict[bytes, None]:
+        """Return what was found and is crawled, targets without fragments."""
         found = self._found
-        for each in [each for each in found if each[1] == self._own]:
-            del found[each]
-        pairs = found if len(found) <= self._most else islice(found, self._most)
-        return b"".join([b"<%b> <%b>\n" % (to, relation) for relation, to in pairs])
+        text = b">\n<".join(found)
+        n_web = text.count(b"> <http://")
+        if n_web != len(found):
+            n_web += text.count(b"> <https://")
+        if n_web != len(found) or b"\\" in text:
+            return self._crawled_of_each()
+        if b"#" in text:  # mostly, in relations alone
+            without, n_cut = _cut_fragments(b"", text)
+            if n_cut:
+                return dict.fromkeys(without.split(b">\n<"))
+        return found
 
-
-def _all_begin_so(lines: bytes, begin: bytes) -> bool:
-    """Return whether all IRIs that begin a line are those of `begin`."""
-    found = lines.count(begin)
-    # All lines are far cheaper to count than those that begin with an IRI.
-    return found == lines.count(b"\n", 0, -1) or found == lines.count(b"\n<")
+    def _crawled_of_each(self) -> dict[bytes, None]:
+        crawled_url = self._options.follow.crawled_url
+        found: dict[bytes, None] = {}
+        for each in self._found:
+            relation, _, target = each.partition(b"> <")
+            if url := crawled_url(target):
+                found[b"%b> <%b" % (relation, url)] = None
+        return found
 
 
 def lines_of_links(links: Iterable[Link]) -> bytes:
     """Return the lines of links of a page or header, in the order of their targets."""
     found = {
-        f"<{each.url.partition('#')[0]}> <{_RELATION_IRIS[each.relation]}>\n"
+        (each.url.partition("#")[0], _RELATION_IRIS[each.relation])
         for each in links
         if _is_iri(each.url)
     }
-    return "".join(sorted(found)).encode("utf-8", "replace")
+    lines = [f"<{relation}> <{url}>\n" for url, relation in sorted(found)]
+    return "".join(lines).encode("utf-8", "replace")
 
 
 @lru_cache(maxsize=64)
 def _finders(
     follow: LinkPolicy,
-) -> tuple[
-    tuple[Callable[[bytes], list[tuple[bytes, bytes]]], ...] | None,
-    tuple[tuple[bytes, Callable[[bytes], list[bytes]]], ...],
-]:
-    """Return what finds predicates with objects, and what finds other links.
-
-    The first one of the former is for lines without `rdf:type`.
-    """
+) -> tuple[_Find | None, tuple[tuple[bytes, _Find], ...]]:
+    """Return what finds predicates with objects, and what finds other links."""
     others = []
     if LinkPosition.SUBJECT in follow.positions:
         others.append((_SUBJECT, _find_subjects))
@@ -142,10 +184,6 @@ def _finders(
         others.append((_PREDICATE, _find_predicates))
     find_objects = None
     if follow.positions & {LinkPosition.OBJECT, LinkPosition.TYPE}:
-        expression = rb"\n%s <(%s)> <([^>]*+)"
-        wanted = re.compile(expression % (TERM, follow.predicates())).findall
-        find_objects = wanted, wanted
-        if LinkPosition.OBJECT in follow.positions and not (follow.only or follow.skip):
-            every = re.compile(expression % (TERM, rb"[^>]*+")).findall
-            find_objects = every, wanted
+        expression = rb"\n%s <(%s> <[^>]*+)" % (TERM, follow.predicates())
+        find_objects = re.compile(expression).findall
     return find_objects, tuple(others)

@@ -1,6 +1,6 @@
 """Read the log of links: what the documents of a crawl link to, as it was found.
 
-A line has two IRIs in angle brackets, target and relation, behind the mark of its
+A line has two IRIs in angle brackets, relation and target, behind the mark of its
 document. The log is never compacted: when a URL was first linked to is in the earliest
 version of a document.
 """
@@ -111,6 +111,6 @@ def _links_of(document: LogDocument) -> Iterator[tuple[str, str]]:
     for piece in document.pieces():
         # Not `splitlines`: an IRI may have other ends of lines, as U+2028.
         for line in piece.decode("utf-8", "replace").split("\n"):
-            target, _, relation = line[1:-1].partition("> <")
-            if relation:
+            relation, _, target = line[1:-1].partition("> <")
+            if target:
                 yield target, relation

@@ -133,7 +133,9 @@ class DiscoverPipeline:
             if whole is None:
                 links = await self._read_on(document, chunks, scan)
             elif document.is_followed:
-                links = scan.links(whole)
+                # They were found by the policy of the crawl.
+                found = None if self._schemes.own else document.targets
+                links = scan.links(whole, found)
         except BaseException:
             await close_chunks(chunks)
             raise

@@ -30,7 +30,6 @@ from rdfcrawl.records import (
     NOT_READ,
     BodyReading,
     Document,
-    DocumentFacts,
     Kind,
 )
 from rdfcrawl.robots.options import reservation_policy
@@ -60,6 +59,7 @@ class ExtractPipeline:
         self._spider = spider
         self._options = options
         self._reservation_policy = reservation_policy(crawler.settings)
+        self._logged: OutlinkOptions | None = None  # of the last document
         self._sandbox = Sandbox(
             options.processes,
             memory_bytes=options.memory_bytes,
@@ -157,7 +157,9 @@ class ExtractPipeline:
 
     def _outlinks(self, follow: LinkPolicy) -> OutlinkOptions | None:
         most = self._options.most_outlinks
-        return OutlinkOptions(follow, most) if most else None
+        if most and (self._logged is None or self._logged.follow is not follow):
+            self._logged = OutlinkOptions(follow, most)
+        return self._logged
 
     def _arguments_of(self, document: Document) -> CrawlArguments:
         session = self._spider.session
@@ -319,18 +321,11 @@ def note_outcome(document: Document, outcome: ExtractOutcome) -> None:
     document.is_partial |= outcome.is_partial
     document.faults += outcome.faults
     # A second reader, of what the first has left, knows the header alone.
-    if outcome.text_hash or (outcome.canonical and document.facts is NO_FACTS):
-        document.facts = DocumentFacts(
-            text_hash=outcome.text_hash,
-            sketch=outcome.sketch,
-            canonical=outcome.canonical,
-            n_images=outcome.n_images,
-            n_shingles=outcome.n_shingles,
-            n_words=outcome.n_words,
-            n_linked_words=outcome.n_linked_words,
-            is_error_page=outcome.is_error_page,
-        )
+    facts = outcome.facts
+    if facts.text_hash or document.facts is NO_FACTS:
+        document.facts = facts
     document.outlinks += outcome.outlinks
+    document.targets = outcome.targets
 
 
 def _added(reading: BodyReading, outcome: ExtractOutcome) -> BodyReading:

@@ -10,7 +10,7 @@ from scrapy.exceptions import NotConfigured
 from rdfcrawl.duplicates.fingerprints import content_hash, content_hash_of
 from rdfcrawl.options.values import is_on
 from rdfcrawl.pipelines.items import pass_through
-from rdfcrawl.records import NO_FACTS, Document, DocumentFacts
+from rdfcrawl.records import Document
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,6 +38,8 @@ class FactsPipeline:
         if not isinstance(item, Document):
             return pass_through(item)
         response = item.response
+        if item.facts.content_hash:  # whoever read it has hashed it
+            return item
         if response.body is not None:
             _note(item, content_hash(response.body))
         elif response.path is not None:
@@ -55,8 +57,4 @@ def _hash_of(path: Path) -> str:
 
 
 def _note(document: Document, found: str) -> None:
-    facts = document.facts
-    if facts is NO_FACTS:
-        document.facts = DocumentFacts(found)
-    else:
-        document.facts = DocumentFacts(found, *facts[1:])
+    document.facts = document.facts._replace(content_hash=found)

@@ -70,11 +70,12 @@ class ObservedChunks:
         outcome, document = ExtractOutcome(), self._document
         self._reading.end(outcome)
         document.outlinks += outcome.outlinks
-        if outcome.text_hash:
+        found = outcome.facts
+        if found.text_hash:
             document.facts = document.facts._replace(
-                text_hash=outcome.text_hash,
-                sketch=outcome.sketch,
-                n_shingles=outcome.n_shingles,
+                text_hash=found.text_hash,
+                sketch=found.sketch,
+                n_shingles=found.n_shingles,
             )
         elif self._job.wants_fingerprint:
             self._crawler.stats.inc_value("document/not_hashed")

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 GRAPH = "urn:rdfcrawl:provenance"
-_FACT_TERMS = "contentHash", "textHash", "sketch"
-_N_TEXT_FACTS = len(_FACT_TERMS)
 MAX_FAULTS = 100  # described one by one for each document; the rest is counted
 
 
@@ -321,11 +319,23 @@ def _member(member: Member, name: str) -> str:
 
 
 def _facts(facts: DocumentFacts, activity: str) -> str:
-    stated = "".join(
-        f'<{activity}> <{RC}{term}> "{value}"{_END}'
-        for term, value in zip(_FACT_TERMS, facts[:_N_TEXT_FACTS], strict=True)
-        if value
-    )
+    begin = f"<{activity}> <{RC}"
+    stated = ""
+    if facts.content_hash:
+        stated = f'{begin}contentHash> "{facts.content_hash}"{_END}'
+    if facts.text_hash:
+        stated += f'{begin}textHash> "{facts.text_hash}"{_END}'
+    if facts.sketch:
+        stated += (
+            f'{begin}sketch> "{facts.sketch}"{_END}'
+            f'{begin}shingles> "{facts.n_shingles}{_INTEGER_END}'
+        )
+    return stated + _rare_facts(facts, activity) if any(facts[4:]) else stated
+
+
+def _rare_facts(facts: DocumentFacts, activity: str) -> str:
+    """Return what is known of pages, and of sitemaps."""
+    stated = ""
     if facts.canonical:
         canonical = iri_or_literal(facts.canonical)
         stated += f"<{activity}> <{RC}canonical> {canonical}{_END}"
@@ -333,7 +343,6 @@ def _facts(facts: DocumentFacts, activity: str) -> str:
         term = f"<{activity}> <{RC}sitemapFormat>"
         stated += f'{term} "{facts.sitemap_format}"{_END}'
     for term, number in (
-        ("shingles", facts.n_shingles),
         ("images", facts.n_images),
         ("words", facts.n_words),
         ("linkedWords", facts.n_linked_words),
@@ -388,14 +397,22 @@ def _fault(fault: Fault, name: str) -> str:
     )
 
 
+def identity(activity: str, url: str, started_ms: int) -> str:
+    """Return what tells an activity from others: what it has crawled, and when."""
+    crawled = f"<{activity}> <{SQUIRREL}crawled> {iri_or_literal(url)}{_END}"
+    if not started_ms:
+        return crawled
+    return f"{crawled}<{activity}> <{PROV}startedAtTime> {_time(started_ms)}{_END}"
+
+
 def same_content(activity: str, url: str) -> str:
     """Return the statement that an activity has found the content of another URL.
 
     Args:
-        activity: its IRI, in angle brackets.
+        activity: its IRI.
         url: of what had the same content.
     """
-    return f"{activity} <{RC}sameContentAs> {iri_or_literal(url)}{_END}"
+    return f"<{activity}> <{RC}sameContentAs> {iri_or_literal(url)}{_END}"
 
 
 def iri_or_literal(url: str) -> str:

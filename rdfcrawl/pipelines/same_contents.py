@@ -14,8 +14,7 @@ from redis.exceptions import RedisError
 from rdfcrawl.duplicates.fingerprints import content_hash
 from rdfcrawl.formats import HTML
 from rdfcrawl.frontier.first_contents import FetchedContent
-from rdfcrawl.pipelines.provenance import has_losses, same_content
-from rdfcrawl.rdf.namespaces import PROV, SQUIRREL
+from rdfcrawl.pipelines.provenance import has_losses, identity, same_content
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -26,10 +25,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_IDENTITY: Final = (
-    f" <{SQUIRREL}crawled> ".encode(),
-    f" <{PROV}startedAtTime> ".encode(),
-)
 _NOTHING: Final = content_hash(b"")
 
 
@@ -44,8 +39,8 @@ class SameContents:
     def __init__(self, ask: AskFirst, most: int) -> None:
         self._ask = ask
         self._most = most
-        # what was fetched, its activity, and what tells that from others
-        self._waiting: list[tuple[FetchedContent, bytes, bytes]] = []
+        # what was fetched, from where it was asked for, when, and its activity
+        self._waiting: list[tuple[FetchedContent, str, int, bytes]] = []
 
     def note(self, document: Document, quads: bytes) -> None:
         """Have a document compared, if its content can be.
@@ -56,8 +51,9 @@ class SameContents:
         """
         if self._most and (content := compared_hash(document)):
             fetched = FetchedContent(content, document.url)
-            activity = quads[: quads.index(b" ")]
-            self._waiting.append((fetched, activity, _identity(quads, activity)))
+            activity = quads[1 : quads.index(b">")]
+            url, started_ms = document.record.url, document.response.started_ms
+            self._waiting.append((fetched, url, started_ms, activity))
 
     async def compare(self) -> SameStatements:
         """Return the statements about all documents that were noted since.
@@ -74,8 +70,11 @@ class SameContents:
             logger.debug("%d contents are not compared: %s", len(contents), error)
             return SameStatements(b"", 0)
         lines = [
-            identity.decode() + same_content(activity.decode(), url)
-            for url, (fetched, activity, identity) in zip(urls, waiting, strict=True)
+            identity(activity.decode(), crawled, started_ms)
+            + same_content(activity.decode(), url)
+            for url, (fetched, crawled, started_ms, activity) in zip(
+                urls, waiting, strict=True
+            )
             if url not in ("", fetched.url)
         ]
         return SameStatements("".join(lines).encode(), len(lines))
@@ -92,16 +91,6 @@ class SameStatements(NamedTuple):
 
     quads: bytes
     n_documents: int
-
-
-def _identity(quads: bytes, activity: bytes) -> bytes:
-    """Return the statements that say what an activity has crawled, and when."""
-    lines = b""
-    for predicate in _IDENTITY:
-        at = quads.find(activity + predicate)
-        if at >= 0:
-            lines += quads[at : quads.index(b"\n", at) + 1]
-    return lines
 
 
 def compared_hash(document: Document) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 from rdfcrawl.errors import StoreFault
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _NOT_IN_MARK = re.compile(r"[\x00-\x20<>\ud800-\udfff]")
 
 
+@lru_cache(maxsize=256)  # of statements, and of links
 def document_mark(graph: str, version_ms: int) -> bytes:
     r"""Return the line that begins a document.
 

@@ -26,8 +26,9 @@ _FORMS: Final = [
     relation_iri(each).encode() for each in (Relation.CANONICAL, Relation.ALTERNATE)
 ]
 _forms = b"|".join(map(re.escape, _FORMS))
-_find_targets = re.compile(rb"^<([^>\n]*)> <(?!(?:%b)>)" % _forms, re.MULTILINE).findall
-_find_forms = re.compile(rb"^<([^>\n]*)> <(?:%b)>" % _forms, re.MULTILINE).findall
+_begin = rb"^<(?!(?:%b)>)[^>\n]*> <([^>\n]*)" % _forms
+_find_targets = re.compile(_begin, re.MULTILINE).findall
+_find_forms = re.compile(rb"^<(?:%b)> <([^>\n]*)" % _forms, re.MULTILINE).findall
 
 
 class LinkedUrls:

@@ -128,7 +128,7 @@ async def write(root: Path, n_uris: int, begin: int, step: int) -> None:
             url_of(int(n_uris * dice.random() ** (8 if n % 2 else 1)))
             for n in range(LINKS)
         )
-        lines = "".join(f"<{target}> <{HYPERLINK}>\n" for target in targets)
+        lines = "".join(f"<{HYPERLINK}> <{target}>\n" for target in targets)
         links.write_document(document_mark(url, ms) + lines.encode())
         if number % 100_000 == 0:
             for each in (quads, provenance, links):

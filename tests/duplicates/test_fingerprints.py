@@ -49,7 +49,7 @@ def plain_sketch(sums: list[int]) -> str:
 
 
 def plain_parts(sums: list[int]) -> str:
-    """Return the sketch of a document that is not so short."""
+    """Return the sketch of a longer document."""
     minima: dict[int, int] = {}
     for each in sorted(set(sums))[:128]:
         number = each * 2654435761 % 2**32
@@ -95,7 +95,7 @@ def similarity(one: Fingerprint, other: Fingerprint) -> float:
 @settings(max_examples=examples(200), deadline=None)
 @given(st.binary(max_size=5000))
 def test_content_hash_is_of_all_bytes(body: bytes) -> None:
-    """If a body is in memory or in a file, then its hash is that of all bytes."""
+    """If a body is in memory or in a file, then the hash covers all bytes."""
     assert content_hash(body) == content_hash_of(BytesIO(body)) == digest(body)
 
 

@@ -30,8 +30,12 @@ def logged(follow: str, most: int = 100) -> list[tuple[str, str]]:
     found = Outlinks(OutlinkOptions(LinkPolicy.parse(follow), most), OWN)
     for line in STATEMENTS.splitlines(keepends=True):
         found.add(line)
-    lines = found.lines().decode().splitlines()
-    return [(line[1:].split("> <")[0], line[:-1].split("> <")[1]) for line in lines]
+    lines, targets = found.end()
+    pairs = [line[1:-1].split("> <") for line in lines.decode().splitlines()]
+    if len(pairs) < most:
+        assert targets is not None
+        assert {url for _, url in pairs} == {url.decode() for url in targets} - {OWN}
+    return [(url, relation) for relation, url in pairs]
 
 
 OBJECTS = {
@@ -88,7 +92,7 @@ def test_links_of_pages_have_registered_relations() -> None:
         Link("http://e/a b", Relation.NEXT),
     }
     assert lines_of_links(links).decode() == (
-        f"<http://e/a> <{RC}hyperlink>\n"
-        f"<http://e/a> <{RC}nofollow>\n"
-        "<http://e/b> <http://www.iana.org/assignments/relation/alternate>\n"
+        f"<{RC}hyperlink> <http://e/a>\n"
+        f"<{RC}nofollow> <http://e/a>\n"
+        "<http://www.iana.org/assignments/relation/alternate> <http://e/b>\n"
     )

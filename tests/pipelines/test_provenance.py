@@ -382,8 +382,7 @@ def test_what_a_source_has_deleted_is_invalidated() -> None:
 def test_facts_are_described() -> None:
     """If facts of a document are known, then each is a term; the run is one, too."""
     facts = DocumentFacts(
-        *("c" * 32, "7" * 32, "AAAA", "http://e/a|b", "xml"),
-        n_shingles=9,
+        *("c" * 32, "7" * 32, "AAAA", 9, "http://e/a|b", "xml"),
         n_images=1,
         n_words=30,
         n_linked_words=20,

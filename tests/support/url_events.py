@@ -128,7 +128,7 @@ class LinksFound:
 
     def write(self, logs: CrawlLogs) -> None:
         """Write a line for each."""
-        lines = "".join(f"<{target}> <{self.relation}>\n" for target in self.targets)
+        lines = "".join(f"<{self.relation}> <{target}>\n" for target in self.targets)
         mark = document_mark(self.url, self.ms)
         logs.links.write_document(mark + lines.encode())
 
