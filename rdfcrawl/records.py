@@ -98,7 +98,7 @@ class Record:
     blame: int = 0
 
     def task_text(self) -> str:
-        """Return the text of its task; empty if it has none.
+        """Return the text of its task; empty without one.
 
         Raises:
             SourceFault: `TOO_LARGE`: it is longer than a record holds.

@@ -185,7 +185,7 @@ def check_schemes(arguments: CrawlArguments, schemes: frozenset[str]) -> None:
 
 
 def checked_quota(arguments: CrawlArguments) -> int:
-    """Return the quota of registered domains that a command gives; 0 if it gives none.
+    """Return the quota of registered domains that a command gives; 0 for none.
 
     Raises:
         ConfigError: of `schedule` and `quota`, one is given without the other.

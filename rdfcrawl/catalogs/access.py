@@ -330,7 +330,7 @@ def ways_by_dataset(
 
 
 def space_of(text: str) -> str:
-    """Return the prefix that `void:uriSpace` states; empty if it is not usable.
+    """Return the prefix that `void:uriSpace` states; empty if unusable.
 
     A prefix without a path would include other hosts.
     """

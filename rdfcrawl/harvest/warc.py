@@ -227,7 +227,7 @@ def _task_of(record: Record) -> WarcTask:
 
 
 def _target_of(capture: WarcCapture) -> str:
-    """Return the URL that a capture redirects to; empty if it names none."""
+    """Return the URL that a capture redirects to; empty for none."""
     try:
         return resolve_redirect(capture.url, _value(capture, "location"))
     except SourceFault:

@@ -64,7 +64,7 @@ class CoverageSummary:
 
     @property
     def size_correlation(self) -> float | None:
-        """Pearson's r of log DomainSize and UniqueCoverage; None if it has none."""
+        """Pearson's r of log DomainSize and UniqueCoverage; None without one."""
         try:
             return correlation(self._log_sizes, self._coverages)
         except StatisticsError:  # fewer than two domains, or all are equal

@@ -104,7 +104,7 @@ def iter_retention(
 
 
 def wkt_of(geometry: Any) -> str:
-    """Return a GeoJSON geometry as WKT; empty if it is invalid or too large.
+    """Return a GeoJSON geometry as WKT; empty if invalid or too large.
 
     >>> wkt_of({"type": "Point", "coordinates": [7.1, 50.7]})
     'POINT (7.1 50.7)'

@@ -50,7 +50,7 @@ def parse_time(text: object) -> datetime | None:
 
 
 def date_time(text: str) -> str:
-    """Return a time in XML Schema form, with zone and fraction; empty if it is none.
+    """Return a time in XML Schema form, with zone and fraction; empty if invalid.
 
     >>> date_time("2024-02-29 12:00:00.5+0100")
     '2024-02-29T12:00:00.5+01:00'

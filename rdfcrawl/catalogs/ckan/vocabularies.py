@@ -159,7 +159,7 @@ def media_type(text: str) -> str:
 
 
 def language(text: str) -> str:
-    """Return the IRI of a language code of ISO 639; empty if it is not known."""
+    """Return the IRI of a language code of ISO 639; empty if unknown."""
     code = re.split("[-_]", text.strip().lower())[0]
     own = code.upper() if code.upper() in _LANGUAGE_CODES else ""
     name = _LANGUAGE_OF.get(code, own)
@@ -173,5 +173,5 @@ def theme(text: str) -> str:
 
 
 def licence(identifier: str) -> str:
-    """Return the IRI of the licence with this CKAN id; empty if it is not known."""
+    """Return the IRI of the licence with this CKAN id; empty if unknown."""
     return _LICENCES.get(identifier.strip().lower().replace("_", "-"), "")
