@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.begun_crawl import begun_crawl
 from rdfcrawl.frontier.frontier_connection import FrontierConnection
+from rdfcrawl.frontier.link_ingest import LinkIngest
 from rdfcrawl.frontier.options import CrawlOptions
 from rdfcrawl.frontier.partitions import away_partition
 from rdfcrawl.frontier.profiles import keep_settings
+from rdfcrawl.links.filter import LinkFilter
 from rdfcrawl.options.merging import apply_defaults
+from rdfcrawl.records import NO_BUDGET
 from rdfcrawl.uri import (
     BadUri,
     HostGrouping,
@@ -121,6 +125,18 @@ class OperatedCrawl(FrontierView):
     def connection(self) -> FrontierConnection:
         """The connection, which explains and retries."""
         return self._connection
+
+    @cached_property
+    def ingest(self) -> LinkIngest:
+        """What makes candidates of records as this crawl does, and refuses none."""
+        return LinkIngest(
+            keys=self.options.keys,
+            normal_form=self.options.normal_form,
+            link_filter=LinkFilter(),
+            partitions=self.frontier.partitions,
+            max_depth=255,
+            budget=NO_BUDGET,
+        )
 
     async def key_of(self, text: str) -> str:
         """Return the politeness key of a host, a URL or a printed key.

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from rdfcrawl.frontier.batches import in_batches
 from rdfcrawl.frontier.claimed_visits import record_of
-from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
+from rdfcrawl.frontier.link_ingest import LINK_BAND
 from rdfcrawl.frontier.partitions import bucket_of
-from rdfcrawl.links.filter import LinkFilter
 from rdfcrawl.operating.checking import total_words
 from rdfcrawl.operating.damages import DamageKind, FrontierDamage
 from rdfcrawl.operating.key_names import PartitionKeys, read_keys
-from rdfcrawl.records import NO_BUDGET
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.candidate import Candidate
@@ -56,14 +54,6 @@ class FrontierRepair:
 
     def __init__(self, crawl: OperatedCrawl) -> None:
         self._crawl = crawl
-        self._ingest = LinkIngest(
-            keys=crawl.options.keys,
-            normal_form=crawl.options.normal_form,
-            link_filter=LinkFilter(),
-            partitions=crawl.frontier.partitions,
-            max_depth=255,
-            budget=NO_BUDGET,
-        )
 
     async def run(self, damages: Sequence[FrontierDamage]) -> None:
         """Mend damages, all but keys of Redis that nobody knows."""
@@ -138,7 +128,7 @@ class FrontierRepair:
 
     def _candidate(self, item: bytes, key: str) -> Candidate | None:
         record = record_of(item, key)
-        return self._ingest.candidate(record, LINK_BAND) if record else None
+        return self._crawl.ingest.candidate(record, LINK_BAND) if record else None
 
     async def _mend_waiting(self, number: int, domain: str) -> None:
         crawl, prefix = self._crawl, self._crawl.prefixes[number]

@@ -15,7 +15,6 @@ from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
 from rdfcrawl.frontier.profile_ingests import ProfileIngests
 from rdfcrawl.frontier.profiles import SpiderProfiles
 from rdfcrawl.guard.operator import refusal_of
-from rdfcrawl.links.filter import LinkFilter
 from rdfcrawl.operating.given_up import iter_given_up
 from rdfcrawl.records import Record
 from rdfcrawl.uri import (
@@ -77,13 +76,6 @@ class UriLookup:
 
     def __init__(self, crawl: OperatedCrawl) -> None:
         self._crawl = crawl
-        self._ingest = LinkIngest(
-            keys=crawl.options.keys,
-            normal_form=crawl.options.normal_form,
-            link_filter=LinkFilter(),
-            partitions=crawl.frontier.partitions,
-            max_depth=255,
-        )
 
     async def find(self, text: str) -> UriStatus:
         """Return where a URL is.
@@ -108,7 +100,7 @@ class UriLookup:
         )
 
     def _mark(self, record: Record) -> int:
-        return self._ingest.candidate(record, LINK_BAND).fingerprint
+        return self._crawl.ingest.candidate(record, LINK_BAND).fingerprint
 
     async def _find_once(self, url: str, key: str, mark: int) -> UriStatus:
         crawl, best = self._crawl, None
