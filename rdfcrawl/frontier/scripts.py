@@ -39,8 +39,8 @@ _SHARED: dict[AnyOperation, tuple[str, ...]] = {
     "epochs": ("schedule",),
     "host": ("seen",),
     "steer": ("schedule",),
-    "inspect": ("seen", "sound"),
-    "mend": ("seen", "sound"),
+    "inspect": ("seen", "schedule", "sound"),
+    "mend": ("seen", "schedule", "sound"),
     "locate": ("seen",),
 }
 # Redis 7 refuses writing scripts at maxmemory unless they say that they free memory;

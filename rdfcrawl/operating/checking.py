@@ -8,13 +8,15 @@ before and after: it is told only if it is wrong in any case.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.frontier.batches import in_batches
 from rdfcrawl.frontier.partitions import away_partition, bucket_of
+from rdfcrawl.operating.budget_checks import BudgetCheck
 from rdfcrawl.operating.damages import OF_KEYS, DamageKind, FrontierDamage
 from rdfcrawl.operating.key_names import CrawlKeys, PartitionKeys, read_keys
+from rdfcrawl.operating.scans import MAX_ADDED_UP, pages_of
 from rdfcrawl.uri import partition_of, registered_domain
 
 if TYPE_CHECKING:
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 50  # hosts in one script
 _PAGE: Final = 1000
-# Hosts with work, leases and buckets that one script adds up: 4 to 10 us each.
-MAX_ADDED_UP: Final = 10_000
 
 
 class FrontierCheck:
@@ -59,6 +59,7 @@ class FrontierCheck:
             await self._check_crowds(number, names)
             await self._check_waiting(number, names.domains)
             await self._check_counters(number, names)
+            await self._check_budgets(number, names)
             n, low, high = len(names.hosts), before[number], after[number]
             if not low <= n <= high:
                 self._note(DamageKind.HOSTS_COUNTER, number, "hosts", str(high), str(n))
@@ -104,9 +105,9 @@ class FrontierCheck:
             found.update(x for x in keys - names.hosts if not x.startswith("@"))
 
         for name in ("ready", "down", *(f"w:{crowd}" for crowd in names.crowds)):
-            async for page in _pages(redis.zscan, f"{prefix}:{name}"):
+            async for page in pages_of(redis.zscan, f"{prefix}:{name}"):
                 take(member for member, _ in page)
-        async for page in _pages(redis.sscan, f"{prefix}:paused"):
+        async for page in pages_of(redis.sscan, f"{prefix}:paused"):
             take(page)
         return found
 
@@ -127,13 +128,13 @@ class FrontierCheck:
     async def _check_crowds(self, number: int, names: PartitionKeys) -> None:
         prefix, redis = self._crawl.prefixes[number], self._crawl.redis
         crowds = set(names.crowds)
-        async for page in _pages(redis.zscan, f"{prefix}:ready", match="@*"):
+        async for page in pages_of(redis.zscan, f"{prefix}:ready", match="@*"):
             crowds.update(member.decode()[1:] for member, _ in page)
         for some in in_batches(crowds, _AT_ONCE):
             for crowd in await self._crawl.run("inspect", number, "crowds", *some):
                 self._note(DamageKind.CROWD_PLACE, number, crowd.decode())
         for crowd in crowds:
-            async for page in _pages(redis.zscan, f"{prefix}:w:{crowd}"):
+            async for page in pages_of(redis.zscan, f"{prefix}:w:{crowd}"):
                 for some in in_batches((key for key, _ in page), _AT_ONCE):
                     rows = await self._crawl.run(
                         "inspect", number, "members", crowd, *some
@@ -150,10 +151,10 @@ class FrontierCheck:
                 [f"{prefix}:e{x}:{domain}" for x in "sd"],
             )
             n_lost = n_left = 0
-            async for page in _pages(redis.hscan, items, is_hash=True):
+            async for page in pages_of(redis.hscan, items):
                 n_lost += await self._count(number, "lost", domain, page)
             for name in by:
-                async for page in _pages(redis.zscan, name):
+                async for page in pages_of(redis.zscan, name):
                     members = [member for member, _ in page]
                     n_left += await self._count(number, "left", domain, members)
             if n_lost:
@@ -180,6 +181,17 @@ class FrontierCheck:
         for name, value, expected in rows:
             if value != expected:
                 self._note(DamageKind.COUNTER, number, name, str(value), str(expected))
+
+    async def _check_budgets(self, number: int, names: PartitionKeys) -> None:
+        check = BudgetCheck(self._crawl, has_workers=self._has_workers)
+        for damages in (
+            await check.over_budgets(number, names),
+            await check.quotas(number, names),
+        ):
+            if damages is not None:
+                self.damages += damages
+            elif number not in self.not_compared:
+                self.not_compared.append(number)
 
     async def _check_places(self, keys: CrawlKeys) -> None:
         """Look for hosts in wrong partitions."""
@@ -263,20 +275,3 @@ def _chained(*groups: Iterable[str]) -> Iterator[str]:
 
 def _triples(rows: Any) -> Iterator[tuple[Any, Any, Any]]:
     return zip(rows[::3], rows[1::3], rows[2::3], strict=True)
-
-
-async def _pages(
-    scan: Callable[..., Awaitable[Any]],
-    name: str,
-    *,
-    match: str | None = None,
-    is_hash: bool = False,
-) -> Any:
-    """Yield what a key holds, page by page; of a hash, the names of its fields."""
-    cursor = 0
-    while True:
-        page = await scan(name, cursor, match=match, count=_PAGE)
-        cursor, rows = cast("tuple[int, Any]", page)
-        yield list(rows) if is_hash else rows
-        if not cursor:
-            return

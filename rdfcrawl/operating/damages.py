@@ -29,6 +29,10 @@ class DamageKind(StrEnum):
     WRONG_PARTITION = "wrong_partition"
     WAITS_BY_NO_SOURCE = "waits_by_no_source"
     SOURCE_WITHOUT_URI = "source_without_uri"
+    OVER_OF_HOST = "over_of_host"
+    OVER_OF_DOMAIN = "over_of_domain"
+    GRANTED = "granted"
+    OVER_QUOTA = "over_quota"
     UNKNOWN_KEY = "unknown_key"
 
 
@@ -63,6 +67,10 @@ _TEXTS: Final = {
     DamageKind.WRONG_PARTITION: "belongs to partition {found}",
     DamageKind.WAITS_BY_NO_SOURCE: "has {found} URIs that wait and that no epoch finds",
     DamageKind.SOURCE_WITHOUT_URI: "has {found} names that wait, and no URIs for them",
+    DamageKind.OVER_OF_HOST: "counts {found} URIs over its budget",
+    DamageKind.OVER_OF_DOMAIN: "is a domain that counts {found} URIs over its budget",
+    DamageKind.GRANTED: "is a domain that counts {found} granted URIs under way",
+    DamageKind.OVER_QUOTA: "is a domain that was granted {found} URIs over its quota",
     DamageKind.UNKNOWN_KEY: "is a key of Redis that this version does not know",
 }
 

@@ -85,6 +85,8 @@ class PartitionKeys:
         crowds: that have members.
         flights: (key, epoch) of each batch.
         domains: with URIs that wait for an epoch, or names of these.
+        quotas: domains that have an epoch.
+        counts: buckets in which hosts and URIs of domains are counted.
     """
 
     hosts: set[str] = field(default_factory=set)
@@ -92,6 +94,8 @@ class PartitionKeys:
     crowds: set[str] = field(default_factory=set)
     flights: set[tuple[str, str]] = field(default_factory=set)
     domains: set[str] = field(default_factory=set)
+    quotas: set[str] = field(default_factory=set)
+    counts: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -139,6 +143,10 @@ def _take(found: CrawlKeys, text: str) -> bool:
         keys.flights.add((key, epoch))
     elif kind in ("ew", "es", "ed"):
         keys.domains.add(rest)
+    elif kind == "e":
+        keys.quotas.add(rest)
+    elif kind == "d":
+        keys.counts.add(rest)
     return True
 
 

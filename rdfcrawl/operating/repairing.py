@@ -46,6 +46,10 @@ _ORDER: Final = (
     DamageKind.WAITS_BY_NO_SOURCE,
     DamageKind.SOURCE_WITHOUT_URI,
     DamageKind.DOMAIN_COUNT,
+    DamageKind.OVER_OF_HOST,
+    DamageKind.OVER_OF_DOMAIN,
+    DamageKind.GRANTED,
+    DamageKind.OVER_QUOTA,
 )
 
 
@@ -74,31 +78,15 @@ class FrontierRepair:
             await self._mend_totals(number, keys[number], has_workers=has_workers)
 
     async def _mend(self, damage: FrontierDamage) -> None:
-        crawl, kind, number, name = (
-            self._crawl,
-            damage.kind,
-            damage.partition,
-            damage.name,
-        )
-        if kind in _OF_KEY:
-            await crawl.run("mend", number, "key", name)
-            return
+        crawl, kind = self._crawl, damage.kind
+        number, name = damage.partition, damage.name
         match kind:
-            case DamageKind.LEASE_WITHOUT_BATCH:
-                await crawl.run("mend", number, "lease", name)
-            case DamageKind.BATCH_WITHOUT_LEASE:
-                await crawl.run("mend", number, "flight", name, damage.found)
-            case DamageKind.WRONG_CROWD:
-                await crawl.run("mend", number, "member", damage.found, name)
-            case DamageKind.CROWD_PLACE:
-                await crawl.run("mend", number, "crowd", name)
             case DamageKind.TWO_PARTITIONS | DamageKind.WRONG_PARTITION:
                 await self._move(number, name)
-            case DamageKind.DOMAIN_COUNT:
-                words = (name, bucket_of(name), damage.expected)
-                await crawl.run("mend", number, "domain", *words)
-            case _:
+            case DamageKind.WAITS_BY_NO_SOURCE | DamageKind.SOURCE_WITHOUT_URI:
                 await self._mend_waiting(number, name)
+            case _:
+                await crawl.run("mend", number, *_words(damage))
 
     async def _move(self, number: int, key: str) -> None:
         """Queue the URIs of a host in a wrong partition in the right one.
@@ -165,3 +153,22 @@ class FrontierRepair:
                 fill = crawl.frontier.fill
                 await crawl.run("mend", number, "marks", fill, *marks)
                 start += len(page)
+
+
+def _words(damage: FrontierDamage) -> tuple[str | int, ...]:
+    """Return what `mend` is told of a damage that one script mends."""
+    name = damage.name
+    if damage.kind in _OF_KEY:
+        return "key", name
+    words: dict[DamageKind, tuple[str | int, ...]] = {
+        DamageKind.LEASE_WITHOUT_BATCH: ("lease", name),
+        DamageKind.BATCH_WITHOUT_LEASE: ("flight", name, damage.found),
+        DamageKind.WRONG_CROWD: ("member", damage.found, name),
+        DamageKind.CROWD_PLACE: ("crowd", name),
+        DamageKind.DOMAIN_COUNT: ("domain", name, bucket_of(name), damage.expected),
+        DamageKind.OVER_OF_HOST: ("over", name, ""),
+        DamageKind.OVER_OF_DOMAIN: ("over", name, bucket_of(name)),
+        DamageKind.GRANTED: ("grants", name),
+        DamageKind.OVER_QUOTA: ("grants", name),
+    }
+    return words[damage.kind]

@@ -9,10 +9,11 @@ import pytest
 
 from rdfcrawl.frontier.epoch_options import EpochOptions
 from rdfcrawl.frontier.link_ingest import LINK_BAND
+from rdfcrawl.frontier.partitions import bucket_of
 from rdfcrawl.operating.checking import FrontierCheck
 from rdfcrawl.operating.repairing import FrontierRepair
 from rdfcrawl.operating.steering import HostSteering
-from rdfcrawl.records import Record
+from rdfcrawl.records import CrawlBudget, Record
 from rdfcrawl.uri import partition_of
 from tests.support.frontier_claims import claim, urls_of
 from tests.support.frontier_state import (
@@ -198,6 +199,14 @@ DAMAGES: dict[str, tuple[str, Damage]] = {
     ),
     "batch without lease": ("batch_without_lease", lose_lease),
     "domain counts too few": ("domain_count", forget_domains),
+    "over its budget": (
+        "over_of_host",
+        lambda r: r.hset(f"{of(HOST)}:h:{HOST}", "o", 3),
+    ),
+    "domain over its budget": (
+        "over_of_domain",
+        lambda r: r.hset(f"{of(HOST)}:d:{bucket_of(HOST)}", f"{HOST} o", 3),
+    ),
     "two partitions": ("two_partitions", copy_to_other_partition),
 }
 
@@ -281,3 +290,69 @@ async def test_counters_of_what_waits_for_an_epoch_are_compared(
         assert dropped.n_dropped == 9
         assert await FrontierCheck(crawl).run() == []
     await check_frontier(frontier)
+
+
+@pytest.mark.parametrize("budget", [CrawlBudget(of_host=3), CrawlBudget(of_domain=3)])
+async def test_what_is_over_a_budget_is_counted(
+    make_frontier: MakeFrontier, redis_server: RedisServer, budget: CrawlBudget
+) -> None:
+    """If URIs over a budget are lost beside a worker, then it is found, and mended."""
+    frontier = await make_frontier(partitions=N, budget=budget)
+    hosts = [f"h{n}.over.example" for n in range(3)]
+    for host in hosts:
+        await frontier.add(candidates(frontier, urls_in(host, 9)))
+    await frontier.beat("w1", {})
+    over = f"{of(hosts[0])}:over"
+    async with await operated(redis_server) as crawl:
+        assert await FrontierCheck(crawl).run() == []
+        fields = cast("list[bytes]", await frontier.redis.hkeys(over))
+        own = [each for each in fields if each.startswith(hosts[0].encode())]
+        assert len(own) == 6
+        n_counted = len(own) if budget.of_host else len(fields)
+        await frontier.redis.hdel(over, *own[:4])
+        (found,) = await FrontierCheck(crawl).run()
+        assert found.kind == f"over_of_{'host' if budget.of_host else 'domain'}"
+        assert (found.found, found.expected) == (str(n_counted), str(n_counted - 4))
+        await FrontierRepair(crawl).run([found])
+        assert await FrontierCheck(crawl).run() == []
+    await check_frontier(frontier)
+
+
+async def test_grants_are_compared_with_the_quota(
+    make_frontier: MakeFrontier, redis_server: RedisServer
+) -> None:
+    """If more was granted than the quota is, or than is counted, then it is found.
+
+    What was granted is in queues, first URIs and flights; that of a lowered quota that
+    was carried is not too much.
+    """
+    frontier = await make_frontier(batch=2, epochs=EpochOptions(quota=5))
+    ingest = new_ingest(frontier)
+    ingest.use_epochs()
+    hosts = [f"h{n}.example.org" for n in range(3)]
+    urls = [url for host in hosts for url in urls_in(host, 3)]
+    await frontier.add([ingest.candidate(Record(url), LINK_BAND) for url in urls])
+    await frontier.epochs.look([0])
+    await frontier.epochs.look([0])
+    visits = await claim(frontier, most_keys=1)
+    await check_frontier(frontier)
+    state = "rc:{c/0}:e:example.org"
+    n = int(await frontier.redis.hget(state, "o") or 0)
+    assert n > 1
+    async with await operated(redis_server) as crawl:
+        assert await FrontierCheck(crawl).run() == []
+        await frontier.redis.hincrby(state, "o", 2)
+        await frontier.redis.hset(state, "gf", 5 - n + 3)
+        found = await FrontierCheck(crawl).run()
+        told = {each.kind: (each.name, each.found, each.expected) for each in found}
+        assert told == {
+            "granted": ("example.org", str(n + 2), str(n)),
+            "over_quota": ("example.org", "3", ""),
+        }
+        await FrontierRepair(crawl).run(found)
+        assert await FrontierCheck(crawl).run() == []
+        await check_frontier(frontier)
+        lowered: Any = {"gs": 0, "gd": 0, "gf": 0, "c": 5, "q": 3}
+        await frontier.redis.hset(state, mapping=lowered)
+        assert await FrontierCheck(crawl).run() == []
+    assert visits

@@ -7,6 +7,10 @@
 -- 'flights', key, epoch, …: returns key and epoch of each batch without a lease.
 -- 'lost', domain, name, …: returns how many URIs with these names wait for an epoch, and
 --   neither source has them; 'left', how many names a source has of URIs that do not wait.
+-- 'over', name, bucket, …: returns {URIs over a budget, as counted, …} of keys, with '' for
+--   the bucket, and of domains.
+-- 'grants', domain, …: returns {domain, granted URIs, as counted, how many are over its
+--   quota, …} of these domains, and of all others that have any.
 -- 'size': returns how many keys and buckets 'totals' looks at, one after the other.
 -- 'totals', '1' or '0', domain, …: returns the counters as {name, value, what it must be, …}, last
 --   `sum`, that of all states, which must be `seen`. With '1', what waits for epochs is
@@ -55,6 +59,17 @@ elseif what == 'lost' or what == 'left' then
     end
   end
   wrong = {n}
+elseif what == 'over' then
+  for i = 2, #ARGV, 2 do
+    wrong[#wrong + 1], wrong[#wrong + 2] = count_over(ARGV[i], ARGV[i + 1])
+  end
+elseif what == 'grants' then
+  local granted = read_grants()
+  for i = 2, #ARGV do granted[ARGV[i]] = granted[ARGV[i]] or 0 end
+  for domain, n in pairs(granted) do
+    local row = {domain, n, tonumber(redis.call('HGET', epoch_of(domain), 'o') or 0), over_quota(domain)}
+    for i = 1, 4 do wrong[#wrong + 1] = row[i] end
+  end
 elseif what == 'size' then
   open_seen()
   local crowded = tonumber(redis.call('HGET', T .. ':cnt', 'cw') or 0)

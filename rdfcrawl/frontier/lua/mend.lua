@@ -13,6 +13,9 @@
 -- 'marks', fill, fingerprint, …: URIs that are queued are marked as seen.
 -- 'lost' or 'left', domain, name, …: URIs that wait are given to the source of links, and
 --   names without URIs are taken away.
+-- 'over', name, bucket: what a key, or with its bucket a domain, counts of URIs over a
+--   budget is made what there are.
+-- 'grants', domain: the same of its granted URIs, and what is over its quota is taken off.
 -- 'forget', key: its state, if it has no URIs: it is in another partition, too.
 -- Returns 0 unless said otherwise.
 local what, name = ARGV[1], ARGV[2]
@@ -119,6 +122,22 @@ elseif what == 'lost' or what == 'left' then
       redis.call('ZREM', T .. ':ed:' .. name, ARGV[i])
     end
   end
+elseif what == 'over' then
+  local n = count_over(name, ARGV[3])
+  if ARGV[3] == '' then
+    redis.call('HSET', host_of(name), 'o', n)
+  else
+    redis.call('HSET', counts_of(ARGV[3]), name .. ' o', n)
+  end
+elseif what == 'grants' then
+  local over, n = over_quota(name)
+  redis.call('HSET', epoch_of(name), 'o', read_grants()[name] or 0)
+  for i, field in ipairs({'gs', 'gd', 'gf'}) do
+    local less = math.min(over, n[2 + i])
+    redis.call('HSET', epoch_of(name), field, n[2 + i] - less)
+    over = over - less
+  end
+  look_at(name)
 elseif what == 'forget' then
   local h = redis.call('HMGET', host_of(name), 'n', 'lk', 'i')
   local is_free = not h[2] or h[2] == PAUSED

@@ -99,3 +99,60 @@ local function true_counts(domains)
     seen = members - marks,
   }
 end
+
+-- Calls `see` with each item that is queued of a key; `first` is that of its state.
+local function each_item_of(key, first, see)
+  if first then see(string.sub(first, 2)) end
+  for band = 0, REFRESH_BAND do
+    for _, item in ipairs(redis.call('LRANGE', queue_of(key, band), 0, -1)) do see(item) end
+  end
+end
+
+-- Returns how many granted URIs each domain has in queues and in flight, by its name.
+local function read_grants()
+  local granted = {}
+  local function see(key, length)
+    local domain = domain_of_host(key, length)
+    return function(item)
+      if grant_of(item) then granted[domain] = (granted[domain] or 0) + 1 end
+    end
+  end
+  each_with_work(function(key)
+    local h = redis.call('HMGET', host_of(key), 'e', 'i')
+    if h[1] then each_item_of(key, h[2], see(key, h[1])) end
+  end)
+  for _, member in ipairs(redis.call('ZRANGE', T .. ':lease', 0, -1)) do
+    local epoch, key = string.match(member, '^(%d+):(.*)$')
+    local length = key and redis.call('HGET', host_of(key), 'e')
+    if length then
+      local note = see(key, length)
+      for _, item in ipairs(redis.call('LRANGE', flight_of(key, epoch), 0, -1)) do note(item) end
+    end
+  end
+  return granted
+end
+
+-- Returns what is over the quota of a domain in its epoch: what was carried may be more
+-- than a quota that was lowered since, and nothing is granted then.
+local function over_quota(domain)
+  local h = redis.call('HMGET', epoch_of(domain), 'q', 'c', 'gs', 'gd', 'gf')
+  local n = {}
+  for i = 1, 5 do n[i] = tonumber(h[i] or 0) end
+  local granted = n[3] + n[4] + n[5]
+  return math.max(0, math.min(granted, n[2] + granted - n[1])), n
+end
+
+-- Returns how many URIs over a budget a key has, or, with its bucket, a domain; and how
+-- many it counts.
+local function count_over(name, bucket)
+  local n, found = 0, redis.call('HGETALL', T .. ':over')
+  for i = 1, #found, 2 do
+    local key, is_of_domain = string.match(found[i], '^(.*) '), string.sub(found[i + 1], 1, 1) == 'd'
+    if is_of_domain == (bucket ~= '') then
+      local ends = string.sub('.' .. (key or ''), -#name - 1) == '.' .. name
+      if key == name or key and bucket ~= '' and ends then n = n + 1 end
+    end
+  end
+  if bucket == '' then return n, tonumber(redis.call('HGET', host_of(name), 'o') or 0) end
+  return n, tonumber(redis.call('HGET', counts_of(bucket), name .. ' o') or 0)
+end
