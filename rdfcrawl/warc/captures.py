@@ -184,6 +184,12 @@ class CaptureReader:
             from warcio.archiveiterator import WARCIterator  # noqa: PLC0415
         bounded = _BoundedHeads(stream)
         records = WARCIterator(bounded)
+        records.INC_RECORD = ""  # would be written to the terminal
+        load = records.loader.load_http_headers
+        # A record without URI makes warcio fail; `_head_of` passes it over.
+        records.loader.load_http_headers = lambda kind, uri, *rest: load(
+            kind, uri or "", *rest
+        )
         while (record := next(records, None)) is not None:
             bounded.ends_head()
             if record.length is None:
@@ -192,6 +198,10 @@ class CaptureReader:
             capture = self._capture(record)
             # Only now it is known whether the record is whole, and sound.
             records.read_to_end()
+            if records.err_count:
+                detail = "records that no empty line follows"
+                self.log.note(Reason.REPAIRED, detail, records.err_count)
+                records.err_count = 0
             if getattr(record.raw_stream, "limit", 0) > 0:
                 self.log.note(Reason.BAD_ARCHIVE, "the file ends within a record")
                 capture = capture and replace(capture, is_cut=True)
