@@ -1,0 +1,271 @@
+"""The parsers of what strangers send, each by its public door.
+
+A door takes bytes and returns nothing. A fault that is named (`SourceFault`) is fine,
+and whatever else is in `raises`; any other exception is a defect, and so is output that
+a strict parser refuses.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pyoxigraph as ox
+
+from rdfcrawl.catalogs.ckan.api import PortalAddress
+from rdfcrawl.catalogs.ckan.envelope import (
+    CkanAnswer,
+    read_names,
+    read_page,
+    read_result,
+)
+from rdfcrawl.catalogs.ckan.mapping import iter_statements
+from rdfcrawl.catalogs.ckan.portal import recognize
+from rdfcrawl.catalogs.sparql.results import iter_rows
+from rdfcrawl.errors import NeedsSandbox, Reason, SourceFault
+from rdfcrawl.extraction.messages import ReadingJob
+from rdfcrawl.extraction.reading import DocumentReading
+from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.fetch.contexts.cache import ContextEntry
+from rdfcrawl.fetch.ftp.listing import ListingLines, parse_facts, parse_list_line
+from rdfcrawl.fetch.retry_policy import parse_http_date, parse_retry_after
+from rdfcrawl.formats import FORMATS, HTML
+from rdfcrawl.frontier.payload import pack, unpack
+from rdfcrawl.guard.policy import Guard
+from rdfcrawl.links.headers import context_link, json_ld_alternate, links_of
+from rdfcrawl.pings.judging import PingRefused, sitemap_url
+from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
+from rdfcrawl.rdf.parse import parse
+from rdfcrawl.reservations import read_directives, read_tdm
+from rdfcrawl.robots.policy import parse_robots
+from rdfcrawl.robots.tdm_file import parse_tdm_file
+from rdfcrawl.sitemaps.protocol import Sitemap
+from rdfcrawl.sitemaps.resourcesync.documents import DocumentEntries
+from rdfcrawl.sitemaps.resourcesync.patch import apply_patch
+from rdfcrawl.unpack.content_encoding import BodyDecoder
+from rdfcrawl.unpack.limits import UnpackLimits
+from rdfcrawl.unpack.scratch import MemoryScratch
+from rdfcrawl.uri import NormalForm, requestable
+from rdfcrawl.uri.traps import TrapLimits, form_of, is_endless
+from rdfcrawl.warc.captures import CaptureLimits, CaptureReader
+from rdfcrawl.warc.part import FilePart
+
+if TYPE_CHECKING:
+    from rdfcrawl.rdf.jsonld.sources import ContextDocument
+
+URL: Final = "http://e.example/d/doc"
+LIMITS: Final = ParseLimits(literal_bytes=2**16, n_quads=10**6)
+UNPACK: Final = UnpackLimits(n_bytes=10**7, n_members=100)
+# What a child would end with is not what a document has to do with.
+NORMAL_FORM: Final = NormalForm()
+DEFECTS: Final = {Reason.INTERNAL, Reason.PARSE_CRASH}
+
+
+class NoWeb:
+    """The contexts that there are where no host answers."""
+
+    def load(self, url: str, *, document_url: str) -> ContextDocument:
+        """Raise the fault."""
+        raise SourceFault(Reason.REMOTE_CONTEXT, f"{url} of {document_url}")
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """One parser.
+
+    Attributes:
+        read: whose exceptions are defects, but for `SourceFault` and `raises`.
+        is_bounded: it runs in a child with a limit of CPU time: long is no defect.
+    """
+
+    read: Callable[[bytes], None]
+    raises: tuple[type[Exception], ...] = ()
+    is_bounded: bool = False
+
+
+def _strict(lines: bytes) -> None:
+    """Check that statements are N-Quads for a parser that mends nothing."""
+    for _ in ox.parse(lines, format=ox.RdfFormat.N_QUADS):
+        pass
+
+
+def _document(media_type: str, data: bytes, *, name: str = "") -> None:
+    """Read a document as a child does."""
+    job = ReadingJob(
+        url=URL + name,
+        graph=URL,
+        media_type=media_type,
+        limits=LIMITS,
+        unpack=UNPACK,
+        wants_hyperlinks=True,
+        wants_fingerprint=True,
+    )
+    environment = ReaderContext(
+        contexts=NoWeb(), is_bounded=True, scratch=MemoryScratch(UNPACK.n_bytes)
+    )
+    reading = DocumentReading(data, job, environment=environment)
+    _strict(b"".join(reading))
+    found = {fault.reason for fault in reading.outcome.faults} & DEFECTS
+    if found:
+        raise AssertionError(reading.outcome.faults)
+
+
+def _inline(media_type: str, data: bytes) -> None:
+    """Read a document as a worker does, by `rdfcrawl.rdf.parse()`."""
+    with suppress(NeedsSandbox):
+        _strict(
+            b"".join(
+                parse(data, url=URL, graph=URL, media_type=media_type, limits=LIMITS)
+            )
+        )
+
+
+def _sitemap(data: bytes) -> None:
+    """Read a sitemap, and the same bytes as a document of ResourceSync."""
+    for item in Sitemap(data, url=f"{URL}.xml", log=FaultLog()):
+        repr(item)
+    for entry in DocumentEntries(data, url=URL, log=FaultLog()):
+        repr(entry)
+
+
+def _robots(data: bytes) -> None:
+    rules = parse_robots(data)
+    path = data[-40:].decode("latin-1")
+    for url in (URL, f"{URL}?{path}", f"http://e.example/{path}"):
+        rules.allows(url)
+
+
+def _tdm(data: bytes) -> None:
+    parse_tdm_file(data, "http://e.example")
+
+
+def _ckan(data: bytes) -> None:
+    recognize(URL, data)
+    portal = PortalAddress(url="http://e.example")
+    answer = CkanAnswer(status=200, body=data, url=f"{portal.url}/api/3/action/x")
+    log = FaultLog()
+    for read in (read_result, read_names):
+        with suppress(SourceFault):
+            read(answer)
+    for text in read_page(answer).packages:
+        statements = iter_statements(text.load(), portal, log)
+        _strict(b"".join(iter_checked(statements, log)))
+
+
+def _rows(media_type: str, data: bytes) -> None:
+    for row in iter_rows(data, media_type=media_type, log=FaultLog()):
+        repr(row)
+
+
+def _warc(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        reader = CaptureReader(
+            part=FilePart(BytesIO(data), 0, is_last=True),
+            log=FaultLog(),
+            limits=CaptureLimits(lambda _url: 10**6, 2**16, 200.0),
+            until_ms=10**15,
+            is_wanted=lambda _capture, _head: True,
+            new_file=lambda: Path(folder, "body"),
+        )
+        for capture in reader:
+            repr(capture.headers)
+
+
+def _uri(data: bytes) -> None:
+    text = data.decode("utf-8", "surrogateescape")
+    url = requestable(text, URL)
+    if requestable(url) != url or not url.isascii() or not url.isprintable():
+        raise AssertionError(url)
+    normal = NORMAL_FORM.normalize(url)
+    if NORMAL_FORM.normalize(normal) != normal:
+        raise AssertionError(normal)
+    is_endless(url, TrapLimits())
+    form_of(url)
+    with suppress(PingRefused):
+        sitemap_url(text, Guard())
+
+
+def _headers(data: bytes) -> None:
+    text = data.decode("latin-1")
+    links_of(text, base=URL)
+    json_ld_alternate(text, base=URL)
+    parse_http_date(text)
+    parse_retry_after(text, datetime.now(UTC))
+    read_directives(text, "rdfcrawl", now=0.0)
+    read_tdm(text)
+    context_link(text, base=URL)
+
+
+def _payload(data: bytes) -> None:
+    key = "e.example"
+    record = unpack(data, key)
+    if not record.url.isascii() or not record.url.isprintable():
+        raise AssertionError(record.url)
+    if unpack(pack(record, key), key) != record:
+        raise AssertionError(record)
+
+
+def _listing(data: bytes) -> None:
+    for line in ListingLines().feed(data + b"\n"):
+        parse_facts(line)
+        parse_list_line(line)
+
+
+def _patch(data: bytes) -> None:
+    document = b'{"a": [1, 2, {"b": "c"}], "": null}'
+    apply_patch(document, data, media_type="application/json-patch+json")
+
+
+def _coding(name: str, data: bytes) -> None:
+    decoder = BodyDecoder(name, max_ratio=200)
+    for _ in decoder.pieces(data):
+        pass
+    decoder.finish()
+
+
+def _context(data: bytes) -> None:
+    entry = ContextEntry.from_bytes(data)
+    if entry is not None:
+        with suppress(SourceFault):
+            entry.document()
+
+
+def _documents() -> Iterator[tuple[str, Door]]:
+    for each in FORMATS:
+        media_type = each.media_types[0]
+        yield each.name, Door(partial(_document, media_type), is_bounded=True)
+        if each is not HTML:
+            yield f"{each.name} inline", Door(partial(_inline, media_type))
+    yield "archive", Door(partial(_document, "", name=".gz"), is_bounded=True)
+
+
+_RECORDS = (ValueError, LookupError)  # whoever takes a record knows these
+
+DOORS: Final = {name.lower().replace("/", "-"): door for name, door in _documents()} | {
+    "sitemap": Door(_sitemap),
+    "robots": Door(_robots),
+    "tdmrep": Door(_tdm),
+    "ckan": Door(_ckan),
+    "table of json": Door(partial(_rows, "application/sparql-results+json")),
+    "table of xml": Door(partial(_rows, "application/sparql-results+xml")),
+    "table of tsv": Door(partial(_rows, "text/tab-separated-values")),
+    "table of csv": Door(partial(_rows, "text/csv")),
+    "warc": Door(_warc),
+    "uri": Door(_uri),
+    "headers": Door(_headers),
+    "payload": Door(_payload, _RECORDS),
+    "listing": Door(_listing),
+    "json patch": Door(_patch),
+    "gzip": Door(partial(_coding, "gzip")),
+    "br and deflate": Door(partial(_coding, "deflate, br")),
+    "zstd": Door(partial(_coding, "zstd")),
+    "shared context": Door(_context),
+}
