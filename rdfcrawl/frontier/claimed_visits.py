@@ -1,4 +1,4 @@
-"""From the answer of a claim to a visit, and back to the arguments of its release.
+"""The arguments of a claim, the visits of its answer, the arguments of their release.
 
 What nobody can read is set aside alone.
 """
@@ -17,10 +17,25 @@ from rdfcrawl.records import Document, Record, Visit, refused
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.candidate import Candidate
+    from rdfcrawl.frontier.options import FrontierOptions
     from rdfcrawl.frontier.scripts import Argument
 
 _HEAD = 8  # of a row, before the items
 _MAX_SHOWN = 100  # bytes of a payload in the detail of its fault
+
+
+def claim_arguments(
+    options: FrontierOptions, delay_secs: float, most_keys: int, most_spare: int
+) -> list[Argument]:
+    """Return the first arguments of `lua/claim.lua`, as far as a claim has any."""
+    return [
+        most_keys,
+        options.batch,
+        millisecs(options.lease_secs),
+        millisecs(delay_secs),
+        millisecs(options.window_secs),
+        most_spare,
+    ]
 
 
 def visit_of(partition: int, row: Sequence[Any], least_delay_secs: float) -> Visit:

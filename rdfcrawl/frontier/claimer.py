@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.frontier.committer import LOOK_AGAIN_SECS
 from rdfcrawl.frontier.leases import until_delay_is_kept
-from rdfcrawl.frontier.partitions import homes_and_others
+from rdfcrawl.frontier.partitions import PollPlan, poll_plan
 from rdfcrawl.frontier.worker_state import WorkerState, sleep_until
 from rdfcrawl.records import Record, Visit, refused
 from rdfcrawl.request_turns import steady_time
@@ -69,7 +69,8 @@ class VisitClaimer:
         """Claim up to about `wanted` visits; return whether, and when to ask again."""
         state = self._state
         now = monotonic()
-        partitions = [p for p in self._partitions() if state.due.get(p, 0) <= now]
+        wanted_here = self._partitions(now)
+        partitions = [p for p in wanted_here if state.due.get(p, 0) <= now]
         if not partitions:
             return False, max(0.0, min(state.due.values()) - now)
         most_keys = max(1, -(-wanted // len(partitions)))
@@ -85,6 +86,7 @@ class VisitClaimer:
             most_keys=most_keys,
             most_spare=-(-n_idle // len(partitions)),
             number=state.frontier.new_claim(),
+            not_at_home=self._plan().away,
         )
         state.leases_until = min(state.leases_until, leased_until)
         await self._take(visits)
@@ -108,15 +110,24 @@ class VisitClaimer:
             ready = [*state.ready, *visits]
             state.ready = deque(sorted(ready, key=lambda visit: visit.is_of_crowd))
 
-    def _partitions(self) -> Sequence[int]:
+    def _partitions(self, now: float) -> Sequence[int]:
+        """Return where to look: elsewhere only if nothing may be due at home."""
         state = self._state
-        n, live = state.frontier.partitions, tuple(state.live)
-        home, others = homes_and_others(state.options.name, live, n)
-        if not others:
-            return home
-        # One look in ten goes elsewhere: work is stolen from who has too much.
-        share = max(1, len(home) // 10) if state.ready else n
-        return (*home, *random.sample(others, min(share, len(others))))
+        home, near, away = self._plan()
+        is_due = [p for p in home if state.due.get(p, 0) <= now]
+        if state.ready or is_due:
+            # One look in ten goes elsewhere: work is stolen from who has too much.
+            others, share = near + away, max(1, len(home) // 10)
+            return (*is_due, *random.sample(others, min(share, len(others))))
+        # All that idle workers ask for together grows no faster than they do.
+        share = -(-2 * state.frontier.partitions // max(2, len(state.live)))
+        some = random.sample(near, min(share, len(near)))
+        return (*some, *random.sample(away, min(share, len(away))))
+
+    def _plan(self) -> PollPlan:
+        state = self._state
+        name, live = state.options.name, tuple(state.live)
+        return poll_plan(name, live, state.frontier.partitions)
 
 
 logger = logging.getLogger(__name__)

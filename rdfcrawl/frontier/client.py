@@ -18,6 +18,7 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.candidate_adder import MAX_URIS_PER_CALL, CandidateAdder
 from rdfcrawl.frontier.claimed_visits import (
     record_of,
+    claim_arguments,
     release_arguments,
     stand_in,
     visit_of,
@@ -52,6 +53,7 @@ FILL_BY_INTSET_LIMIT = {4096: 1000, 512: 200}
 _DEAD_AFTER_SECS = 2.0, 15.0  # between them, as a lease
 _CLEARED_SECS = 60
 _FAILED_BEFORE = "failed_before"  # field of the crawl's settings
+_STEAL_AFTER_MS = 1000  # hosts are left to the machine where they are at home
 # of `StateCounts`, in its order, and what scripts call them
 COUNTERS = {
     "queued": "q",
@@ -276,6 +278,7 @@ class Frontier:
         partitions: Sequence[int],
         *,
         most_keys: int,
+        not_at_home: Sequence[int] = (),
         most_spare: int | None = None,
         number: int | None = None,
     ) -> tuple[list[Visit], float | None]:
@@ -287,25 +290,24 @@ class Frontier:
             partitions: to look in.
             most_keys: most hosts per partition.
             most_spare: of these, most hosts of crowds beyond their turns, if nobody
+            not_at_home: partitions of other machines, which get a second to claim
+                what is due there.
                 else is due; by default, as many.
             number: of this claim (`new_claim`), if it may have to be repeated.
 
         Returns:
             The visits, and the seconds until the next host is due, or None.
         """
-        options = self.options
-        arguments: list[Argument] = [
-            most_keys,
-            options.batch,
-            millisecs(options.lease_secs),
-            millisecs(self.delay_secs),
-            millisecs(options.window_secs),
-            most_keys if most_spare is None else most_spare,
-        ]
-        if number is not None:
-            arguments += (self._name, number)
+        ticket: list[Argument] = ["", ""] if number is None else [self._name, number]
+        most = most_keys, most_keys if most_spare is None else most_spare
+        arguments = [*claim_arguments(self.options, self.delay_secs, *most), *ticket]
+        elsewhere = [*arguments, _STEAL_AFTER_MS]
         answers = await self.scripts.run(
-            "claim", [(self._prefixes[p], arguments) for p in partitions]
+            "claim",
+            [
+                (self._prefixes[p], elsewhere if p in not_at_home else arguments)
+                for p in partitions
+            ],
         )
         visits: list[Visit] = []
         due: list[int] = []

@@ -8,10 +8,12 @@ partition (`lua/add.lua`), where they are marked; here it is only remembered.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from math import log
+from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
 from rdfcrawl.uri import partition_of
@@ -77,30 +79,84 @@ class KeyLocations:
         return {away.get(each.key, each.partition) for each in candidates}
 
 
+def machine_of(worker: str) -> str:
+    """Return the machine that the name of a worker begins with (`CrawlOptions`)."""
+    return worker.rsplit("-", 2)[0]
+
+
 def home_partitions(
     worker: str, workers: Sequence[str], n_partitions: int
 ) -> list[int]:
     """Return the partitions that a worker polls first, by rendezvous hashing.
 
-    Workers that see the same list agree, and a worker that comes or goes moves its own
-    share only. A wrong list costs empty polls, never correctness, as a claim is atomic.
-    `worker` counts as live even if the list lacks it.
+    Each is at home on a machine, which has as many as it has workers, and there with
+    one of these. So a worker that is started anew, under another name, leaves all
+    partitions on their machines, and with them what is stored of their hosts.
+    Workers that see the same list agree. A wrong list costs empty polls, never
+    correctness, as a claim is atomic. `worker` counts as live even if the list lacks
+    it.
     """
-    everyone = {*workers, worker}
-    return [
-        p
-        for p in range(n_partitions)
-        if worker == max(everyone, key=lambda name: (_weight(name, p), name))
-    ]
+    return list(_homes(worker, tuple(workers), n_partitions)[0])
+
+
+class PollPlan(NamedTuple):
+    """The partitions of a crawl as one worker sees them."""
+
+    home: tuple[int, ...]  # its own
+    near: tuple[int, ...]  # of other workers on its machine
+    away: tuple[int, ...]  # of other machines
 
 
 @lru_cache(maxsize=16)  # asked for at each claim; workers come and go rarely
-def homes_and_others(
+def poll_plan(worker: str, workers: tuple[str, ...], n_partitions: int) -> PollPlan:
+    """Return which partitions are at home with a worker, on its machine, elsewhere."""
+    home, of_machine = _homes(worker, workers, n_partitions)
+    near = tuple(p for p in of_machine if p not in home)
+    away = tuple(sorted({*range(n_partitions)} - {*of_machine}))
+    return PollPlan(home, near, away)
+
+
+def _homes(
     worker: str, workers: tuple[str, ...], n_partitions: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the home partitions of a worker, and all others."""
-    home = home_partitions(worker, workers, n_partitions)
-    return tuple(home), tuple(sorted({*range(n_partitions)} - {*home}))
+    """Return the partitions of a worker, and those of its machine."""
+    machines: defaultdict[str, set[str]] = defaultdict(set)
+    for name in (*workers, worker):
+        machines[machine_of(name)].add(name)
+    mine = machine_of(worker)
+    sizes = {name: len(names) for name, names in machines.items()}
+    of_machine = _at_home(mine, sizes, range(n_partitions))
+    return _at_home(worker, dict.fromkeys(machines[mine], 1), of_machine), of_machine
+
+
+def _at_home(
+    name: str, sizes: Mapping[str, int], partitions: Sequence[int]
+) -> tuple[int, ...]:
+    """Return the partitions of one of several, who have them by their sizes.
+
+    Nobody has more than its share, rounded up: with few partitions, hashing alone gives
+    one thrice as many as another.
+    """
+    total = sum(sizes.values())
+    room = {each: -(-len(partitions) * size // total) for each, size in sizes.items()}
+    found = []
+    for p in partitions:
+        best = max(room, key=lambda each: (_share(each, p, sizes[each]), each))
+        room[best] -= 1
+        if not room[best]:
+            del room[best]
+        if best == name:
+            found.append(p)
+    return tuple(found)
+
+
+def _share(name: str, partition: int, size: int) -> float:
+    """Return what is the greatest of all as often as the size of one is great.
+
+    This is weighted rendezvous hashing, by the logarithm method.
+    """
+    digest = int.from_bytes(_weight(name, partition), "big")
+    return -size / log((digest + 0.5) / 2**64)
 
 
 def _weight(worker: str, partition: int) -> bytes:

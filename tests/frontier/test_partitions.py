@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdfcrawl.frontier.partitions import home_partitions
+from rdfcrawl.frontier.partitions import home_partitions, machine_of
 
 _names = st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=6, unique=True)
 
@@ -24,18 +25,51 @@ def test_each_partition_has_one_home(workers: list[str], n_partitions: int) -> N
     assert sorted(homes) == list(range(n_partitions))
 
 
-@given(workers=_names, n_partitions=st.integers(1, 64))
-def test_a_worker_that_leaves_moves_its_own_share_only(
-    workers: list[str], n_partitions: int
+def places(workers: list[str], n_partitions: int) -> dict[int, str]:
+    """Return the worker that each partition is at home with."""
+    return {
+        p: worker
+        for worker in workers
+        for p in home_partitions(worker, workers, n_partitions)
+    }
+
+
+_fleets = st.lists(st.integers(1, 4), min_size=2, max_size=5).map(
+    lambda sizes: [f"m{m}-{n}-abc" for m, size in enumerate(sizes) for n in range(size)]
+)
+
+
+@pytest.mark.parametrize("n_partitions", [16, 64, 256])
+def test_a_worker_that_leaves_moves_little(n_partitions: int) -> None:
+    """If one of twelve workers leaves, then most partitions stay on their machines."""
+    workers = [f"m{n % 4}-{n}-abc" for n in range(12)]
+    moved = 0
+    for gone in workers:
+        before = places(workers, n_partitions)
+        after = places([each for each in workers if each != gone], n_partitions)
+        moved += sum(machine_of(before[p]) != machine_of(after[p]) for p in before)
+    assert moved / len(workers) / n_partitions < 0.25
+
+
+@given(workers=_fleets, n_partitions=st.integers(1, 64), data=st.data())
+def test_a_worker_that_is_started_anew_moves_nothing_to_another_machine(
+    workers: list[str], n_partitions: int, data: st.DataObject
 ) -> None:
-    """If a worker leaves, then the others keep all homes they had."""
-    gone, *others = workers
-    for worker in others:
-        before = home_partitions(worker, workers, n_partitions)
-        after = home_partitions(worker, others, n_partitions)
-        assert set(before) <= set(after)
-        taken = set(after) - set(before)
-        assert taken <= set(home_partitions(gone, workers, n_partitions))
+    """If a worker comes back under a new name, then all stays on its machine."""
+    gone = data.draw(st.sampled_from(workers))
+    anew = [*(x for x in workers if x != gone), f"{machine_of(gone)}-99-def"]
+    before, after = places(workers, n_partitions), places(anew, n_partitions)
+    for p, worker in before.items():
+        assert machine_of(worker) == machine_of(after[p])
+
+
+@given(workers=_fleets, n_partitions=st.integers(1, 64))
+def test_nobody_has_more_than_its_share(workers: list[str], n_partitions: int) -> None:
+    """If partitions are few, then a machine has no more than its workers' share."""
+    homes = places(workers, n_partitions)
+    for machine, n in Counter(map(machine_of, homes.values())).items():
+        n_workers = sum(machine_of(each) == machine for each in workers)
+        assert n <= math.ceil(n_partitions * n_workers / len(workers))
 
 
 def test_a_worker_alone_has_all() -> None:

@@ -1,6 +1,7 @@
 -- Leases keys that are due, each with a batch of its URIs.
 -- ARGV: most keys, most URIs a key, lease ms, default delay ms, window ms, most keys of
--- crowds beyond their turns, name and number of the claim ('' for none).
+-- crowds beyond their turns, name and number of the claim ('' for none), ms for which
+-- keys that are due are left to others (none if it is missing).
 -- A batch is what fits into the window at the key's delay. An item that lost a lease
 -- is handed out alone: if it kills its worker again, it takes no others with it. Where
 -- the host has refused the last time, others are tried every other time.
@@ -15,6 +16,7 @@ local most_keys, most_items = tonumber(ARGV[1]), tonumber(ARGV[2])
 local lease, default_delay, window = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local most_spare = tonumber(ARGV[6])
 local name, number = ARGV[7] or '', ARGV[8]
+local grace = tonumber(ARGV[9] or 0)
 local clock, latest, offset = read_clock()
 local now = math.max(clock + offset, latest)
 local now_text, lease_end = string.format('%d', now), string.format('%d', now + lease)
@@ -175,7 +177,8 @@ local function lease_of_crowd(place)
 end
 
 local function lease_due(most)
-  local due = redis.call('ZRANGEBYSCORE', T .. ':ready', '-inf', now, 'LIMIT', 0, most)
+  local until_ms = now - grace
+  local due = redis.call('ZRANGEBYSCORE', T .. ':ready', '-inf', until_ms, 'LIMIT', 0, most)
   for _, key in ipairs(due) do
     if string.byte(key) == 64 then -- '@'
       lease_of_crowd(key)
@@ -216,5 +219,5 @@ end
 
 keep_clock()
 local first = redis.call('ZRANGE', T .. ':ready', 0, 0, 'WITHSCORES')
-visits[1] = first[2] and math.max(0, tonumber(first[2]) - now) or -1
+visits[1] = first[2] and math.max(0, tonumber(first[2]) + grace - now) or -1
 return visits
