@@ -38,6 +38,7 @@ def new_worker(
     name: str = "w",
     *,
     flush_stores: Callable[[], Awaitable[None]] = nothing,
+    wake: Callable[[], None] = lambda: None,
     has_started: bool = True,
     **options: Any,
 ) -> FrontierWorker:
@@ -47,7 +48,7 @@ def new_worker(
         WorkerOptions(name=name, **{"visits": 4, "commit_secs": 0.05, **options}),
         WorkerHooks(
             flush_stores=flush_stores,
-            wake=lambda: None,
+            wake=wake,
             figures=dict,
             account_for=account_for,
         ),

@@ -262,11 +262,12 @@ def frontier_on(
     crawl_id: str = "c",
     intset_limit: int = 4096,
     scripts: type[LuaScripts] = LuaScripts,
+    kind: type[Frontier] = Frontier,
     **options: Any,
 ) -> Frontier:
     """Return a frontier that is not opened yet; one partition, no delay."""
     wanted = {"partitions": 1, "delay_secs": 0.0, **options}
-    return Frontier(
+    return kind(
         client,
         scripts(client, version=version),
         crawl_id=crawl_id,
