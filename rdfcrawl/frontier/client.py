@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from rdfcrawl import __version__
 from rdfcrawl.codec import encode
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.candidate_adder import MAX_URIS_PER_CALL, CandidateAdder
 from rdfcrawl.frontier.claimed_visits import (
-    record_of,
     claim_arguments,
+    record_of,
     release_arguments,
     stand_in,
     visit_of,
@@ -33,7 +34,7 @@ from rdfcrawl.frontier.domain_epochs import (
 from rdfcrawl.frontier.first_contents import FirstContents
 from rdfcrawl.frontier.partition_marks import MARK, PartitionMarks
 from rdfcrawl.frontier.partitions import KeyLocations, away_partition
-from rdfcrawl.frontier.schema import SCHEMA, check_schema
+from rdfcrawl.frontier.schema import SCHEMA, VERSION, check_schema
 from rdfcrawl.frontier.scripts import millisecs
 from rdfcrawl.frontier.server_state import INCARNATION, ServerState
 from rdfcrawl.frontier.turn_taker import TurnTaker
@@ -52,8 +53,8 @@ if TYPE_CHECKING:
 FILL_BY_INTSET_LIMIT = {4096: 1000, 512: 200}
 _DEAD_AFTER_SECS = 2.0, 15.0  # between them, as a lease
 _CLEARED_SECS = 60
-_FAILED_BEFORE = "failed_before"  # field of the crawl's settings
 _STEAL_AFTER_MS = 1000  # hosts are left to the machine where they are at home
+_FAILED_BEFORE = "failed_before"  # field of the crawl's settings
 # of `StateCounts`, in its order, and what scripts call them
 COUNTERS = {
     "queued": "q",
@@ -150,13 +151,15 @@ class Frontier:
         """Create or join the crawl.
 
         Raises:
-            ConfigError: the crawl was written by another version of the data model, or
-                was begun without quotas and is to have some.
+            ConfigError: another version has written it, or it is to get quotas now.
         """
         await self.scripts.load()
         conf = self.key("conf")
+        begun = cast("dict[bytes, bytes]", await self.redis.hgetall(conf))
+        check_schema(self.crawl_id, begun)
         wanted = {
             "schema": SCHEMA,
+            VERSION: __version__,
             "partitions": self.options.partitions,
             "fill": self.fill,
             # All of a domain that has a quota lies in one partition.
@@ -164,14 +167,13 @@ class Frontier:
             SCHEDULE: "domain" if self.options.epochs else "none",
             INCARNATION: secrets.token_hex(16),
         }
-        if await self.redis.hexists(conf, "schema"):
-            del wanted[SCHEDULE]  # of a crawl that an older version has begun
+        if begun:
+            del wanted[SCHEDULE], wanted[VERSION]  # another one may have begun it
         pipe = self.redis.pipeline(transaction=True)
         for field, value in wanted.items():
             pipe.hsetnx(conf, field, str(value))
         pipe.hgetall(conf)
-        stored = (await pipe.execute())[-1]
-        check_schema(self.crawl_id, int(stored[b"schema"]))
+        check_schema(self.crawl_id, stored := (await pipe.execute())[-1])
         self.partitions = int(stored[b"partitions"])
         self.fill = int(stored[b"fill"])
         self._prefixes = [f"rc:{{{self.crawl_id}/{p}}}" for p in range(self.partitions)]
@@ -278,9 +280,9 @@ class Frontier:
         partitions: Sequence[int],
         *,
         most_keys: int,
-        not_at_home: Sequence[int] = (),
         most_spare: int | None = None,
         number: int | None = None,
+        not_at_home: Sequence[int] = (),
     ) -> tuple[list[Visit], float | None]:
         """Lease hosts that are due.
 
@@ -290,10 +292,9 @@ class Frontier:
             partitions: to look in.
             most_keys: most hosts per partition.
             most_spare: of these, most hosts of crowds beyond their turns, if nobody
-            not_at_home: partitions of other machines, which get a second to claim
-                what is due there.
                 else is due; by default, as many.
             number: of this claim (`new_claim`), if it may have to be repeated.
+            not_at_home: partitions of other machines, which have a second to claim.
 
         Returns:
             The visits, and the seconds until the next host is due, or None.
@@ -302,13 +303,11 @@ class Frontier:
         most = most_keys, most_keys if most_spare is None else most_spare
         arguments = [*claim_arguments(self.options, self.delay_secs, *most), *ticket]
         elsewhere = [*arguments, _STEAL_AFTER_MS]
-        answers = await self.scripts.run(
-            "claim",
-            [
-                (self._prefixes[p], elsewhere if p in not_at_home else arguments)
-                for p in partitions
-            ],
-        )
+        calls = [
+            (self._prefixes[p], elsewhere if p in not_at_home else arguments)
+            for p in partitions
+        ]
+        answers = await self.scripts.run("claim", calls)
         visits: list[Visit] = []
         due: list[int] = []
         for partition, (next_due, *rows) in zip(
