@@ -263,7 +263,11 @@ def new_worker(frontier: Frontier) -> FrontierWorker:
 
 
 async def drain(
-    frontier: Frontier, partitions: range | list[int], waits: list[float]
+    frontier: Frontier,
+    partitions: range | list[int],
+    waits: list[float],
+    *,
+    most: float = float("inf"),
 ) -> int:
     """Visit everything in some partitions; return how many URIs that were.
 
@@ -271,10 +275,11 @@ async def drain(
         frontier: whose hosts have no delay.
         partitions: asked one after another, for 10 hosts each time.
         waits: takes the seconds of each claim.
+        most: URIs, after which it ends.
     """
     n = 0
     for partition in partitions:
-        while True:
+        while n < most:
             start = time.perf_counter()
             visits, _ = await frontier.claim([partition], most_keys=10)
             waits.append(time.perf_counter() - start)
