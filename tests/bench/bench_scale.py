@@ -90,6 +90,7 @@ class Scale:
             await self._fill(frontier)
             await self._append_only(frontier.redis)
             await self._operations(frontier)
+            await self._looks(frontier)
         return self.figures
 
     def _show(self, name: str, value: float, unit: str, **budget: float) -> None:
@@ -240,6 +241,14 @@ class Scale:
         self._show("claim + release + ack", done / (end - start), "URIs/s")
         self._show("  server", (used - cpu) / done * 1e6, "us CPU/URI", at_most=15)
         self._show("  append-only file", (full - size) / done, "B/URI")
+
+    async def _looks(self, frontier: Frontier, n: int = 2000) -> None:
+        """Time what each worker asks each partition for: has any lease run out?"""
+        cpu = await server_cpu(frontier.redis)
+        for _ in range(n):
+            await frontier.reap()
+        used = (await server_cpu(frontier.redis) - cpu) / n / self.crawl.sample
+        self._show("look for dead workers, a partition", used * 1e6, "us CPU")
 
     def _links_of_pages(self, call: int) -> list[Candidate]:
         """Return links to some hosts, most of them to what is queued there."""
