@@ -82,19 +82,20 @@ class SoloTurns:
     """A source of turns for requests that compete with no others."""
 
     async def of_visit(
-        self, visit: Visit, *, is_for_rules: bool = False
+        self, visit: Visit, url: str, *, is_for_rules: bool = False
     ) -> SoloTurn | None:
-        """Wait for the turn of a visit to send requests to its host.
+        """Wait for the turn of a visit to send a request to its host.
 
         Args:
             visit: of the host.
+            url: that is requested.
             is_for_rules: to request its robots.txt, which may name a delay that counts
                 from then on.
 
         Returns:
             None if the lease is lost, or the worker stops.
         """
-        del is_for_rules
+        del url, is_for_rules
         return None if visit.is_lost else FREE
 
     async def of_url(

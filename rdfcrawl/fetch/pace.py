@@ -1,4 +1,4 @@
-"""How long a host is left alone after a response: longer if that was slow, or failed.
+"""The delay of a host after a response: longer after one that was slow, or failed.
 
 The delay of a host never sinks below what the settings and its robots.txt say. A host
 without any delay, as those of one's own, keeps none.
@@ -47,7 +47,7 @@ def next_delay(
     ...         has_failed=has_failed, options=options)
     ...     delays.append(delay)
     >>> delays
-    [2.0, 3.0, 2.0, 1.5, 1.25]
+    [2.0, 3, 2.0, 1.5, 1.25]
     """
     wanted = max(least_secs, min(options.max_secs, options.factor * response_secs))
     if delay_secs <= 0:

@@ -261,7 +261,7 @@ class _VisitRun:
         visit, pace = self._visit, self.pace
         turn = None
         if await pace.turn(attempt.not_before):
-            turn = await self._visitor.turns.of_visit(visit)
+            turn = await self._visitor.turns.of_visit(visit, url)
         if turn is None:
             return HttpResponse(is_own_fault=True)
         visit.step_at = time.monotonic()

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from redis.exceptions import RedisError
 
+from rdfcrawl.guard.policy import literal_address
 from rdfcrawl.uri import host_of, is_of_web, registered_domain
 
 if TYPE_CHECKING:
@@ -54,6 +55,16 @@ class AddressBook:
     def address(self, host: str) -> str | None:
         """Return the address of a host that was primed; None without an address."""
         return self._addresses.get(host) or None
+
+    async def agreed(self, host: str) -> str:
+        """Return the address of a host for the whole crawl; empty if it has none.
+
+        A host that had none when the crawl met it may have one by now.
+        """
+        if address := literal_address(host):
+            return address
+        await self.prime([f"http://{host}/"])
+        return self.address(host) or (await self.found(host) or [""])[0]
 
     async def prime(self, urls: Iterable[str]) -> None:
         """Look up the hosts of URLs that are not known yet."""

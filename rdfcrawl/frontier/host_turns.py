@@ -4,113 +4,39 @@ The clocks are in Redis (`lua/turn.lua`), so that it is all the same which worke
 and whether it visits the host or needs one file of it: the robots.txt that another
 host redirects to, a context that a document names. A turn is held until its request
 was sent, and what comes next counts its delay from that moment: however busy a worker
-is, no two requests are closer. Nothing waits for one turn while it holds another.
+is, no two requests are closer.
+
+With a delay of addresses beside that of hosts, a request takes a turn on both clocks.
+Whoever has that of a host may wait for that of its address, and never the other way
+round: so nobody waits for somebody who waits.
 """
 
 from __future__ import annotations
 
 import asyncio
-import secrets
 from contextlib import suppress
-from itertools import count
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Protocol
-from weakref import WeakValueDictionary
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from zlib import crc32
 
 from redis.exceptions import RedisError
 
 from rdfcrawl.frontier.turn_taker import TurnEntry
 from rdfcrawl.guard.policy import literal_address
 from rdfcrawl.request_turns import HostRestsError, SoloTurn, SoloTurns, steady_time
-from rdfcrawl.uri import host_of, key_of_address
+from rdfcrawl.uri import host_of, is_of_web, key_of_address
 
 if TYPE_CHECKING:
-    from asyncio import Future
     from collections.abc import Awaitable, Callable
 
     from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.frontier.redis_retry import RedisRetry
+    from rdfcrawl.frontier.host_clocks import HostClocks
     from rdfcrawl.frontier.worker import FrontierWorker
     from rdfcrawl.records import Visit
 
-_TOLD_SECS: Final = 0.02  # what was sent is told so late, unless something is asked
 _LOOKUPS: Final = 3  # name servers may give addresses one by one
-_GIVEN, _LOST, _RESTS = 1, -1, -2
-
-
-class HostClocks:
-    """Asks Redis for turns; what many ask at the same time goes in one round trip."""
-
-    def __init__(self, frontier: Frontier, retry: RedisRetry) -> None:
-        self._frontier = frontier
-        self._persistent = retry.persistent
-        self._name = secrets.token_hex(6)
-        self._numbers = count(1)
-        self._asked: list[tuple[TurnEntry, Future[tuple[int, int]]]] = []
-        self._told: list[TurnEntry] = []
-        self._timer: asyncio.TimerHandle | None = None
-        self._sending: asyncio.Task[None] | None = None
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-
-    def new_token(self) -> str:
-        """Return the name of a new turn."""
-        return f"{self._name}:{next(self._numbers)}"
-
-    def lock(self, key: str) -> asyncio.Lock:
-        """Return the lock of a host, for which its requests in this process wait."""
-        lock = self._locks.get(key)
-        if lock is None:
-            lock = self._locks[key] = asyncio.Lock()
-        return lock
-
-    async def ask(self, entry: TurnEntry) -> tuple[int, int]:
-        """Request a turn; see `Frontier.turns`."""
-        future: Future[tuple[int, int]] = asyncio.get_running_loop().create_future()
-        self._asked.append((entry, future))
-        self._send()
-        return await future
-
-    def tell(self, entry: TurnEntry) -> None:
-        """Say what became of a turn, soon."""
-        self._told.append(entry)
-        if self._timer is None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(_TOLD_SECS, self._send)
-
-    async def close(self) -> None:
-        """Say what is left to be said."""
-        self._send()
-        while self._sending is not None:
-            await asyncio.wait([self._sending])
-
-    def _send(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._sending is None and (self._told or self._asked):
-            self._sending = asyncio.create_task(self._send_all())
-
-    async def _send_all(self) -> None:
-        try:
-            while self._told or self._asked:
-                told, self._told = self._told, []
-                asked = [each for each in self._asked if not each[1].done()]
-                self._asked = []
-                entries = [*told, *(entry for entry, _ in asked)]
-                try:
-                    answers = await self._persistent(
-                        "take turns", self._frontier.turns, entries
-                    )
-                except Exception as error:  # raised by whoever asked
-                    for _, future in asked:
-                        if not future.done():
-                            future.set_exception(error)
-                    continue
-                for (_, future), answer in zip(asked, answers, strict=True):
-                    if not future.done():
-                        future.set_result(answer)
-        finally:
-            self._sending = None
+_WAIT, _GIVEN, _LOST, _RESTS = 0, 1, -1, -2
+_IDLE_MS: Final = 50  # for so long, the turn of an address waits for that of a host
 
 
 class Sleepers(Protocol):
@@ -145,6 +71,7 @@ class HostTurns(SoloTurns):
         key_of: Callable[[str], str],
         prime: Callable[[str], Awaitable[None]],
         found: Callable[[str], Awaitable[list[str]]] | None = None,
+        addresses: AddressDelay | None = None,
     ) -> None:
         self.clocks = clocks
         self.frontier = frontier
@@ -153,22 +80,24 @@ class HostTurns(SoloTurns):
         self._key_of = key_of
         self._prime = prime
         self.found = found
+        self._addresses = addresses
         self._undelayed = _Undelayed(self)
 
     async def of_visit(
-        self, visit: Visit, *, is_for_rules: bool = False
+        self, visit: Visit, url: str, *, is_for_rules: bool = False
     ) -> SoloTurn | None:
         """See `SoloTurns.of_visit`."""
-        if visit.delay_secs > 0 or self.frontier.delay_secs > 0:
+        is_delayed = visit.delay_secs > 0 or self.frontier.delay_secs > 0
+        if is_delayed or self._addresses is not None:
             self._tell_of_rules(visit)
-            turn = _HostTurn(self, visit.key, visit.delay_secs, visit, self.sleepers)
+            turn = self._new_turn(visit.key, visit.delay_secs, visit, url)
             return turn if await turn.begin() else None
         # Nobody waits for hosts without a delay; but whose they are must be known.
         if not self._undelayed.is_good():
             if not await self._undelayed.again():
                 return None
             if self.frontier.delay_secs > 0:  # as it turns out
-                return await self.of_visit(visit, is_for_rules=is_for_rules)
+                return await self.of_visit(visit, url, is_for_rules=is_for_rules)
         if visit.is_lost:
             return None
         if self.found is None and not is_for_rules:
@@ -176,6 +105,17 @@ class HostTurns(SoloTurns):
         undelayed = _ForRules(self, visit) if is_for_rules else _Undelayed(self)
         undelayed.address = await self.address_of(visit.key)
         return undelayed
+
+    def _new_turn(
+        self, key: str, delay_secs: float, visit: Visit | None, url: str
+    ) -> _HostTurn:
+        # What a document waits for is not given up at once when the worker stops.
+        sleepers = PlainSleep() if visit is None else self.sleepers
+        if self._addresses is None:
+            return _HostTurn(self, key, delay_secs, visit, sleepers)
+        turn = _AddressedTurn(self, key, delay_secs, visit, sleepers)
+        turn.goes_to(self._addresses, url)
+        return turn
 
     def _tell_of_rules(self, visit: Visit) -> None:
         """Put the request for robots.txt on the clock, if the host had none by then."""
@@ -193,10 +133,10 @@ class HostTurns(SoloTurns):
         await self._prime(url)
         key = self._key_of(url)
         if visit is not None and key == visit.key:
-            return await self.of_visit(visit)
-        # What a document waits for is not given up at once when the worker stops.
-        sleepers = PlainSleep() if visit is None else self.sleepers
-        turn = _HostTurn(self, key, delay_secs, None, sleepers)
+            return await self.of_visit(visit, url)
+        turn = self._new_turn(key, delay_secs, None, url)
+        if visit is not None:
+            turn.sleepers = self.sleepers
         if await turn.begin():
             return turn
         if turn.rests_secs:
@@ -264,7 +204,7 @@ class _HostTurn(SoloTurn):
 
     __slots__ = (
         "_delay_secs", "_good_until", "_is_given", "_is_noting", "_key", "_lock",
-        "_noted", "_sleepers", "_token", "_turns", "_visit", "rests_secs",
+        "_noted", "_token", "_turns", "_visit", "rests_secs", "sleepers",
     )  # fmt: skip
 
     def __init__(
@@ -277,7 +217,7 @@ class _HostTurn(SoloTurn):
     ) -> None:
         super().__init__()
         self._turns = turns
-        self._sleepers = sleepers
+        self.sleepers = sleepers
         self._key = key
         self._delay_secs = delay_secs
         self._visit = visit
@@ -325,7 +265,7 @@ class _HostTurn(SoloTurn):
     async def _comes(self) -> bool:
         turns, visit = self._turns, self._visit
         self._token, self.sent_at = turns.clocks.new_token(), 0.0
-        while not self._sleepers.is_stopping:
+        while not self.sleepers.is_stopping:
             if steady_time() >= turns.worker.asks_until:
                 await turns.worker.leases.confirm()
             if visit is not None and visit.is_lost:
@@ -337,25 +277,30 @@ class _HostTurn(SoloTurn):
             entry = TurnEntry(
                 self._token, self._key, delay, epoch, lease_secs + delay, 0.0, partition
             )
-            what, ms = await turns.clocks.ask(entry)
-            self._is_given = what == _GIVEN
+            what, ms, least_ms = await self._ask(entry)
             if what == _RESTS:
                 self.rests_secs = ms / 1000
                 return False
             if what == _LOST and visit is not None:
                 visit.is_lost = True
                 return False
-            self._good_until = asked_at + ms / 1000 + lease_secs
+            self._good_until = asked_at + least_ms / 1000 + lease_secs
             await self._wait(ms / 1000)
-            if self._is_given and self.is_good():
-                return not self._sleepers.is_stopping
+            if what == _GIVEN and self.is_good():
+                return not self.sleepers.is_stopping
         return False
+
+    async def _ask(self, entry: TurnEntry) -> tuple[int, int, int]:
+        """Return what comes of it, the ms to wait, and the ms until the turn begins."""
+        what, ms = await self._turns.clocks.ask(entry)
+        self._is_given = what == _GIVEN
+        return what, ms, ms
 
     async def _wait(self, secs: float) -> None:
         """Wait by the monotonic clock: timers may fire a clock tick early."""
         until = monotonic() + secs
-        while (left := until - monotonic()) > 0 and not self._sleepers.is_stopping:
-            await self._sleepers.sleep(left)
+        while (left := until - monotonic()) > 0 and not self.sleepers.is_stopping:
+            await self.sleepers.sleep(left)
 
     def _lease(self) -> tuple[int | None, int | None]:
         """Return epoch and partition of the visit, if its host is the one asked."""
@@ -436,6 +381,104 @@ class _HostTurn(SoloTurn):
         lock, self._lock = self._lock, None
         if lock is not None:
             lock.release()
+
+
+class AddressDelay(NamedTuple):
+    """The delay that holds for each address, whatever hosts have it.
+
+    Attributes:
+        secs: least time between two requests to an address.
+        of_host: returns the address of a host for the whole crawl; empty if it has
+            none.
+    """
+
+    secs: float
+    of_host: Callable[[str], Awaitable[str]]
+
+
+class _AddressedTurn(_HostTurn):
+    """One turn on the clock of a host, and on that of its address."""
+
+    __slots__ = ("_has_place", "_place", "_place_lock", "_place_token", "_rule", "_url")
+
+    def goes_to(self, rule: AddressDelay, url: str) -> None:
+        """Set the delay of addresses, and the URL that is requested."""
+        self._rule, self._url = rule, url
+        self._place = self._place_token = ""
+        self._place_lock: asyncio.Lock | None = None
+        self._has_place = False
+
+    async def begin(self) -> bool:
+        """See `_HostTurn.begin`."""
+        is_of_host = is_of_web(self._url)  # a user's fetcher asks another server
+        host = host_of(self._url) if is_of_host else ""
+        self.address = await self._rule.of_host(host) if host else ""
+        return await self.take()
+
+    async def elsewhere(self, url: str) -> bool:
+        """See `SoloTurn.elsewhere`."""
+        self.end()
+        self.address = await _other_address(self._turns, url, self.address)
+        return bool(self.address) and await self.take()
+
+    async def _comes(self) -> bool:
+        # No key is spelt so: a host that is named by its address has a clock besides.
+        self._place = self.address and f"@{self.address}"
+        self._place_token = self._turns.clocks.new_token()
+        if self._place:
+            lock = self._turns.clocks.lock(self._place)
+            await lock.acquire()
+            self._place_lock = lock
+        return await super()._comes()
+
+    async def _ask(self, entry: TurnEntry) -> tuple[int, int, int]:
+        if not self._place:
+            return await super()._ask(entry)
+        hold_secs = self._turns.frontier.options.lease_secs + self._rule.secs
+        self._has_place = True  # for all that is known, until there is an answer
+        ask = self._turns.clocks.ask
+        host, place = await asyncio.gather(  # in one round trip
+            ask(entry), ask(self._place_entry(hold_secs=hold_secs))
+        )
+        self._is_given, self._has_place = host[0] == _GIVEN, place[0] == _GIVEN
+        ms = max(host[1], place[1])
+        if not self._is_given or (self._has_place and host[1] > place[1] + _IDLE_MS):
+            self._leave_place()  # others may have it meanwhile
+            what = _WAIT if self._is_given else host[0]
+            return what, host[1], host[1]
+        what = _GIVEN if self._has_place else _WAIT
+        return what, ms, min(host[1], place[1])
+
+    def _place_entry(
+        self, *, hold_secs: float | None = None, sent_at: float = 0.0
+    ) -> TurnEntry:
+        partition = crc32(self._place.encode()) % self._turns.frontier.partitions
+        return TurnEntry(
+            self._place_token,
+            self._place,
+            self._rule.secs,
+            hold_secs=hold_secs,
+            sent_at=sent_at,
+            partition=partition,
+        )
+
+    def _leave_place(self) -> None:
+        if self._has_place:
+            self._has_place = False
+            self._turns.clocks.tell(self._place_entry())
+
+    def _tell(self) -> None:
+        if self._has_place:
+            self._has_place = False
+            self._turns.clocks.tell(self._place_entry(sent_at=self.sent_at))
+        super()._tell()
+
+    def _leave(self) -> None:
+        self._leave_place()
+        lock, self._place_lock = self._place_lock, None
+        if lock is not None:
+            lock.release()
+        super()._leave()
 
 
 async def _other_address(turns: HostTurns, url: str, address: str) -> str:

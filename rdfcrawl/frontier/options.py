@@ -177,6 +177,8 @@ class CrawlOptions:
     leave_hosts: Path | None  # file of hosts that are left alone, or None
     guard: Guard  # addresses and ports that may be connected to
     scores: ScoreChoice  # by which URIs are ordered
+    # least time between two requests to an address, beside that of hosts; 0: none
+    address_delay_secs: float = 0.0
     decisions: DecisionOptions  # which decisions that a URI is not queued are logged
 
     @classmethod
@@ -218,8 +220,18 @@ class CrawlOptions:
             leave_hosts=_leave_hosts(settings),
             guard=guard_of(settings),
             scores=ScoreChoice.from_settings(settings),
+            address_delay_secs=_address_delay_secs(settings),
             decisions=DecisionOptions.from_settings(settings),
         )
+
+
+def _address_delay_secs(settings: BaseSettings) -> float:
+    secs = number(settings, "ADDRESS_DELAY", 0, 86_400)
+    if secs and one_of(settings, "POLITENESS_KEY", HostGrouping) is HostGrouping.IP:
+        raise ConfigError(
+            "ADDRESS_DELAY: with POLITENESS_KEY=ip, DOWNLOAD_DELAY is that of addresses"
+        )
+    return secs
 
 
 def _epochs(settings: BaseSettings, quota: int) -> EpochOptions | None:

@@ -46,6 +46,7 @@ async def keep_settings(
     """
     wanted = {
         "POLITENESS_KEY": str(options.keys.grouping),
+        "ADDRESS_DELAY": str(options.address_delay_secs),
         "SESSION_PARAMETERS": json.dumps(options.normal_form.session_parameters),
     }
     conf = frontier.key("conf")
@@ -60,6 +61,7 @@ async def keep_settings(
     return replace(
         options,
         keys=PolitenessKey(HostGrouping(kept["POLITENESS_KEY"])),
+        address_delay_secs=float(kept["ADDRESS_DELAY"]),
         normal_form=NormalForm(parameters),
     )
 

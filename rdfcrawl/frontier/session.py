@@ -19,7 +19,8 @@ from rdfcrawl.frontier.candidate import JudgedLinks
 from rdfcrawl.frontier.decisions import DecisionLog
 from rdfcrawl.frontier.dns_cache import AddressBook, HostAddresses
 from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
-from rdfcrawl.frontier.host_turns import HostClocks, HostTurns, Sleepers
+from rdfcrawl.frontier.host_clocks import HostClocks
+from rdfcrawl.frontier.host_turns import AddressDelay, HostTurns, Sleepers
 from rdfcrawl.frontier.kept_robots import KeepingOptions, KeptRobots
 from rdfcrawl.frontier.leave_list import LeaveList
 from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
@@ -75,7 +76,8 @@ class CrawlSession:
     """All that a worker needs of its crawl; `join` makes one."""
 
     run: int  # number of times that the crawl was finished before
-    goes_by_address: bool  # hosts of one address share a delay
+    goes_by_address: bool  # each request goes to the address that its turn is for
+    is_keyed_by_address: bool  # hosts of one address have one queue
     worker: FrontierWorker
     ingests: ProfileIngests
     ingest: LinkIngest  # of this worker's spider
@@ -160,7 +162,10 @@ class CrawlSession:
         await frontier.open()
         self.options = options = await keep_settings(frontier, self.options, settings)
         self._keys = PolitenessKey(options.keys.grouping, self._dns.address)
-        self.goes_by_address = options.keys.grouping is HostGrouping.IP
+        self.is_keyed_by_address = options.keys.grouping is HostGrouping.IP
+        self.goes_by_address = (
+            self.is_keyed_by_address or options.address_delay_secs > 0
+        )
         await self.profiles.enter(self._member)
         self.arguments = self.profiles.merged(self.arguments)
         await frontier.keep_epochs()
@@ -378,7 +383,7 @@ class CrawlSession:
             # it lost their release too, and must find their links forgotten here.
             self._n_restores = self.frontier.state.n_restores
             self.ingests.forget_recent()
-        if self.goes_by_address:
+        if self.is_keyed_by_address:
             await self._prime([link.decode(errors="replace") for link in links])
         record = document.record  # `ingests.of`, for the hot path
         ingest = self.ingests.by_profile.get(record.profile) or self.ingest
@@ -453,6 +458,7 @@ class CrawlSession:
 
     def turns(self, sleepers: Sleepers) -> HostTurns:
         """Return the source of turns for requests, until `sleepers` are stopped."""
+        secs = self.options.address_delay_secs
         return HostTurns(
             self._clocks,
             self.frontier,
@@ -461,6 +467,7 @@ class CrawlSession:
             key_of=self.key_of,
             prime=self.prime,
             found=self._dns.found if self.goes_by_address else None,
+            addresses=AddressDelay(secs, self._dns.agreed) if secs > 0 else None,
         )
 
     def kept_robots(self, options: KeepingOptions) -> KeptRobots:
@@ -476,5 +483,5 @@ class CrawlSession:
         await self._prime([url])
 
     async def _prime(self, urls: Iterable[str]) -> None:
-        if self.goes_by_address:
+        if self.is_keyed_by_address:
             await self._dns.prime(urls)

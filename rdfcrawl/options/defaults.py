@@ -43,6 +43,7 @@ TRAP_SEGMENTS = 40
 TRAP_FORM_URLS = 1000
 SESSION_PARAMETERS = None  # the list in `uri.SESSION_PARAMETERS`
 DOWNLOAD_DELAY = 1.0
+ADDRESS_DELAY = 0.0  # beside that of hosts; 0: none
 DELAY_FACTOR = 0.0  # times that a response took; 0: however slow
 DELAY_MAX_SECS = 30.0  # for that, and for hosts that fail
 CONCURRENT_REQUESTS = 32  # hosts visited at once

@@ -213,7 +213,7 @@ class RobotsCache:
 
         async def take(url: str) -> SoloTurn | None:
             if host_of(url) == host:
-                return await self._turns.of_visit(visit, is_for_rules=True)
+                return await self._turns.of_visit(visit, url, is_for_rules=True)
             return await self._turns.of_url(url, visit=visit)
 
         return take
@@ -251,7 +251,7 @@ class RobotsCache:
     async def _load(
         self, origin: str, take: Take, *, is_hasty: bool
     ) -> RobotsRules | RobotsResponse:
-        """Return what all workers know, or fetch the rules for all of them."""
+        """Return the rules that all workers know, or fetch rules for all."""
         kept = await self._keeper.look(self._name_of(origin), is_hasty=is_hasty)
         older = self._unpacked(kept)
         if kept.is_due or (older is None and kept.rules is not None):
@@ -477,7 +477,7 @@ def _is_refused(response: RobotsResponse) -> bool:
 
 
 def _says_nothing(response: RobotsResponse) -> bool:
-    """Return whether a failure is none of the origin: nobody has asked it."""
+    """Return whether nobody has asked an origin, so that nothing is known of it now."""
     fault = response.fault
     return _is_refused(response) or (
         fault is not None and fault.reason is Reason.HOST_BUSY

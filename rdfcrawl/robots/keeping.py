@@ -25,7 +25,7 @@ class KeptRules(NamedTuple):
 
 
 class RulesKeeper(Protocol):
-    """Keeps rules for all workers, and lets one of them ask an origin."""
+    """Keeps rules for all workers, one of which may ask an origin."""
 
     async def look(self, origin: str, *, is_hasty: bool = False) -> KeptRules:
         """Return what is known, once nobody else is about to find out more.

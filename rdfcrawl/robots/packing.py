@@ -46,7 +46,7 @@ def pack_rules(records: RobotsRecords | None, tdm: TdmRules | None) -> bytes:
 
 
 def unpack_rules(data: bytes) -> RobotsRules | None:
-    """Return the rules in bytes; None if there are none in them."""
+    """Return packed rules; None for anything else."""
     try:
         text = zlib.decompressobj().decompress(data, _MAX_BYTES)
         found = json.loads(text)
