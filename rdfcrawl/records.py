@@ -414,6 +414,7 @@ class Visit:
     # What the settings and robots.txt say, which `delay_secs` may be above; None if it
     # is what `delay_secs` was at the beginning.
     floor_secs: float | None = None
+    open_until: float = 0.0  # monotonic time when its working hours end; 0: never
     claimed_delay_secs: float = 0.0  # `delay_secs`, as the frontier has it
     # Indexes into `records` still to be asked for. Middlewares may take out what must
     # not be asked for, and add its document.

@@ -156,10 +156,11 @@ class _VisitRun:
         self._visitor = visitor
         self._options = visitor.options
         self._visit = visit
+        max_secs = visitor.options.visit_max_secs
+        if visit.open_until:
+            max_secs = min(max_secs, visit.open_until - time.monotonic())
         self.pace = HostDelay(
-            visitor.sleepers,
-            delay_secs=visit.delay_secs,
-            max_secs=visitor.options.visit_max_secs,
+            visitor.sleepers, delay_secs=visit.delay_secs, max_secs=max_secs
         )
         self.records = VisitRecords(
             visit=visit, options=visitor.options, spool=visitor.spool

@@ -102,6 +102,8 @@ class VisitClaimer:
     async def _take(self, visits: list[Visit]) -> None:
         state = self._state
         self._patience.judge(visits)
+        if (hours := state.options.hours) is not None:
+            state.n_closed += sum(hours.judge(visit) for visit in visits)
         try:
             if visits and self.prepare is not None:
                 await self.prepare([x for visit in visits for x in visit.records])

@@ -130,6 +130,9 @@ class HostTurns(SoloTurns):
         self, url: str, delay_secs: float = 0.0, *, visit: Visit | None = None
     ) -> SoloTurn | None:
         """See `SoloTurns.of_url`."""
+        hours = self.worker.options.hours
+        if hours is not None and (secs := hours.closed_secs(host_of(url))):
+            raise HostRestsError(secs)
         await self._prime(url)
         key = self._key_of(url)
         if visit is not None and key == visit.key:
@@ -291,7 +294,7 @@ class _HostTurn(SoloTurn):
         return False
 
     async def _ask(self, entry: TurnEntry) -> tuple[int, int, int]:
-        """Return what comes of it, the ms to wait, and the ms until the turn begins."""
+        """Return the verdict, the ms to wait, and the ms until the turn begins."""
         what, ms = await self._turns.clocks.ask(entry)
         self._is_given = what == _GIVEN
         return what, ms, ms
@@ -384,7 +387,7 @@ class _HostTurn(SoloTurn):
 
 
 class AddressDelay(NamedTuple):
-    """The delay that holds for each address, whatever hosts have it.
+    """The delay of each address, for all hosts that have the address.
 
     Attributes:
         secs: least time between two requests to an address.

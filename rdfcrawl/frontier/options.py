@@ -18,6 +18,7 @@ from rdfcrawl.frontier.blocked_hosts import read_file
 from rdfcrawl.frontier.decisions import DecisionOptions
 from rdfcrawl.frontier.epoch_options import EpochOptions
 from rdfcrawl.frontier.score_bands import ScoreChoice
+from rdfcrawl.frontier.working_hours import WorkingHours, working_hours
 from rdfcrawl.guard.options import guard_of
 from rdfcrawl.options.values import integer, is_on, mapping, number, one_of, value_of
 from rdfcrawl.records import NO_BUDGET, CrawlBudget
@@ -134,6 +135,7 @@ class WorkerOptions:
     idle_secs: float = 0.0
     patience_secs: float = 0.0  # hosts that refuse are tried for so long
     last_wait_secs: float = 0.0  # the same once there is nothing else to do
+    hours: WorkingHours | None = None  # in which hosts may be asked
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, *, name: str) -> Self:
@@ -149,6 +151,7 @@ class WorkerOptions:
             ack_lag_secs=_ack_lag_secs(settings),
             patience_secs=patience if is_on(settings, "RETRY_ENABLED") else 0,
             last_wait_secs=number(settings, "HOST_LAST_WAIT_SECS", 0, 86_400 * 365),
+            hours=working_hours(settings),
             idle_secs=number(settings, "SCHEDULER_IDLE_BEFORE_CLOSE", 0, 86_400 * 365),
         )
 

@@ -338,6 +338,7 @@ class FrontierScheduler(BaseScheduler):
         }
         if_any = {
             "frontier/failed": session.worker.n_failed,
+            "frontier/closed": session.worker.n_closed,
             "frontier/wildcards": session.addresses.n_wildcards,
             "ping/taken": session.n_pings_taken,
             "ping/refused": session.n_pings_refused,

@@ -85,6 +85,7 @@ class WorkerState:
         self.is_over = False  # the crawl is over, as far as it is known here
         self.is_drained = False  # an operator has asked this worker to end
         self.n_slow = 0  # visits that have given up their places to others
+        self.n_closed = 0  # visits with hosts outside of their working hours
         # why the crawl cannot go on, once Redis no longer has it
         self.gone: CrawlGone | None = None
         # by `turns.steady_time`: when the leases of this worker run out, and when it

@@ -42,6 +42,7 @@ TRAP_REPEATS = 3
 TRAP_SEGMENTS = 40
 TRAP_FORM_URLS = 1000
 SESSION_PARAMETERS = None  # the list in `uri.SESSION_PARAMETERS`
+WORKING_HOURS: dict[str, str] = {}  # host, .domain or * -> hours
 DOWNLOAD_DELAY = 1.0
 ADDRESS_DELAY = 0.0  # beside that of hosts; 0: none
 DELAY_FACTOR = 0.0  # times that a response took; 0: however slow

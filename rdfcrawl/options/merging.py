@@ -39,6 +39,7 @@ _BY_NAME: Final = frozenset(
     {
         *("DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "EXTRACTORS", "FEED_EXPORTERS"),
         *("FETCH_SCHEMES", "HARVESTERS", "STORE_CLASSES", "STORES"),
+        "WORKING_HOURS",
     }
 )
 _TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"

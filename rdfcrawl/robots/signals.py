@@ -34,14 +34,14 @@ _each_pair: Final = re.compile(
 
 
 class SignalRule(NamedTuple):
-    """One line: the pattern of the paths that are meant, and what is said of them."""
+    """One line: the pattern of paths, and the uses that are allowed or not."""
 
     pattern: str  # as `paths.pattern_of` has it; empty for all
     said: tuple[tuple[str, str], ...]  # uses, and `yes` or `no`
 
 
 def read_signals(value: bytes) -> SignalRule | None:
-    """Read the value of a line; None if nothing that is known is in it.
+    """Read the value of a line; None without a known use.
 
     >>> read_signals(b"/data/ search=yes, ai-train=no, other=yes")
     SignalRule(pattern='/data/', said=(('search', 'yes'), ('ai-train', 'no')))
