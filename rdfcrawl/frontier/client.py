@@ -6,7 +6,6 @@ is one round trip. The Lua operations and their invariants are in `lua/`.
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,8 +37,8 @@ from rdfcrawl.frontier.schema import SCHEMA, VERSION, check_schema
 from rdfcrawl.frontier.scripts import millisecs
 from rdfcrawl.frontier.server_state import INCARNATION, ServerState
 from rdfcrawl.frontier.turn_taker import TurnTaker
-from rdfcrawl.frontier.worker_delays import WorkerDelays
 from rdfcrawl.frontier.worker_drains import WorkerDrains
+from rdfcrawl.frontier.worker_reports import WorkerReports
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
 # intset-encoded SETs: a bucket holds up to 2 x fill before it is split, and must
 # stay below set-max-intset-entries, or its members take 56 bytes instead of 8.
 FILL_BY_INTSET_LIMIT = {4096: 1000, 512: 200}
-_DEAD_AFTER_SECS = 2.0, 15.0  # between them, as a lease
 _CLEARED_SECS = 60
 _STEAL_AFTER_MS = 1000  # hosts are left to the machine where they are at home
 _FAILED_BEFORE = "failed_before"  # field of the crawl's settings
@@ -105,8 +103,10 @@ class Frontier:
         self.crawl_id = crawl_id
         self.options = options
         self.partitions = options.partitions
-        own = options.delay_secs
-        self.delays = WorkerDelays(redis, self.key, own, self.live_workers)
+        self.reports = WorkerReports(redis, scripts, self.key, options)
+        self.beat, self.tell = self.reports.beat, self.reports.tell
+        self.live_workers, self.figures = self.reports.live, self.reports.all
+        self.delays = self.reports.delays
         self.drains = WorkerDrains(redis, self.key)
         self.buried: list[Record] = []
         """Given up by `reap` here, until somebody takes them out."""
@@ -140,8 +140,7 @@ class Frontier:
     @property
     def silence_secs(self) -> float:
         """How long a worker counts as live that is not heard of."""
-        least, most = _DEAD_AFTER_SECS
-        return min(most, max(least, self.options.lease_secs))
+        return self.reports.silence_secs
 
     def key(self, name: str) -> str:
         """Return the Redis key of something that the whole crawl shares."""
@@ -464,37 +463,7 @@ class Frontier:
     def _addresses_of(self, host: str) -> str:
         return f"{self._prefixes[away_partition(host, self.partitions)]}:ip"
 
-    async def beat(self, worker: str, figures: Mapping[str, float]) -> list[str]:
-        """Report the life and progress of a worker; return all live workers."""
-        seconds = (await self.redis.time())[0]
-        pipe = self.redis.pipeline(transaction=True)
-        pipe.zadd(self.key("workers"), {worker: seconds})
-        pipe.hset(self.key("figures"), worker, json.dumps(figures))
-        await pipe.execute()
-        await self.delays.agree(worker)
-        return await self.live_workers()
-
-    async def tell(self, worker: str, figures: Mapping[str, float]) -> None:
-        """Say how far a worker is; one round trip."""
-        await self.redis.hset(self.key("figures"), worker, json.dumps(figures))
-
-    async def live_workers(self) -> list[str]:
-        """Return the workers that were heard of in the last seconds."""
-        now = (await self.redis.time())[0]
-        silence = self.silence_secs
-        # If the clock was set back, those of the future have not been heard of since.
-        since, until = now - silence, now + silence
-        names = await self.redis.zrangebyscore(self.key("workers"), since, until)
-        return [name.decode() for name in cast("list[bytes]", names)]
-
     async def leave(self, worker: str) -> None:
         """Take a worker that ends off the list of live ones; its figures stay."""
-        await self.redis.zrem(self.key("workers"), worker)
-        await self.delays.leave(worker)
+        await self.reports.leave(worker)
         await self.drains.forget(worker)
-
-    async def figures(self) -> dict[str, dict[str, float]]:
-        """Return what each worker of the crawl, live or not, said last."""
-        found = await self.redis.hgetall(self.key("figures"))
-        rows = cast("dict[bytes, bytes]", found)
-        return {name.decode(): json.loads(text) for name, text in rows.items()}

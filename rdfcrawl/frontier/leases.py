@@ -12,6 +12,13 @@ from typing import TYPE_CHECKING
 from redis.exceptions import RedisError
 
 from rdfcrawl.frontier.redis_retry import is_full
+from rdfcrawl.frontier.worker_reports import (
+    GONE_AFTER_SECS,
+    STARTED,
+    Figures,
+    added,
+    without,
+)
 from rdfcrawl.frontier.worker_state import WorkerHooks, WorkerState, sleep_until
 from rdfcrawl.request_turns import steady_time
 
@@ -23,7 +30,6 @@ logger = logging.getLogger(__name__)
 BEAT_SECS = 5.0
 _LOOK_SECS = 0.2  # for those who do not keep a delay yet
 _TELL_SECS = 1.0  # as often as a display looks
-STARTED = "started"  # among a worker's figures: 1 once its seeds are handed in
 
 
 class LeaseKeeper:
@@ -35,6 +41,10 @@ class LeaseKeeper:
         self._account_for = hooks.account_for
         self._confirming = asyncio.Lock()
         self._delays = (state.frontier.options.delay_secs,) * 2  # shortest, longest
+        self._told_last: Figures = {}
+        # What was told before a silence in which this worker was counted as gone.
+        self._told_before: Figures = {}
+        self._has_told_all = False
 
     async def run(self) -> None:
         """Renew leases until the worker stops."""
@@ -112,8 +122,13 @@ class LeaseKeeper:
 
     async def beat(self) -> None:
         """Report the life and progress of this worker; see who else lives."""
-        frontier, began = self._state.frontier, steady_time()
-        self._state.live = await frontier.beat(self._state.options.name, self._told())
+        state, frontier, began = self._state, self._state.frontier, steady_time()
+        name = state.options.name
+        if state.heard_until and began - state.heard_until > GONE_AFTER_SECS / 2:
+            await self._rejoin()
+        figures = self._told()
+        state.live = await frontier.beat(name, figures)
+        self._told_last = figures
         self._heard(began)
         delays = frontier.delays.shortest_secs, frontier.delay_secs
         if delays != self._delays:
@@ -126,6 +141,12 @@ class LeaseKeeper:
                 frontier.delay_secs,
             )
 
+    async def _rejoin(self) -> None:
+        """Tell no more what belongs to the workers that are gone, if this one did."""
+        if await self._state.frontier.reports.rejoin(self._state.options.name):
+            self._told_before = added(self._told_before, self._told_last)
+            self._told_last = {}
+
     def _heard(self, began: float) -> None:
         # Redis has it in whole seconds.
         self._state.heard_until = began + self._state.frontier.silence_secs - 1
@@ -133,25 +154,29 @@ class LeaseKeeper:
     async def tell(self) -> None:
         """Say what is new of how far this worker is; look whether it is to end."""
         state = self._state
-        told: dict[str, float] = {}
         while not state.stopping.is_set():
             await sleep_until(state.tell_now, _TELL_SECS)
             state.tell_now.clear()
             figures, frontier = self._told(), state.frontier
             with suppress(RedisError):  # the heartbeat says so, and tries again
                 state.is_drained = await frontier.drains.is_asked(state.options.name)
-                if figures != told:
+                # After a silence, the heartbeat comes first.
+                if figures != self._told_last and steady_time() < state.heard_until:
                     await frontier.tell(state.options.name, figures)
-                    told = figures
+                    self._told_last = figures
 
     async def say_goodbye(self) -> None:
         """Tell the last figures, and that this worker is gone."""
         frontier, name = self._state.frontier, self._state.options.name
-        await frontier.beat(name, self._figures())
+        if not self._has_told_all:  # once they belong to those that are gone, no more
+            await frontier.beat(name, self._told())
+            self._has_told_all = True
         await frontier.leave(name)
 
     def _told(self) -> dict[str, float]:
-        return self._figures() | {STARTED: float(self._state.has_started)}
+        started = {STARTED: float(self._state.has_started)}
+        figures = self._figures() | started
+        return without(figures, self._told_before) if self._told_before else figures
 
 
 async def until_delay_is_kept(state: WorkerState) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Operation = Literal[
     "add", "budget", "claim", "turn", "begin", "release", "ack", "renew", "reap",
     "down", "retry", "ping", "pinged", "epochs", "contents",
-    "robots",
+    "robots", "bury",
 ]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 # What operators do (`rdfcrawl.operating`); workers do not load these.

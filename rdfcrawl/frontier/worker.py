@@ -22,9 +22,10 @@ from rdfcrawl.errors import CrawlGone
 from rdfcrawl.frontier.claimer import VisitClaimer
 from rdfcrawl.frontier.committer import VisitCommitter
 from rdfcrawl.frontier.epoch_keeper import EpochKeeper
-from rdfcrawl.frontier.leases import BEAT_SECS, STARTED, LeaseKeeper
+from rdfcrawl.frontier.leases import BEAT_SECS, LeaseKeeper
 from rdfcrawl.frontier.link_sender import ADD_SECS, LinkSender
 from rdfcrawl.frontier.redis_retry import RedisRetry, one_line
+from rdfcrawl.frontier.worker_reports import STARTED
 from rdfcrawl.frontier.worker_state import WorkerHooks, WorkerState, sleep_until
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class FrontierWorker(WorkerState):
     async def open(self) -> None:
         """Join the crawl and start the tasks."""
         await self.persistent("heartbeat", self.leases.beat)
+        await self.persistent("bury", self.frontier.reports.bury)
         self._failed_before = await self.persistent(
             "look for runs", self.frontier.failed_before
         )

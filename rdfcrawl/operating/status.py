@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from rdfcrawl.frontier.client import StateCounts
-from rdfcrawl.frontier.leases import STARTED
 from rdfcrawl.frontier.redis_cluster import ask_primaries
+from rdfcrawl.frontier.worker_reports import STARTED
 
 if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
     from rdfcrawl.operating.crawl import OperatedCrawl
 
 _AT_ONCE: Final = 256  # partitions in one round trip
@@ -141,15 +143,12 @@ async def read_status(crawl: OperatedCrawl) -> CrawlStatus:
     """
     redis, frontier = crawl.redis, crawl.frontier
     now = await crawl.now_ms()
-    partitions: list[PartitionStatus] = []
-    for start in range(0, frontier.partitions, _AT_ONCE):
-        partitions += await _read_partitions(crawl, start, now)
-    totals = zip(*(_values(each.counts) for each in partitions), strict=True)
+    partitions = await read_partitions(redis, crawl.prefixes, now)
     infos = await ask_primaries(redis, lambda node: node.info("memory"))
     used, limit = _memory(infos)
     return CrawlStatus(
         crawl_id=crawl.crawl_id,
-        counts=StateCounts(*map(sum, totals)),
+        counts=sum_of(each.counts for each in partitions),
         runs_over=await frontier.begin_run(),
         used_bytes=used,
         limit_bytes=limit,
@@ -159,15 +158,36 @@ async def read_status(crawl: OperatedCrawl) -> CrawlStatus:
     )
 
 
+def sum_of(counts: Iterable[StateCounts]) -> StateCounts:
+    """Return the sums of counts; there are some."""
+    return StateCounts(*map(sum, zip(*map(_values, counts), strict=True)))
+
+
 def _values(counts: StateCounts) -> tuple[int, ...]:
     return tuple(getattr(counts, name) for name in StateCounts.__dataclass_fields__)
 
 
-async def _read_partitions(
-    crawl: OperatedCrawl, start: int, now: int
+async def read_partitions(
+    redis: Redis, prefixes: Sequence[str], now: int
 ) -> list[PartitionStatus]:
-    pipe = crawl.redis.pipeline(transaction=False)
-    prefixes = crawl.prefixes[start : start + _AT_ONCE]
+    """Return the state of partitions, each at one moment of its own.
+
+    Args:
+        redis: that has them.
+        prefixes: of their keys, from partition 0.
+        now: time of the server (ms).
+    """
+    partitions: list[PartitionStatus] = []
+    for start in range(0, len(prefixes), _AT_ONCE):
+        some = prefixes[start : start + _AT_ONCE]
+        partitions += await _read_partitions(redis, some, start, now)
+    return partitions
+
+
+async def _read_partitions(
+    redis: Redis, prefixes: Sequence[str], start: int, now: int
+) -> list[PartitionStatus]:
+    pipe = redis.pipeline(transaction=False)
     for prefix in prefixes:
         pipe.hgetall(f"{prefix}:cnt")
         pipe.zcard(f"{prefix}:ready")

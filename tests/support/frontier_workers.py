@@ -39,6 +39,7 @@ def new_worker(
     *,
     flush_stores: Callable[[], Awaitable[None]] = nothing,
     wake: Callable[[], None] = lambda: None,
+    figures: Callable[[], dict[str, float]] = dict,
     has_started: bool = True,
     **options: Any,
 ) -> FrontierWorker:
@@ -49,7 +50,7 @@ def new_worker(
         WorkerHooks(
             flush_stores=flush_stores,
             wake=wake,
-            figures=dict,
+            figures=figures,
             account_for=account_for,
         ),
         outage=RedisRetry(),
