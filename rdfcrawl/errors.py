@@ -139,6 +139,13 @@ LOSSES: Final = frozenset(
 )
 
 
+# These of them are of bytes that have come whole, and of how they are read.
+OF_READING: Final = LOSSES - {
+    *(Reason.TRUNCATED_BODY, Reason.TOO_LARGE, Reason.NOT_INSTALLED),
+    *(Reason.BAD_ANSWER, Reason.TOO_MANY_ENTRIES, Reason.INCOMPLETE, Reason.INTERNAL),
+}
+
+
 # What may be had another time (`retry=failed`).
 MAY_PASS: Final = frozenset(
     {

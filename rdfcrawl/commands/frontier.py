@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from typing import TYPE_CHECKING
 
 from rdfcrawl.console import QuietCommand, add_number, fail
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.extras import needed_by_operator
 
 if TYPE_CHECKING:
     import argparse
+
+    from scrapy.settings import BaseSettings
 
 _ACTIONS = (
     *("status", "hosts", "host HOST", "pause HOST", "resume HOST", "drop HOST"),
     *("set-delay HOST SECS", "set-budget HOST URIS", "check"),
     *("uri URI", "add URI...", "dead list|retry|drop", "forget CRAWL"),
-    *("drain WORKER", "export FILE", "import FILE"),
+    *("drain WORKER", "export FILE", "import FILE", "exporter"),
 )
+_EXPORTER = "exporter"
+_ADDRESS, _PORT = "127.0.0.1", 6823
 
 
 class Command(QuietCommand):
@@ -80,15 +86,34 @@ class Command(QuietCommand):
             help="most that are listed: hosts (20), URIs of a host (10), dead (1000)",
         )
 
+        group.add_argument(
+            "--address",
+            default=_ADDRESS,
+            metavar="ADDRESS",
+            help=f"of exporter: listen at it ({_ADDRESS}: for this machine alone)",
+        )
+        add_number(
+            group,
+            "--port",
+            least=0,
+            most=65_535,
+            default=_PORT,
+            metavar="PORT",
+            help=f"of exporter: listen at it ({_PORT}); 0 chooses a free one",
+        )
+
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Do one action; exit with 2 if the operator is wrong."""
         if self.settings is None:
             return
         if not args:
             fail(f"frontier: say what to do: {', '.join(_ACTIONS)}")
-        from rdfcrawl.operating.actions import run_action
-
         try:
+            if args == [_EXPORTER]:
+                asyncio.run(_export(self.settings, opts))
+                return
+            from rdfcrawl.operating.actions import run_action
+
             self.exitcode = asyncio.run(
                 run_action(self.settings, args, opts, sys.stdout.write)
             )
@@ -96,3 +121,26 @@ class Command(QuietCommand):
             fail(f"frontier {args[0]}: {error}")
         except OSError as error:
             fail(f"frontier {args[0]}: {error}")
+
+
+async def _export(settings: BaseSettings, opts: argparse.Namespace) -> None:
+    """Serve metrics until Ctrl-C is pressed."""
+    with needed_by_operator("metrics", "frontier exporter"):
+        from rdfcrawl.metrics.exporter import PATH, MetricsExporter
+
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    exporter = await MetricsExporter.open(settings)
+    address, port = opts.address, opts.port
+    try:
+        bound = await exporter.listen(address, port)
+        host = f"[{address}]" if ":" in address else address
+        sys.stdout.write(f"metrics: http://{host}:{bound}{PATH}\n")
+        sys.stdout.flush()
+        await stopped.wait()
+    except OSError as error:
+        where = f"--address {address} --port {port}"
+        raise ConfigError(f"{where}: {error.strerror or error}") from error
+    finally:
+        await exporter.close()

@@ -22,12 +22,18 @@ from scrapy.utils.defer import deferred_from_coro
 
 from rdfcrawl.errors import Fault, Reason, StoreFault
 from rdfcrawl.frontier.engine import EngineView
+from rdfcrawl.frontier.follower_lag import FollowerLag
 from rdfcrawl.frontier.pending_requests import PendingRequests
 from rdfcrawl.frontier.session import CrawlSession
 from rdfcrawl.frontier.slow_visits import VisitPlaces
 from rdfcrawl.frontier.visiting import VisitingSpider, makes_visits
 from rdfcrawl.frontier.worker_drains import DRAINED
-from rdfcrawl.frontier.worker_state import WorkerHooks, figures_of
+from rdfcrawl.frontier.worker_state import (
+    STORE_FLUSH_SECS,
+    STORE_FLUSHES,
+    WorkerHooks,
+    figures_of,
+)
 from rdfcrawl.records import MAX_RETRIES, Document, Kind, Record, Visit, refused
 from rdfcrawl.signals import before_leaving, flush_stores, stop_visits
 
@@ -67,6 +73,7 @@ class FrontierScheduler(BaseScheduler):
         self._memory = Scheduler.from_crawler(crawler)
         self._out: dict[Request, Visit] = {}
         self._places = VisitPlaces(self._out, self._engine, self._put_off)
+        self._follower_lag = FollowerLag()
         self._looked_at = 0.0
         self._stopped_at = 0.0
         self._watcher: asyncio.Task[None] | None = None
@@ -206,6 +213,7 @@ class FrontierScheduler(BaseScheduler):
         self._engine.hold()
         self._engine.spare_signals()
         self._watcher = asyncio.create_task(self._watch(self.session))
+        self._follower_lag.begin(self.session.options.paths.root)
         self._arrivals = PendingRequests(
             self.session,
             cast("Spider", spider),
@@ -220,6 +228,7 @@ class FrontierScheduler(BaseScheduler):
             return
         if self._watcher:
             self._watcher.cancel()
+        self._follower_lag.end()
         await self._leave(session)
         is_done = reason == "finished" and not session.options.is_persistent
         await session.close(forget=is_done)
@@ -319,7 +328,8 @@ class FrontierScheduler(BaseScheduler):
         await self._crawler.signals.send_catch_log_async(before_leaving)
 
     def _figures(self) -> dict[str, float]:
-        return figures_of(self._stats.get_stats()) | self._over_budget()
+        figures = figures_of(self._stats.get_stats()) | self._over_budget()
+        return figures | self._follower_lag.figures
 
     def _over_budget(self) -> dict[str, float]:
         if self.session is None:
@@ -434,7 +444,11 @@ class FrontierScheduler(BaseScheduler):
         trouble = self.session.trouble if self.session else None
         if trouble is not None and trouble.keeps_from_writing:
             raise StoreFault("there is no room, or no file", may_pass=True)
+        began = monotonic()
         results = await self._crawler.signals.send_catch_log_async(flush_stores)
+        self._stats.inc_value(STORE_FLUSHES)
+        secs = self._stats.get_value(STORE_FLUSH_SECS, 0.0) + monotonic() - began
+        self._stats.set_value(STORE_FLUSH_SECS, secs)
         for _, result in results:
             problem = getattr(result, "value", result)
             if isinstance(problem, BaseException):

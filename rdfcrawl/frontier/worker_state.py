@@ -19,28 +19,44 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.redis_retry import RedisRetry
     from rdfcrawl.records import Record, Visit
 
-# What each worker tells the others of its statistics.
+# What each worker tells of its statistics: few names, however much is crawled.
 FAULT = "fault/"
 STATUS = "document/status/"
+FORMAT = "document/format/"
+PARSE_ERROR = "document/parse_error/"
+GUARD = "guard/"
+HTTP_STATUS = "http/status/"
+STORE_FLUSHES, STORE_FLUSH_SECS = "store/flushes", "store/flush_secs"
 TOLD = (
     "document/seen",
     "document/stored",
     "document/quads",
     "document/changed",
     "document/same",
-    *(f"{STATUS}{status}" for status in ("unchanged", "deleted")),
     "link/offered",
     "http/bytes",
+    STORE_FLUSHES,
+    STORE_FLUSH_SECS,
 )
+_TOLD_GROUPS = (FAULT, STATUS, FORMAT, PARSE_ERROR, GUARD)
 
 
 def figures_of(stats: Mapping[str, object]) -> dict[str, float]:
-    """Return of a worker's statistics what others are told."""
-    return {
-        name: value
-        for name, value in stats.items()
-        if isinstance(value, int | float) and (name in TOLD or name.startswith(FAULT))
-    }
+    """Return of a worker's statistics what others are told.
+
+    >>> figures_of({"http/status/200": 2, "http/status/206": 1, "memusage/max": 9})
+    {'http/status/2xx': 3}
+    """
+    figures: dict[str, float] = {}
+    for name, value in stats.items():
+        if not isinstance(value, int | float):
+            continue
+        if name.startswith(HTTP_STATUS):
+            name = f"{name[: len(HTTP_STATUS) + 1]}xx"  # noqa: PLW2901
+            figures[name] = figures.get(name, 0) + value
+        elif name in TOLD or name.startswith(_TOLD_GROUPS):
+            figures[name] = value
+    return figures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

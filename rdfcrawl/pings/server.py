@@ -8,7 +8,6 @@ Source: sitemaps.org, "Informing search engine crawlers".
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl
@@ -16,6 +15,7 @@ from urllib.parse import parse_qsl
 from aiohttp import web
 
 from rdfcrawl.pings.judging import PingAnswer
+from rdfcrawl.small_server import SmallServer
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.pings import PingLimits
@@ -23,13 +23,11 @@ if TYPE_CHECKING:
 
 PATH: Final = "/ping"
 _MAX_BODY_BYTES: Final = 16 * 1024
-_MAX_CONNECTIONS: Final = 100
-_CONNECTION_SECS: Final = 15.0  # from its begin to its end
 _MAX_FIELDS: Final = 10
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
-class PingServer:
+class PingServer(SmallServer):
     """The endpoint of one crawl.
 
     Attributes:
@@ -37,37 +35,10 @@ class PingServer:
     """
 
     def __init__(self, intake: PingIntake, limits: PingLimits) -> None:
+        super().__init__(self._answer)
         self.counts: Counter[int] = Counter()
         self._intake = intake
         self._limits = limits
-        self._server: asyncio.Server | None = None
-        self._handlers = web.Server(
-            self._answer, keepalive_timeout=0, access_log=None, max_line_size=8190
-        )
-
-    async def open(self, host: str, port: int) -> int:
-        """Listen; return the port.
-
-        Raises:
-            OSError: the address cannot be used.
-        """
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._connected, host, port)
-        return int(self._server.sockets[0].getsockname()[1])
-
-    async def close(self) -> None:
-        """Answer what is under way, and listen no more."""
-        if self._server is not None:
-            self._server.close()
-        await self._handlers.shutdown(1.0)
-
-    def _connected(self) -> asyncio.Protocol:
-        """Return the handler of a new connection, which ends in any case."""
-        if len(self._handlers.connections) >= _MAX_CONNECTIONS:
-            return _Refusal()
-        handler = self._handlers()
-        asyncio.get_running_loop().call_later(_CONNECTION_SECS, handler.force_close)
-        return handler
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         answer = await self._judge(request)
@@ -113,14 +84,6 @@ class PingServer:
 
 class _TooLarge(Exception):
     """The body of a request is too large."""
-
-
-class _Refusal(asyncio.Protocol):
-    """A connection beyond the allowed number."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Close the connection at once."""
-        transport.close()
 
 
 def _sitemaps(query: str) -> list[str]:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self, get_args
 
-from rdfcrawl.errors import Fault, Reason, StoreFault
+from rdfcrawl.errors import OF_READING, Fault, Reason, StoreFault
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.log.kept_time import KeptTime
 from rdfcrawl.options.values import integer
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
+    from rdfcrawl.formats import Format
     from rdfcrawl.frontier.first_contents import FetchedContent
     from rdfcrawl.frontier.visiting import VisitingSpider
     from rdfcrawl.stores.segments import SegmentLimits
@@ -157,6 +158,13 @@ class AccountPipeline:
             counts["link/offered"] += document.n_links
         if document.faults:
             self._count_faults(document)
+            if reading.format is not None:
+                self._count_parse_error(document, reading.format)
+
+    def _count_parse_error(self, document: Document, form: Format) -> None:
+        reasons = (each.reason for each in document.faults)
+        if (first := next(filter(OF_READING.__contains__, reasons), None)) is not None:
+            self._counts[f"document/parse_error/{form.name}/{first}"] += 1
 
     def _count_reading(self, reading: BodyReading) -> None:
         counts = self._counts

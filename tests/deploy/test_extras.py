@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from tests.support.crawl_webs import Loopback
 
 ROOT = Path(__file__).resolve().parents[2]
-_HIDDEN = ("numpy", "mf2py", "yaml", "jsonpatch", "rdflib", "py7zr", "pyftpdlib")
+_HIDDEN = (
+    *("numpy", "mf2py", "yaml", "jsonpatch", "rdflib", "py7zr", "pyftpdlib"),
+    "prometheus_client",
+)
 _CARD = b"""<p about="urn:a" property="urn:b">c</p><p class="h-card">A</p>"""
 _OLD = b"""<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 xmlns:e="urn:e:"><r:Description about="urn:a"><e:p>b</e:p></r:Description></r:RDF>"""
@@ -88,10 +91,11 @@ def test_documents_tell_what_to_install(
     ("words", "extra"),
     [
         (["dataweb", "serve"], "dataweb"),
+        (["frontier", "exporter"], "metrics"),
         (["rdf", "{}/good.nt", "--to", "{}/x.hdt"], "hdt"),
         (["rdf", "{}/good.nt", "-sSCRAPING_RULES={}/rules.yml"], "rules"),
     ],
-    ids=["dataweb", "hdt", "rules"],
+    ids=["dataweb", "metrics", "hdt", "rules"],
 )
 def test_commands_tell_what_to_install(
     environment: dict[str, str], tmp_path: Path, words: list[str], extra: str

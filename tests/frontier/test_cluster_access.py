@@ -16,6 +16,7 @@ from scrapy.settings import BaseSettings
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.frontier_connection import FrontierConnection
 from rdfcrawl.frontier.options import CrawlOptions
+from rdfcrawl.metrics.exporter import MetricsExporter
 from tests.support.crawl_webs import TreeWeb
 from tests.support.ftp_servers import write_certificate
 from tests.support.redis_cluster import running_cluster
@@ -98,6 +99,31 @@ def test_the_rights_of_the_guide_are_enough(
         with closing(node.client()) as client:
             denied = {each["object"].partition("|")[0] for each in client.acl_log()}
             assert denied <= {"client", "config"}  # its name, and CONFIG SET: as told
+
+
+@pytest.mark.service
+async def test_metrics_of_all_crawls_of_a_cluster(cluster: RedisCluster) -> None:
+    """If crawls are in a cluster, then the exporter finds all, with the same rights."""
+    set_user(cluster)
+    url = with_login(cluster.url, "crawler:secret")
+    for n, crawl_id in enumerate(("one", "two"), 1):
+        settings = BaseSettings({"REDIS_URL": url, "CRAWL_ID": crawl_id})
+        options = CrawlOptions.from_settings(settings, "")
+        connection = await FrontierConnection.connect(options, settings)
+        await connection.frontier.open()
+        await connection.frontier.beat("w", {"document/status/successful": n})
+        await connection.close()
+    exporter = await MetricsExporter.open(BaseSettings({"REDIS_URL": url}))
+    families = {each.name: each for each in await exporter.families()}
+    await exporter.close()
+    found = {
+        sample.labels["crawl"]: sample.value
+        for sample in families["rdfcrawl_documents"].samples
+        if sample.labels["status"] == "successful"
+    }
+    assert found == {"one": 1, "two": 2}
+    (ratio,) = families["rdfcrawl_redis_memory_used_ratio"].samples
+    assert 0 < ratio.value < 1
 
 
 @pytest.mark.service

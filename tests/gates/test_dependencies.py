@@ -26,6 +26,7 @@ EXTRAS = {
     "export/writers.py": "parquet",
     "followers/parquet_files.py": "parquet",
     "html/microformats": "microformats",
+    "metrics": "metrics",
     "html/rules/yaml_nodes.py": "rules",
     "rdf/hdt": "hdt",
     "rdf/rdflib_reading.py": "old-rdf",

@@ -22,7 +22,7 @@ ROWS = """
 clock console errors options.defaults rdf.namespaces signals sorting
 codec columns duplicates extras faultlog formats options.values reservations uri
 bytesource guard links.relations measures ranking sniffing stores tasks
-log options.conflicts options.merging records refresh unpack
+log options.conflicts options.merging records refresh small_server unpack
 rdf request_turns tasks.records warc
 description followers html links robots
 export extraction sitemaps
@@ -33,7 +33,7 @@ frontier
 fetch refreshing
 harvest middlewares operating pings
 explaining options.feeds options.spider pipelines
-callbacks
+callbacks metrics
 progress settings spiders
 dataweb launch
 commands

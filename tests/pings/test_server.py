@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy.settings import Settings
 
+from rdfcrawl import small_server as servers
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.pings import PingLimits
 from rdfcrawl.pings import intake as desks
-from rdfcrawl.pings import server as servers
 from rdfcrawl.pings.intake import PingIntake
 from rdfcrawl.pings.server import PingServer
 

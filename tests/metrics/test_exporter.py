@@ -1,0 +1,88 @@
+"""`scrapy frontier exporter` beside real crawls."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError
+from urllib.request import Request
+
+import pytest
+
+from tests.support.crawl_webs import TreeWeb
+from tests.support.exporting import Samples, exporting, open_directly, samples, total
+
+if TYPE_CHECKING:
+    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_webs import Loopback
+    from tests.support.redis_fixtures import RedisServer
+
+pytestmark = pytest.mark.service
+
+
+def is_counter(name: str) -> bool:
+    """Return whether samples of a name never go down."""
+    return name.endswith(("_total", "_sum", "_count"))
+
+
+def test_counters_of_killed_and_restarted_workers_only_grow(
+    commands: Commands, loopback: Loopback, lasting_server: RedisServer
+) -> None:
+    """If workers are killed and started again, then no counter goes down or twice up.
+
+    Two crawls of one Redis are told apart, and no label names a host or a URL.
+    """
+    web = TreeWeb(loopback, "127.94.1", n_hosts=2, n_docs=40, secs=0.02)
+    bad = loopback.response(b"<> <urn:p> .", "text/turtle")
+    other = loopback({"/": bad}, host="127.94.2.1").url()
+    redis: dict[str, Any] = {
+        "REDIS_URL": lasting_server.url,
+        "FRONTIER_COMMIT_SECS": 0.1,
+    }
+    folder = commands.folder()
+    crawl = redis | {"CRAWL_ID": "web", "VISIT_MAX_DOCUMENTS": 4}
+    crawl["FRONTIER_LEASE_SECS"] = 2
+    assert commands.crawl([other], CRAWL_ID="bad", **redis).code == 0
+    running = commands.start_crawl([web.seed], folder=folder, **crawl)
+    with exporting(commands, **redis) as url:
+        seen = [samples(url)]
+        commands.wait_until(lambda: _n_documents(seen, url) > 10)
+        running.send(signal.SIGKILL)
+        running.wait()
+        running = commands.start_crawl(folder=folder, **crawl)
+        commands.wait_until(lambda: _n_documents(seen, url) and running.has_ended())
+        assert running.wait().code == 0
+        commands.wait_until(lambda: _states(seen, url)["leased"] == 0)
+        last, states = seen[-1], _states(seen, url)
+        with pytest.raises(HTTPError, match="404") as refused:
+            open_directly(url.removesuffix("metrics"))
+        refused.value.close()
+        asked = Request(url, headers={"Accept": "application/openmetrics-text"})
+        with open_directly(asked) as answer:
+            assert answer.read().endswith(b"# EOF\n")
+    for before, after in itertools.pairwise(seen):
+        falling = {k for k, n in before.items() if is_counter(k[0]) and after[k] < n}
+        assert not falling
+    n_done = total(last, "rdfcrawl_documents_total", crawl="web")
+    # What a killed worker did in its last second, it could not tell.
+    assert 60 < n_done <= web.asked().total()
+    assert states == {"queued": 0, "leased": 0, "done": len(web.documents)}
+    labels = {"crawl": "bad", "format": "Turtle", "reason": "syntax"}
+    assert last["rdfcrawl_parse_errors_total", tuple(sorted(labels.items()))] == 1
+    assert total(last, "rdfcrawl_responses_total", crawl="bad", status_class="2xx") == 1
+    assert total(last, "rdfcrawl_runs_total", crawl="bad") == 1
+    assert 0 < total(last, "rdfcrawl_redis_memory_used_ratio") < 1
+    values = {value for _, has in last for _, value in has}
+    assert not {value for value in values if "127." in value or "://" in value}
+
+
+def _n_documents(seen: list[Samples], url: str) -> float:
+    seen.append(samples(url))
+    return total(seen[-1], "rdfcrawl_documents_total", crawl="web")
+
+
+def _states(seen: list[Samples], url: str) -> dict[str, float]:
+    seen.append(samples(url))
+    name, states = "rdfcrawl_frontier_requests", ("queued", "leased", "done")
+    return {x: total(seen[-1], name, crawl="web", state=x) for x in states}
