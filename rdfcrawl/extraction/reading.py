@@ -171,8 +171,9 @@ class DocumentReading:
             return b""
         if b"_:" in lines:
             lines = BlankNodes(job.key or job.url).relabel(lines)
-        statements = lines.split(b" .\n")  # in a line, there is no line feed
-        chunk = (b" <%s> .\n" % check_iri(job.graph).encode()).join(statements)
+        # In a line, there is no line feed; one byte is far quicker to find than three.
+        statements = [line[:-1] for line in lines.split(b"\n")]
+        chunk = (b"<%s> .\n" % check_iri(job.graph).encode()).join(statements)
         n_quads = len(statements) - 1
         if n_quads > limits.n_quads or len(chunk) > CHUNK_BYTES:
             return b""
