@@ -8,6 +8,7 @@ a host with a blank.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, lru_cache
@@ -151,4 +152,11 @@ def _unescaped(text: str) -> str:
     r"""Return a text with `\u` and `\U` replaced (`ValueError` for no character)."""
     if "\\" not in text:
         return text
-    return _ESCAPE.sub(lambda found: chr(int(found[1] or found[2], 16)), text)
+    return _ESCAPE.sub(_character, text)
+
+
+def _character(escape: re.Match[str]) -> str:
+    number = int(escape[1] or escape[2], 16)
+    if number > sys.maxunicode:  # `chr` raises an `OverflowError` from 2**31 on
+        raise ValueError(f"no character: {escape[0]}")
+    return chr(number)

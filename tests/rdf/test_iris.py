@@ -183,3 +183,17 @@ def test_half_a_mile_of_iris_is_mended_in_a_stream(tmp_path: Path) -> None:
     assert text == left * 4000
     faults = {fault.reason: fault.count for fault in parsed.faults}
     assert faults == {Reason.REPAIRED: 4000, Reason.BAD_TERM: 4000}
+
+
+@pytest.mark.parametrize("escape", [r"\U80110000", r"\UFFFFFFFF", r"\U00110000"])
+def test_escapes_beyond_unicode_cost_their_statement_alone(escape: str) -> None:
+    """If an escape in an IRI is beyond all characters, then it is refused by name."""
+    body = f"<http://e/{escape}> <e:p> <e:c> .\n<e:a> <e:p> <e:b> .\n"
+    for media_type in ("application/n-triples", "application/n-quads", "text/turtle"):
+        parsed = parse(body.encode(), url=URL, graph=None, media_type=media_type)
+        assert b"<e:a> <e:p> <e:b>" in b"".join(parsed)
+        assert {fault.reason for fault in parsed.faults} <= {
+            Reason.SYNTAX,
+            Reason.BAD_TERM,
+        }
+        assert parsed.faults
