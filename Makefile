@@ -62,6 +62,7 @@ lint: $(VENV)/installed-dev
 	$(RUN) ruff format --check .
 	$(RUN) mypy
 	$(VENV)/bin/codespell
+	$(RUN) tests.support.audit
 
 bench: $(VENV)/installed-dev
 	$(RUN) tests.bench
