@@ -6,6 +6,8 @@ from typing import Final
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
+from rdfcrawl.json_logs import install_json_logs
+
 SPIDERS: Final = "rdfcrawl.spiders"
 PATH: Final = "rdfcrawl.Addon"
 
@@ -23,8 +25,10 @@ class Addon:
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
         """Add our spiders to `SPIDER_MODULES`, before those of the project.
 
-        So a spider of the project replaces the one of ours that has its name.
+        So a spider of the project replaces the one of ours that has its name. Logs are
+        JSON from now on, if the settings say so.
         """
+        install_json_logs(settings)
         name = "SPIDER_MODULES"
         modules = settings.getlist(name)
         if SPIDERS not in modules:

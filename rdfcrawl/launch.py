@@ -19,6 +19,7 @@ from scrapy.utils.project import inside_project
 from rdfcrawl.console import fail, program
 from rdfcrawl.errors import ConfigError, RdfcrawlError
 from rdfcrawl.extraction.gc_thresholds import raise_gc_thresholds
+from rdfcrawl.json_logs import install_json_logs
 from rdfcrawl.options import defaults
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def prepare_process(settings: BaseSettings) -> None:
     # libuv's loop is the quicker one.
     settings.set("ASYNCIO_EVENT_LOOP", "uvloop.Loop", "command")
     settings.set("LOG_LEVEL", defaults.LOG_LEVEL, "command")
+    install_json_logs(settings)
     if settings["LOG_LEVEL"] == "INFO" and not settings["LOG_FILE"]:
         for name in _TALKATIVE:  # not by level: Scrapy resets levels
             logging.getLogger(name).addFilter(_is_no_list)

@@ -10,6 +10,7 @@ from scrapy.utils.log import configure_logging
 
 from rdfcrawl.console import add_number, fail
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.json_logs import install_json_logs
 from rdfcrawl.launch import check_name, check_operator, is_ours, load_spiders
 from rdfcrawl.options.feeds import FeedsCommand, check_feeds_of_workers
 
@@ -86,6 +87,7 @@ class Command(FeedsCommand):
             return
         settings = check_operator(spider, opts.spargs, self.settings)
         given = spider.given(opts.spargs, settings)
+        install_json_logs(self.settings)
         configure_logging(self.settings)
         pool = WorkerPool(
             spider.name,

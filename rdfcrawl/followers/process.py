@@ -29,6 +29,7 @@ from rdfcrawl.followers.status import (
     write_status,
 )
 from rdfcrawl.followers.stored_once import StoredOnce
+from rdfcrawl.json_logs import log_to
 from rdfcrawl.log.crawl_log import CrawlLog
 from rdfcrawl.stores.identity import is_finished, read_identity
 
@@ -179,11 +180,7 @@ def main() -> int:
 
     given = json.loads(sys.stdin.buffer.readline())
     root, plan = Path(given["root"]), FollowerPlan(**given["plan"])
-    logging.basicConfig(
-        filename=given["log_file"],
-        format="%(asctime)s [%(name)s] %(levelname)s: %(message)s",
-        level=logging.INFO,
-    )
+    log_to(given["log_file"], is_json=given["is_json"])
     has_ended = threading.Event()
     threading.Thread(
         target=_wait_for_end, args=(sys.stdin.buffer, has_ended), daemon=True

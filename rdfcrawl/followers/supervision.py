@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.followers.options import follower_plans
 from rdfcrawl.followers.status import read_statuses, status_path
+from rdfcrawl.json_logs import json_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,6 +155,7 @@ class _WatchedProcess:
                 "root": str(self._root),
                 "plan": self.plan.to_json(),
                 "log_file": str(self.log_file),
+                "is_json": bool(json_lines()),
             }
             if process.stdin is not None:
                 with suppress(BrokenPipeError):  # its exit code says more

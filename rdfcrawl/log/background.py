@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn, Self
 
 from rdfcrawl.errors import RdfcrawlError
+from rdfcrawl.json_logs import json_lines, log_to
 from rdfcrawl.log.compaction import compact
 from rdfcrawl.log.crawl_log import CrawlLog
 from rdfcrawl.options.values import number
@@ -61,7 +62,7 @@ class BackgroundCompaction:
                 start_new_session=True,
             )
         if process.stdin is not None:
-            given = {"root": str(root), "secs": secs}
+            given = {"root": str(root), "secs": secs, "is_json": bool(json_lines())}
             with suppress(BrokenPipeError):
                 process.stdin.write(json.dumps(given).encode() + b"\n")
                 process.stdin.flush()
@@ -84,9 +85,7 @@ def main() -> None:
     """Compact a log again and again, as it grows, until standard input ends."""
     given = json.loads(sys.stdin.buffer.readline())
     root, secs = Path(given["root"]), given["secs"]
-    logging.basicConfig(
-        format="%(asctime)s [%(name)s] %(levelname)s: %(message)s", level=logging.INFO
-    )
+    log_to(None, is_json=given["is_json"])
     signal.signal(signal.SIGTERM, _leave)
     n_last = 0
     while not select.select([sys.stdin], [], [], secs)[0]:

@@ -13,6 +13,8 @@ from scrapy import Request, Spider, signals
 from scrapy.logformatter import LogFormatter, LogFormatterResult
 
 from rdfcrawl.errors import StoreFault, passing_fault
+from rdfcrawl.json_logs import JsonLines, name_worker
+from rdfcrawl.options.spider import SpiderOptions
 from rdfcrawl.records import Document
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ def make_logs_safe() -> None:
     for handler in logging.getLogger().handlers:
         if type(handler) not in (logging.StreamHandler, logging.FileHandler):
             continue  # it is not Scrapy's
-        if not isinstance(handler.formatter, SafeFormatter):
+        if not isinstance(handler.formatter, SafeFormatter | JsonLines):
             handler.setFormatter(SafeFormatter(handler.formatter or _PLAIN))
 
 
@@ -91,6 +93,9 @@ class QuietLogFormatter(LogFormatter):
         """Return the formatter of a crawler, whose log lines are made safe."""
         # Scrapy makes its handlers anew after this; nothing is asked for before.
         crawler.signals.connect(make_logs_safe, signals.engine_started)
+        options = getattr(crawler.spider, "options", None)
+        if isinstance(options, SpiderOptions):
+            name_worker(options.crawl.crawl_id, options.crawl.worker)
         return super().from_crawler(crawler)
 
     def crawled(  # type: ignore[override] # Scrapy skips None, but does not say so

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 from rdfcrawl.console import has_log_file
 from rdfcrawl.errors import MAY_PASS
 from rdfcrawl.frontier.domain_epochs import EpochTotals
+from rdfcrawl.json_logs import json_lines
 from rdfcrawl.options.defaults import STORE
 
 if TYPE_CHECKING:
@@ -182,8 +183,12 @@ def print_summary(
         del rows[name]
     if hint := _hint(now, paths, left=left, done=done, outcome=outcome):
         rows["hint"] = hint
-    if has_log_file():
+    if has_log_file() or json_lines():
         logger.info("%s: %s", outcome, one_line(now, None))
+    if json_lines():
+        for name, value in rows.items():
+            logger.info("%s: %s", name, value)
+        return
     width = max(map(len, rows))
     bold, plain = ("\x1b[1m", "\x1b[0m") if sys.stderr.isatty() else ("", "")
     with suppress(OSError):  # who read it may be gone
