@@ -122,8 +122,8 @@ class UriSearch:
                 if mark := _DOCUMENT(line):
                     document, ms = mark[1].decode("utf-8", "replace"), int(mark[2])
                     continue
-                target, _, relation = line[1:-1].partition(b"> <")
-                if relation and self.is_it(target):
+                relation, _, target = line[1:-1].partition(b"> <")
+                if target and self.is_it(target):
                     yield UriLink(document, relation.decode("utf-8", "replace"), ms)
 
 

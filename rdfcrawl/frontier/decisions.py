@@ -92,6 +92,8 @@ class DecisionLog:
         found: list[str] = []
         n_over = 0
         for url in urls:
+            if url == parent:  # which was fetched
+                continue
             known = self._mark(url) if mark is None else mark
             if not is_sampled(known, self._options.share):
                 continue
