@@ -59,7 +59,8 @@ async def run_action(
     # A crawl that is imported is not there yet.
     path = Path(rest[0]) if action == "import" else None
     moved = await import_frontier(settings, path) if path else None
-    async with await OperatedCrawl.open(settings) as crawl:
+    is_read = action != "forget"
+    async with await OperatedCrawl.open(settings, is_read=is_read) as crawl:
         with crawl.connection.explaining():
             actions = FrontierActions(crawl, opts, write)
             if moved is not None:

@@ -90,10 +90,15 @@ class OperatedCrawl(FrontierView):
         self.options = options
 
     @classmethod
-    async def open(cls, settings: BaseSettings) -> Self:
+    async def open(cls, settings: BaseSettings, *, is_read: bool = True) -> Self:
         """Connect to the frontier of the crawl that settings name.
 
         The embedded server of a crawl that does not run is started for as long.
+
+        Args:
+            settings: of the command.
+            is_read: something is read of it, so that its schema must be ours, and it
+                must be whole.
 
         Raises:
             ConfigError: a setting is wrong, Redis cannot be used or has no such crawl.
@@ -106,8 +111,9 @@ class OperatedCrawl(FrontierView):
         try:
             with connection.explaining():
                 await _check_there(frontier)
-                await frontier.open()
-                options = await keep_settings(frontier, options, settings)
+                if is_read:
+                    await frontier.open()
+                    options = await keep_settings(frontier, options, settings)
         except BaseException:
             await connection.close()
             raise

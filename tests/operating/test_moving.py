@@ -102,9 +102,12 @@ def same_apart(found: dict[bytes, Any]) -> dict[bytes, Any]:
 
 
 async def test_what_is_imported_is_what_was_exported(
-    make_frontier: MakeFrontier, redis_server: RedisServer, tmp_path: Path
+    make_frontier: MakeFrontier,
+    redis_server: RedisServer,
+    lasting_server: RedisServer,
+    tmp_path: Path,
 ) -> None:
-    """If a crawl is moved under another name, then Redis has the same of both.
+    """If a crawl is moved under another name, then another version has the same of it.
 
     Leases of the copy have run out, and workers of the crawl do not take it for theirs.
     """
@@ -116,20 +119,22 @@ async def test_what_is_imported_is_what_was_exported(
     done = operate(tmp_path, "export", str(path), **named)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("c: exported: 1,2"), done.stdout
-    done = operate(tmp_path, "import", str(path), **(named | {"CRAWL_ID": "d"}))
+    there = {"REDIS_URL": lasting_server.url, "CRAWL_ID": "d"}
+    done = operate(tmp_path, "import", str(path), **there)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.endswith("partitions: 0 damages\n")
     before = await everything(frontier.redis, "c")
-    after = await everything(frontier.redis, "d")
+    async with lasting_server.client() as other:
+        after = await everything(other, "d")
     leases = [v for name, v in after.items() if name.endswith(b":lease")]
     assert sum(map(len, leases)) == 2
     assert {score for each in leases for score in each.values()} == {0}
     mine = before[b"rc:{C}:conf"][b"incarnation"]
     assert after[b"rc:{C}:conf"][b"incarnation"] != mine
     assert same_apart(after) == same_apart(before)
-    copy = await make_frontier(crawl_id="d")
-    assert await copy.reap() != (0, 0, 0)
-    await check_frontier(copy)
+    async with await operated(lasting_server, "d") as copy:
+        assert (await copy.frontier.reap())[0] == 2
+        await check_frontier(copy.frontier)
     again = operate(tmp_path, "import", str(path), **named)
     assert again.returncode == 2
     assert "CRAWL_ID=c: there is such a crawl already: `frontier forget`" in (
@@ -277,6 +282,27 @@ async def test_killed_import_is_no_crawl_until_made_again(
 
     commands.wait_until(is_made)
     assert same_apart(await everything(frontier.redis, "c")) == before
+    await frontier.redis.hset("rc:{c}:conf", "schema", 0)  # as if it were broken off
+    assert "is forgotten" in operate(folder, "forget", "c", **named).stdout
+    assert await everything(frontier.redis, "c") == {}
+
+
+async def test_full_redis_takes_no_half_of_a_crawl(
+    make_frontier: MakeFrontier, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    """If Redis is full in the middle of an import, then a line says so, and no more."""
+    frontier = await make_frontier(partitions=N)
+    await fill(frontier)
+    redis, path = frontier.redis, tmp_path / "c.gz"
+    async with await operated(redis_server) as crawl:
+        await export_frontier(crawl, path)
+    await frontier.clear()
+    used = (await redis.info("memory"))["used_memory"]
+    await redis.config_set("maxmemory", used + 400_000)
+    done = operate(tmp_path, "import", str(path), REDIS_URL=redis_server.url)
+    assert done.returncode == 2, done.stdout
+    assert "frontier import: REDIS_URL" in done.stderr.splitlines()[-1]
+    assert [name async for name in redis.scan_iter("*")] == []
 
 
 WEB = WebConfig(
