@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import pytest
     from redis.asyncio import Redis
 
+    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.worker import FrontierWorker
     from tests.support.redis_fixtures import MakeFrontier
 
 
@@ -77,6 +79,21 @@ async def test_links_after_the_end_are_followed(make_frontier: MakeFrontier) -> 
     await until(lambda: worker.is_over)
     assert (await frontier.counts()).done == 1
     await worker.close()
+
+
+async def lagging_worker(frontier: Frontier) -> tuple[FrontierWorker, float]:
+    """Return a worker that has just stored a visit, and when; its ack lag is 0.8 s."""
+    flushed = asyncio.Event()
+
+    async def flush() -> None:
+        flushed.set()
+
+    worker = new_worker(frontier, flush_stores=flush, ack_lag_secs=0.8)
+    await worker.open()
+    worker.finish(await next_visit(worker))
+    began = monotonic()
+    await asyncio.wait_for(flushed.wait(), LONGEST_SECS)
+    return worker, began
 
 
 class TestCommit:
@@ -175,16 +192,7 @@ class TestCommit:
         """If there is a lag, then a flushed visit is acknowledged after it."""
         frontier = await make_frontier()
         await frontier.add(candidates(frontier, paths(1)))
-        flushed = asyncio.Event()
-
-        async def flush() -> None:
-            flushed.set()
-
-        worker = new_worker(frontier, flush_stores=flush, ack_lag_secs=0.8)
-        await worker.open()
-        worker.finish(await next_visit(worker))
-        began = monotonic()
-        await asyncio.wait_for(flushed.wait(), LONGEST_SECS)
+        worker, began = await lagging_worker(frontier)
         await asyncio.sleep(0.2)
         n_leased = (await frontier.counts()).leased
         assert n_leased == 1 or monotonic() - began >= 0.8
@@ -198,16 +206,7 @@ class TestCommit:
         """If a worker ends within the lag, then what it has stored is done after it."""
         frontier = await make_frontier()
         await frontier.add(candidates(frontier, paths(2)))
-        flushed = asyncio.Event()
-
-        async def flush() -> None:
-            flushed.set()
-
-        worker = new_worker(frontier, flush_stores=flush, ack_lag_secs=0.8)
-        await worker.open()
-        worker.finish(await next_visit(worker))
-        began = monotonic()
-        await asyncio.wait_for(flushed.wait(), LONGEST_SECS)
+        worker, began = await lagging_worker(frontier)
         await worker.close()
         assert monotonic() - began >= 0.8
         assert (await frontier.counts()).done == 2
