@@ -60,6 +60,7 @@ class WorkerStatus:
         is_live: it was heard of lately.
         silent_secs: since it was heard of.
         has_started: all its seeds are handed in.
+        is_drained: it is asked to end.
         delay_secs: its `DOWNLOAD_DELAY`, None if it is not known.
         n_documents: documents that it has seen.
         n_faults: faults of these.
@@ -69,6 +70,7 @@ class WorkerStatus:
     is_live: bool
     silent_secs: int
     has_started: bool
+    is_drained: bool
     delay_secs: float | None
     n_documents: int
     n_faults: int
@@ -243,7 +245,7 @@ async def _read_workers(crawl: OperatedCrawl, now: int) -> tuple[WorkerStatus, .
     heard = await crawl.redis.zrange(frontier.key("workers"), 0, -1, withscores=True)
     delays = await crawl.redis.zrange(frontier.key("delays"), 0, -1, withscores=True)
     delay_of = {name.decode(): ms for name, ms in cast("list[Any]", delays)}
-    figures = await frontier.figures()
+    figures, drained = await frontier.figures(), await frontier.drains.asked()
     found = []
     for raw, at in cast("list[tuple[bytes, float]]", heard):
         name = raw.decode()
@@ -255,6 +257,7 @@ async def _read_workers(crawl: OperatedCrawl, now: int) -> tuple[WorkerStatus, .
                 is_live=abs(now - at) <= frontier.silence_secs,
                 silent_secs=max(0, now - int(at)),
                 has_started=own.get(STARTED) == 1.0,
+                is_drained=name in drained,
                 delay_secs=None if delay is None else delay / 1000,
                 n_documents=int(own.get("document/seen", 0)),
                 n_faults=int(sum(v for k, v in own.items() if k.startswith(_FAULT))),

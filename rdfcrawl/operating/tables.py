@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rdfcrawl.operating.draining import DrainedWorker
     from rdfcrawl.operating.exporting import MovedFrontier
     from rdfcrawl.operating.hosts import HostDetail, HostSummary
-    from rdfcrawl.operating.status import CrawlStatus
+    from rdfcrawl.operating.status import CrawlStatus, WorkerStatus
     from rdfcrawl.operating.steering import HostChange
     from rdfcrawl.operating.uris import UriStatus
 
@@ -91,7 +91,7 @@ def status_lines(status: CrawlStatus, *, with_partitions: bool) -> list[str]:
             [
                 [
                     each.name,
-                    _worker_state(is_live=each.is_live, has_started=each.has_started),
+                    _worker_state(each),
                     f"{each.silent_secs} s ago",
                     "?" if each.delay_secs is None else f"{each.delay_secs:g} s",
                     each.n_documents,
@@ -118,10 +118,12 @@ def _partition_lines(status: CrawlStatus) -> list[str]:
     return table(["partition", *names, *more, "lag"], rows)
 
 
-def _worker_state(*, is_live: bool, has_started: bool) -> str:
-    if not is_live:
+def _worker_state(worker: WorkerStatus) -> str:
+    if not worker.is_live:
         return "silent"
-    return "running" if has_started else "taking seeds"
+    if worker.is_drained:
+        return "ending"
+    return "running" if worker.has_started else "taking seeds"
 
 
 def _numbers(told: Mapping[str, int]) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
+    from tests.support.redis_fixtures import MakeFrontier, RedisServer
 
 SHORT: dict[str, Any] = {"FRONTIER_LEASE_SECS": 2, "VISIT_MAX_DOCUMENTS": 30}
 
@@ -118,3 +119,17 @@ def test_drained_pool_has_not_finished(commands: Commands, loopback: Loopback) -
     result = commands.crawl([], folder=folder)
     assert result.graphs == web.documents
     assert set(web.asked().values()) == {1}
+
+
+async def test_worker_that_is_to_end_is_shown(
+    make_frontier: MakeFrontier, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    """If a worker was asked to end, then `status` says so until it has left."""
+    frontier = await make_frontier()
+    await frontier.beat("w1", {})
+    named = {"REDIS_URL": redis_server.url, "CRAWL_ID": "c"}
+    assert re.search(r"\nw1 +taking seeds", operate(tmp_path, "status", **named).stdout)
+    await frontier.drains.ask("w1")
+    assert re.search(r"\nw1 +ending", operate(tmp_path, "status", **named).stdout)
+    await frontier.leave("w1")
+    assert not await frontier.drains.asked()
