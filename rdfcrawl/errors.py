@@ -30,6 +30,11 @@ class Reason(StrEnum):
     HOST_BUDGET = "host_budget"
     DOMAIN_BUDGET = "domain_budget"
     URL_TRAP = "url_trap"
+    HOST_COPIES = "host_copies"
+    DOMAIN_COPIES = "domain_copies"
+    ADDRESS_COPIES = "address_copies"
+    SOFT_404 = "soft_404"
+    ENDLESS_PAGES = "endless_pages"
     NOT_WANTED = "not_wanted"
     HOST_LEFT = "host_left"
     # the host
@@ -115,6 +120,7 @@ class Decision(StrEnum):
     HOST_LEFT = "host_left"
     TOO_DEEP = "too_deep"
     URL_TRAP = "url_trap"
+    OF_COPY = "of_copy"
     NOFOLLOW = "nofollow"
     NOT_CHOSEN = "not_chosen"
     COVERED = "covered"
@@ -144,6 +150,15 @@ OF_READING: Final = LOSSES - {
     *(Reason.TRUNCATED_BODY, Reason.TOO_LARGE, Reason.NOT_INSTALLED),
     *(Reason.BAD_ANSWER, Reason.TOO_MANY_ENTRIES, Reason.INCOMPLETE, Reason.INTERNAL),
 }
+
+
+# What sites without end are left for.
+TRAPS: Final = frozenset(
+    {
+        *(Reason.URL_TRAP, Reason.HOST_COPIES, Reason.DOMAIN_COPIES),
+        *(Reason.ADDRESS_COPIES, Reason.SOFT_404, Reason.ENDLESS_PAGES),
+    }
+)
 
 
 # What may be had another time (`retry=failed`).

@@ -60,6 +60,8 @@ class RejectedLinks:
     nofollow: int = 0
     trap: int = 0
     large_form: int = 0  # offered, but to come later
+    of_copy: int = 0  # of documents with the content of many others
+    of_copy_later: int = 0  # the same, offered, but to come later
     no_rdf: int = 0  # distributions that are said to be something else
 
 

@@ -32,7 +32,7 @@ from rdfcrawl.uri import (
     host_of,
 )
 from rdfcrawl.uri import requestable as to_requestable
-from rdfcrawl.uri.origin import origin_of_link
+from rdfcrawl.uri.origin import origin_of_link, without_origins
 from rdfcrawl.uri.schemes import check_scheme, seed_url
 from rdfcrawl.uri.traps import LinkVerdict, UrlForms, is_endless
 
@@ -45,7 +45,6 @@ LINK_BAND: Final = b"2"
 LATER_BAND: Final = b"3"  # what is wanted when the host has nothing else
 _BANDS: Final = {urgency: b"%d" % urgency for urgency in Urgency}
 _MAX_CACHED: Final = 100_000
-_FEW: Final = 8  # hosts that are looked for one after the other
 _BEGIN: Final = 8  # past "http://" and "https://"
 
 
@@ -129,7 +128,12 @@ class LinkIngest:
             self._recent.note(record.url.encode())
 
     def links(
-        self, links: Collection[bytes], *, parent: Record, url: str
+        self,
+        links: Collection[bytes],
+        *,
+        parent: Record,
+        url: str,
+        is_last: bool = False,
     ) -> JudgedLinks:
         """Return the candidates among the links of a document.
 
@@ -137,6 +141,7 @@ class LinkIngest:
             links: absolute IRIs as found, without fragments, UTF-8.
             parent: the document's record.
             url: the document's URL.
+            is_last: they are wanted when their hosts have nothing else.
         """
         depth = parent.depth + 1
         if depth > self._max_depth:
@@ -144,7 +149,7 @@ class LinkIngest:
             self._note_all(Decision.TOO_DEEP, links, url)
             return JudgedLinks([], [])
         if self._far:  # a dump has millions of links to hosts that are out of scope
-            near = _without(self._far, links)
+            near = without_origins(self._far, links)
             self.rejected.filtered += len(links) - len(near)
             if self.decisions is not None and len(near) < len(links):
                 far = set(links).difference(near)
@@ -156,7 +161,11 @@ class LinkIngest:
         # A source may name its documents as it likes: who was asked is what counts.
         policy = self._link_filter.schemes
         schemes = policy.of_links(parent.url) if policy.own else CRAWLED_SCHEMES
+        bands = self._link_bands
+        if is_last:
+            self._link_bands = bands[1], bands[1]
         judged = self._judge(fresh, depth, page, schemes)
+        self._link_bands = bands
         if self._scores is None:
             return judged
         scored = self._scores.of_links(judged.candidates, self._link_bands[0])
@@ -482,12 +491,3 @@ def _parent(url: str) -> str:
         return to_requestable(url)
     except BadUri:
         return ""
-
-
-def _without(far: set[bytes], links: Iterable[bytes]) -> list[bytes]:
-    """Return the links that begin with none of these; see `links.authority`."""
-    begins = tuple(far)
-    if len(begins) <= _FEW and all(begin.endswith(b"/") for begin in begins):
-        return [x for x in links if not x.startswith(begins)]  # in a third of the time
-    # `links.authority` is written out: a call costs as much again.
-    return [x for x in links if x[: x.find(b"/", 8) + 1 or None] not in far]

@@ -110,6 +110,8 @@ class CrawlSession:
         # returns the tasks whose transfers make progress; set by `FetchServices`
         self.flowing: Callable[[], AbstractSet[object]] = frozenset
         self.link_policy: EveryLink | None = None  # of the user
+        # called with documents whose facts are known
+        self.done_documents: list[Callable[[Document], None]] = []
         self.decisions: DecisionLog | None = None  # that URIs are not queued
         self.profiles = SpiderProfiles(self.frontier, retry)
         self._member = member
@@ -365,9 +367,12 @@ class CrawlSession:
         return self.ingests.of(record).turns_away(host, n_links, parent=record)
 
     async def add_links(
-        self, document: Document, links: AbstractSet[bytes]
+        self, document: Document, links: AbstractSet[bytes], *, is_last: bool = False
     ) -> JudgedLinks:
-        """Offer the links of a document to the frontier; return the candidates."""
+        """Offer the links of a document to the frontier; return the candidates.
+
+        With `is_last`, they are queued behind the others of their hosts.
+        """
         if document.is_nofollow:
             self.ingest.rejected.nofollow += len(links)
             self._note_links(Decision.NOFOLLOW, links, document)
@@ -389,7 +394,7 @@ class CrawlSession:
         ingest = self.ingests.by_profile.get(record.profile) or self.ingest
         if ingest.covered.prefixes:
             ingest.full = self.datasets.full(document)
-        judged = ingest.links(links, parent=record, url=document.url)
+        judged = ingest.links(links, parent=record, url=document.url, is_last=is_last)
         self.worker.links.offer(judged.candidates)
         if ingest.deferred:
             await self.datasets.defer(document)

