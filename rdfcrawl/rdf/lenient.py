@@ -119,6 +119,8 @@ def _mended(quad: Quad, log: FaultLog) -> Quad:
             return NamedNode(new)
         if isinstance(term, Triple):
             return Triple(*map(mend, term))
+        if isinstance(term, Literal) and term.language == "":
+            return Literal(term.value)  # XML 1.0 2.12: `xml:lang=""` is no language
         if isinstance(term, Literal) and not term.language:
             return Literal(term.value, datatype=mend(term.datatype))
         _check(term)
@@ -135,7 +137,7 @@ def _check(term: NamedNode | BlankNode | Literal | Triple | DefaultGraph) -> Non
     if kind is NamedNode:
         NamedNode(term.value)  # type: ignore[union-attr]
     elif isinstance(term, Literal):
-        if term.language:
+        if term.language is not None:
             Literal("", language=term.language)
         else:
             NamedNode(term.datatype.value)

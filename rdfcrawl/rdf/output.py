@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from rdfcrawl.errors import Reason
+from rdfcrawl.rdf.checking import check
 from rdfcrawl.rdf.encoding import MARK_BYTES
 from rdfcrawl.rdf.graphs import GraphNames, Trust, check_iri
 from rdfcrawl.rdf.labels import BlankNodes
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.environment import ParseLimits
 
 CHUNK_BYTES = 256 * 1024
+# The end of `rdf:langString` and `rdf:dirLangString`. pyoxigraph reads literals of them
+# without a language, and writes what no strict reader takes.
+_TAGLESS = b"angString>"
 
 
 class OutputMark(NamedTuple):
@@ -121,6 +125,8 @@ class QuadOutput:
 
     def _drop(self, lines: bytes) -> bytes:
         """Return the lines without long ones and those with bad text."""
+        if _TAGLESS in lines:
+            lines = check(lines, self._log)
         longest = self._limits.literal_bytes
         if len(lines) > longest:
             all_lines = lines.splitlines(keepends=True)

@@ -355,3 +355,36 @@ def test_an_iri_with_half_a_character_costs_its_statement(iri: bytes) -> None:
     )
     assert b"".join(parsed).count(b"\n") == 2
     assert len(parsed.faults) == 1
+
+
+LANG_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
+_RDF = (
+    '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="e:"'
+    ' xml:lang="de"><rdf:Description rdf:about="e:a"%s</rdf:Description></rdf:RDF>'
+)
+TAGLESS = {
+    TTL: f'<e:a> <e:b> "x"^^<{LANG_STRING}>, "good" .',
+    TRIG: f'<e:a> <e:b> "x"^^<{LANG_STRING}>, "good" .',
+    "text/n3": f'<e:a> <e:b> "x"^^<{LANG_STRING}>, "good" .',
+    LD: f'{{"@id":"e:a","e:b":[{{"@value":"x","@type":"{LANG_STRING}"}},"good"]}}',
+    XML: _RDF
+    % f'><e:b rdf:datatype="{LANG_STRING}">x</e:b><e:b xml:lang="">good</e:b>',
+}
+
+
+@pytest.mark.parametrize("media_type", TAGLESS)
+def test_text_in_a_language_without_tag_costs_its_statement(media_type: str) -> None:
+    """If a literal is in a language and names none, then no strict reader meets it."""
+    text, parsed = read(TAGLESS[media_type], media_type, graph=URL)
+    assert "langString" not in text
+    assert '"good" ' in text
+    assert Reason.BAD_TERM in reasons(parsed)
+
+
+@pytest.mark.parametrize(
+    "body", [' xml:lang="" e:b="good">', '><e:b xml:lang="">good</e:b>']
+)
+def test_empty_language_of_xml_is_none(body: str) -> None:
+    """If `xml:lang` is empty (XML 1.0 2.12), then the literal is plain."""
+    text, _ = read(_RDF % body, XML, graph=URL)
+    assert text == f'<e:a> <e:b> "good" <{URL}> .\n'
