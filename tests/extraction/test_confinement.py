@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
+import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
@@ -25,6 +28,7 @@ from rdfcrawl.extraction.options import ExtractOptions
 from rdfcrawl.extraction.sandbox import Sandbox
 from rdfcrawl.extraction.system_calls import denied_calls, judged_calls
 from rdfcrawl.html.extractors import CustomExtractor
+from tests.support.pages import ROOT
 from tests.support.reaching_out import TYPE, WAYS, Reaching
 
 if TYPE_CHECKING:
@@ -93,6 +97,68 @@ async def test_documents_are_read_where_the_kernel_denies_nothing(
     assert {"connect", "write", "make", "pair"} <= found
     assert "dial" not in found  # the audit hook is there all the same
     assert told == NONE
+
+
+LAYER = """
+import json, sys
+from rdfcrawl.extraction import confinement
+from tests.support.reaching_out import WAYS
+getattr(confinement, f"_take_{sys.argv[1]}")()
+for name, way in WAYS.items():
+    try:
+        way(**json.loads(sys.argv[2]))
+    except OSError:
+        print(name)
+"""
+ROOT_IN_A_CHILD = """
+import os
+from rdfcrawl.extraction.confinement import confine
+confine()
+status = open("/proc/self/status").read()
+print(*(line for line in status.splitlines() if line.startswith(("CapEff", "NoNew"))))
+"""
+
+
+def run(script: str, *words: str) -> str:
+    """Return what a script prints that a process of its own runs."""
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words],
+        cwd=ROOT,
+        env={"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+@needs_kernel
+@pytest.mark.parametrize(
+    ("layer", "denied"),
+    [
+        (LANDLOCK, {"connect", "dial", "write", "make"}),
+        (SECCOMP, {"connect", "dial", "write", "make", "run", "pair"}),
+    ],
+)
+def test_each_layer_denies_by_itself(
+    tmp_path: Path, layer: str, denied: set[str]
+) -> None:
+    """If a kernel has one of the two, then that denies what is its own."""
+    with listening() as (port, came):
+        path = str(tmp_path / "x")
+        told = {"port": port, "path": path, "parent": os.getpid()}
+        found = set(run(LAYER, layer, json.dumps(told)).split())
+    assert denied <= found
+    assert not came
+    assert not list(tmp_path.glob("x"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has what is dropped")
+def test_root_is_nobody_in_a_child() -> None:
+    """If a worker runs as root, then its children may read, and nothing else."""
+    words = run(ROOT_IN_A_CHILD).split()
+    assert words[words.index("NoNewPrivs:") + 1] == "1"
+    assert int(words[words.index("CapEff:") + 1], 16) == 1 << 2  # CAP_DAC_READ_SEARCH
 
 
 def test_setting_without_meaning_is_named() -> None:

@@ -116,6 +116,13 @@ MUTANTS = (
         "tests/unpack/test_archives.py::test_archive_of_many_members_ends_at_the_limit",
     ),
     Mutant(
+        5,
+        "rdfcrawl/unpack/documents.py",
+        "        if len(place.packings) > self._limits.depth:\n",
+        "        if False:\n",
+        "tests/unpack/test_documents.py::test_depth_is_limited",
+    ),
+    Mutant(
         6,
         "rdfcrawl/rdf/text.py",
         "        if _REFERENCE.search(value):\n",
@@ -180,6 +187,13 @@ MUTANTS = (
         "tests/extraction/test_sandbox.py::test_memory_is_bounded",
     ),
     Mutant(
+        9,
+        "rdfcrawl/rdf/output.py",
+        "        if len(lines) > longest:\n",
+        "        if False:\n",
+        "tests/rdf/test_parse_bounds.py::TestLimits",
+    ),
+    Mutant(
         10,
         "rdfcrawl/rdf/nesting.py",
         '    if document.count(b"{") + document.count(b"[") <= MAX_DEPTH:\n',
@@ -216,11 +230,25 @@ MUTANTS = (
         "tests/fetch/test_visit_redirects.py::test_redirect_limit_counts_all_hosts",
     ),
     Mutant(
+        13,
+        "rdfcrawl/fetch/redirects.py",
+        "    if target in chain:\n",
+        "    if False:\n",
+        "tests/fetch/test_visit_redirects.py::test_bad_redirect_is_not_followed",
+    ),
+    Mutant(
         14,
         "rdfcrawl/uri/traps.py",
         "    return _repeats(path, limits.repeats) or any(\n",
         "    return False and any(\n",
         "tests/uri/test_traps.py::test_urls_that_grow",
+    ),
+    Mutant(
+        14,
+        "rdfcrawl/uri/traps.py",
+        "        self._is_endless = steps_on and self._has_all_months(date)\n",
+        "        self._is_endless = False\n",
+        "tests/uri/test_calendars.py::test_calendar_ends",
     ),
     Mutant(
         15,
@@ -259,6 +287,13 @@ MUTANTS = (
         "        if below.depth > _LIMITS.depth:\n",
         "        if False:\n",
         "tests/crawl/sources/test_sitemap.py::test_indexes_are_read_three_deep",
+    ),
+    Mutant(
+        18,
+        "rdfcrawl/sitemaps/protocol.py",
+        "        if self.n_read >= self._limits.n_entries:\n",
+        "        if False:\n",
+        "tests/sitemaps/test_protocol.py::test_the_number_of_entries_is_bounded",
     ),
     # -- what documents say ------------------------------------------------------------
     Mutant(
@@ -323,6 +358,13 @@ MUTANTS = (
         "tests/fetch/test_exchange.py::test_slow_answer_is_given_up",
     ),
     Mutant(
+        24,
+        "rdfcrawl/fetch/watch.py",
+        "        if n_bytes < secs * self._min_bytes_per_sec:\n",
+        "        if False:\n",
+        "tests/fetch/test_ftp.py::test_slow_server_is_given_up",
+    ),
+    Mutant(
         25,
         "rdfcrawl/robots/paths.py",
         "        at = len(begin)\n",
@@ -360,6 +402,41 @@ MUTANTS = (
         "    layers = () if wanted == Confinement.PROCESS else confine()\n",
         "    layers = ()\n",
         "tests/extraction/test_confinement.py::test_no_library_reaches_out_of_a_child",
+    ),
+    Mutant(
+        28,
+        "rdfcrawl/extraction/confinement.py",
+        '        _call("syscall", _RESTRICT_SELF, ruleset_fd, 0)\n',
+        "        pass\n",
+        "tests/extraction/test_confinement.py::test_each_layer_denies_by_itself",
+    ),
+    Mutant(
+        28,
+        "rdfcrawl/extraction/confinement.py",
+        "        yield _RETURN, 0, 0, _FAIL | errno.EPERM\n    for name",
+        "        yield _RETURN, 0, 0, _ALLOW\n    for name",
+        "tests/extraction/test_confinement.py::test_each_layer_denies_by_itself",
+    ),
+    Mutant(
+        28,
+        "rdfcrawl/extraction/confinement.py",
+        "            yield _ANY_BIT, 0, 1, _WRITING\n",
+        "            yield _ANY_BIT, 0, 1, 0\n",
+        "tests/extraction/test_confinement.py::test_each_layer_denies_by_itself",
+    ),
+    Mutant(
+        28,
+        "rdfcrawl/extraction/confinement.py",
+        "            yield _ANY_BIT, 1, 0, _THREAD\n",
+        "            yield _ANY_BIT, 1, 1, _THREAD\n",
+        "tests/extraction/test_confinement.py::test_each_layer_denies_by_itself",
+    ),
+    Mutant(
+        28,
+        "rdfcrawl/extraction/confinement.py",
+        "        _drop_capabilities()\n",
+        "        pass\n",
+        "tests/extraction/test_confinement.py::test_root_is_nobody_in_a_child",
     ),
     # -- those found since -------------------------------------------------------------
     Mutant(
