@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.explaining.values import ExplainedFetch, UriFault, UriLink, UriStep
 from rdfcrawl.log.decisions import LoggedDecision, iter_decisions
 from rdfcrawl.log.searching import iter_members_with
+from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.namespaces import HTTP, PROV, RC, RDF, SQUIRREL
 from rdfcrawl.uri import BadUri, NormalForm, host_of, requestable
 
@@ -82,13 +83,19 @@ class UriSearch:
     def _tell(self, damage: SegmentDamage) -> None:
         self.damages[damage] = None
 
-    def fetches(self) -> list[ExplainedFetch]:
-        """Return the activities that crawled the URI or were redirected there."""
+    def fetches(self, spelling: str = "") -> list[ExplainedFetch]:
+        """Return the activities that crawled the URI or were redirected there.
+
+        With a spelling, only that one is looked for, which is quicker.
+        """
+        named = f"<{graph_iri(spelling)}>".encode() if spelling else b""
+
+        def wants(content: bytes) -> bool:
+            return named in content if named else self._wants(content)
+
         found: dict[bytes, ExplainedFetch] = {}
         latest: deque[bytes] = deque()
-        for content in iter_members_with(
-            self._root, "provenance", self._wants, self._tell
-        ):
+        for content in iter_members_with(self._root, "provenance", wants, self._tell):
             for match in _find_named(content):
                 name = match[1]
                 if name not in found and self.is_it(match[2] or match[3]):
@@ -139,7 +146,9 @@ def way_to_seed(
     while parent and parent not in seen and len(way) < MAX_STEPS:
         seen.add(parent)
         try:
-            fetches = UriSearch(root, requestable(parent), normal_form).fetches()
+            search = UriSearch(root, requestable(parent), normal_form)
+            # A parent is named as its fetch was told of.
+            fetches = search.fetches(parent) or search.fetches()
         except BadUri:
             fetches = []
         if not fetches:
