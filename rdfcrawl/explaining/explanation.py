@@ -15,7 +15,6 @@ from rdfcrawl.explaining.values import (
     RuleVerdict,
     UriExplanation,
     UriLink,
-    UriStep,
     Verdict,
 )
 from rdfcrawl.frontier.begun_crawl import begun_crawl
@@ -30,7 +29,6 @@ from rdfcrawl.uri import BadUri, fingerprint, requestable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from scrapy.settings import BaseSettings
 
@@ -127,7 +125,11 @@ def _explained(
         no_frontier=answer.refusal,
         spellings=tuple(dict.fromkeys(x for x in spelled if x != url))[:MAX_LISTED],
         fetches=tuple(fetches[-MAX_LISTED:]),
-        way=_way(root, options, own or fetches, decisions, links),
+        way=way_to_seed(
+            root,
+            _parent(answer.status, own or fetches, decisions, links),
+            options.normal_form,
+        ),
         decisions=tuple(decisions[-MAX_LISTED:]),
         n_decisions=len(decisions),
         links=links,
@@ -138,20 +140,20 @@ def _explained(
     )
 
 
-def _way(
-    root: Path,
-    options: CrawlOptions,
+def _parent(
+    status: UriStatus | None,
     fetches: Sequence[ExplainedFetch],
     decisions: Sequence[LoggedDecision],
     links: Sequence[UriLink],
-) -> tuple[UriStep, ...]:
+) -> str:
+    """Return the document that led to a URI first; empty for seeds."""
     if fetches:
-        parent = fetches[0].parent
-    elif decisions:
-        parent = decisions[0].parent
-    else:
-        parent = links[0].document if links else ""
-    return way_to_seed(root, parent, options.normal_form)
+        return fetches[0].parent
+    if status is not None and status.parent is not None:
+        return status.parent
+    if decisions:
+        return decisions[0].parent
+    return links[0].document if links else ""
 
 
 def _verdict(

@@ -323,6 +323,8 @@ class CrawlSession:
         candidates: list[Candidate] = []
         for url, mark in pings.items():
             if (ingest := self.ingests.of_source(url)) is None:
+                if why := self.ingest.refusal(url, 0):
+                    self.note_decision(why, [url], "")
                 continue
             hosts = await self._sitemap_hosts.of(url)
             pinged = follow_up_of(url, mark, run=self.run, hosts=hosts)

@@ -60,6 +60,9 @@ class UriStatus:
         band: of the queue, if it is queued.
         n_before: URIs of its host that are before it there, other bands included.
         epoch: of the lease, if it is in flight.
+        parent: the document that led to it, if it is queued or in flight; empty for
+            seeds.
+        depth: links from a seed, likewise.
     """
 
     url: str
@@ -69,6 +72,8 @@ class UriStatus:
     band: int | None = None
     n_before: int | None = None
     epoch: int | None = None
+    parent: str | None = None
+    depth: int | None = None
 
 
 class UriLookup:
@@ -125,17 +130,21 @@ class UriLookup:
         n = 0
         for band in _ORDER:
             if first and int(first[:1]) == band:
-                if self._is(cast("bytes", first)[1:], key, mark):
-                    return _at(status, UriPlace.QUEUED, band=band, n_before=n)
+                if record := self._read(cast("bytes", first)[1:], key, mark):
+                    told = {"band": band, "n_before": n, **_origin(record)}
+                    return _at(status, UriPlace.QUEUED, **told)
                 n += 1
-            at = await self._index(f"{prefix}:q:{key}:{band}", key, mark)
-            if at >= 0:
-                return _at(status, UriPlace.QUEUED, band=band, n_before=n + at)
+            at, record = await self._index(f"{prefix}:q:{key}:{band}", key, mark)
+            if record is not None:
+                told = {"band": band, "n_before": n + at, **_origin(record)}
+                return _at(status, UriPlace.QUEUED, **told)
             n += await crawl.redis.llen(f"{prefix}:q:{key}:{band}")
         row = await crawl.run("host", status.partition, key, 0)
         for epoch in map(int, row[6][::3]):
-            if await self._index(f"{prefix}:i:{key}:{epoch}", key, mark) >= 0:
-                return _at(status, UriPlace.IN_FLIGHT, epoch=epoch)
+            _, record = await self._index(f"{prefix}:i:{key}:{epoch}", key, mark)
+            if record is not None:
+                told = {"epoch": epoch, **_origin(record)}
+                return _at(status, UriPlace.IN_FLIGHT, **told)
         names: tuple[Literal["dead", "failed"], ...] = ("dead", "failed")
         for name in names:
             async for each in iter_given_up(crawl, name):
@@ -143,19 +152,25 @@ class UriLookup:
                     return _at(status, UriPlace(name))
         return _at(status, UriPlace.DONE)
 
-    async def _index(self, name: str, key: str, mark: int) -> int:
-        """Return where a URI is in a list, or -1; a page at a time."""
+    async def _index(self, name: str, key: str, mark: int) -> tuple[int, Record | None]:
+        """Return where a URI is in a list, and its record; a page at a time."""
         start = 0
         while page := await self._crawl.redis.lrange(name, start, start + _AT_ONCE - 1):
             for i, item in enumerate(cast("list[bytes]", page)):
-                if self._is(item, key, mark):
-                    return start + i
+                if record := self._read(item, key, mark):
+                    return start + i, record
             start += len(page)
-        return -1
+        return -1, None
 
-    def _is(self, item: bytes, key: str, mark: int) -> bool:
+    def _read(self, item: bytes, key: str, mark: int) -> Record | None:
+        """Return the record of an item if it is of the URI."""
         record = record_of(item, key)
-        return record is not None and self._mark(record) == mark
+        is_it = record is not None and self._mark(record) == mark
+        return record if is_it else None
+
+
+def _origin(record: Record) -> dict[str, Any]:
+    return {"parent": record.parent, "depth": record.depth}
 
 
 def _at(status: UriStatus, place: UriPlace, **more: Any) -> UriStatus:

@@ -177,6 +177,7 @@ def test_queued_uri_of_a_running_crawl(commands: Commands, loopback: Loopback) -
     operate(running.folder.parent, "resume", "127.0.27.4", CRAWL_ID="c")
     assert running.wait().code == 0
     assert "waits in the frontier" in done.stdout, done.stdout + done.stderr
+    assert f"    {server.url('/')}  (" in done.stdout  # the way to the seed
 
 
 def test_operator_errors_are_one_line(commands: Commands) -> None:
