@@ -133,9 +133,18 @@ class _FrontierImport:
             )
 
     async def _end(self, head: FileHead) -> None:
-        """Make the crawl one that workers join."""
-        if not await self._run("end", *_settings(head)):
+        """Make the crawl one that workers join, which holds even if nobody answers."""
+        mark = secrets.token_hex(16)  # no worker knows this incarnation
+        conf = {**head.conf, INCARNATION: mark}
+        self._connection.ending()
+        # It is asked again if there is no answer, and refused then, as it was done.
+        is_ours = await self._run("end", *(x for row in conf.items() for x in row))
+        if not is_ours and not await self._has(mark):
             raise ConfigError("somebody else has begun the crawl meanwhile")
+
+    async def _has(self, mark: str) -> bool:
+        found = await self._redis.hget(self._frontier.key("conf"), INCARNATION)
+        return bool(found == mark.encode())
 
     def _is_there(self) -> str:
         return (
@@ -254,9 +263,3 @@ def _members(chunk: KeyChunk) -> list[bytes]:
         rows = zip(members[::2], members[1::2], strict=True)
         members = [x for row in rows if row[0] not in _LEFT for x in row]
     return members
-
-
-def _settings(head: FileHead) -> list[str]:
-    """Return fields and values; its incarnation is one that no worker knows."""
-    conf = {**head.conf, INCARNATION: secrets.token_hex(16)}
-    return [each for pair in conf.items() for each in pair]

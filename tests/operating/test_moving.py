@@ -14,16 +14,19 @@ import pytest
 from rdfcrawl.dataweb.config import NodeKind, WebConfig
 from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.dataweb.recall import judge
+from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.epoch_options import EpochOptions
 from rdfcrawl.frontier.link_ingest import LINK_BAND
 from rdfcrawl.operating.exporting import export_frontier
 from rdfcrawl.operating.frontier_file import MAX_LINE_BYTES
+from rdfcrawl.operating.importing import import_frontier
 from rdfcrawl.records import Record
 from tests.conftest import LOOPBACK_NETS
 from tests.support.frontier_claims import claim
 from tests.support.frontier_state import candidates, check_frontier, new_ingest
-from tests.support.operated_crawls import operate, operated, told
+from tests.support.operated_crawls import operate, operated, operator_settings, told
 from tests.support.redis_cluster import running_cluster
+from tests.support.redis_proxy import RedisProxy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -285,6 +288,34 @@ async def test_killed_import_is_no_crawl_until_made_again(
     await frontier.redis.hset("rc:{c}:conf", "schema", 0)  # as if it were broken off
     assert "is forgotten" in operate(folder, "forget", "c", **named).stdout
     assert await everything(frontier.redis, "c") == {}
+
+
+async def test_lost_answers_leave_a_whole_crawl_or_none(
+    make_frontier: MakeFrontier, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    """If an answer of Redis is lost, then an import is whole, or no crawl is there."""
+    frontier = await make_frontier(partitions=1)
+    await frontier.add(candidates(frontier, [f"https://a.example/{i}" for i in "ab"]))
+    redis, path = frontier.redis, tmp_path / "c.gz"
+    async with await operated(redis_server) as crawl:
+        await export_frontier(crawl, path)
+    before = same_apart(await everything(redis, "c"))
+    settings = operator_settings(redis_server)
+    with RedisProxy(redis_server.socket) as way:
+        settings.set("REDIS_URL", way.url)
+        n_whole = n_none = n_cut = 0
+        while way.n_cut == n_cut:
+            await redis.flushall()
+            way.cut_after, n_cut = n_cut, n_cut + 1
+            try:
+                await import_frontier(settings, path)
+            except ConfigError:
+                assert await redis.hget("rc:{c}:conf", "schema") in (None, b"0")
+                n_none += 1
+            else:
+                assert same_apart(await everything(redis, "c")) == before
+                n_whole += 1
+    assert min(n_whole, n_none) > 0  # else nothing was cut in the middle
 
 
 async def test_full_redis_takes_no_half_of_a_crawl(

@@ -21,6 +21,8 @@ class RedisProxy:
         is_silent: what the server says is swallowed.
         cut_share: of all answers, how many never arrive: they are swallowed, and the
             connection is closed.
+        cut_after: after so many answers, the next one is cut in the same way; None: it
+            is not.
         n_cut: how many that were.
     """
 
@@ -29,6 +31,7 @@ class RedisProxy:
         self.port = 0
         self.is_silent = False
         self.cut_share = 0.0
+        self.cut_after: int | None = None
         self.n_cut = 0
         self._random = random.Random(4)
         self._loop = asyncio.new_event_loop()
@@ -100,9 +103,16 @@ class RedisProxy:
         while chunk := await reader.read(1 << 16):
             if self.is_silent:
                 continue
-            if self._random.random() < self.cut_share:
+            if self._random.random() < self.cut_share or self._is_next():
                 self.n_cut += 1
                 break
             writer.write(chunk)
             await writer.drain()
         writer.transport.abort()
+
+    def _is_next(self) -> bool:
+        """Count an answer; return whether it is the one to be cut."""
+        left, self.cut_after = self.cut_after, None
+        if left:
+            self.cut_after = left - 1
+        return left == 0
