@@ -138,13 +138,13 @@ async def test_cpu_time_is_bounded(sandbox: Sandbox, tmp_path: Path) -> None:
     """If a document takes too long, then it is stopped and what was read is kept."""
     path = tmp_path / "long.nt"
     with path.open("wb") as file:
-        for _ in range(60):
+        for _ in range(100):  # a second is over before
             file.write(LINE % (1, 1) * 50_000)
     limits = ParseLimits(secs=0, secs_per_mb=0)
     document = await sandbox.read(path, job(NT, limits=limits))
     await read(document)
     assert [fault.reason for fault in document.outcome.faults] == [Reason.PARSE_SECS]
-    assert 0 < document.outcome.n_quads < 3_000_000
+    assert 0 < document.outcome.n_quads < 5_000_000
     assert document.outcome.is_partial
 
 
