@@ -97,7 +97,9 @@ def fingerprint_statements(
         graph: IRI of their document. In statements it is replaced by the empty IRI,
             and not written as the name of the graph; blank nodes become `_:`.
     """
-    return fingerprint_lines(normal_lines(chunk, graph, has_graphs=has_graphs))
+    return Fingerprint(
+        *fingerprint_lines(normal_lines(chunk, graph, has_graphs=has_graphs))
+    )
 
 
 def normal_lines(chunk: bytes, graph: str, *, has_graphs: bool = True) -> list[bytes]:
@@ -118,11 +120,11 @@ def normal_lines(chunk: bytes, graph: str, *, has_graphs: bool = True) -> list[b
     return lines if len(distinct) == len(lines) else sorted(distinct)
 
 
-def fingerprint_lines(lines: Sequence[bytes]) -> Fingerprint:
-    """Return the fingerprint of `normal_lines`."""
+def fingerprint_lines(lines: Sequence[bytes]) -> tuple[str, str, int]:
+    """Return the parts of the fingerprint of `normal_lines`."""
     shown = content_hash(b"\n".join(lines))
     sums = list(map(crc32, lines[1:]))
-    return Fingerprint(shown, _sketch(sums), len(sums))
+    return shown, _sketch(sums), len(sums)
 
 
 def fingerprint_text(text: str) -> Fingerprint:
@@ -166,7 +168,7 @@ def _sketch(sums: Sequence[int]) -> str:
     if len(sums) <= MAX_LISTED:
         distinct = sorted(set(sums))
         packed = _of_sums[len(distinct)].pack(*distinct)
-        return b2a_base64(packed, newline=False).rstrip(b"=").decode()
+        return b2a_base64(packed, newline=False).decode()
     if len(sums) > MAX_SAMPLED:
         sums = _sample(sums)
     hashes = sorted([each * _FACTOR & _SUM_MASK for each in sums], reverse=True)
@@ -228,7 +230,7 @@ def read_sketch(text: str) -> tuple[int, ...]:
 def _minima_of_sums(text: str) -> dict[int, int]:
     """Return the minima of a sketch that lists its sums."""
     try:
-        packed = a2b_base64(text + "=" * (-len(text) % 4), strict_mode=True)
+        packed = a2b_base64(text, strict_mode=True)
         sums = _of_sums[len(packed) // 4].unpack(packed)
     except (ValueError, error) as fault:
         raise ValueError(f"want {BINS} parts of a sketch, or sums: {text!a}") from fault

@@ -84,7 +84,9 @@ class FactsReading:
             lines = self._normal_lines()
         if outlinks is not None:
             if self._ready is not None:
-                outlinks.add(self._ready, is_about_itself=_is_of_one(lines))
+                # They are sorted: what the first and the last begin with, all do.
+                is_of_one = lines and lines[1][:3] == b"<> " == lines[-1][:3]
+                outlinks.add(self._ready, is_about_itself=bool(is_of_one))
             outcome.outlinks, outcome.targets = outlinks.end()
         if job.wants_fingerprint:
             self._set_facts(outcome, lines)
@@ -109,11 +111,3 @@ class FactsReading:
             outcome.facts = DocumentFacts(shown, *fingerprint_lines(lines), canonical)
         elif shown or canonical:
             outcome.facts = DocumentFacts(shown, canonical=canonical)
-
-
-def _is_of_one(lines: list[bytes] | None) -> bool | None:
-    """Return whether the document is the subject of all; None if unknown."""
-    if lines is None or len(lines) < 2:  # the first one is empty
-        return None
-    # They are sorted: what the first and the last begin with, all begin with.
-    return lines[1].startswith(b"<> ") and lines[-1].startswith(b"<> ")

@@ -178,7 +178,7 @@ class DocumentReading:
         if n_quads > limits.n_quads or len(chunk) > CHUNK_BYTES:
             return b""
         self.outcome.n_quads = n_quads
-        if self._facts is not None:
+        if self._facts is not None and n_quads:
             self._facts.add_all(lines)
         return chunk
 

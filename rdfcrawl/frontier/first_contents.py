@@ -8,7 +8,7 @@ content stays.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rdfcrawl.frontier.batches import in_batches
 
@@ -23,16 +23,8 @@ _AT_ONCE = 500  # contents in a call: a long script holds up all other workers
 _MAX_PARTS = 4
 
 
-class FetchedContent(NamedTuple):
-    """The content of one document.
-
-    Attributes:
-        content: hash of 128 bits, as 32 hexadecimal digits.
-        url: of the document.
-    """
-
-    content: str
-    url: str
+# The hash of a document of 128 bits, as 32 hexadecimal digits; and its URL.
+FetchedContent = tuple[str, str]
 
 
 class FirstContents:
@@ -61,8 +53,8 @@ class FirstContents:
         """
         n_partitions = len(self._prefixes)
         rows: defaultdict[int, list[int]] = defaultdict(list)
-        for place, each in enumerate(contents):
-            rows[int(each.content[:8], 16) % n_partitions].append(place)
+        for place, (content, _) in enumerate(contents):
+            rows[int(content[:8], 16) % n_partitions].append(place)
         of_half = max(1, most // (2 * n_partitions))
         groups = [
             (self._prefixes[partition], group)

@@ -24,9 +24,10 @@ from rdfcrawl.links.relations import Link, Relation
 from rdfcrawl.rdf.namespaces import RC, RELATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Iterable
 
     _Find = Callable[[bytes], list[bytes]]
+    _FindPairs = Callable[[bytes], list[tuple[bytes, bytes]]]
 
 _OURS: Final = frozenset({Relation.HYPERLINK, Relation.NOFOLLOW, Relation.DATASET})
 _RELATION_IRIS: Final = {
@@ -36,7 +37,7 @@ _SUBJECT: Final = f"{RC}subject> <".encode()
 _PREDICATE: Final = f"{RC}predicate> <".encode()
 _find_subjects = re.compile(rb"\n<([^>]*+)").findall
 _find_predicates = re.compile(rb"\n%s <([^>]*+)" % TERM).findall
-_cut_fragments = re.compile(rb"#[^>]*+(?=>\n<|\Z)").subn
+_has_fragment = re.compile(rb"#[^>]*+(?:>\n<|\Z)").search
 _is_iri = re.compile(r"[^\x00-\x20<>]+").fullmatch
 
 
@@ -75,7 +76,7 @@ class Outlinks:
     def __init__(self, options: OutlinkOptions, own: str) -> None:
         self._options, self._most = options, options.most
         self._own = own.encode()
-        self._found: dict[bytes, None] = {}  # `relation> <target`
+        self._found: dict[bytes, bytes] = {}  # of each `relation> <target`, the target
         self._is_about_itself = False
 
     def add(self, chunk: bytes, *, is_about_itself: bool | None = None) -> None:
@@ -94,15 +95,14 @@ class Outlinks:
         lines = b"\n" + chunk
         for _ in range(1 + MAX_NESTED_TERMS):
             if find_objects is not None:
-                found.update(dict.fromkeys(find_objects(lines)))
+                found.update(find_objects(lines))
             for relation, find in others:
                 if relation is _SUBJECT and (
                     is_about_itself or self._begins_all(lines)
                 ):
                     self._is_about_itself = True
                     continue
-                each_once = dict.fromkeys(find(lines))
-                found.update(dict.fromkeys([relation + x for x in each_once]))
+                found.update([(relation + x, x) for x in dict.fromkeys(find(lines))])
             if b"(" not in lines or b" <<( " not in lines:  # as `LinkPolicy.scan`
                 break
             lines = b"\n" + b"\n".join(find_triple_terms(lines))
@@ -123,11 +123,10 @@ class Outlinks:
             The lines of the log, with no link to the document itself; and the targets
             as `LinkPolicy.scan` returns them, None if there are too many to log.
         """
-        found: Collection[bytes] = self._crawled()
-        targets = {each.rpartition(b"> <")[2] for each in found}
+        found = self._crawled()
+        targets = set(found.values())
         if self._own in targets:
-            own = b"> <" + self._own
-            found = [each for each in found if not each.endswith(own)]
+            found = {each: url for each, url in found.items() if url != self._own}
         if self._is_about_itself:
             targets.add(self._own)
         if len(self._found) > self._most:
@@ -136,7 +135,7 @@ class Outlinks:
         lines = b">\n<".join(found)
         return b"<%b>\n" % lines if lines else b"", targets
 
-    def _crawled(self) -> dict[bytes, None]:
+    def _crawled(self) -> dict[bytes, bytes]:
         """Return what was found and is crawled, targets without fragments."""
         found = self._found
         text = b">\n<".join(found)
@@ -145,19 +144,16 @@ class Outlinks:
             n_web += text.count(b"> <https://")
         if n_web != len(found) or b"\\" in text:
             return self._crawled_of_each()
-        if b"#" in text:  # mostly, in relations alone
-            without, n_cut = _cut_fragments(b"", text)
-            if n_cut:
-                return dict.fromkeys(without.split(b">\n<"))
+        if b"#" in text and _has_fragment(text):  # mostly, relations alone have one
+            return self._crawled_of_each()
         return found
 
-    def _crawled_of_each(self) -> dict[bytes, None]:
+    def _crawled_of_each(self) -> dict[bytes, bytes]:
         crawled_url = self._options.follow.crawled_url
-        found: dict[bytes, None] = {}
-        for each in self._found:
-            relation, _, target = each.partition(b"> <")
+        found: dict[bytes, bytes] = {}
+        for each, target in self._found.items():
             if url := crawled_url(target):
-                found[b"%b> <%b" % (relation, url)] = None
+                found[each[: len(each) - len(target)] + url] = url
         return found
 
 
@@ -175,8 +171,11 @@ def lines_of_links(links: Iterable[Link]) -> bytes:
 @lru_cache(maxsize=64)
 def _finders(
     follow: LinkPolicy,
-) -> tuple[_Find | None, tuple[tuple[bytes, _Find], ...]]:
-    """Return what finds predicates with objects, and what finds other links."""
+) -> tuple[_FindPairs | None, tuple[tuple[bytes, _Find], ...]]:
+    """Return what finds predicates with objects, and what finds other links.
+
+    The first one finds `relation> <target`, and the target.
+    """
     others = []
     if LinkPosition.SUBJECT in follow.positions:
         others.append((_SUBJECT, _find_subjects))
@@ -184,6 +183,6 @@ def _finders(
         others.append((_PREDICATE, _find_predicates))
     find_objects = None
     if follow.positions & {LinkPosition.OBJECT, LinkPosition.TYPE}:
-        expression = rb"\n%s <(%s> <[^>]*+)" % (TERM, follow.predicates())
+        expression = rb"\n%s <(%s> <([^>]*+))" % (TERM, follow.predicates())
         find_objects = re.compile(expression).findall
     return find_objects, tuple(others)

@@ -13,12 +13,12 @@ from redis.exceptions import RedisError
 
 from rdfcrawl.duplicates.fingerprints import content_hash
 from rdfcrawl.formats import HTML
-from rdfcrawl.frontier.first_contents import FetchedContent
 from rdfcrawl.pipelines.provenance import has_losses, identity, same_content
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from rdfcrawl.frontier.first_contents import FetchedContent
     from rdfcrawl.records import Document
 
     AskFirst = Callable[[Sequence[FetchedContent], int], Awaitable[list[str]]]
@@ -50,7 +50,7 @@ class SameContents:
             quads: that describe it, those of the activity first.
         """
         if self._most and (content := compared_hash(document)):
-            fetched = FetchedContent(content, document.url)
+            fetched = content, document.url
             activity = quads[1 : quads.index(b">")]
             url, started_ms = document.record.url, document.response.started_ms
             self._waiting.append((fetched, url, started_ms, activity))
@@ -72,10 +72,10 @@ class SameContents:
         lines = [
             identity(activity.decode(), crawled, started_ms)
             + same_content(activity.decode(), url)
-            for url, (fetched, crawled, started_ms, activity) in zip(
+            for url, ((_, own), crawled, started_ms, activity) in zip(
                 urls, waiting, strict=True
             )
-            if url not in ("", fetched.url)
+            if url not in ("", own)
         ]
         return SameStatements("".join(lines).encode(), len(lines))
 

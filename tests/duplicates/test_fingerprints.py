@@ -44,7 +44,7 @@ def plain_sketch(sums: list[int]) -> str:
     distinct = sorted(set(sums))
     if len(distinct) <= 11:
         listed = b"".join(each.to_bytes(4, "little") for each in distinct)
-        return base64.b64encode(listed).decode().rstrip("=")
+        return base64.b64encode(listed).decode()
     return plain_parts(sums)
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rdfcrawl.duplicates.fingerprints import content_hash
-from rdfcrawl.frontier.first_contents import FetchedContent
 
 if TYPE_CHECKING:
+    from rdfcrawl.frontier.first_contents import FetchedContent
     from tests.support.redis_fixtures import MakeFrontier
 
 
 def fetched(*rows: tuple[int, str]) -> list[FetchedContent]:
     """Return contents by their numbers, with where they were fetched."""
-    return [FetchedContent(content_hash(b"%d" % n), url) for n, url in rows]
+    return [(content_hash(b"%d" % n), url) for n, url in rows]
 
 
 async def test_the_first_url_of_a_content_stays(make_frontier: MakeFrontier) -> None:
