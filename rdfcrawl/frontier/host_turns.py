@@ -341,12 +341,13 @@ class _HostTurn(SoloTurn):
     def rest(self, delay_secs: float) -> None:
         """See `SoloTurn.rest`: whoever else asks the host must know."""
         if self.sent_at:
-            (_, partition), key = self._lease(), self._key
+            (epoch, partition), key = self._lease(), self._key
             self._turns.clocks.tell(
                 TurnEntry(
                     self._token,
                     key,
                     delay_secs,
+                    epoch,
                     sent_at=self.sent_at,
                     partition=partition,
                 )
@@ -373,9 +374,14 @@ class _HostTurn(SoloTurn):
 
     def _tell(self) -> None:
         self._is_given = False
-        (_, partition), delay = self._lease(), self._delay()
+        (epoch, partition), delay = self._lease(), self._delay()
         sent = TurnEntry(
-            self._token, self._key, delay, sent_at=self.sent_at, partition=partition
+            self._token,
+            self._key,
+            delay,
+            epoch,
+            sent_at=self.sent_at,
+            partition=partition,
         )
         self._turns.clocks.tell(sent)
         self._leave()

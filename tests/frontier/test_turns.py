@@ -36,11 +36,16 @@ async def take(
 
 
 async def send(
-    frontier: Frontier, token: str, *, ago_secs: float = 0.0, delay_secs: float = 1.0
+    frontier: Frontier,
+    token: str,
+    *,
+    ago_secs: float = 0.0,
+    delay_secs: float = 1.0,
+    epoch: int | None = None,
 ) -> None:
     """Say that the request of a turn was sent."""
     sent_at = monotonic() - ago_secs
-    await frontier.turns([TurnEntry(token, KEY, delay_secs, sent_at=sent_at)])
+    await frontier.turns([TurnEntry(token, KEY, delay_secs, epoch, sent_at=sent_at)])
 
 
 async def test_turn_is_held_until_the_request_was_sent(
@@ -169,3 +174,28 @@ async def test_host_that_rests_is_asked_by_no_other(
         assert (what, rest_secs - 1 < secs <= rest_secs) == (expected, True)
         await frontier.turns([TurnEntry("b", KEY, 1.0)])
         await frontier.redis.zadd("rc:{c/0}:ready", {KEY: 0})
+
+
+async def test_others_do_not_shorten_the_delay_of_a_visit(
+    make_frontier: MakeFrontier,
+) -> None:
+    """If a visit has learnt of a longer delay, then it holds for all who ask."""
+    frontier = await make_frontier(delay_secs=0.5)
+    await frontier.add(candidates(frontier, [f"https://{KEY}/1"]))
+    ((visit,), _) = await frontier.claim(range(frontier.partitions), most_keys=1)
+    assert (await take(frontier, "a", epoch=visit.epoch))[0] == GIVEN
+    await send(frontier, "a", delay_secs=10.0, epoch=visit.epoch)
+    what, secs = await take(frontier, "b", delay_secs=0.5)
+    assert (what, 9 < secs <= 10) == (GIVEN, True)
+    await send(frontier, "b", delay_secs=0.5)
+    what, secs = await take(frontier, "c", delay_secs=0.5)
+    assert (what, 9 < secs <= 10) == (GIVEN, True)
+    # The visit itself may recover from a longer delay.
+    await send(frontier, "c", delay_secs=0.5, epoch=visit.epoch)
+    what, secs = await take(frontier, "d", delay_secs=0.5)
+    assert (what, secs <= 0.5) == (GIVEN, True)
+    # The same request may be reported once more, with what came of it.
+    await send(frontier, "d", delay_secs=0.5, epoch=visit.epoch)
+    await send(frontier, "d", delay_secs=5.0, epoch=visit.epoch, ago_secs=0.005)
+    what, secs = await take(frontier, "e", delay_secs=0.5)
+    assert (what, 4 < secs <= 5) == (GIVEN, True)

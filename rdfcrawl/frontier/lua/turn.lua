@@ -54,9 +54,13 @@ local function take(token, key, epoch, delay, hold)
   return {1, start - now}
 end
 
-local function note(token, key, delay, ago)
+local function note(token, key, epoch, delay, ago)
   local c = redis.call('HMGET', clock_of(key), 'at', 'd', 'by', 'st', 'till')
   local at, after = tonumber(c[1] or 0), tonumber(c[2] or 0)
+  -- Who visits a host knows best which delay it wants. Others do not shorten that.
+  if epoch == '' and after > delay and redis.call('HEXISTS', host_of(key), 'lk') == 1 then
+    delay = after
+  end
   local sent = ago ~= '' and now - tonumber(ago) or 0
   if sent >= at then
     at, after = sent, delay
@@ -76,7 +80,7 @@ for i = 1, #ARGV, 6 do
   if ARGV[i + 4] ~= '' then
     answer[#answer + 1] = take(token, key, epoch, delay, tonumber(ARGV[i + 4]))
   else
-    note(token, key, delay, ARGV[i + 5])
+    note(token, key, epoch, delay, ARGV[i + 5])
   end
 end
 return answer
