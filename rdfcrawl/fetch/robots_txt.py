@@ -13,7 +13,8 @@ from rdfcrawl.clock import now_ms
 from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.answer import HttpClient, answer_in_turn
 from rdfcrawl.fetch.retry_policy import parse_retry_after
-from rdfcrawl.robots.cache import ROBOTS_PATH, RobotsResponse
+from rdfcrawl.robots.answers import RobotsResponse
+from rdfcrawl.robots.cache import ROBOTS_PATH
 from rdfcrawl.robots.parser import MAX_ROBOTS_BYTES
 
 if TYPE_CHECKING:

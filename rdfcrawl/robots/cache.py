@@ -13,6 +13,12 @@ from rdfcrawl.errors import LASTING, Fault, Reason
 from rdfcrawl.records import MAX_RETRIES, Record, Visit, refused
 from rdfcrawl.request_turns import SoloTurn, SoloTurns, Take
 from rdfcrawl.reservations import NOTHING, PRODUCT_TOKEN, Reservations
+from rdfcrawl.robots.answers import (
+    RobotsResponse,
+    faults_of,
+    is_refused,
+    says_nothing,
+)
 from rdfcrawl.robots.keeping import OwnRules
 from rdfcrawl.robots.packing import pack_rules, unpack_rules
 from rdfcrawl.robots.parser import read_records
@@ -29,13 +35,12 @@ from rdfcrawl.uri import BadUri, host_of, is_of_web, requestable
 from rdfcrawl.uri.origin import origin_of
 
 ROBOTS_PATH: Final = "/robots.txt"
-_REFUSALS: Final = (Reason.GUARD_BLOCKED, Reason.HOST_LEFT, Reason.LEASES_LOST)
 
 if TYPE_CHECKING:
     from rdfcrawl.robots.deaths import RobotsDeathStore
     from rdfcrawl.robots.keeping import KeptRules, RulesKeeper
 
-    Get = Callable[[str, Take], Awaitable["RobotsResponse"]]
+    Get = Callable[[str, Take], Awaitable[RobotsResponse]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,20 +64,6 @@ class RobotsOptions:
     retry_times: int = 2  # such a host is visited so many times more
     # the file of reservations of an origin is read after its robots.txt
     reads_tdm: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RobotsResponse:
-    """The answer of one GET for robots.txt."""
-
-    status: int  # HTTP status, 0 if no whole answer came
-    body: bytes = b""  # its text, as far as it is read
-    location: str = ""
-    retry_after_secs: float | None = None
-    fault: Fault | None = None  # why there was no answer
-    is_blocked: bool = False  # the guard lets nobody ask the origin itself
-    # nobody was asked, as the worker stops or has lost the host
-    is_unasked: bool = False
 
 
 @dataclass(slots=True)
@@ -119,6 +110,7 @@ class RobotsCache:
         self._keeper = keeper or OwnRules(options.stale_secs)
         self.has_reservations = False
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._learnt: dict[str, float] = {}  # delays of origins that are being asked
         self._n_bytes = 0
         self._fetching: dict[str, asyncio.Task[RobotsRules | RobotsResponse]] = {}
 
@@ -168,7 +160,7 @@ class RobotsCache:
         """
         take = take or self._turns.of_url
         found = self._fresh(origin) or await self._ask(origin, take)
-        return found if isinstance(found, RobotsRules) else _faults(found)
+        return found if isinstance(found, RobotsRules) else faults_of(found)
 
     def refusal(self, rules: RobotsRules, url: str) -> Fault | None:
         """Return why the rules of an origin forbid a URL; None if allowed."""
@@ -213,6 +205,7 @@ class RobotsCache:
 
         async def take(url: str) -> SoloTurn | None:
             if host_of(url) == host:
+                visit.keep_delay(self._learnt.get(origin, 0.0))
                 return await self._turns.of_visit(visit, url, is_for_rules=True)
             return await self._turns.of_url(url, visit=visit)
 
@@ -281,8 +274,7 @@ class RobotsCache:
         self.has_reservations |= rules.signals is not None
         ttl_secs = self._options.ttl_secs
         if self._may_read_tdm(origin, rules):
-            await asyncio.sleep(rules.delay_secs)
-            answer = await self._follow(origin, take, TDM_PATH)
+            answer = await self._follow_rules(origin, take, rules.delay_secs)
             if answer.is_unasked:
                 await self._keeper.end(self._name_of(origin))
                 return answer
@@ -297,12 +289,26 @@ class RobotsCache:
         self._keep(origin, rules, ttl_secs)
         return rules
 
+    async def _follow_rules(
+        self, origin: str, take: Take, delay_secs: float
+    ) -> RobotsResponse:
+        """Fetch the TDM file, with the delay that robots.txt has just named.
+
+        Others may ask the host in between: the delay counts from them, too.
+        """
+        await asyncio.sleep(delay_secs)
+        self._learnt[origin] = delay_secs
+        try:
+            return await self._follow(origin, take, TDM_PATH)
+        finally:
+            del self._learnt[origin]
+
     async def _unreachable(
         self, origin: str, response: RobotsResponse, older: RobotsRules | None
     ) -> RobotsRules | RobotsResponse:
         """Return older rules if there are any (RFC 9309 2.4), or else the response."""
         name, secs = self._name_of(origin), self._options.put_off_secs
-        if response.is_unasked or _says_nothing(response):
+        if response.is_unasked or says_nothing(response):
             await self._keeper.end(name)
         else:
             secs = (await self._keeper.bad(name, response.status)).secs
@@ -363,7 +369,7 @@ class RobotsCache:
         url = origin + path
         for n in range(MAX_ROBOTS_REDIRECTS + 1):
             response = await self._fetch(url, take)
-            if n == 0 and _is_refused(response):
+            if n == 0 and is_refused(response):
                 return replace(response, is_blocked=True)
             if not (300 <= response.status < 400 and response.location):
                 return response
@@ -432,18 +438,18 @@ class RobotsCache:
             response = unreachable.get(origin_of(urls[index]))
             if response is None:
                 left.append(index)
-            elif _is_refused(response) or (
+            elif is_refused(response) or (
                 record.retries >= MAX_RETRIES if is_mixed else is_over
             ):
-                visit.documents.append(refused(record, _faults(response)))
-                if not _is_refused(response):
+                visit.documents.append(refused(record, faults_of(response)))
+                if not is_refused(response):
                     visit.failed.append(index)
             else:
                 retries = record.retries + is_mixed
                 visit.returned[index] = replace(record, retries=retries)
                 visit.unasked.add(index)
         visit.pending[:] = left
-        if not is_mixed and not all(map(_is_refused, unreachable.values())):
+        if not is_mixed and not all(map(is_refused, unreachable.values())):
             visit.host_refused = True
             wait_secs = self._wait_secs(visit, unreachable)
             visit.retry_after_secs = self._asked_secs(unreachable)
@@ -468,25 +474,3 @@ class RobotsCache:
         """Return how long the host itself asks to be left alone."""
         asked_for = (each.retry_after_secs or 0.0 for each in unreachable.values())
         return min(max(asked_for), self._options.max_retry_after_secs)
-
-
-def _is_refused(response: RobotsResponse) -> bool:
-    """Return whether we refuse to ask, now and the next time."""
-    fault = response.fault
-    return fault is not None and fault.reason in _REFUSALS
-
-
-def _says_nothing(response: RobotsResponse) -> bool:
-    """Return whether nobody has asked an origin, so that nothing is known of it now."""
-    fault = response.fault
-    return _is_refused(response) or (
-        fault is not None and fault.reason is Reason.HOST_BUSY
-    )
-
-
-def _faults(response: RobotsResponse) -> list[Fault]:
-    if response.is_blocked and response.fault:
-        return [response.fault]
-    detail = f"status {response.status}" if response.status else "no answer"
-    fault = Fault(Reason.ROBOTS_UNREACHABLE, detail)
-    return [fault, response.fault] if response.fault else [fault]

@@ -16,7 +16,8 @@ from rdfcrawl.fetch.redirects import ask_after, moved
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.fetch.visit import VisitMaker
 from rdfcrawl.records import Kind, Record, Visit
-from rdfcrawl.robots.cache import RobotsCache, RobotsOptions, RobotsResponse
+from rdfcrawl.robots.answers import RobotsResponse
+from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.tasks.pages import SamplePage
 from rdfcrawl.uri import host_of
 

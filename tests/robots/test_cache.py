@@ -13,7 +13,8 @@ from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.records import Kind, Record, Visit
-from rdfcrawl.robots.cache import RobotsCache, RobotsOptions, RobotsResponse
+from rdfcrawl.robots.answers import RobotsResponse
+from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.robots.policy import parse_robots
 from rdfcrawl.robots.tdm_file import TDM_PATH
 from rdfcrawl.uri.origin import origin_of

@@ -1,0 +1,47 @@
+"""The answer of one request for robots.txt, and what is wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from rdfcrawl.errors import Fault, Reason
+
+_REFUSALS: Final = (Reason.GUARD_BLOCKED, Reason.HOST_LEFT, Reason.LEASES_LOST)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobotsResponse:
+    """The answer of one GET for robots.txt."""
+
+    status: int  # HTTP status, 0 if no whole answer came
+    body: bytes = b""  # its text, as far as it is read
+    location: str = ""
+    retry_after_secs: float | None = None
+    fault: Fault | None = None  # why there was no answer
+    is_blocked: bool = False  # the guard lets nobody ask the origin itself
+    # nobody was asked, as the worker stops or has lost the host
+    is_unasked: bool = False
+
+
+def is_refused(response: RobotsResponse) -> bool:
+    """Return whether we refuse to ask, now and the next time."""
+    fault = response.fault
+    return fault is not None and fault.reason in _REFUSALS
+
+
+def says_nothing(response: RobotsResponse) -> bool:
+    """Return whether nobody has asked an origin, so that nothing is known of it now."""
+    fault = response.fault
+    return is_refused(response) or (
+        fault is not None and fault.reason is Reason.HOST_BUSY
+    )
+
+
+def faults_of(response: RobotsResponse) -> list[Fault]:
+    """Return why nothing of an origin may be asked for, after such an answer."""
+    if response.is_blocked and response.fault:
+        return [response.fault]
+    detail = f"status {response.status}" if response.status else "no answer"
+    fault = Fault(Reason.ROBOTS_UNREACHABLE, detail)
+    return [fault, response.fault] if response.fault else [fault]
