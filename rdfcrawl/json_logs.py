@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 JSON: Final = "json"
 _MAX_TEXT: Final = 20_000  # characters of what happened, and of a traceback
 _MAX_URL: Final = 2_000
+_JOB: Final = "_job="
 _is_url = re.compile(r"(?:https?|ftps?)://\S+").fullmatch
 
 
@@ -35,7 +36,7 @@ class JsonLines(logging.Formatter):
     def __init__(self) -> None:
         super().__init__()
         self.worker = self.crawl = ""
-        self._job = os.environ.get("SCRAPY_JOB", "")  # of scrapyd
+        self._job = _job_in(sys.argv)
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record."""
@@ -67,6 +68,16 @@ def _urls(args: object) -> Iterator[str]:
         text = value if isinstance(value, str) else getattr(value, "url", None)
         if isinstance(text, str) and _is_url(text):
             yield text
+
+
+def _job_in(words: Sequence[str]) -> str:
+    """Return the job of scrapyd, which is among the arguments of its spider.
+
+    >>> _job_in(["runner", "crawl", "linkeddata", "-a", "_job=6487ec"])
+    '6487ec'
+    """
+    found = (word for word in words if word.startswith(_JOB))
+    return next(found, "").removeprefix(_JOB)
 
 
 def _host(url: str) -> str:

@@ -78,8 +78,8 @@ class Scrapyd:
         with open_directly(request, timeout=START_SECS) as answer:
             return json.loads(answer.read())
 
-    def schedule(self, crawl_id: str, **arguments: object) -> str:
-        """Schedule a worker of a crawl; return its job."""
+    def schedule(self, crawl_id: str, *more: str, **arguments: object) -> str:
+        """Schedule a worker of a crawl, with more settings; return its job."""
         given = {
             "CRAWL_DIR": self.folder / "crawl",
             "CRAWL_ID": crawl_id,
@@ -89,7 +89,7 @@ class Scrapyd:
             "GUARD_ALLOW_NETS": LOOPBACK_NETS,
             "VISIT_SPOOL_BYTES": 200,  # so that children parse nearly all
         }
-        settings = [f"{name}={value}" for name, value in given.items()]
+        settings = [*(f"{name}={value}" for name, value in given.items()), *more]
         project = {"project": "rdfcrawl", "spider": "linkeddata"}
         answer = self.order("schedule", *settings, **project, **arguments)
         return str(answer["jobid"])
@@ -301,7 +301,10 @@ def test_cancelled_job_gives_back_the_rest(deployed: Scrapyd, tmp_path: Path) ->
         n_crawled = len(set(first.ask("?a sq:crawled ?x")))
         assert counts.done == n_crawled == web.log().total("n_documents")
 
-        assert "] INFO: finished: " in deployed.wait(deployed.schedule("cancelled"))
+        job = deployed.schedule("cancelled", "LOG_FORMAT=json")
+        told = [json.loads(line) for line in deployed.wait(job).splitlines()]
+        assert {line["job"] for line in told} == {job}
+        assert any(line["event"].startswith("finished: ") for line in told)
         check_complete(web, deployed.result("cancelled"))
 
 

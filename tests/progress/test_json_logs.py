@@ -59,7 +59,7 @@ def test_standard_error_of_a_pool_is_one_log(
 
 def test_lines_of_the_web_stay_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """If an event has text of the web, then it is one line of ASCII with its URL."""
-    monkeypatch.setenv("SCRAPY_JOB", "6487ec")  # as scrapyd does
+    monkeypatch.setattr("sys.argv", ["crawl", "-a", "_job=6487ec"])  # as of scrapyd
     url, text = "http://user@a.example/x", "a\nb\u2028\x1b[2J"
     record = logging.LogRecord(
         *("x", logging.ERROR, "f", 1, "%s: %s %d"), (url, text, 3), None
