@@ -174,7 +174,7 @@ class CopyJudge:
         self._since.append((document.host, content))
         n = self._count((document.host, content))
         if limits.of_host and n > limits.of_host // _TENTH:
-            self.suspects.add(content)
+            self._suspect(content)
             if content == _ERRORS:
                 self.near_hosts.add(document.host)
         if limits.near and content != _ERRORS and _may_be_near(document):
@@ -263,7 +263,12 @@ class CopyJudge:
             ):
                 if place and most and self._add(place, content, n) > most:
                     self._over[place, content] = reason
-                    self.suspects.add(content)
+                    self._suspect(content)
+
+    def _suspect(self, content: str) -> None:
+        if len(self.suspects) >= MAX_CACHED:
+            self.suspects.clear()  # each comes back with its next copy
+        self.suspects.add(content)
 
     def _add(self, place: str, content: str, n: int) -> int:
         what = place, content

@@ -77,13 +77,12 @@ class CopiedPages:
         """
         if not document.facts.text_hash or document.record.depth == 0:
             return FOLLOWED
-        form = form_of(document.url)
-
         def digest() -> object:
             own = graph_iri(document.url).encode()
             return hash(whole.replace(own, b"")) if whole else document.n_quads
 
         def leads_on(some: AbstractSet[bytes]) -> bool:
+            form = form_of(document.url)
             return any(form_of(x.decode(errors="replace")) != form for x in some)
 
         compared = _compared(document)
