@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -67,82 +69,87 @@ def random_links(target: str) -> list[str]:
     return [f"/{word(target, i)[:6]}/{word(i, target)}" for i in range(5)]
 
 
-def crawl(
-    commands: Commands, trap: str, honest: RawServer, **settings: Any
-) -> CrawlResult:
-    """Crawl a trap and an honest site to the end of both."""
+@dataclass(frozen=True)
+class TrappedCrawl:
+    """A finished crawl of three sites without end, and of an honest one."""
+
+    result: CrawlResult
+    honest: RawServer
+    shop: RawServer
+    errors: RawServer
+    search: RawServer
+
+
+def shop_page(loopback: Loopback, target: str) -> bytes:
+    """Return one page, whatever is asked for."""
+    text = "Welcome to our shop. Have a look at what others have bought this week."
+    return html(loopback, text, *random_links(target))
+
+
+def error_page(loopback: Loopback, target: str) -> bytes:
+    """Return a page with status 200, whose words differ from those of all others."""
+    text = f"There is no {target} here. Did you mean {word(target)}?"
+    return html(loopback, text, *random_links(target), title="404 Not Found")
+
+
+def result_page(loopback: Loopback, target: str) -> bytes:
+    """Return a page of results, which differs from others in its number alone."""
+    n = int(target.rpartition("=")[2] or 0)
+    text = (
+        f"Results of your search, page {n}. There are no further results for the"
+        " words that you have entered. Please try again with other words, or go"
+        " back to the first page of results."
+    )
+    return html(loopback, text, f"/search?q=x&page={n + 1}")
+
+
+@pytest.fixture(scope="module")
+def trapped(commands: Commands, loopback: Loopback) -> TrappedCrawl:
+    """Return the crawl, which has ended."""
+    honest = catalogue(loopback, "127.0.28.1")
+    shop = farm(loopback, "127.0.28.2", partial(shop_page, loopback))
+    errors = farm(loopback, "127.0.28.3", partial(error_page, loopback))
+    search = farm(loopback, "127.0.28.4", partial(result_page, loopback))
+    seeds = [honest.url("/list?page=0"), shop.url(), errors.url()]
     result = commands.crawl(
-        [trap, honest.url("/list?page=0")],
-        arguments=FOLLOW,
-        **{**LIMITS, **settings},
+        [*seeds, search.url("/search?q=x&page=0")], arguments=FOLLOW, **LIMITS
     )
     assert result.code == 0, result.stderr
+    return TrappedCrawl(result, honest, shop, errors, search)
+
+
+def test_honest_site_is_read_whole(trapped: TrappedCrawl) -> None:
+    """If a site beside traps has 500 pages in a row, then each of them is fetched."""
     wanted = {f"/list?page={n}" for n in range(N_PAGES)}
-    assert wanted <= set(honest.targets)
-    return result
-
-
-def test_soft_404_farm_and_mirror_loop_end(
-    commands: Commands, loopback: Loopback
-) -> None:
-    """If a site answers anything with one page, then the crawl ends all the same.
-
-    The honest catalogue beside it is read to its last page.
-    """
-    honest = catalogue(loopback, "127.0.28.1")
-    text = "Welcome to our shop. Have a look at what others have bought this week."
-    trap = farm(
-        loopback, "127.0.28.2", lambda x: html(loopback, text, *random_links(x))
+    assert wanted <= set(trapped.honest.targets)
+    told = trapped.result.ask(
+        "?a sq:crawled ?x ; rc:fault/rc:reason ?why ."
+        ' FILTER(?why IN ("host_copies", "soft_404", "endless_pages"))'
     )
-    result = crawl(commands, trap.url("/"), honest)
-    assert 20 <= len(trap.targets) < 500
-    assert result.statistics["fault/host_copies"] > 0
-    assert result.statistics["link/of_copy"] > 0
-    assert "host_copies" in result.stderr.partition("\ntraps ")[2]
-    assert "of_copy" in {x.reason for x in decisions_of(result.folder)}
+    assert not [url for url in told if url.startswith(trapped.honest.url(""))]
 
 
-def test_error_pages_that_echo_their_url_end(
-    commands: Commands, loopback: Loopback
-) -> None:
-    """If a site says with 200 that each page is not found, then the crawl ends.
-
-    Each page has other words, so that no two are the same.
-    """
-    honest = catalogue(loopback, "127.0.28.3")
-    trap = farm(
-        loopback,
-        "127.0.28.4",
-        lambda x: html(
-            loopback,
-            f"There is no {x} here. Did you mean {word(x)} {word(x, 1)}?",
-            *random_links(x),
-            title="404 Not Found",
-        ),
-    )
-    result = crawl(commands, trap.url("/"), honest)
-    assert 20 <= len(trap.targets) < 500
-    assert result.statistics["fault/soft_404"] > 0
-    assert result.statistics["fault/host_copies"] == 0
+def test_site_that_answers_anything_with_one_page_ends(trapped: TrappedCrawl) -> None:
+    """If all pages of a site are one, then the links of some copies are followed."""
+    assert 20 <= len(trapped.shop.targets) < 500
+    counts = trapped.result.statistics
+    assert counts["fault/host_copies"] > 0
+    assert counts["link/of_copy"] > 0
+    assert counts["link/of_copy_later"] > 0
+    assert "host_copies" in trapped.result.stderr.partition("\ntraps ")[2]
+    assert "of_copy" in {x.reason for x in decisions_of(trapped.result.folder)}
 
 
-def test_endless_pagination_ends(commands: Commands, loopback: Loopback) -> None:
+def test_error_pages_that_echo_their_url_end(trapped: TrappedCrawl) -> None:
+    """If a site says with 200 that each page is not found, then few are followed."""
+    assert 20 <= len(trapped.errors.targets) < 500
+    assert trapped.result.statistics["fault/soft_404"] > 0
+
+
+def test_endless_pagination_ends(trapped: TrappedCrawl) -> None:
     """If pages differ in their number alone, then the crawl of them ends."""
-    honest = catalogue(loopback, "127.0.28.5")
-
-    def answer(target: str) -> bytes:
-        n = int(target.rpartition("=")[2] or 0)
-        text = (
-            f"Results of your search, page {n}. There are no further results for the"
-            " words that you have entered. Please try again with other words, or go"
-            " back to the first page of results."
-        )
-        return html(loopback, text, f"/search?q=x&page={n + 1}")
-
-    trap = farm(loopback, "127.0.28.6", answer)
-    result = crawl(commands, trap.url("/search?q=x&page=0"), honest)
-    assert 100 <= len(trap.targets) < 300
-    assert result.statistics["fault/endless_pages"] > 0
+    assert 100 <= len(trapped.search.targets) < 300
+    assert trapped.result.statistics["fault/endless_pages"] > 0
 
 
 @pytest.mark.parametrize(
