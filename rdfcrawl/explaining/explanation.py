@@ -76,7 +76,7 @@ async def explain(
     try:
         url = requestable(text)
     except BadUri as error:
-        rules = (RuleVerdict("", Decision.BAD_URI, str(error)),)
+        rules = (RuleVerdict("", Decision.BAD_URI, error.fault.detail),)
         return UriExplanation(
             asked=text, url="", normal="", verdict=Verdict.NO_URI, rules=rules
         )

@@ -65,6 +65,7 @@ class DecisionLog:
         self.counts: Counter[str] = Counter()
         self._options = options
         self._normalize = normal_form.normalize
+        self._is_simple = normal_form.is_simple
         self._n_left = options.of_worker
         self._lines: dict[str, list[str]] = {}  # by parent
         self._n_of: dict[str, int] = {}  # logged, by parent
@@ -90,17 +91,19 @@ class DecisionLog:
             self._n_left, self._options.of_document - self._n_of.get(parent, 0)
         )
         found: list[str] = []
-        n_over = 0
+        n_over, share = 0, self._options.share
         for url in urls:
             if url == parent:  # which was fetched
                 continue
-            known = self._mark(url) if mark is None else mark
-            if not is_sampled(known, self._options.share):
+            if share < 1 and not is_sampled(
+                self._mark(url) if mark is None else mark, share
+            ):
                 continue
             if len(found) >= n_left:
                 n_over += 1
                 continue
-            found.append(f"<{graph_iri(url)}> <{DECISION_IRI}{why}>\n")
+            iri = url if self._is_simple(url) else graph_iri(url)
+            found.append(f"<{iri}> <{DECISION_IRI}{why}>\n")
         if n_over:
             self.counts["decision/not_logged"] += n_over
         if found:

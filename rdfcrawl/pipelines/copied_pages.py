@@ -77,6 +77,7 @@ class CopiedPages:
         """
         if not document.facts.text_hash or document.record.depth == 0:
             return FOLLOWED
+
         def digest() -> object:
             own = graph_iri(document.url).encode()
             return hash(whole.replace(own, b"")) if whole else document.n_quads
