@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from tests.support.namespaces import Machine
+
 N_PRIMARIES = 3
 NODE_TIMEOUT_SECS = 2.0
 _START_SECS = 60.0
@@ -38,6 +40,7 @@ class ClusterNode:
         program, directory, port: what runs where, and where it listens.
         options: of its command line, beyond those of a cluster.
         tls_port: where it listens for TLS as well; 0 for nowhere.
+        machine: where it runs, if not here.
     """
 
     program: str
@@ -45,6 +48,7 @@ class ClusterNode:
     port: int
     options: tuple[str, ...] = ()
     tls_port: int = 0
+    machine: Machine | None = None
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -58,9 +62,15 @@ class ClusterNode:
         """Whether it was started, and not ended here."""
         return self._process is not None
 
+    @property
+    def host(self) -> str:
+        """Where it is reached."""
+        return self.machine.address if self.machine else "127.0.0.1"
+
     def start(self) -> None:
         """Start it as a node of a cluster; does not wait."""
-        words = ["--bind", "127.0.0.1", "--cluster-announce-ip", "127.0.0.1"]
+        words = ["--bind", self.host, "--cluster-announce-ip", self.host]
+        words += ["--protected-mode", "no"]
         words += ["--cluster-enabled", "yes", "--save", "", "--appendonly", "yes"]
         words += ["--cluster-node-timeout", str(int(NODE_TIMEOUT_SECS * 1000))]
         words += ["--cluster-require-full-coverage", "no"]
@@ -72,8 +82,9 @@ class ClusterNode:
 
     def run(self, *words: str) -> None:
         """Start it with these words; does not wait."""
+        prefix = self.machine.prefix if self.machine else ()
         self._process = subprocess.Popen(
-            [self.program, *words, "--port", str(self.port)],
+            [*prefix, self.program, *words, "--port", str(self.port)],
             cwd=self.directory,
             stdout=subprocess.DEVNULL,
         )
@@ -87,14 +98,20 @@ class ClusterNode:
 
     def client(self) -> Any:
         """Return a client of this node alone, with text answers."""
-        return Redis(host="127.0.0.1", port=self.port, decode_responses=True)
+        return Redis(host=self.host, port=self.port, decode_responses=True)
 
 
 class RedisCluster:
     """Primaries, and a replica of each; `nodes` are in this order."""
 
     def __init__(
-        self, folder: Path, *, with_replicas: bool, program: str, tls: Sequence[str]
+        self,
+        folder: Path,
+        *,
+        with_replicas: bool,
+        program: str,
+        tls: Sequence[str] = (),
+        machines: Sequence[Machine] = (),
     ) -> None:
         n_nodes = N_PRIMARIES * (1 + with_replicas)
         ports = free_ports(2 * n_nodes if tls else n_nodes)
@@ -103,7 +120,8 @@ class RedisCluster:
             place = folder / f"n{number}"
             place.mkdir()
             tls_port = ports[n_nodes + number] if tls else 0
-            node = ClusterNode(program, place, port, tuple(tls), tls_port)
+            machine = machines[number] if machines else None
+            node = ClusterNode(program, place, port, tuple(tls), tls_port, machine)
             self.nodes.append(node)
 
     @property
@@ -115,7 +133,7 @@ class RedisCluster:
     @property
     def url(self) -> str:
         """The value of `REDIS_URL`."""
-        hosts = ",".join(f"127.0.0.1:{node.port}" for node in self.nodes[:N_PRIMARIES])
+        hosts = ",".join(f"{x.host}:{x.port}" for x in self.nodes[:N_PRIMARIES])
         return f"redis+cluster://{hosts}"
 
     @property
@@ -149,13 +167,14 @@ class RedisCluster:
     def _line(self, number: int, *, is_own: bool) -> str:
         node, role = self.nodes[number], "master"
         port = node.tls_port or node.port  # where the other nodes are told to go
+        place = f"{node.host}:{port}@{port + _BUS}"
         primary, slots = "-", ""
         if number < N_PRIMARIES:
             slots = f" {_bound(number)}-{_bound(number + 1) - 1}"
         else:
             role, primary = "slave", _id(number - N_PRIMARIES)
         return (
-            f"{_id(number)} 127.0.0.1:{port}@{port + _BUS} {'myself,' * is_own}{role} "
+            f"{_id(number)} {place} {'myself,' * is_own}{role} "
             f"{primary} 0 0 {number + 1} connected{slots}\n"
         )
 
@@ -199,7 +218,7 @@ class RedisCluster:
 
             def move(most: int) -> bool:
                 keys = old.execute_command("CLUSTER GETKEYSINSLOT", slot, most)
-                place = "127.0.0.1", target.port
+                place = target.host, target.port
                 if keys:
                     old.execute_command("MIGRATE", *place, "", 0, 5000, "KEYS", *keys)
                 return bool(keys)
@@ -251,10 +270,18 @@ def running_cluster(
     with_replicas: bool = True,
     program: str | None = None,
     tls: Sequence[str] = (),
+    machines: Sequence[Machine] = (),
 ) -> Iterator[RedisCluster]:
-    """Run a cluster for a while; with `tls`, its options, it has TLS beside."""
+    """Run a cluster for a while; with `tls`, its options, it has TLS beside.
+
+    Each node has a machine of its own, if there are any.
+    """
     cluster = RedisCluster(
-        folder, with_replicas=with_replicas, program=program or find_server(), tls=tls
+        folder,
+        with_replicas=with_replicas,
+        program=program or find_server(),
+        tls=tls,
+        machines=machines,
     )
     try:
         cluster.start()
