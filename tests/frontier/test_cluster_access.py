@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import subprocess
@@ -21,6 +22,7 @@ from tests.support.crawl_webs import TreeWeb
 from tests.support.ftp_servers import write_certificate
 from tests.support.redis_cluster import running_cluster
 from tests.support.redis_fixtures import server_programs
+from tests.support.redis_sentinels import running_sentinels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,19 +159,43 @@ def tls_program() -> str:
     pytest.skip("no server program here has TLS")
 
 
+def tls_options(pem: Path) -> tuple[str, ...]:
+    """Return the options of a server that has one file for all certificates."""
+    return (
+        *("--tls-cert-file", str(pem), "--tls-key-file", str(pem)),
+        *("--tls-ca-cert-file", str(pem)),
+    )
+
+
 async def test_certificates_of_clients(tmp_path: Path, server_directory: Path) -> None:
     """If nodes ask for certificates, then only workers with one are served."""
     pem = write_certificate(tmp_path)
-    options = (
-        *("--tls-cert-file", str(pem), "--tls-key-file", str(pem)),
-        *("--tls-ca-cert-file", str(pem), "--tls-cluster", "yes"),
-    )
-    program = tls_program()
+    options = (*tls_options(pem), "--tls-cluster", "yes")
     with running_cluster(
-        server_directory, with_replicas=False, program=program, tls=options
+        server_directory, with_replicas=False, program=tls_program(), tls=options
     ) as cluster:
         trusting = f"{cluster.tls_url}?ssl_ca_certs={pem}"
         url = f"{trusting}&ssl_certfile={pem}&ssl_keyfile={pem}"
         settings = BaseSettings({"REDIS_URL": url})
         await open_and_close(CrawlOptions.from_settings(settings, "c"))
         assert "no node of the cluster answers" in await refusal(trusting)
+
+
+@pytest.mark.soak
+async def test_sentinels_with_tls(tmp_path: Path, server_directory: Path) -> None:
+    """If Sentinels and primary have TLS, then workers with a certificate are served.
+
+    Also by the replica, after it has taken over.
+    """
+    pem = write_certificate(tmp_path)
+    with running_sentinels(
+        server_directory, program=tls_program(), tls=tls_options(pem)
+    ) as watched:
+        trusting = f"{watched.url}?ssl_ca_certs={pem}"
+        url = f"{trusting}&ssl_certfile={pem}&ssl_keyfile={pem}"
+        settings = BaseSettings({"REDIS_URL": url})
+        await open_and_close(CrawlOptions.from_settings(settings, "c"))
+        # It is said as the alert or as its closed connection, whichever comes first.
+        assert "rediss+sentinel://127.0.0.1" in await refusal(trusting)
+        await asyncio.to_thread(watched.fail_over)
+        await open_and_close(CrawlOptions.from_settings(settings, "c"))

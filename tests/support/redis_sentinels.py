@@ -17,7 +17,7 @@ from tests.support.redis_cluster import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 SERVICE = "frontier"
@@ -30,11 +30,14 @@ _LASTING = ("--appendonly", "yes", "--repl-diskless-sync-delay", "0")
 class WatchedRedis:
     """A primary and its replica, watched by Sentinels."""
 
-    def __init__(self, folder: Path) -> None:
-        program = find_server()
-        ports = free_ports(2 + _N_SENTINELS)
+    def __init__(self, folder: Path, *, program: str, tls: Sequence[str]) -> None:
+        n = 2 + _N_SENTINELS
+        ports = free_ports(2 * n if tls else n)
+        tls_ports = ports[n:] or [0] * n
+        self._tls = ("--tls-replication", "yes", *tls) if tls else ()
         self.primary, self.replica, *self.sentinels = (
-            ClusterNode(program, folder / str(port), port) for port in ports
+            ClusterNode(program, folder / str(port), port, tls_port=tls_port)
+            for port, tls_port in zip(ports[:n], tls_ports, strict=True)
         )
         for node in (self.primary, self.replica, *self.sentinels):
             node.directory.mkdir()
@@ -42,14 +45,15 @@ class WatchedRedis:
     @property
     def url(self) -> str:
         """The value of `REDIS_URL`."""
-        hosts = ",".join(f"127.0.0.1:{each.port}" for each in self.sentinels)
-        return f"redis+sentinel://{hosts}/{SERVICE}"
+        ports = [each.tls_port or each.port for each in self.sentinels]
+        hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
+        return f"redis{'s' * bool(self._tls)}+sentinel://{hosts}/{SERVICE}"
 
     def start(self) -> None:
         """Start all, and wait until each Sentinel knows the replica and the others."""
-        self.primary.run(*_ASIDE, *_LASTING)
-        origin = "127.0.0.1", str(self.primary.port)
-        self.replica.run(*_ASIDE, *_LASTING, "--replicaof", *origin)
+        self._run(self.primary, *_ASIDE, *_LASTING)
+        origin = "127.0.0.1", str(self._port(self.primary))
+        self._run(self.replica, *_ASIDE, *_LASTING, "--replicaof", *origin)
         for node in (self.primary, self.replica):
             with closing(node.client()) as client:
                 wait_until(partial(answers, client))
@@ -68,6 +72,14 @@ class WatchedRedis:
         with closing(self.replica.client()) as client:
             wait_until(lambda: client.info("replication")["role"] == "master")
 
+    def come_back(self) -> None:
+        """Start the killed primary, which becomes the replica, and wait for that."""
+        self.primary, self.replica = self.replica, self.primary
+        self._run(self.replica, *_ASIDE, *_LASTING)
+        with closing(self.replica.client()) as client:
+            wait_until(partial(answers, client))
+            wait_until(partial(is_linked, client))
+
     def end(self) -> None:
         """End all."""
         for node in (*self.sentinels, self.replica, self.primary):
@@ -75,19 +87,29 @@ class WatchedRedis:
 
     def _start_sentinel(self, sentinel: ClusterNode) -> None:
         lines = [
-            f"sentinel monitor {SERVICE} 127.0.0.1 {self.primary.port} 2",
+            f"sentinel monitor {SERVICE} 127.0.0.1 {self._port(self.primary)} 2",
             f"sentinel down-after-milliseconds {SERVICE} {int(DOWN_AFTER_SECS * 1000)}",
             f"sentinel failover-timeout {SERVICE} 5000",
         ]
         config = sentinel.directory / "sentinel.conf"
         config.write_text("\n".join(lines))
-        sentinel.run(str(config), "--sentinel", "--bind", "127.0.0.1")
+        self._run(sentinel, str(config), "--sentinel", "--bind", "127.0.0.1")
+
+    def _run(self, node: ClusterNode, *words: str) -> None:
+        own = ("--tls-port", str(node.tls_port)) if node.tls_port else ()
+        node.run(*words, *own, *self._tls)
+
+    @staticmethod
+    def _port(node: ClusterNode) -> int:
+        return node.tls_port or node.port
 
 
 @contextmanager
-def running_sentinels(folder: Path) -> Iterator[WatchedRedis]:
-    """Run them for a while."""
-    watched = WatchedRedis(folder)
+def running_sentinels(
+    folder: Path, *, program: str | None = None, tls: Sequence[str] = ()
+) -> Iterator[WatchedRedis]:
+    """Run them for a while; with `tls`, its options, they have TLS beside."""
+    watched = WatchedRedis(folder, program=program or find_server(), tls=tls)
     try:
         watched.start()
         yield watched

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 from scrapy.settings import BaseSettings
 
+from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.client import StateCounts
 from rdfcrawl.frontier.frontier_connection import FrontierConnection
 from rdfcrawl.frontier.options import CrawlOptions
+from tests.crawl.failures.test_cluster import (
+    LARGE,
+    check,
+    find_pauses,
+    longest_pause_secs,
+)
 from tests.support.crawl_fixtures import count_in_redis
 from tests.support.crawl_webs import TreeWeb
 from tests.support.redis_sentinels import running_sentinels
@@ -19,11 +29,13 @@ from tests.support.redis_sentinels import running_sentinels
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rdfcrawl.dataweb.process import ServedWeb
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
 
 pytestmark = pytest.mark.service
 
+WEB = replace(LARGE, n_nodes=100, first_address="127.64.0.1")
 N_HOSTS, N_DOCS = 6, 40
 N_ALL = N_HOSTS * N_DOCS
 
@@ -52,3 +64,51 @@ def test_the_primary_is_killed(
     assert result.graphs == web.documents
     assert "another one took over" in result.stderr
     assert counts == StateCounts(done=N_ALL, seen=N_ALL, hosts=N_HOSTS)
+
+
+@pytest.mark.soak
+def test_a_large_crawl_loses_nothing(
+    commands: Commands, tmp_path: Path, server_directory: Path
+) -> None:
+    """If primaries are killed twice under 100 hosts, then recall is exactly 1.
+
+    What is asked twice, and how long workers pause, is printed.
+    """
+    with (
+        running_sentinels(server_directory) as watched,
+        run_dataweb(WEB, tmp_path) as web,
+    ):
+        crew = commands.start(
+            *("workers", "-n4", "linkeddata", f"-aseeds=@{web.seeds_path}"),
+            REDIS_URL=watched.url,
+            DOWNLOAD_DELAY=0.5,
+            FRONTIER_LEASE_SECS=10,
+            FRONTIER_COMMIT_SECS=0.3,
+            VISIT_MAX_DOCUMENTS=4,
+        )
+        for n_before in (100, 1000):
+            commands.wait_until(partial(has_sent, web, n_before))
+            began = time.monotonic()
+            watched.fail_over()
+            print(f"taken over after {time.monotonic() - began:.1f} s")
+            watched.come_back()
+            assert not crew.has_ended()
+        result = crew.wait()
+        counts = asyncio.run(count_in_redis(watched.url, "linkeddata"))
+        n_asked = n_documents(web)
+        web.stop()
+    logs = [x.read_text() for x in (result.folder / "logs").glob("*.log")]
+    pauses = sorted(float(each) for log in logs for each in find_pauses(log))
+    print(f"{pauses=} {n_asked=} {result.secs=:.1f} {counts=}")
+    print(f"{longest_pause_secs(result)=:.1f}")
+    check(result, counts, tmp_path / "truth.nq")
+
+
+def n_documents(web: ServedWeb) -> int:
+    """Return how many documents a web has sent so far."""
+    return web.log().total("n_documents")
+
+
+def has_sent(web: ServedWeb, n: int) -> bool:
+    """Return whether a web has sent more documents than so many."""
+    return n_documents(web) > n
