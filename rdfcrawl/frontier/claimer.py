@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.link_sender import LinkSender
 
 _BACK_OFF_SECS = 0.05, 0.5  # between empty claims
+_FEW_WORKERS = 4
 
 
 class VisitClaimer:
@@ -121,8 +122,9 @@ class VisitClaimer:
             # One look in ten goes elsewhere: work is stolen from who has too much.
             others, share = near + away, max(1, len(home) // 10)
             return (*is_due, *random.sample(others, min(share, len(others))))
-        # All that idle workers ask for together grows no faster than they do.
-        share = -(-2 * state.frontier.partitions // max(2, len(state.live)))
+        n, n_live = state.frontier.partitions, len(state.live)
+        # All that many idle workers ask for together is no more than what a few do.
+        share = n if n_live <= _FEW_WORKERS else -(-2 * n // n_live)
         some = random.sample(near, min(share, len(near)))
         return (*some, *random.sample(away, min(share, len(away))))
 
