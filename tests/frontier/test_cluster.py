@@ -14,9 +14,11 @@ from scrapy.settings import BaseSettings
 
 from rdfcrawl.errors import ConfigError, CrawlGone
 from rdfcrawl.frontier.frontier_connection import FrontierConnection
+from rdfcrawl.frontier.kept_robots import KeepingOptions, KeptRobots
 from rdfcrawl.frontier.options import CrawlOptions
 from rdfcrawl.frontier.redis_client import async_client, server_facts
 from rdfcrawl.frontier.redis_cluster import ClusterClient, slot_of
+from rdfcrawl.frontier.redis_retry import RedisRetry
 from rdfcrawl.frontier.server_state import ServerState
 from tests.support.frontier_state import candidates
 from tests.support.frontier_workers import paths
@@ -109,6 +111,20 @@ async def test_uris_are_taken_and_given_once(frontier: Frontier) -> None:
     assert (counts.done, counts.seen, counts.is_over) == (len(URLS), len(URLS), True)
     await frontier.clear()
     assert [name async for name in frontier.redis.scan_iter(match="rc:*")] == []
+
+
+async def test_rules_are_kept_on_all_nodes(frontier: Frontier) -> None:
+    """If origins lie on three nodes, then their rules are asked for and kept once."""
+    origins = [f"https://{n}.example" for n in range(30)]
+    keepers = [KeptRobots(frontier, RedisRetry(), KeepingOptions()) for _ in range(2)]
+    found = await asyncio.gather(*map(keepers[0].look, origins))
+    assert all(each.is_due for each in found)
+    waiting = asyncio.gather(*map(keepers[1].look, origins))
+    for n, origin in enumerate(origins):
+        await keepers[0].good(origin, b"%d" % n, 60.0)
+    assert [each.rules for each in await waiting] == [b"%d" % n for n in range(30)]
+    for keeper in keepers:
+        await keeper.close()
 
 
 async def test_scripts_that_one_node_forgot(
