@@ -7,7 +7,7 @@ import pytest
 from tests.fuzz.doors import DOORS
 from tests.fuzz.running import CORPUS, inputs_of, iter_defects, try_input
 
-SECS, SOAK_SECS = 0.15, 60.0
+SECS, SOAK_SECS = 0.1, 60.0
 
 
 @pytest.mark.parametrize("door", DOORS)
