@@ -102,7 +102,7 @@ def unpack(payload: bytes, key: str) -> Record:
     profile = int(chain.pop()[1:]) if chain and chain[-1][:1] == _PROFILE else 0
     task = _task(chain.pop()[1:]) if chain and chain[-1].startswith(_TASK) else None
     change = chain.pop()[1:] if chain and chain[-1].startswith(_CHANGE) else ""
-    hops = tuple(chain)
+    hops = tuple(map(_checked, chain))
     return Record(
         url, kind, depth, parent, hops, lost, retries, task, change, profile, blame
     )
@@ -125,7 +125,10 @@ def _task(text: str) -> Task:
 
 
 def _url(text: str, key: str) -> str:
-    url = expand(text, key)
+    return _checked(expand(text, key))
+
+
+def _checked(url: str) -> str:
     if "://" in url and url.isascii() and url.isprintable():
         return url
     raise ValueError("no URL")

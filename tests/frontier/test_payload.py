@@ -131,6 +131,7 @@ def test_the_bytes(record: Record, payload: bytes) -> None:
         b"\0\0http://a.example/\xff",
         b"\0\0http://a.example/\0\0\0\x01os.system",
         b"\x80\x04\x95",
+        b"\0\0http://a.example/\0\0\0\x043\0\x040",
     ],
 )
 def test_what_others_wrote_is_no_record(payload: bytes) -> None:
