@@ -44,3 +44,20 @@ def names_outage(folder: Path) -> Iterator[None]:
     path.touch()
     yield
     path.unlink()
+
+
+@contextmanager
+def lying_names(
+    folder: Path, names: Mapping[str, Sequence[str] | str]
+) -> Iterator[None]:
+    """Have names looked up as these lies say within the block, in running crawls.
+
+    Args:
+        folder: that `scripted_names` was given.
+        names: name -> addresses, or the name of an error, instead of its own.
+    """
+    path, whole = folder / "names.json.lies", folder / "names.json.lies.whole"
+    whole.write_text(json.dumps(dict(names)))
+    whole.replace(path)
+    yield
+    path.unlink()

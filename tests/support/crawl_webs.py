@@ -78,6 +78,7 @@ class TreeWeb:
         names: Sequence[str] = (),
     ) -> None:
         self._n_docs = n_docs
+        self._truth: list[str] = []
         self._servers = [loopback(host=f"{prefix}.{n + 1}") for n in range(n_hosts)]
         for server, name in zip(self._servers, names, strict=False):
             server.host = name
@@ -90,6 +91,7 @@ class TreeWeb:
                 links += [other.url("/0")] if n == 0 else []
                 body = "".join(f"<> <urn:x:child> <{link}> .\n" for link in links)
                 body += f'<> <urn:x:number> "{n}" .\n'
+                self._truth.append(body.replace("<>", f"<{server.url(f'/{n}')}>"))
                 server.pages[f"/{n}"] = [secs, loopback.response(body.encode())]
         self.seed = self._servers[0].url("/0")
 
@@ -97,6 +99,10 @@ class TreeWeb:
     def documents(self) -> set[str]:
         """The URLs of all documents."""
         return {s.url(f"/{n}") for s in self._servers for n in range(self._n_docs)}
+
+    def truth(self) -> list[str]:
+        """Return what the documents say, as N-Triples."""
+        return self._truth
 
     def asked(self) -> Counter[str]:
         """Return how often each document was asked for."""

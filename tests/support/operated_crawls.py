@@ -41,3 +41,10 @@ def told(folder: Path, *words: str, **settings: Any) -> list[Any]:
     done = operate(folder, *words, "--json", **settings)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def assert_sound(folder: Path, url: str, crawl_id: str = "linkeddata") -> None:
+    """Have `scrapy frontier check` find nothing in a crawl of a server."""
+    done = operate(folder, "check", REDIS_URL=url, CRAWL_ID=crawl_id)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "partitions: 0 damages" in done.stdout

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from pathlib import Path
 
+_LOOK_SECS = 0.05
+
 
 class RedisProxy:
     """Passes connections on to the socket of a Redis server; runs in a thread.
@@ -19,6 +21,8 @@ class RedisProxy:
         target: socket of the server; may be changed for later connections.
         port: where it listens, on 127.0.0.1.
         is_silent: what the server says is swallowed.
+        is_stalled: what the server says is held back, as by a half-open connection.
+        delay_secs: what the server says comes so much later.
         cut_share: of all answers, how many never arrive: they are swallowed, and the
             connection is closed.
         cut_after: after so many answers, the next one is cut in the same way; None: it
@@ -30,6 +34,8 @@ class RedisProxy:
         self.target = target
         self.port = 0
         self.is_silent = False
+        self.is_stalled = False
+        self.delay_secs = 0.0
         self.cut_share = 0.0
         self.cut_after: int | None = None
         self.n_cut = 0
@@ -106,6 +112,9 @@ class RedisProxy:
             if self._random.random() < self.cut_share or self._is_next():
                 self.n_cut += 1
                 break
+            await asyncio.sleep(self.delay_secs)
+            while self.is_stalled:  # noqa: ASYNC110  (a test sets it, in its thread)
+                await asyncio.sleep(_LOOK_SECS)
             writer.write(chunk)
             await writer.drain()
         writer.transport.abort()
