@@ -39,8 +39,9 @@ logger = logging.getLogger(__name__)
 # Of each command, until the crawl is joined: of a server that may not be there at all,
 # and of one that was seen to be there.
 _FIRST_TRIES, _OPENING_TRIES = 6, 30
-# The same where another server takes over from one that has just failed: half a minute.
-_FAILOVER_TRIES = 150
+# The same where another server takes over from one that has just failed, and for a
+# worker that is started while its crawl runs, so that one was there: half a minute.
+_LATER_TRIES = 150
 _FAILOVER_PAUSE_SECS = 0.4  # longest one between two tries meanwhile
 
 
@@ -74,13 +75,15 @@ class FrontierConnection:
             on_connect=state.on_connect, on_primaries=state.note_primaries
         )
         redis = async_client(settings, url, hooks=hooks)
-        redis.set_retry(_tries(_FIRST_TRIES))
+        is_joining = options.run is not None
+        redis.set_retry(_tries(_LATER_TRIES if is_joining else _FIRST_TRIES))
         try:
             with _explaining(where):
                 if await find_primaries(redis):
-                    redis.set_retry(_tries(_FAILOVER_TRIES))
+                    redis.set_retry(_tries(_LATER_TRIES))
                 facts = await server_facts(redis)
-            redis.set_retry(_opening_tries(redis))
+            if not is_joining:
+                redis.set_retry(_opening_tries(redis))
         except BaseException:
             await redis.aclose()
             if server:
@@ -138,7 +141,7 @@ def _has_heirs(redis: Redis) -> bool:
 
 
 def _opening_tries(redis: Redis) -> Retry:
-    return _tries(_FAILOVER_TRIES if _has_heirs(redis) else _OPENING_TRIES)
+    return _tries(_LATER_TRIES if _has_heirs(redis) else _OPENING_TRIES)
 
 
 def _pause_secs(redis: Redis) -> float:

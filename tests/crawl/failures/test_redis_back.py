@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import time
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from redis import Redis
 from rdfcrawl.frontier.client import StateCounts
 from rdfcrawl.frontier.redis_program import find_server
 from tests.support.crawl_fixtures import count_in_redis
+from tests.support.crawl_kills import worker_pids
 from tests.support.crawl_webs import TreeWeb
 from tests.support.redis_fixtures import RedisServer
 from tests.support.redis_proxy import RedisProxy
@@ -108,6 +110,29 @@ def test_a_replica_that_lags_behind_takes_over(
     assert result.graphs == web.documents
     assert "another one took over" in result.stderr
     assert counts == ALL_DONE
+
+
+def test_a_worker_that_is_started_while_redis_is_away_waits_for_it(
+    commands: Commands, loopback: Loopback, server_directory: Path
+) -> None:
+    """If all workers die while Redis is away, then those after them wait for it."""
+    web = tree(loopback, "127.0.80", secs=0.1)
+    with running(server_directory, "r", "--appendonly", "yes") as server:
+        crew = commands.start(
+            *("workers", "-n2", "linkeddata", f"-aseeds={web.seed}"),
+            REDIS_URL=server.url,
+            **QUICK,
+        )
+        commands.wait_until(lambda: web.asked().total() > N_DOCS)
+        server.end(signal.SIGKILL)
+        for pid in worker_pids(crew):
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(6.0)  # longer than who begins the crawl waits
+        server.start()
+        result = crew.wait()
+    assert result.code == 0, result.stderr
+    assert result.stderr.count("died (-9)") == 2
+    assert result.graphs == web.documents
 
 
 @pytest.mark.soak
