@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from rdfcrawl.records import Visit
+    from rdfcrawl.visits import Visit
 
 Take = Callable[[str], Awaitable["SoloTurn | None"]]
 """Waits for the turn to ask for a URL; None if there is none."""

@@ -17,7 +17,7 @@ from rdfcrawl.frontier.queued_requests import UnqueueableError, request_of
 from rdfcrawl.harvest.follow_up_queue import FollowUpQueue, HarvestedChunks
 from rdfcrawl.pipelines.account import AccountPipeline
 from rdfcrawl.pipelines.chunks import closing
-from rdfcrawl.records import MAX_RETRIES, Document, FollowUp, Kind, Visit
+from rdfcrawl.records import MAX_RETRIES, Document, FollowUp, Kind
 from rdfcrawl.reservations import NOTHING, read_headers
 from rdfcrawl.tasks.pages import RequestTask
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rdfcrawl.options.spider import SpiderOptions
     from rdfcrawl.pipelines.items import HarvestingSpider
     from rdfcrawl.robots.cache import RobotsCache
+    from rdfcrawl.visits import Visit
 
 logger = logging.getLogger(__name__)
 

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.clock import now_ms
-from rdfcrawl.records import Document, Kind, Record, Visit
+from rdfcrawl.records import Document, Kind, Record
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.errors import Fault
     from rdfcrawl.fetch.answer import HttpResponse
     from rdfcrawl.tasks.pages import RequestTask
+    from rdfcrawl.visits import Visit
 
 
 @dataclass(slots=True, eq=False)

@@ -20,9 +20,10 @@ from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.fetch.visit import VisitMaker
 from rdfcrawl.frontier.url_kind import kind_of
 from rdfcrawl.guard.gate import ConnectionGate
-from rdfcrawl.records import Document, Record, Visit
+from rdfcrawl.records import Document, Record
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.visits import Visit
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import HttpClient

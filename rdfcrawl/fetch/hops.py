@@ -17,9 +17,10 @@ from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.host_delay import HostDelay
-    from rdfcrawl.records import Record, Visit
+    from rdfcrawl.records import Record
     from rdfcrawl.request_turns import Take
     from rdfcrawl.robots.cache import RobotsCache
+    from rdfcrawl.visits import Visit
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

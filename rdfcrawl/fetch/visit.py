@@ -34,7 +34,7 @@ from rdfcrawl.fetch.retry_policy import (
 from rdfcrawl.fetch.visit_records import VisitRecords
 from rdfcrawl.frontier.queued_requests import meta_of
 from rdfcrawl.frontier.url_kind import kind_of_named
-from rdfcrawl.records import Kind, Record, Visit
+from rdfcrawl.records import Kind, Record
 from rdfcrawl.request_turns import SoloTurn, SoloTurns
 from rdfcrawl.tasks.pages import RefreshedPage, RequestTask
 from rdfcrawl.uri import host_of
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.robots_txt import FetchedRobots
     from rdfcrawl.fetch.spool import Spool
+    from rdfcrawl.visits import Visit
 
 logger = logging.getLogger(__name__)
 

@@ -11,12 +11,13 @@ from rdfcrawl.errors import LASTING, MAY_PASS, Fault, Reason
 from rdfcrawl.fetch.answer import HttpResponse
 from rdfcrawl.fetch.attempt import FAILING, RecordAttempt
 from rdfcrawl.fetch.retry_policy import backoff_secs
-from rdfcrawl.records import MAX_RETRIES, Document, Kind, Visit
+from rdfcrawl.records import MAX_RETRIES, Document, Kind
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.spool import Spool
+    from rdfcrawl.visits import Visit
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

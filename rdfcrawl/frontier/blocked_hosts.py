@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import ConfigError, Fault, Reason
-from rdfcrawl.records import Visit, refused
+from rdfcrawl.records import refused
 from rdfcrawl.uri import BadUri, host_of
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
+
+if TYPE_CHECKING:
+    from rdfcrawl.visits import Visit
 
 MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 

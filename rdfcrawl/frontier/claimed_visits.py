@@ -13,7 +13,8 @@ from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.frontier.partitions import bucket_of
 from rdfcrawl.frontier.payload import pack, parent_of, unpack
 from rdfcrawl.frontier.scripts import millisecs
-from rdfcrawl.records import Document, Record, Visit, refused
+from rdfcrawl.records import Document, Record, refused
+from rdfcrawl.visits import Visit
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.candidate import Candidate

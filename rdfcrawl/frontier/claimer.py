@@ -18,11 +18,12 @@ from rdfcrawl.frontier.committer import LOOK_AGAIN_SECS
 from rdfcrawl.frontier.leases import until_delay_is_kept
 from rdfcrawl.frontier.partitions import PollPlan, poll_plan
 from rdfcrawl.frontier.worker_state import WorkerState, sleep_until
-from rdfcrawl.records import Record, Visit, refused
+from rdfcrawl.records import Record, refused
 from rdfcrawl.request_turns import steady_time
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.link_sender import LinkSender
+    from rdfcrawl.visits import Visit
 
 _BACK_OFF_SECS = 0.05, 0.5  # between empty claims
 _FEW_WORKERS = 4

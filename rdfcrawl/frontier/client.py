@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.options import FrontierOptions
     from rdfcrawl.frontier.scripts import Argument, LuaScripts
-    from rdfcrawl.records import Record, Visit
+    from rdfcrawl.records import Record
+    from rdfcrawl.visits import Visit
 
 # intset-encoded SETs: a bucket holds up to 2 x fill before it is split, and must
 # stay below set-max-intset-entries, or its members take 56 bytes instead of 8.

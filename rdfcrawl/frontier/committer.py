@@ -14,7 +14,7 @@ from rdfcrawl.frontier.link_sender import ADD_SECS, LinkSender
 from rdfcrawl.frontier.worker_state import WorkerState, sleep_until
 
 if TYPE_CHECKING:
-    from rdfcrawl.records import Visit
+    from rdfcrawl.visits import Visit
 
 logger = logging.getLogger(__name__)
 

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from redis.asyncio import Redis
 
     from rdfcrawl.frontier.scripts import Argument, LuaScripts
-    from rdfcrawl.records import Document, Record, Visit
+    from rdfcrawl.records import Document, Record
+    from rdfcrawl.visits import Visit
 
 SCHEDULE: Final = "schedule"  # fields of the crawl's settings
 EPOCHS: Final = "epochs"

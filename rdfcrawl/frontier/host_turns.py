@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.host_clocks import HostClocks
     from rdfcrawl.frontier.worker import FrontierWorker
-    from rdfcrawl.records import Visit
+    from rdfcrawl.visits import Visit
 
 _LOOKUPS: Final = 3  # name servers may give addresses one by one
 _WAIT, _GIVEN, _LOST, _RESTS = 0, 1, -1, -2

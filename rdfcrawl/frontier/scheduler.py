@@ -34,7 +34,7 @@ from rdfcrawl.frontier.worker_state import (
     WorkerHooks,
     figures_of,
 )
-from rdfcrawl.records import MAX_RETRIES, Document, Kind, Record, Visit, refused
+from rdfcrawl.records import MAX_RETRIES, Document, Kind, Record, refused
 from rdfcrawl.signals import before_leaving, flush_stores, stop_visits
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.internet.defer import Deferred
     from twisted.python.failure import Failure
+
+    from rdfcrawl.visits import Visit
 
 
 logger = logging.getLogger(__name__)

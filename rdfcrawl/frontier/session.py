@@ -34,7 +34,7 @@ from rdfcrawl.frontier.start_urls import StartUrls, seed_of
 from rdfcrawl.frontier.state_store import StateStore
 from rdfcrawl.frontier.whole_datasets import WholeDatasets
 from rdfcrawl.frontier.worker import FrontierWorker
-from rdfcrawl.records import Document, FollowUp, Record, Urgency, Visit
+from rdfcrawl.records import Document, FollowUp, Record, Urgency
 from rdfcrawl.stores.identity import note_run
 from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey
 
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.options import CrawlOptions
     from rdfcrawl.frontier.worker_state import WorkerHooks
     from rdfcrawl.links.policy import EveryLink
+    from rdfcrawl.visits import Visit
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from rdfcrawl.frontier.engine import EngineView
-    from rdfcrawl.records import Visit
+    from rdfcrawl.visits import Visit
 
 V = TypeVar("V")
 

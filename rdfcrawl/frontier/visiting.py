@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
 from scrapy.exceptions import NotConfigured
 
-from rdfcrawl.records import Document, Urgency, Visit
+from rdfcrawl.records import Document, Urgency
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.options import CrawlOptions
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.reservations import Reservations
+    from rdfcrawl.visits import Visit
 
 
 class HasCrawlOptions(Protocol):

@@ -31,7 +31,7 @@ from rdfcrawl.frontier.worker_state import WorkerHooks, WorkerState, sleep_until
 if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.options import WorkerOptions
-    from rdfcrawl.records import Visit
+    from rdfcrawl.visits import Visit
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from rdfcrawl.errors import CrawlGone
     from rdfcrawl.frontier.options import WorkerOptions
     from rdfcrawl.frontier.redis_retry import RedisRetry
-    from rdfcrawl.records import Record, Visit
+    from rdfcrawl.records import Record
+    from rdfcrawl.visits import Visit
 
 # What each worker tells of its statistics: few names, however much is crawled.
 FAULT = "fault/"

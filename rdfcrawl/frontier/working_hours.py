@@ -15,7 +15,7 @@ from rdfcrawl.uri import host_of
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.records import Visit
+    from rdfcrawl.visits import Visit
 
 _DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAY: Final = "|".join(_DAYS)

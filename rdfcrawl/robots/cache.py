@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import LASTING, Fault, Reason
-from rdfcrawl.records import MAX_RETRIES, Record, Visit, refused
+from rdfcrawl.records import MAX_RETRIES, Record, refused
 from rdfcrawl.request_turns import SoloTurn, SoloTurns, Take
 from rdfcrawl.reservations import NOTHING, PRODUCT_TOKEN, Reservations
 from rdfcrawl.robots.answers import (
@@ -39,6 +39,7 @@ ROBOTS_PATH: Final = "/robots.txt"
 if TYPE_CHECKING:
     from rdfcrawl.robots.deaths import RobotsDeathStore
     from rdfcrawl.robots.keeping import KeptRules, RulesKeeper
+    from rdfcrawl.visits import Visit
 
     Get = Callable[[str, Take], Awaitable[RobotsResponse]]
 

@@ -15,7 +15,7 @@ from scrapy import Spider
 from rdfcrawl.console import fail, program
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.batches import in_batches
-from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency, Visit
+from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.tasks.pages import RequestTask
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rdfcrawl.options.spider import SpiderOptions
     from rdfcrawl.request_turns import SoloTurns
     from rdfcrawl.reservations import Reservations
+    from rdfcrawl.visits import Visit
 
 logger = logging.getLogger(__name__)
 

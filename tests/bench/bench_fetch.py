@@ -23,7 +23,8 @@ from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.fetch.visit import VisitMaker
 from rdfcrawl.guard.policy import Guard, parse_networks
-from rdfcrawl.records import Kind, Record, Visit
+from rdfcrawl.records import Kind, Record
+from rdfcrawl.visits import Visit
 from tests.bench.figures import Figure, judge
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from redis.asyncio import Redis
 
     from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.records import Visit
+    from rdfcrawl.visits import Visit
 
 PARTITIONS = 16
 

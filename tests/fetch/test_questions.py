@@ -15,11 +15,12 @@ from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.redirects import ask_after, moved
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.fetch.visit import VisitMaker
-from rdfcrawl.records import Kind, Record, Visit
+from rdfcrawl.records import Kind, Record
 from rdfcrawl.robots.answers import RobotsResponse
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.tasks.pages import SamplePage
 from rdfcrawl.uri import host_of
+from rdfcrawl.visits import Visit
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

@@ -19,7 +19,7 @@ from tests.support.frontier_state import (
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
-    from rdfcrawl.records import Visit
+    from rdfcrawl.visits import Visit
     from tests.support.redis_fixtures import MakeFrontier
 
 

@@ -9,7 +9,7 @@ from tests.support.frontier_state import candidates, check_frontier
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.records import Visit
+    from rdfcrawl.visits import Visit
     from tests.support.redis_fixtures import MakeFrontier
 
 _HONEST = [f"site{i}.example" for i in range(10)]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.records import Visit
+    from rdfcrawl.visits import Visit
     from tests.support.redis_fixtures import RedisServer
 
     T = TypeVar("T")

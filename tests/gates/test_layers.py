@@ -23,6 +23,7 @@ clock console errors json_logs options.defaults rdf.namespaces signals sorting
 codec columns duplicates extras faultlog formats options.values reservations uri
 bytesource guard links.relations measures ranking sniffing stores tasks
 log options.conflicts options.merging records refresh small_server unpack
+visits
 rdf request_turns tasks.records warc
 description followers html links robots
 export extraction sitemaps
@@ -47,7 +48,7 @@ arguments bytesource catalogs codec columns description duplicates errors faultl
 formats frontier.blocked_hosts frontier.url_kind guard.policy html links measures
 pings.judging pipelines.provenance ranking rdf records refresh request_turns
 reservations robots.parser robots.paths robots.policy sitemaps sniffing sorting
-stores.deflate tasks unpack uri warc
+stores.deflate tasks unpack uri visits warc
 """
 IMPURE_LIBRARIES = {"aiohttp", "redis", "scrapy", "twisted"}
 

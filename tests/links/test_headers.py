@@ -23,8 +23,9 @@ from rdfcrawl.links.headers import (
     parse_link_header,
 )
 from rdfcrawl.links.relations import Link, Relation
-from rdfcrawl.records import Record, Visit
+from rdfcrawl.records import Record
 from rdfcrawl.uri import host_of
+from rdfcrawl.visits import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,12 +12,13 @@ from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.robots_txt import RobotsFetch
 from rdfcrawl.fetch.spool import Spool
-from rdfcrawl.records import Kind, Record, Visit
+from rdfcrawl.records import Kind, Record
 from rdfcrawl.robots.answers import RobotsResponse
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.robots.policy import parse_robots
 from rdfcrawl.robots.tdm_file import TDM_PATH
 from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.visits import Visit
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

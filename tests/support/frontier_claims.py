@@ -10,7 +10,7 @@ from tests.support.frontier_state import (
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.records import Visit
+    from rdfcrawl.visits import Visit
 
 
 async def add(frontier: Frontier, n: int, host: str = "a.example") -> list[str]:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.records import Record, Visit
+    from rdfcrawl.records import Record
+    from rdfcrawl.visits import Visit
 
 LONGEST_SECS = 60.0
 

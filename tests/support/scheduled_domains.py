@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.candidate import Candidate
     from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.records import Visit
+    from rdfcrawl.visits import Visit
 
 
 def epochs_of(quota: int, secs: float = 0.0) -> EpochOptions:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from redis.asyncio import Redis
 
     from rdfcrawl.frontier.worker import FrontierWorker
-    from rdfcrawl.records import Visit
+    from rdfcrawl.visits import Visit
 
 _LOOK_SECS = 0.5  # if nothing wakes a worker
 

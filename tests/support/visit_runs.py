@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.fetch.visit import VisitMaker
-from rdfcrawl.records import Record, Visit
+from rdfcrawl.records import Record
 from rdfcrawl.uri import host_of
+from rdfcrawl.visits import Visit
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

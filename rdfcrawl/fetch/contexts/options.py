@@ -14,7 +14,7 @@ from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.own_trouble import OwnTrouble
-    from rdfcrawl.records import Visit
+    from rdfcrawl.visits import Visit
 
 _MAX_HOSTS: Final = 1000
 
