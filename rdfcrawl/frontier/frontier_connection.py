@@ -9,9 +9,10 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
+from redis import exceptions
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff, NoBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import OutOfMemoryError, RedisError
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.client import Frontier
@@ -76,10 +77,10 @@ class FrontierConnection:
         )
         redis = async_client(settings, url, hooks=hooks)
         is_joining = options.run is not None
-        redis.set_retry(_tries(_LATER_TRIES if is_joining else _FIRST_TRIES))
+        redis.set_retry(_joining_tries() if is_joining else _tries(_FIRST_TRIES))
         try:
             with _explaining(where):
-                if await find_primaries(redis):
+                if await find_primaries(redis) and not is_joining:
                     redis.set_retry(_tries(_LATER_TRIES))
                 facts = await server_facts(redis)
             if not is_joining:
@@ -146,6 +147,14 @@ def _opening_tries(redis: Redis) -> Retry:
 
 def _pause_secs(redis: Redis) -> float:
     return _FAILOVER_PAUSE_SECS if _has_heirs(redis) else MAX_PAUSE_SECS
+
+
+def _joining_tries() -> Retry:
+    """Return the tries of a worker whose crawl runs: a full server counts as away."""
+    lost = exceptions.ConnectionError, exceptions.TimeoutError
+    return Retry(
+        ExponentialBackoff(cap=0.2, base=0.05), _LATER_TRIES, (*lost, OutOfMemoryError)
+    )
 
 
 def _tries(n: int) -> Retry:

@@ -135,6 +135,29 @@ def test_a_worker_that_is_started_while_redis_is_away_waits_for_it(
     assert result.graphs == web.documents
 
 
+def test_a_worker_that_is_started_while_redis_is_full_waits_for_room(
+    commands: Commands, loopback: Loopback, lasting_server: RedisServer
+) -> None:
+    """If all workers die while Redis is full, then those after them wait for room."""
+    web = tree(loopback, "127.0.79", secs=0.1)
+    with Redis(unix_socket_path=str(lasting_server.socket)) as redis:
+        crew = commands.start(
+            *("workers", "-n2", "linkeddata", f"-aseeds={web.seed}"),
+            REDIS_URL=lasting_server.url,
+            **QUICK,
+        )
+        commands.wait_until(lambda: web.asked().total() > N_DOCS)
+        redis.config_set("maxmemory", 1)
+        for pid in worker_pids(crew):
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(4.0)  # they have tried by then
+        redis.config_set("maxmemory", 0)
+        result = crew.wait()
+    assert result.code == 0, result.stderr
+    assert result.stderr.count("died (-9)") == 2
+    assert result.graphs == web.documents
+
+
 @pytest.mark.soak
 def test_lost_answers_lose_nothing(
     commands: Commands,
