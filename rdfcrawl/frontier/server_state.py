@@ -100,7 +100,7 @@ class ServerState:
             raise CrawlGoneError(
                 f"partition {number} of crawl {self._crawl_id} is not in {self._where} "
                 "any more: its node was restarted without its data, or flushed; the "
-                "worker stops. -a fresh=1, with the seeds, begins the crawl anew"
+                "worker stops. Bring the data back, or begin anew by -a fresh=1"
             )
 
     async def on_connect(self, name: str, connection: Connection) -> None:

@@ -85,6 +85,7 @@ _WORDS: Final = {
     "drain": "WORKER",
     "export": "FILE",
     "import": "FILE",
+    "exporter": "",
 }
 
 

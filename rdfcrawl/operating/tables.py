@@ -71,7 +71,6 @@ def status_lines(status: CrawlStatus, *, with_partitions: bool) -> list[str]:
     }
     hosts = {
         "ready": status.total("n_ready"),
-        "leased": status.total("n_leases"),
         "refusing": status.total("n_refusing"),
         "paused": status.total("n_paused"),
     }
@@ -80,6 +79,7 @@ def status_lines(status: CrawlStatus, *, with_partitions: bool) -> list[str]:
         f"URIs: {_numbers(uris)}",
         f"given up, as their hosts failed: {status.total('n_failed'):,} of those done",
         f"hosts: {_numbers(hosts)}; lag {secs_text(status.lag_ms)}",
+        f"leases: {status.total('n_leases'):,}",
         f"runs that are over: {status.runs_over:,}",
         f"memory of Redis: {_megabytes(status.used_bytes)}{limit}",
     ]
@@ -227,7 +227,7 @@ def change_line(action: str, change: HostChange) -> str:
     match action:
         case "pause" | "resume":
             state = "paused" if action == "pause" else "resumed"
-            told = state if change.has_changed else f"was not {_FORMER[action]}"
+            told = state if change.has_changed else _UNCHANGED[action]
             more = visited if change.is_visited and action == "pause" else ""
             return f"{change.key}: {told}, {change.n_waiting:,} URIs wait{more}"
         case "drop":
@@ -273,7 +273,7 @@ def uri_line(status: UriStatus) -> str:
     return line
 
 
-_FORMER = {"pause": "running", "resume": "paused"}
+_UNCHANGED = {"pause": "was paused already", "resume": "was not paused"}
 
 
 def json_lines(values: Iterable[Any]) -> list[str]:

@@ -63,6 +63,8 @@ def test_hosts_are_paused_while_a_crawl_runs(
     assert "next: never, until it is resumed" in shown
     assert not running.has_ended()
     assert web.asked().total() == n_asked
+    again = operate(folder, "pause", "127.0.71.1").stdout
+    assert again.startswith("127.0.71.1: was paused already, ")
     assert "resumed" in operate(folder, "resume", "127.0.71.1").stdout
     result = running.wait()
     assert result.code == 0, result.stderr
@@ -209,6 +211,7 @@ def test_forgotten_crawl_begins_anew(commands: Commands, loopback: Loopback) -> 
 WRONG = {
     "no action": ([], "frontier: say what to do: status"),
     "unknown": (["shrink"], "frontier shrink: no such action; there are status"),
+    "metrics of": (["exporter", "x"], "frontier exporter: say: frontier exporter"),
     "no host": (["pause"], "frontier pause: say: frontier pause HOST"),
     "sort": (["hosts", "--sort", "age"], "--sort 'age': must be one of queue, delay"),
     "phase": (["hosts", "--phase", "mad"], "--phase 'mad': must be one of paused"),
