@@ -42,6 +42,10 @@ _LIES = (_NOBODY, _FORBIDDEN, "EAI_NONAME", "EAI_AGAIN")
 _JUMPS = (-3600, -100, -5, 5, 100, 3600)
 _LOST_SECS = 0.8  # of the append-only file: a machine that fails loses up to a second
 _STALLED_SECS = 180.0
+_REFUSED = (
+    2  # exit code of a command that Redis refuses, as of one with a wrong argument
+)
+_MOST_REFUSED = 100
 _SETTINGS: Final[dict[str, Any]] = {
     "DOWNLOAD_DELAY": 0.25,
     "FRONTIER_LEASE_SECS": LEASE_SECS,
@@ -79,6 +83,7 @@ class Crew:
         self._environment = os.environ | environment
         self._said = said
         self._process: subprocess.Popen[bytes] | None = None
+        self._n_said = self._n_refused = 0  # characters before this start; starts
 
     @property
     def stderr(self) -> str:
@@ -87,14 +92,26 @@ class Crew:
 
     def start(self) -> None:
         """Start them."""
+        self._n_said = len(self.stderr) if self._said.exists() else 0
         with self._said.open("ab") as said:
             self._process = subprocess.Popen(
                 self._line, stdout=said, stderr=said, env=self._environment
             )
 
     def has_ended(self) -> bool:
-        """Tell whether their command has ended."""
-        return self._process is None or self._process.poll() is not None
+        """Tell whether their command has ended.
+
+        If Redis was away or full when it began, it begins again, as a service does.
+        """
+        if self._process is None or self._process.poll() is None:
+            return self._process is None
+        has_joined = "frontier in" in self.stderr[self._n_said :]
+        if self._process.returncode != _REFUSED or has_joined:
+            return True
+        self._n_refused += 1
+        assert self._n_refused <= _MOST_REFUSED, self.stderr[-5000:]
+        self.start()
+        return False
 
     def workers(self) -> list[int]:
         """Return their processes: grandchildren of the command, which forks them."""
