@@ -95,36 +95,59 @@ def fingerprint_statements(
         chunk: canonical N-Quads, whole lines.
         has_graphs: else the lines are N-Triples, all in the graph of the document.
         graph: IRI of their document. In statements it is replaced by the empty IRI,
-            and not written as the name of the graph; blank nodes become `_:`.
+            and not written as the name of the graph, nor as a subject; blank nodes
+            become `_:`.
     """
     return Fingerprint(
-        *fingerprint_lines(normal_lines(chunk, graph, has_graphs=has_graphs))
+        *fingerprint_normal(normal_statements(chunk, graph, has_graphs=has_graphs))
     )
 
 
-def normal_lines(chunk: bytes, graph: str, *, has_graphs: bool = True) -> list[bytes]:
+# Statements as they are compared: the text that is hashed, its lines, and whether it is
+# as it was found, all about the document itself.
+NormalStatements = tuple[bytes, list[bytes], bool]
+
+
+def normal_statements(
+    chunk: bytes, graph: str, *, has_graphs: bool = True
+) -> NormalStatements:
     """Return different statements as `fingerprint_statements` compares them.
 
-    The arguments are those. The lines are sorted; the first one is empty.
+    The arguments are those. A line feed is before each line of the text, and the lines
+    are sorted. They have no subject where that is the document.
     """
-    own = graph.encode()
+    own = b"<" + graph.encode()
     if has_graphs:
-        chunk = chunk.replace(b" <%b> .\n" % own, b" .\n")
-    text = chunk.replace(b"<%b>" % own, b"<>")
-    if b"#" in text:
-        text = text.replace(b"<%b#" % own, b"<#")
-    if b"_" in text and b"_:" in text:  # the first is far cheaper
-        text = _blank(b"_:", text)
-    lines = sorted(text.split(b"\n"))  # most come sorted: quicker than from a set
+        chunk = chunk.replace(b" %b> .\n" % own, b" .\n")
+    begin = own + b"> "
+    n_begin = len(begin)
+    found = chunk.split(b"\n")
+    found.pop()  # behind the last line feed
+    lines = [each[n_begin:] for each in found if each.startswith(begin)]
+    is_as_found = len(lines) == len(found)
+    if not is_as_found:
+        lines = [x[n_begin:] if x.startswith(begin) else x for x in found]
+    lines.sort()  # most come sorted
+    text = b"\n" + b"\n".join(lines)
+    if own in text or b"_:" in text:
+        without = text.replace(own + b">", b"<>").replace(own + b"#", b"<#")
+        without = _blank(b"_:", without)
+        if without != text:
+            is_as_found = False
+            lines = sorted(without.split(b"\n")[1:])
+            text = b"\n" + b"\n".join(lines)
     distinct = set(lines)
-    return lines if len(distinct) == len(lines) else sorted(distinct)
+    if len(distinct) != len(lines):
+        lines = sorted(distinct)
+        text = b"\n" + b"\n".join(lines)
+    return text if lines else b"", lines, is_as_found
 
 
-def fingerprint_lines(lines: Sequence[bytes]) -> tuple[str, str, int]:
-    """Return the parts of the fingerprint of `normal_lines`."""
-    shown = content_hash(b"\n".join(lines))
-    sums = list(map(crc32, lines[1:]))
-    return shown, _sketch(sums), len(sums)
+def fingerprint_normal(statements: NormalStatements) -> tuple[str, str, int]:
+    """Return the parts of the fingerprint of `normal_statements`."""
+    text, lines, _ = statements
+    sums = list(map(crc32, lines))
+    return content_hash(text), _sketch(sums), len(sums)
 
 
 def fingerprint_text(text: str) -> Fingerprint:

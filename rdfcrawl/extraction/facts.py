@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from rdfcrawl.duplicates.fingerprints import (
     MAX_STATEMENT_BYTES,
     content_hash,
-    fingerprint_lines,
+    fingerprint_normal,
     fingerprint_text,
-    normal_lines,
+    normal_statements,
 )
 from rdfcrawl.html.error_pages import is_error_page
 from rdfcrawl.html.visible_text import (
@@ -22,6 +22,7 @@ from rdfcrawl.links.relations import Relation
 from rdfcrawl.records import DocumentFacts
 
 if TYPE_CHECKING:
+    from rdfcrawl.duplicates.fingerprints import NormalStatements
     from rdfcrawl.extraction.messages import ExtractOutcome, ReadingJob
     from rdfcrawl.html.page import ParsedPage
 
@@ -79,26 +80,30 @@ class FactsReading:
 
     def end(self, outcome: ExtractOutcome) -> None:
         """Set the facts of an outcome."""
-        job, outlinks, lines = self._job, self._outlinks, None
-        if job.wants_fingerprint:
-            lines = self._normal_lines()
-        if outlinks is not None:
-            if self._ready is not None:
-                # They are sorted: what the first and the last begin with, all do.
-                is_of_one = lines and lines[1][:3] == b"<> " == lines[-1][:3]
-                outlinks.add(self._ready, is_about_itself=bool(is_of_one))
-            outcome.outlinks, outcome.targets = outlinks.end()
-        if job.wants_fingerprint:
-            self._set_facts(outcome, lines)
+        outlinks, ready, normal = self._outlinks, self._ready, None
+        if self._job.wants_fingerprint:
+            normal = self._normal_statements()
+            self._set_facts(outcome, normal)
+        if outlinks is None:
+            return
+        if ready is not None:
+            is_own = normal is not None and normal[2]
+            if normal is None or not (is_own and outlinks.add_own(normal[0])):
+                outlinks.add(ready)
+        outcome.outlinks, outcome.targets = outlinks.end()
 
-    def _normal_lines(self) -> list[bytes] | None:
+    def _normal_statements(self) -> NormalStatements | None:
         job = self._job
         graph = job.graph or job.url
         if self._ready is not None:
-            return normal_lines(self._ready, graph, has_graphs=False)
-        return normal_lines(b"".join(self._chunks), graph) if self._chunks else None
+            return normal_statements(self._ready, graph, has_graphs=False)
+        if not self._chunks:
+            return None
+        return normal_statements(b"".join(self._chunks), graph)
 
-    def _set_facts(self, outcome: ExtractOutcome, lines: list[bytes] | None) -> None:
+    def _set_facts(
+        self, outcome: ExtractOutcome, normal: NormalStatements | None
+    ) -> None:
         shown = content_hash(self._body) if self._body else ""
         page = self._page
         canonical = page.canonical if page else ""
@@ -107,7 +112,7 @@ class FactsReading:
             canonical = min(stated, default="")
         if page is not None:
             outcome.facts = page._replace(content_hash=shown, canonical=canonical)
-        elif lines is not None:
-            outcome.facts = DocumentFacts(shown, *fingerprint_lines(lines), canonical)
+        elif normal is not None:
+            outcome.facts = DocumentFacts(shown, *fingerprint_normal(normal), canonical)
         elif shown or canonical:
             outcome.facts = DocumentFacts(shown, canonical=canonical)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.links.policy import (
     MAX_NESTED_TERMS,
@@ -79,34 +79,44 @@ class Outlinks:
         self._found: dict[bytes, bytes] = {}  # of each `relation> <target`, the target
         self._is_about_itself = False
 
-    def add(self, chunk: bytes, *, is_about_itself: bool | None = None) -> None:
-        """Add the links in whole lines of canonical N-Quads.
-
-        Args:
-            chunk: the lines.
-            is_about_itself: the document is the subject of all; None if unknown.
-        """
-        found = self._found
-        if len(found) > self._most:
-            found = self._found = self._crawled()
-            if len(found) > self._most:
-                return
-        find_objects, others = self._options.finders
+    def add(self, chunk: bytes) -> None:
+        """Add the links in whole lines of canonical N-Quads."""
+        if self._is_full():
+            return
+        found, finders = self._found, self._options.finders
         lines = b"\n" + chunk
         for _ in range(1 + MAX_NESTED_TERMS):
-            if find_objects is not None:
-                found.update(find_objects(lines))
-            for relation, find in others:
-                if relation is _SUBJECT and (
-                    is_about_itself or self._begins_all(lines)
-                ):
+            if finders.objects is not None:
+                found.update(finders.objects(lines))
+            for relation, find in finders.others:
+                if relation is _SUBJECT and self._begins_all(lines):
                     self._is_about_itself = True
                     continue
                 found.update([(relation + x, x) for x in dict.fromkeys(find(lines))])
             if b"(" not in lines or b" <<( " not in lines:  # as `LinkPolicy.scan`
                 break
             lines = b"\n" + b"\n".join(find_triple_terms(lines))
-            is_about_itself = None
+
+    def add_own(self, text: bytes) -> bool:
+        """Add the links in all statements of a document about itself, if that will do.
+
+        Args:
+            text: predicates and objects, each statement behind a line feed.
+
+        Returns:
+            Whether nothing else of the statements is wanted.
+        """
+        find = self._options.finders.own_objects
+        if find is None or b" <<( " in text:
+            return False
+        self._found.update(find(text))
+        self._is_about_itself = self._options.finders.has_subjects
+        return True
+
+    def _is_full(self) -> bool:
+        if len(self._found) > self._most:
+            self._found = self._crawled()
+        return len(self._found) > self._most
 
     def _begins_all(self, lines: bytes) -> bool:
         """Return whether only the document's IRI begins lines."""
@@ -168,21 +178,36 @@ def lines_of_links(links: Iterable[Link]) -> bytes:
     return "".join(lines).encode("utf-8", "replace")
 
 
-@lru_cache(maxsize=64)
-def _finders(
-    follow: LinkPolicy,
-) -> tuple[_FindPairs | None, tuple[tuple[bytes, _Find], ...]]:
-    """Return what finds predicates with objects, and what finds other links.
+class _Finders(NamedTuple):
+    """What finds links in statements, each behind a line feed.
 
-    The first one finds `relation> <target`, and the target.
+    Attributes:
+        objects: finds `relation> <target`, and the target; None if none is followed.
+        own_objects: the same in statements without their subjects; None if more than
+            objects, or the document itself as a subject, is followed.
+        others: relations, and what finds targets.
+        has_subjects: subjects are among these.
     """
+
+    objects: _FindPairs | None
+    own_objects: _FindPairs | None
+    others: tuple[tuple[bytes, _Find], ...]
+    has_subjects: bool
+
+
+@lru_cache(maxsize=64)
+def _finders(follow: LinkPolicy) -> _Finders:
     others = []
-    if LinkPosition.SUBJECT in follow.positions:
+    has_subjects = LinkPosition.SUBJECT in follow.positions
+    if has_subjects:
         others.append((_SUBJECT, _find_subjects))
     if LinkPosition.PREDICATE in follow.positions:
         others.append((_PREDICATE, _find_predicates))
-    find_objects = None
-    if follow.positions & {LinkPosition.OBJECT, LinkPosition.TYPE}:
-        expression = rb"\n%s <(%s> <([^>]*+))" % (TERM, follow.predicates())
-        find_objects = re.compile(expression).findall
-    return find_objects, tuple(others)
+    if not follow.positions & {LinkPosition.OBJECT, LinkPosition.TYPE}:
+        return _Finders(None, None, tuple(others), has_subjects)
+    expression = rb"<(%s> <([^>]*+))" % follow.predicates()
+    own = None
+    if LinkPosition.PREDICATE not in follow.positions:
+        own = re.compile(rb"\n" + expression).findall
+    objects = re.compile(rb"\n%s %s" % (TERM, expression)).findall
+    return _Finders(objects, own, tuple(others), has_subjects)
