@@ -169,11 +169,14 @@ class Frontier:
         }
         if begun:
             del wanted[SCHEDULE], wanted[VERSION]  # another one may have begun it
-        pipe = self.redis.pipeline(transaction=True)
-        for field, value in wanted.items():
-            pipe.hsetnx(conf, field, str(value))
-        pipe.hgetall(conf)
-        check_schema(self.crawl_id, stored := (await pipe.execute())[-1])
+        stored = begun
+        # A Redis that is full takes nothing, but is looked at all the same.
+        if missing := wanted.keys() - {name.decode() for name in begun}:
+            pipe = self.redis.pipeline(transaction=True)
+            for field in missing:
+                pipe.hsetnx(conf, field, str(wanted[field]))
+            pipe.hgetall(conf)
+            check_schema(self.crawl_id, stored := (await pipe.execute())[-1])
         self.partitions = int(stored[b"partitions"])
         self.fill = int(stored[b"fill"])
         self._prefixes = [f"rc:{{{self.crawl_id}/{p}}}" for p in range(self.partitions)]

@@ -33,12 +33,18 @@ class PartitionMarks:
         self._state = state
 
     async def write(self, prefixes: Sequence[str], mark: bytes) -> None:
-        """Mark partitions that are new."""
-        if self.are_needed:
-            pipe = self._redis.pipeline(transaction=False)
-            for prefix in prefixes:
+        """Mark partitions that are new; where there are none, nothing is written."""
+        if not self.are_needed:
+            return
+        pipe = self._redis.pipeline(transaction=False)
+        for prefix in prefixes:
+            pipe.hget(f"{prefix}:cnt", MARK)
+        found = await pipe.execute()
+        pipe = self._redis.pipeline(transaction=False)
+        for prefix, known in zip(prefixes, found, strict=True):
+            if known is None:
                 pipe.hsetnx(f"{prefix}:cnt", MARK, cast("str", mark))
-            await pipe.execute()
+        await pipe.execute()
 
     def check(self, found: Iterable[bytes | None]) -> None:
         """Check the marks found in all partitions of a crawl that is there.

@@ -86,6 +86,7 @@ class CrawlStatus:
         runs_over: how many runs have ended.
         used_bytes: memory of the server or servers, for all that they hold.
         limit_bytes: its limit; 0: none.
+        n_full: servers that use all of their own limit.
         is_scheduled: registered domains have quotas.
         partitions: by number.
         workers: by name.
@@ -96,6 +97,7 @@ class CrawlStatus:
     runs_over: int
     used_bytes: int
     limit_bytes: int
+    n_full: int
     is_scheduled: bool
     partitions: tuple[PartitionStatus, ...]
     workers: tuple[WorkerStatus, ...]
@@ -116,8 +118,11 @@ class CrawlStatus:
         found = []
         if not any(each.is_live for each in self.workers):
             found.append("no worker is running: start the crawl again, it goes on")
-        if 0 < self.limit_bytes <= self.used_bytes:
-            found.append("Redis is full: nothing can be queued; raise its maxmemory")
+        if self.n_full:
+            found.append(
+                f"Redis is full, {self.n_full:,} of its primaries: nothing can be"
+                " queued there; raise maxmemory"
+            )
         if n := self.total("n_expired"):
             found.append(
                 f"{n:,} leases have run out: their workers died, and any worker that"
@@ -147,13 +152,14 @@ async def read_status(crawl: OperatedCrawl) -> CrawlStatus:
     now = await crawl.now_ms()
     partitions = await read_partitions(redis, crawl.prefixes, now)
     infos = await ask_primaries(redis, lambda node: node.info("memory"))
-    used, limit = _memory(infos)
+    memory = [_memory(each) for each in infos.values()]
     return CrawlStatus(
         crawl_id=crawl.crawl_id,
         counts=sum_of(each.counts for each in partitions),
         runs_over=await frontier.begin_run(),
-        used_bytes=used,
-        limit_bytes=limit,
+        used_bytes=sum(used for used, _ in memory),
+        limit_bytes=sum(limit for _, limit in memory),
+        n_full=sum(0 < limit <= used for used, limit in memory),
         is_scheduled=frontier.epochs.is_scheduled,
         partitions=tuple(partitions),
         workers=await _read_workers(crawl, now // 1000),
@@ -234,10 +240,9 @@ def _partition(number: int, row: list[Any], now: int) -> PartitionStatus:
     )
 
 
-def _memory(infos: Mapping[str, Any]) -> tuple[int, int]:
-    """Return used bytes and limit of all servers."""
-    used = sum(int(each["used_memory"]) for each in infos.values())
-    return used, sum(int(each.get("maxmemory") or 0) for each in infos.values())
+def _memory(info: Mapping[str, Any]) -> tuple[int, int]:
+    """Return used bytes and limit of one server."""
+    return int(info["used_memory"]), int(info.get("maxmemory") or 0)
 
 
 async def _read_workers(crawl: OperatedCrawl, now: int) -> tuple[WorkerStatus, ...]:

@@ -433,6 +433,12 @@ def test_crawl_moves_from_redis_to_redis(
         kill_in_the_middle(commands, web, seeds, **quick, **single)
         move(commands, folder, tmp_path / "1.gz", single, spread)
         do_everything(folder, spread)
+        with cluster.primaries()[0].client() as primary:
+            primary.config_set("maxmemory", "1mb")
+            done = operate(folder, "status", **spread)
+            status = done.stdout + done.stderr
+            primary.config_set("maxmemory", 0)
+        assert "note: Redis is full, 1 of its primaries" in status
         kill_in_the_middle(commands, web, **quick, **spread)
         move(commands, folder, tmp_path / "2.gz", spread, named)
         forgotten = operate(folder, "forget", "linkeddata", **spread)
