@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-LINE = b"<http://e/%d> <http://p/knows>\n"
+LINE = b"<http://p/knows> <http://e/%d>\n"
 
 
 def written(n: int, version: int = 1) -> DocumentLinks:
@@ -78,7 +78,7 @@ def test_example_of_the_docs_prints_links(
 def test_target_with_a_separator_of_lines(tmp_path: Path) -> None:
     """If an IRI has a separator of lines that Unicode knows, then it is read whole."""
     segments = QuadSegments(tmp_path / "links", "w")
-    line = "<http://e/\u2028\x85> <http://p/knows>\n".encode()
+    line = "<http://p/knows> <http://e/\u2028\x85>\n".encode()
     segments.write_document(document_mark("http://e/", 1) + line)
     asyncio.run(segments.close())
     (found,) = (x for each in LinkLog(tmp_path).read() for x in each.documents)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from hashlib import blake2b
+from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
@@ -108,7 +108,7 @@ def _fetch(nodes: Iterable[EvolvingNode], one: KnownFetch) -> UriFetch:
             started_ms=one.started_ms, status=status, http_status=one.status
         )
     body = document(nodes, one.url, one.at)
-    digest = blake2b(body, digest_size=16).hexdigest()
+    digest = sha256(body).hexdigest()[:32]
     n_statements = int(b"revision" in body)
     return UriFetch(
         started_ms=one.started_ms, n_statements=n_statements, content_hash=digest
