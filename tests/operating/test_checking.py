@@ -233,6 +233,22 @@ async def test_damage_is_found_and_mended(
         assert await FrontierCheck(crawl).run() == []
 
 
+async def test_host_that_refused_is_sound_while_it_is_visited(
+    make_frontier: MakeFrontier, redis_server: RedisServer
+) -> None:
+    """If a visit holds all URIs of a host that refused, then that is no damage."""
+    frontier = await make_frontier(partitions=N)
+    await frontier.add(candidates(frontier, urls_in(HOST, 2)))
+    for _ in range(2):
+        (visit,) = await claim(frontier)
+        async with await operated(redis_server) as crawl:
+            assert await FrontierCheck(crawl).run() == []
+        visit.host_refused = True
+        visit.returned = dict(enumerate(visit.records))
+        await frontier.release([visit])
+        await frontier.ack([visit])
+
+
 async def test_keys_that_nobody_knows_are_left(
     make_frontier: MakeFrontier, redis_server: RedisServer
 ) -> None:

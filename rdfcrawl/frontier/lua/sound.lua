@@ -30,7 +30,8 @@ local function faults_of(key)
   local must = length > 0 and not lock
   if waits and not must or crowd and alone then faults = faults .. 'R' end
   if must and not waits then faults = faults .. 'W' end
-  if redis.call('ZSCORE', T .. ':down', key) and (length == 0 or h[4]) then
+  -- A visit may hold all that a host has; its release tells whether the host refuses.
+  if redis.call('ZSCORE', T .. ':down', key) and (length == 0 and not lock or h[4]) then
     faults = faults .. 'D'
   end
   return faults, length
