@@ -105,8 +105,9 @@ class Crew:
         """
         if self._process is None or self._process.poll() is None:
             return self._process is None
-        has_joined = "frontier in" in self.stderr[self._n_said :]
-        if self._process.returncode != _REFUSED or has_joined:
+        last = self.stderr[self._n_said :].rstrip().rpartition("\n")[2]
+        is_refused = last.startswith("scrapy: REDIS_URL: ")
+        if self._process.returncode != _REFUSED or not is_refused:
             return True
         self._n_refused += 1
         assert self._n_refused <= _MOST_REFUSED, self.stderr[-5000:]
