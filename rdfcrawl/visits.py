@@ -85,7 +85,7 @@ class Visit:
     @contextmanager
     def cuttable(self) -> Iterator[None]:
         """Let `cut` end what is done within; then it ends without an exception."""
-        from asyncio import CancelledError, current_task  # noqa: PLC0415 (records are read where no event loop runs)
+        from asyncio import CancelledError, current_task  # noqa: PLC0415 (commands import this without an event loop)
 
         self.task, self.is_cut = current_task(), False
         task = self.task

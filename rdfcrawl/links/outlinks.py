@@ -183,8 +183,8 @@ class _Finders(NamedTuple):
 
     Attributes:
         objects: finds `relation> <target`, and the target; None if none is followed.
-        own_objects: the same in statements without their subjects; None if more than
-            objects, or the document itself as a subject, is followed.
+        own_objects: the same in statements without their subjects; None if predicates
+            are followed, too, or no objects are.
         others: relations, and what finds targets.
         has_subjects: subjects are among these.
     """
