@@ -1,0 +1,15 @@
+"""All tallies of the index, in one place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.crawl_index.history import HistoryTally
+
+if TYPE_CHECKING:
+    from rdfcrawl.crawl_index.building import IndexTally
+
+
+def all_tallies() -> list[IndexTally]:
+    """Return a new tally of each kind."""
+    return [HistoryTally()]

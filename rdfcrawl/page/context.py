@@ -1,0 +1,24 @@
+"""What each view of the page is given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from rdfcrawl.page.crawl_access import CrawlAccess
+    from rdfcrawl.page.options import PageOptions
+    from rdfcrawl.page.rendering import PageRenderer
+
+
+class PageContext(NamedTuple):
+    """What each view is given.
+
+    Attributes:
+        access: to the crawl.
+        renderer: of values.
+        options: of the page.
+    """
+
+    access: CrawlAccess
+    renderer: PageRenderer
+    options: PageOptions

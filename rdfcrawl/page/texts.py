@@ -1,0 +1,72 @@
+"""Values as texts for people."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+_NONE: Final = "-"
+
+
+def number_text(value: float | None) -> str:
+    """Return a number with commas; a dash if there is none.
+
+    >>> number_text(12345), number_text(0.25), number_text(None)
+    ('12,345', '0.25', '-')
+    """
+    if value is None:
+        return _NONE
+    return f"{value:,}" if value == int(value) else f"{value:,.2f}"
+
+
+def bytes_text(n_bytes: float | None) -> str:
+    """Return a length in units of 1,000.
+
+    >>> bytes_text(12), bytes_text(1_500), bytes_text(2_000_000)
+    ('12 B', '1.5 kB', '2.0 MB')
+    """
+    if n_bytes is None:
+        return _NONE
+    if n_bytes < 1000:
+        return f"{n_bytes:,.0f} B"
+    for unit in ("kB", "MB", "GB"):
+        n_bytes /= 1000
+        if n_bytes < 1000:
+            return f"{n_bytes:,.1f} {unit}"
+    return f"{n_bytes / 1000:,.1f} TB"
+
+
+def duration_text(secs: float | None) -> str:
+    """Return a duration in one or two units.
+
+    >>> duration_text(0.25), duration_text(75), duration_text(90_000)
+    ('0.2 s', '1 min 15 s', '1 d 1 h')
+    """
+    if secs is None:
+        return _NONE
+    if secs < 60:
+        return f"{secs:.1f} s" if secs < 10 else f"{secs:.0f} s"
+    for unit, size, smaller, part in (
+        ("min", 60, "s", 1),
+        ("h", 3600, "min", 60),
+        ("d", 86_400, "h", 3600),
+    ):
+        if secs < size * (60 if unit != "h" else 24) or unit == "d":
+            rest = int(secs % size // part)
+            return f"{int(secs // size):,} {unit} {rest} {smaller}"
+    raise AssertionError
+
+
+def time_text(ms: int) -> str:
+    """Return a Unix time in UTC; a dash for 0."""
+    if not ms:
+        return _NONE
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+FILTERS: Final = {
+    "number": number_text,
+    "bytes": bytes_text,
+    "duration": duration_text,
+    "time": time_text,
+}
