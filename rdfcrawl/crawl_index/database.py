@@ -29,10 +29,18 @@ class IndexDatabase:
 
     Args:
         connection: open.
+        path: of the file.
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self.connection = connection
+        self._path = path
+        self._inode = _inode(path)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the file has not been replaced since."""
+        return _inode(self._path) == self._inode
 
     @classmethod
     def open(cls, root: Path, *, schemas: Iterable[str] = (), is_read: bool) -> Self:
@@ -49,11 +57,15 @@ class IndexDatabase:
         path = index_path(root)
         if is_read:
             where = f"{path.as_uri()}?mode=ro"
-            return cls(sqlite3.connect(where, uri=True, check_same_thread=False))
+            connection = sqlite3.connect(where, uri=True, check_same_thread=False)
+            return cls(connection, path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(path, check_same_thread=False)
-        database = cls(connection)
-        database._prepare(identity_of(root), tuple(schemas))
+        database = cls(sqlite3.connect(path, check_same_thread=False), path)
+        try:
+            database._prepare(identity_of(root), tuple(schemas))
+        except BaseException:
+            database.close()
+            raise
         return database
 
     def _prepare(self, identity: str, schemas: Sequence[str]) -> None:
@@ -102,3 +114,17 @@ def identity_of(root: Path) -> str:
     found = read_identity(root / "quads")
     log = f"{found.log} {found.generation}" if found else "none"
     return f"{FORMAT} {log}"
+
+
+def remove_index(root: Path) -> None:
+    """Remove the index of a crawl, which is made anew from its logs."""
+    path = index_path(root)
+    for suffix in ("-wal", "-shm", ""):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def _inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return 0

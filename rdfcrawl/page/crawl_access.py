@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import sqlite3
 import threading
 from contextlib import suppress
 from time import monotonic
@@ -17,9 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.crawl_index.building import IndexBuilder
-from rdfcrawl.crawl_index.database import IndexDatabase
-from rdfcrawl.crawl_index.tallies import all_tallies
+from rdfcrawl.crawl_index.asking import IndexReaders
+from rdfcrawl.crawl_index.keeping import keep_index
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.begun_crawl import begun_crawl
 from rdfcrawl.frontier.options import CrawlOptions
@@ -39,7 +37,6 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 _PATIENCE_SECS: Final = 5.0  # for what Redis is asked
 _AGAIN_SECS: Final = 2.0  # between two tries to reach it
-_INDEX_SECS: Final = 1.0  # between two looks at the logs
 _NICE: Final = 10  # of the thread that reads logs
 
 
@@ -62,8 +59,8 @@ class CrawlAccess:
         self._opening = asyncio.Lock()
         self._failed_at = float("-inf")
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._index, name="index", daemon=True)
-        self._readers: list[IndexDatabase] = []
+        self._thread = threading.Thread(target=self._keep_index, name="index")
+        self._readers = IndexReaders(root)
 
     @classmethod
     def of(cls, settings: BaseSettings) -> CrawlAccess:
@@ -91,8 +88,7 @@ class CrawlAccess:
         self._stopped.set()
         if self._thread.is_alive():
             await asyncio.to_thread(self._thread.join)
-        for each in self._readers:
-            each.close()
+        self._readers.close()
         if self._crawl is not None:
             await self._crawl.__aexit__()
 
@@ -122,38 +118,10 @@ class CrawlAccess:
 
     async def indexed(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return the rows of a query of the index; none while it is not there."""
-        return await asyncio.to_thread(self._rows, query, values)
+        return await asyncio.to_thread(self._readers.rows, query, values)
 
-    def _rows(self, query: str, values: Sequence[Any]) -> list[Any]:
-        try:
-            reader = self._readers.pop()
-        except IndexError:
-            try:
-                reader = IndexDatabase.open(self.root, is_read=True)
-            except sqlite3.Error:
-                return []
-        try:
-            found = reader.rows(query, values)
-        except sqlite3.Error as error:
-            logger.warning("the index cannot be read: %s", error)
-            reader.close()
-            return []
-        self._readers.append(reader)
-        return found
-
-    def _index(self) -> None:
-        """Keep the index up to date, in a thread of its own."""
+    def _keep_index(self) -> None:
+        """Keep the index up to date, in a thread of its own that stands back."""
         with suppress(OSError, AttributeError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
-        builder: IndexBuilder | None = None
-        while not self._stopped.is_set():
-            try:
-                if builder is None and self.root.is_dir():
-                    builder = IndexBuilder(self.root, all_tallies())
-                if builder is not None:
-                    builder.catch_up(self._stopped.is_set)
-            except (OSError, sqlite3.Error, ConfigError) as error:
-                logger.warning("the logs cannot be indexed: %s", error)
-            self._stopped.wait(_INDEX_SECS)
-        if builder is not None:
-            builder.close()
+        keep_index(self.root, self._stopped)
