@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands
 
 # As root, and without asking anybody beside the page.
-_FLAGS = (
+CHROMIUM_FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update"),
     *("--disable-sync", "--disable-dev-shm-usage"),
@@ -40,7 +40,9 @@ def chromium() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=_FLAGS)
+        browser = playwright.chromium.launch(
+            executable_path=program, args=CHROMIUM_FLAGS
+        )
         yield browser
         browser.close()
 
