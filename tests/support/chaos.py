@@ -256,6 +256,7 @@ def _restart_redis(crawl: ChaosCrawl, rng: random.Random) -> Iterator[None]:
 @contextmanager
 def _cut_file(crawl: ChaosCrawl, rng: random.Random) -> Iterator[None]:
     """Lose the end of the append-only file: up to what was written in a second."""
+    _write_anew(crawl.server)  # else the end may be in another file by then
     path = _append_only_file(crawl.server)
     before = path.stat().st_size
     time.sleep(_LOST_SECS)
@@ -267,10 +268,12 @@ def _cut_file(crawl: ChaosCrawl, rng: random.Random) -> Iterator[None]:
 
 
 def _write_anew(server: RedisServer) -> None:
-    """Have a torn file written anew, if workers that are cut off do not."""
+    """Wait until the file is written anew; ask for it if workers are cut off."""
     deadline = time.monotonic() + _REWRITE_SECS
     with Redis(unix_socket_path=str(server.socket)) as redis:
-        while redis.info("persistence")["aof_last_rewrite_time_sec"] < 0:
+        while (facts := redis.info("persistence"))["aof_last_rewrite_time_sec"] < 0 or (
+            facts["aof_rewrite_in_progress"]
+        ):
             if time.monotonic() > deadline:
                 with suppress(ResponseError):
                     redis.bgrewriteaof()
