@@ -124,6 +124,7 @@ class Decision(StrEnum):
     NOFOLLOW = "nofollow"
     NOT_CHOSEN = "not_chosen"
     COVERED = "covered"
+    CROSS_SITE = "cross_site"
     NO_RDF = "no_rdf"
     DUPLICATE = "duplicate"
     HOST_BUDGET = "host_budget"

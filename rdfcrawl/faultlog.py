@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
-from rdfcrawl.errors import Fault, Reason, one_line
+from rdfcrawl.errors import Decision, Fault, Reason, one_line
+
+_MAX_REFUSED: Final = 1000  # URLs; of as many links of a document decisions are logged
 
 
 class FaultLog:
     """The faults of a document by reason: their number, and the detail of the first."""
 
-    __slots__ = ("_faults",)
+    __slots__ = ("_faults", "_refused")
 
     def __init__(self) -> None:
         self._faults: dict[tuple[Reason, str], Fault] = {}
+        self._refused: list[tuple[Decision, str]] | None = None
+
+    def refuse(self, why: Decision, url: str) -> None:
+        """Note a URL in the document that is not queued, for the log of decisions."""
+        if self._refused is None:
+            self._refused = []
+        if len(self._refused) < _MAX_REFUSED:
+            self._refused.append((why, url))
+
+    def take_refused(self) -> list[tuple[Decision, str]]:
+        """Return the refused URLs since the last call, with the decisions."""
+        refused, self._refused = self._refused, None
+        return refused or []
 
     def note(
         self, reason: Reason, detail: str = "", count: int = 1, *, apart: bool = False

@@ -24,8 +24,8 @@ _VERDICTS: Final = {
     Verdict.NOT_QUEUED: "was found, and not queued",
     Verdict.SEEN: "is known to the frontier, and no log here tells what became of it:"
     " its fetch is not yet written, it was dropped, or another machine has its log",
-    Verdict.LINKED: "is linked to, and was not followed: `follow` does not look for"
-    " such links, or the document that has them is not yet done",
+    Verdict.LINKED: "is linked to, and was not followed: the document that has the"
+    " link is not yet done, or the crawl has ended before",
     Verdict.NEVER_SEEN: "was never seen",
     Verdict.NO_URI: "cannot be crawled",
 }

@@ -32,6 +32,7 @@ from rdfcrawl.frontier.redis_retry import one_line
 from rdfcrawl.frontier.score_bands import ScoreBands
 from rdfcrawl.frontier.start_urls import StartUrls, seed_of
 from rdfcrawl.frontier.state_store import StateStore
+from rdfcrawl.frontier.torn_logs import rewrite_torn_logs
 from rdfcrawl.frontier.whole_datasets import WholeDatasets
 from rdfcrawl.frontier.worker import FrontierWorker
 from rdfcrawl.records import Document, FollowUp, Record, Urgency
@@ -161,6 +162,7 @@ class CrawlSession:
 
     async def _open(self, settings: BaseSettings, hooks: WorkerHooks) -> None:
         frontier, retry = self.frontier, self._connection.outage
+        await rewrite_torn_logs(self.redis)  # of a new server, there is nothing yet
         if self.arguments.fresh:
             await start_anew(frontier, self.options.paths)
         await frontier.open()
@@ -276,6 +278,7 @@ class CrawlSession:
         await self.frontier.counts()  # is each partition there?
         await self._dns.restore()
         await raise_intset_limit(self.redis)
+        await rewrite_torn_logs(self.redis)
         await self.ingests.restore()
 
     async def add_seeds(self, seeds: Iterable[str]) -> int:
@@ -325,8 +328,8 @@ class CrawlSession:
         candidates: list[Candidate] = []
         for url, mark in pings.items():
             if (ingest := self.ingests.of_source(url)) is None:
-                if why := self.ingest.refusal(url, 0):
-                    self.note_decision(why, [url], "")
+                why = self.ingest.refusal(url, 0) or Decision.OUT_OF_SCOPE
+                self.note_decision(why, [url], "")
                 continue
             hosts = await self._sitemap_hosts.of(url)
             pinged = follow_up_of(url, mark, run=self.run, hosts=hosts)

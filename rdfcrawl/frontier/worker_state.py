@@ -28,6 +28,12 @@ PARSE_ERROR = "document/parse_error/"
 GUARD = "guard/"
 HTTP_STATUS = "http/status/"
 STORE_FLUSHES, STORE_FLUSH_SECS = "store/flushes", "store/flush_secs"
+# Documents by the seconds that they took to be read: at most so many of these, and more
+# than the bound before; `more` than the last. Their sum is told beside them.
+PARSE_SECS = "document/parse_secs/"
+PARSE_SECS_BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
+                     1.0, 2.5, 5.0, 10.0, 30.0, 60.0)  # fmt: skip
+PARSE_SECS_SUM = f"{PARSE_SECS}sum"
 TOLD = (
     "document/seen",
     "document/stored",
@@ -39,7 +45,7 @@ TOLD = (
     STORE_FLUSHES,
     STORE_FLUSH_SECS,
 )
-_TOLD_GROUPS = (FAULT, STATUS, FORMAT, PARSE_ERROR, GUARD)
+_TOLD_GROUPS = (FAULT, STATUS, FORMAT, PARSE_ERROR, PARSE_SECS, GUARD)
 
 
 def figures_of(stats: Mapping[str, object]) -> dict[str, float]:

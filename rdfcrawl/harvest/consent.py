@@ -15,7 +15,7 @@ from enum import Enum
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.errors import Decision, Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.robots.cache import ROBOTS_PATH
@@ -107,10 +107,13 @@ class SitemapConsents:
         n_refused: Counter[str] = Counter()
         async for key, text in self._store.entries(site, self._of_run(_WAITING)):
             mark, _, url = key.partition(" ")
+            waiting = decode_follow_up(url, text)
             if mark in given:
-                self.take([decode_follow_up(url, text)], response)
+                self.take([waiting], response)
             else:
                 n_refused[mark] += 1
+                parent = waiting.record.parent
+                self._session.note_decision(Decision.CROSS_SITE, [url], parent)
         log = FaultLog()
         for number, (mark, n) in enumerate(n_refused.items()):
             is_told = number < _MAX_TOLD
@@ -152,23 +155,25 @@ class SitemapConsents:
         names = [_spelt(sitemap), *[name async for name, _ in entries]]
         return list(dict.fromkeys(names))
 
-    async def hold(self, site: str, sitemap: str, children: Sequence[FollowUp]) -> int:
-        """Let URLs of a sitemap wait; return how many of them are too many."""
+    async def hold(
+        self, site: str, sitemap: str, children: Sequence[FollowUp]
+    ) -> list[str]:
+        """Let URLs of a sitemap wait; return those that are too many."""
         mark = blake2b(sitemap.encode(), digest_size=6).hexdigest()
         await self._store.put(site, self._of_run(_LISTING), {mark: sitemap})
         waiting = self._of_run(_WAITING)
         room = max(0, _MAX_WAITING - await self._store.size(site, waiting))
         held = {f"{mark} {x.record.url}": encode_follow_up(x) for x in children}
-        n_over = 0
+        over: list[str] = []
         if len(held) > room:  # URLs that wait already are never too many
             known = await self._store.get_many(site, waiting, held)
             new = [k for k, x in zip(held, known, strict=True) if x is None]
-            n_over = len(new[room:])
-            for key in new[room:]:
+            over = new[room:]
+            for key in over:
                 del held[key]
         if held:
             await self._store.put(site, waiting, held)
-        return n_over
+        return [key.partition(" ")[2] for key in over]
 
     async def may_ask(self, site: str, because_of: str) -> bool:
         """Return whether the sitemaps of one site may cause a request to another."""
@@ -218,6 +223,8 @@ class ForeignEntries:
         if not ingest.wants(record.url, record.depth):
             detail = f"{record.url}: of another site, and not wanted"
             self._log.note(Reason.CROSS_SITE, detail)
+            if why := ingest.refusal(record.url, record.depth):
+                self._log.refuse(why, record.url)
             return
         word = self._words.get(site)
         if word is None:
@@ -240,15 +247,16 @@ class ForeignEntries:
     async def settle(self) -> None:
         """Store the URLs that wait, and queue requests to their sites."""
         for site, children in self._held.items():
-            n_over = await self._consents.hold(site, self._sitemap, children)
+            over = await self._consents.hold(site, self._sitemap, children)
             # In this order: the word of the site may come at any time.
             if word := await self._said(site):
                 self._words[site] = word
                 self._take(word, site, children)
                 continue
-            if n_over:
+            if over:
                 detail = f"URLs that wait for the word of {site}"
-                self._log.note(Reason.TOO_MANY_ENTRIES, detail, n_over)
+                self._log.note(Reason.TOO_MANY_ENTRIES, detail, len(over))
+                self._refuse(over)
             if site not in self._asked:
                 self._asked.add(site)
                 self._response.follow_ups.append(self._question(children[0].record))
@@ -279,11 +287,17 @@ class ForeignEntries:
     def _take(self, word: ConsentAnswer, site: str, children: list[FollowUp]) -> None:
         if word is ConsentAnswer.GIVEN:
             self._consents.take(children, self._response)
-        elif word is ConsentAnswer.REFUSED:
+            return
+        self._refuse(child.record.url for child in children)
+        if word is ConsentAnswer.REFUSED:
             _note_refused(self._log, site, self._sitemap, len(children))
         else:
             detail = f"sites of others, of which {site} is not asked"
             self._log.note(Reason.TOO_MANY_ENTRIES, detail, len(children))
+
+    def _refuse(self, urls: Iterable[str]) -> None:
+        for url in urls:
+            self._log.refuse(Decision.CROSS_SITE, url)
 
     def _question(self, listed: Record) -> FollowUp:
         """Return the record of a site's robots.txt."""

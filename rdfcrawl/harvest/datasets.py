@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import (
     AsyncIterator,
-    Callable,
     Collection,
     Iterable,
     Iterator,
@@ -23,7 +22,7 @@ from urllib.parse import urlencode
 
 from rdfcrawl.catalogs.access import DatasetDescriptions, ways_by_dataset
 from rdfcrawl.codec import encode
-from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.errors import Decision, Fault, Reason
 from rdfcrawl.frontier.deferred import MAX_DEFERRED
 from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
 from rdfcrawl.harvest.known_datasets import DATASET, KnownDataset, KnownDatasets
@@ -343,12 +342,21 @@ class DatasetRegistry:
             for url in way.urls
         }
         failed = await self._store.get_many(_CRAWL, _FAILED, places)
-        wants = self._session.ingests.of(record).wants
         return frozenset(
             place
             for (place, url), lack in zip(places.items(), failed, strict=True)
-            if not self._is_of_run(lack) and _is_wanted(url, depth, wants)
+            if not self._is_of_run(lack) and self._is_wanted(url, depth, record)
         )
+
+    def _is_wanted(self, url: str, depth: int, record: Record) -> bool:
+        """Return whether the crawl wants data of a dataset; log why not."""
+        try:
+            why = self._session.ingests.of(record).refusal(requestable(url), depth)
+        except BadUri:
+            why = Decision.BAD_URI
+        if why is not None:
+            self._session.note_decision(why, [url], record.url)
+        return why is None
 
     async def _records(
         self,
@@ -469,10 +477,3 @@ def _graphs_elsewhere(dataset: KnownDataset, dump: str) -> tuple[str, ...]:
 
 def _is_worth_asking(fetch: PageFetch) -> bool:
     return bool(fetch.n_failures or fetch.etag or fetch.last_modified)
-
-
-def _is_wanted(url: str, depth: int, wants: Callable[[str, int], bool]) -> bool:
-    try:
-        return wants(requestable(url), depth)
-    except BadUri:
-        return False

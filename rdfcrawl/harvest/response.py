@@ -16,6 +16,7 @@ from rdfcrawl.unpack.documents import iter_documents
 from rdfcrawl.unpack.limits import UnpackLimits
 
 if TYPE_CHECKING:
+    from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.records import Document, FollowUp, Record
 
 
@@ -51,6 +52,12 @@ class HarvestedResponse:
         found = self.follow_ups.copy()
         self.follow_ups.clear()
         return found
+
+
+def note_refused(response: HarvestedResponse, session: CrawlSession) -> None:
+    """Log the decisions against URLs in a response that its reading has led to."""
+    for why, url in response.log.take_refused():
+        session.note_decision(why, [url], response.document.url)
 
 
 def read_robots(document: Document) -> RobotsRules:

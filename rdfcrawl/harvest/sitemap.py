@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Final
 
 from rdfcrawl.bytesource import body_of
-from rdfcrawl.errors import Reason
+from rdfcrawl.errors import Decision, Reason
 from rdfcrawl.fetch.answer import HttpRequest, conditional_headers
 from rdfcrawl.frontier.pings import SitemapHosts
 from rdfcrawl.harvest.budgeted_pages import BudgetedPages
@@ -28,7 +28,12 @@ from rdfcrawl.harvest.listed_pages import (
 from rdfcrawl.harvest.protocol import HarvestContext, Harvester
 from rdfcrawl.harvest.quad_buffer import QuadBuffer
 from rdfcrawl.harvest.resourcesync import listed_at
-from rdfcrawl.harvest.response import HarvestedResponse, iter_unpacked, read_robots
+from rdfcrawl.harvest.response import (
+    HarvestedResponse,
+    iter_unpacked,
+    note_refused,
+    read_robots,
+)
 from rdfcrawl.harvest.sitemap_parts import SitemapParts, SitemapState
 from rdfcrawl.harvest.sitemap_reading import SitemapReading, key_of
 from rdfcrawl.harvest.tasks import has_moved, read_task
@@ -114,6 +119,7 @@ class SitemapHarvester(Harvester):
             await self._is_read(response, step)
         for follow_up in response.take_follow_ups():
             yield follow_up
+        note_refused(response, self._context.session)
         response.document.faults += response.log.all()
         yield response.document
 
@@ -205,6 +211,7 @@ class SitemapHarvester(Harvester):
                     yield follow_up
         for follow_up in await self._end(reading):
             yield follow_up
+        note_refused(response, self._context.session)
         for fault in response.log.all():
             yield fault
 
@@ -310,6 +317,7 @@ class SitemapHarvester(Harvester):
         may_ask = not reading.task.is_confirming and is_of_web(entry.url)
         if not is_own and not may_ask:
             reading.log.note(Reason.CROSS_SITE, f"{entry.url}: not of this site")
+            reading.log.refuse(Decision.CROSS_SITE, entry.url)
         elif entry.is_sitemap:
             await self._list_sitemap(reading, entry, is_own=is_own)
         elif not (reading.task.is_confirming and is_own):
@@ -334,6 +342,7 @@ class SitemapHarvester(Harvester):
         if below.depth > _LIMITS.depth:
             detail = f"{entry.url}: over {_LIMITS.depth} indexes deep"
             reading.log.note(Reason.TOO_DEEP, detail)
+            reading.log.refuse(Decision.TOO_DEEP, entry.url)
             return
         reading.is_index = True
         if not is_own:

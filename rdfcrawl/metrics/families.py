@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, get_args
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
+    HistogramMetricFamily,
     Metric,
     SummaryMetricFamily,
 )
@@ -25,6 +26,9 @@ from rdfcrawl.frontier.worker_state import (
     GUARD,
     HTTP_STATUS,
     PARSE_ERROR,
+    PARSE_SECS,
+    PARSE_SECS_BOUNDS,
+    PARSE_SECS_SUM,
     STATUS,
     STORE_FLUSH_SECS,
     STORE_FLUSHES,
@@ -138,6 +142,7 @@ def _counter_families(figures: Mapping[str, Mapping[str, float]]) -> Iterable[Me
                 counter.add_metric([crawl_id, value], n)
         yield counter
     yield _parse_errors(figures)
+    yield _parse_seconds(figures)
     writes = SummaryMetricFamily(
         "rdfcrawl_store_write_seconds",
         "Time that workers took to make what they stored durable, once a commit.",
@@ -179,6 +184,24 @@ def _parse_errors(figures: Mapping[str, Mapping[str, float]]) -> Metric:
         for labels, n in found.items():
             counter.add_metric([crawl_id, *labels], n)
     return counter
+
+
+def _parse_seconds(figures: Mapping[str, Mapping[str, float]]) -> Metric:
+    times = HistogramMetricFamily(
+        "rdfcrawl_parse_seconds",
+        "Time from the body of a document to its last statement, stored and searched.",
+        labels=["crawl"],
+    )
+    for crawl_id, own in figures.items():
+        n = 0
+        buckets: list[tuple[str, float]] = []
+        for bound in PARSE_SECS_BOUNDS:
+            n += int(own.get(f"{PARSE_SECS}{bound}", 0))
+            buckets.append((str(bound), n))
+        n += int(own.get(f"{PARSE_SECS}more", 0))
+        buckets.append(("+Inf", n))
+        times.add_metric([crawl_id], buckets, own.get(PARSE_SECS_SUM, 0.0))
+    return times
 
 
 def _frontier_families(crawls: Iterable[CrawlReading]) -> Iterable[Metric]:

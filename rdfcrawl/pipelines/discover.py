@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator
 from collections.abc import Set as AbstractSet
 from contextlib import aclosing
+from time import perf_counter
 from typing import TYPE_CHECKING, Self, cast
 
 from rdfcrawl.errors import Decision
@@ -16,6 +17,7 @@ from rdfcrawl.options.values import build_setting, check_method, load_setting
 from rdfcrawl.pipelines.chunks import close_chunks
 from rdfcrawl.pipelines.copied_pages import CopiedPages, copy_limits
 from rdfcrawl.pipelines.items import HarvestingSpider, harvesting_spider, pass_through
+from rdfcrawl.pipelines.reading_times import tell_times
 from rdfcrawl.pipelines.store import StoreTee
 from rdfcrawl.records import Document
 from rdfcrawl.signals import flush_stores
@@ -24,6 +26,7 @@ from rdfcrawl.uri import CRAWLED_SCHEMES
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
+    from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.duplicates.copies import CopyLimits
     from rdfcrawl.extraction.bulk import BulkPart, FoundLinks
@@ -41,8 +44,12 @@ class DiscoverPipeline:
         spider: HarvestingSpider,
         limits: CopyLimits,
         link_policy: EveryLink | None = None,
+        *,
+        stats: StatsCollector,
     ) -> None:
         self._spider = spider
+        self._stats = stats
+        self._read_secs: list[float] = []  # of documents since they were told
         self._link_policy = link_policy  # of the user's
         self._session: CrawlSession
         self._fetches: PageFetches | None = None
@@ -59,7 +66,8 @@ class DiscoverPipeline:
         policy = None
         if found is not EveryLink:
             policy = build_setting("LINK_POLICY_CLASS", found, crawler)
-        pipeline = cls(spider, copy_limits(crawler.settings), policy)
+        limits = copy_limits(crawler.settings)
+        pipeline = cls(spider, limits, policy, stats=crawler.stats)
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline
 
@@ -77,6 +85,8 @@ class DiscoverPipeline:
 
     async def flush(self) -> None:
         """Keep what later runs are to know of the pages that were fetched."""
+        tell_times(self._stats, self._read_secs)
+        self._read_secs.clear()
         if self._fetches is not None:  # else the crawl was not joined
             self._copies.judge.settle()
             await self._fetches.flush()
@@ -98,7 +108,9 @@ class DiscoverPipeline:
         scan = DocumentScan(follow)
         links: set[bytes] = set()
         if document.chunks is not None:
+            began = perf_counter()
             links = await self._read(document, document.chunks, scan)
+            self._read_secs.append(perf_counter() - began)
             document.chunks = None  # they hold the body, and the document itself
             if document.links:  # also those of a list whose statements are not followed
                 links |= follow.choose(document.links)

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from math import log as logarithm
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.errors import Decision, Reason
 from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.uri import BadUri, host_of, requestable
 
@@ -207,6 +207,8 @@ def believed(
     for claim in unconfirmed:
         detail = f"{claim.kind} {claim.url}: its own site does not say so"
         log.note(Reason.UNCONFIRMED_CLAIM, detail)
+        if claim.kind != "prefix":  # which stands for what is below
+            log.refuse(Decision.CROSS_SITE, claim.url)
     refused = set(unconfirmed)
 
     def kept(kind: str, places: tuple[_Place, ...]) -> tuple[_Place, ...]:

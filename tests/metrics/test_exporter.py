@@ -23,7 +23,7 @@ pytestmark = pytest.mark.service
 
 def is_counter(name: str) -> bool:
     """Return whether samples of a name never go down."""
-    return name.endswith(("_total", "_sum", "_count"))
+    return name.endswith(("_total", "_sum", "_count", "_bucket"))
 
 
 def test_counters_of_killed_and_restarted_workers_only_grow(
@@ -70,6 +70,9 @@ def test_counters_of_killed_and_restarted_workers_only_grow(
     n_asked = web.asked().total()
     assert 10 < n_asked - n_before <= n_done <= n_asked
     assert states == {"queued": 0, "leased": 0, "done": len(web.documents)}
+    n_timed = total(last, "rdfcrawl_parse_seconds_count", crawl="web")
+    assert 10 < n_timed <= n_done
+    assert total(last, "rdfcrawl_parse_seconds_sum", crawl="web") > 0
     labels = {"crawl": "bad", "format": "Turtle", "reason": "syntax"}
     assert last["rdfcrawl_parse_errors_total", tuple(sorted(labels.items()))] == 1
     assert total(last, "rdfcrawl_responses_total", crawl="bad", status_class="2xx") == 1

@@ -66,7 +66,7 @@ def test_prometheus_scrapes_a_crawl_for_dashboard_and_alerts(
     used = set(_NAME.findall("\n".join(_expressions())))
     assert used <= told, used - told
     board = set(_NAME.findall((DEPLOY / "grafana" / "rdfcrawl.json").read_text()))
-    shown = {re.sub("_(sum|count)$", "", name) for name in board}
+    shown = {re.sub("_(sum|count|bucket)$", "", name) for name in board}
     assert shown == names(read_page("metrics.md"), "metric") == families
 
 

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+from math import inf
 from typing import TYPE_CHECKING
 
+import pytest
+from scrapy.statscollectors import MemoryStatsCollector
+from scrapy.utils.test import get_crawler
+
 from rdfcrawl.frontier.follower_lag import lag_of
+from rdfcrawl.frontier.worker_state import figures_of
 from rdfcrawl.metrics.families import families_of
 from rdfcrawl.metrics.reading import MAX_CRAWLS, CrawlSearch, HighWater, read_redis
+from rdfcrawl.pipelines.reading_times import tell_times
 from tests.support.crawl_webs import TreeWeb
 
 if TYPE_CHECKING:
@@ -70,6 +77,26 @@ async def test_labels_are_of_closed_sets(
     assert found["responses_total/other"] == 3
     assert found["parse_errors_total/RDF/XML/syntax"] == 4
     assert found["parse_errors_total/other/other"] == 5
+
+
+async def test_histogram_of_times_adds_up(
+    make_frontier: MakeFrontier, redis: Redis
+) -> None:
+    """If workers tell in which buckets times were, then the histogram has their sum."""
+    frontier = await make_frontier()
+    stats = MemoryStatsCollector(get_crawler())
+    tell_times(stats, [0.0001, 0.0005, 0.0007, 0.04, 99])
+    tell_times(stats, [0.25])
+    for worker in ("v", "w"):
+        await frontier.beat(worker, figures_of(stats.get_stats()))
+    found = await told(redis, HighWater())
+    buckets = {k: n for k, n in found.items() if k.startswith("parse_seconds_bucket/")}
+    n_until = {float(name.partition("/")[2]): n for name, n in buckets.items()}
+    assert n_until[0.0005] == 4
+    assert n_until[0.001] == n_until[0.025] == 6
+    assert (n_until[0.05], n_until[60], n_until[inf]) == (8, 10, 12)
+    assert found["parse_seconds_count"] == 12
+    assert found["parse_seconds_sum"] == pytest.approx(2 * 99.2913)
 
 
 async def test_crawls_beyond_the_limit_are_counted(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from redis import Redis
+from redis.exceptions import ResponseError
 
 from rdfcrawl.guard.policy import MAX_PORT
 from tests.conftest import LOOPBACK_NETS
@@ -41,6 +42,7 @@ _FORBIDDEN = "169.254.169.254"  # the guard lets no request through
 _LIES = (_NOBODY, _FORBIDDEN, "EAI_NONAME", "EAI_AGAIN")
 _JUMPS = (-3600, -100, -5, 5, 100, 3600)
 _LOST_SECS = 0.8  # of the append-only file: a machine that fails loses up to a second
+_REWRITE_SECS = 5.0  # in which workers ask for it
 _STALLED_SECS = 180.0
 _REFUSED = (
     2  # exit code of a command that Redis refuses, as of one with a wrong argument
@@ -254,13 +256,28 @@ def _restart_redis(crawl: ChaosCrawl, rng: random.Random) -> Iterator[None]:
 @contextmanager
 def _cut_file(crawl: ChaosCrawl, rng: random.Random) -> Iterator[None]:
     """Lose the end of the append-only file: up to what was written in a second."""
+    _write_anew(crawl.server)  # else the end may be in another file by then
     path = _append_only_file(crawl.server)
     before = path.stat().st_size
     time.sleep(_LOST_SECS)
     crawl.server.end(signal.SIGKILL)
     os.truncate(path, rng.randint(before, path.stat().st_size))
     crawl.server.start()
+    _write_anew(crawl.server)
     yield
+
+
+def _write_anew(server: RedisServer) -> None:
+    """Wait until the file is written anew; ask for it if workers are cut off."""
+    deadline = time.monotonic() + _REWRITE_SECS
+    with Redis(unix_socket_path=str(server.socket)) as redis:
+        while (facts := redis.info("persistence"))["aof_last_rewrite_time_sec"] < 0 or (
+            facts["aof_rewrite_in_progress"]
+        ):
+            if time.monotonic() > deadline:
+                with suppress(ResponseError):
+                    redis.bgrewriteaof()
+            time.sleep(0.2)
 
 
 def _append_only_file(server: RedisServer) -> Path:

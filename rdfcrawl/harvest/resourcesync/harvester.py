@@ -14,6 +14,7 @@ from rdfcrawl.harvest.resourcesync.resource_fetcher import ResourceFetcher
 from rdfcrawl.harvest.resourcesync.resource_writer import ResourceWriter
 from rdfcrawl.harvest.resourcesync.response import SyncResponse
 from rdfcrawl.harvest.resourcesync.source_finder import SourceFinder, root_of
+from rdfcrawl.harvest.response import note_refused
 from rdfcrawl.harvest.tasks import read_task
 from rdfcrawl.tasks.sync import SyncSearch, SyncStep, SyncTask
 
@@ -52,6 +53,7 @@ class ResourceSyncHarvester(Harvester):
         page = SyncResponse(document.harvested(), context=self._context)
         async for each in self._harvest(page):
             if each is page.document:
+                note_refused(page, self._context.session)
                 page.document.faults += page.log.all()
                 for follow_up in page.take_follow_ups():
                     yield follow_up

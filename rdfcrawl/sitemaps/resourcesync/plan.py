@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.codec import encode
-from rdfcrawl.errors import Reason
+from rdfcrawl.errors import Decision, Reason
 from rdfcrawl.sitemaps.dates import begin_us, end_us
 from rdfcrawl.sitemaps.resourcesync.documents import DocumentEntries, linked
 from rdfcrawl.sitemaps.resourcesync.mirror import NO_STATE, StatedResource, nothing
@@ -253,6 +253,7 @@ class _Following(ResourceSteps):
                 return
             if not self._scope.admits(entry.uri):
                 self._log.note(Reason.CROSS_SITE, entry.uri)
+                self._log.refuse(Decision.CROSS_SITE, entry.uri)
                 return  # a part that is not read: the run is not complete
             n += 1
             yield FollowStep(entry.uri, self._child(entry, do, n))
@@ -366,6 +367,7 @@ class _Following(ResourceSteps):
             yield FollowStep(url, task)
         else:
             self._log.note(Reason.CROSS_SITE, url)
+            self._log.refuse(Decision.CROSS_SITE, url)
 
 
 def _version(heading: DocumentHeading) -> str:

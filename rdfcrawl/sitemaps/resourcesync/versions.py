@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.errors import Decision, Reason
 from rdfcrawl.sitemaps.dates import begin_us, end_us
 from rdfcrawl.sitemaps.resourcesync.mirror import StatedResource
 from rdfcrawl.tasks.sync import ResourceChange
@@ -156,6 +156,7 @@ def _is_admitted(entry: ResourceEntry, scope: SourceScope, log: FaultLog) -> boo
     if scope.admits(entry.uri):
         return True
     log.note(Reason.CROSS_SITE, entry.uri)
+    log.refuse(Decision.CROSS_SITE, entry.uri)
     return False
 
 

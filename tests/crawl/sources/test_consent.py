@@ -12,6 +12,7 @@ import pytest
 
 from rdfcrawl import settings as project_settings
 from rdfcrawl.arguments.crawl import CrawlArguments
+from tests.crawl.operation.test_decisions import decisions_of
 from tests.crawl.sources.test_resourcesync import Source
 from tests.support.resourcesync_source import facts_of
 from tests.support.sitemap_sites import Site, dataset, dump_at, index, urlset
@@ -68,6 +69,11 @@ def where(result: CrawlResult, reason: str) -> list[str]:
     return result.ask(f'?a sq:crawled ?x ; rc:fault/rc:reason "{reason}" .')
 
 
+def decided(result: CrawlResult) -> set[tuple[str, str, str]]:
+    """Return what was not queued, with the reason and who names it."""
+    return {(x.uri, x.reason, x.parent) for x in decisions_of(result.folder)}
+
+
 # -- pages -----------------------------------------------------------------------------
 
 
@@ -97,6 +103,7 @@ def test_consent_that_exists_is_asked_for(
     assert refused[0] not in result.graphs
     (told,) = result.details(bare.at("/robots.txt"))
     assert sitemap in told
+    assert decided(result) == {(url, "cross_site", sitemap) for url in refused}
 
 
 def test_nobody_is_asked_for_what_is_not_followed(
@@ -201,6 +208,7 @@ def test_nobody_out_of_scope_is_asked(commands: Commands, loopback: Loopback) ->
     assert site.at("/page/1") in result.graphs
     assert other.server.targets == []
     assert where(result, "cross_site") == [sitemap]
+    assert decided(result) == {(other.at("/page/1"), "out_of_scope", sitemap)}
 
 
 def test_refused_links_are_still_followed_elsewhere(
@@ -434,6 +442,8 @@ def test_dump_elsewhere_is_taken_by_consent(dumped: SharedCrawl, word: str) -> N
     assert result.counts().is_over
     assert (other.at("/dump.nt") in result.graphs) is (word != "none")
     assert dumped.is_refused(other.at("/dump.nt")) is (word == "none")
+    decisions = {url for url, why, _ in decided(result) if why == "cross_site"}
+    assert (other.at("/dump.nt") in decisions) is (word == "none")
     if word == "trust":
         assert other.asked() == ["/dump.nt"]
 

@@ -9,6 +9,7 @@ import socket
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
+from tests.crawl.operation.test_decisions import decisions_of
 from tests.crawl.sources.test_revisits import DatedSite, entry, said
 from tests.support.sitemap_sites import index, urlset
 
@@ -183,7 +184,8 @@ def test_pings_outlive_everybody_and_strangers_get_nothing(
 ) -> None:
     """If a crawl has ended, then pings wait for its next run, whoever is killed.
 
-    Of what strangers send, only sitemaps in its scope are kept, and so many in an hour.
+    Of what strangers send, only sitemaps in its scope are kept, and so many in an hour;
+    of what was kept, those of hosts to be left by then are not read.
     """
     site = DatedSite(loopback, "127.20.32.1")
     folder = commands.folder()
@@ -195,7 +197,10 @@ def test_pings_outlive_everybody_and_strangers_get_nothing(
     more, told = site.at("/more.txt"), site.at("/told.txt")
     site.put("/more.txt", site.page("/page/b").encode(), "text/plain")
     site.put("/told.txt", site.page("/page/c").encode(), "text/plain")
-    arguments = {"sites": site.at("/"), "scope": "host"}
+    left = DatedSite(loopback, "127.20.32.2")
+    left.put("/later.txt", left.page("/page/d").encode(), "text/plain")
+    sites = f"{site.at('/')},{left.at('/')}"
+    arguments = {"sites": sites, "scope": "host"}
     first = commands.crawl(arguments=arguments, spider="sitemap", folder=folder)
     assert first.code == 0
 
@@ -215,7 +220,18 @@ def test_pings_outlive_everybody_and_strangers_get_nothing(
     assert f"{told}: the next run of the crawl reads it" in by_hand.stderr
     assert "crawl sitemap: not in the scope of this crawl" in by_hand.stderr
 
-    second = commands.crawl(arguments=arguments, spider="sitemap", folder=folder)
+    later = left.at("/later.txt")
+    assert commands.start("ping", later, folder=folder).wait().code == 0
+    (folder / "leave").write_text("127.20.32.2\n")
+    second = commands.crawl(
+        arguments=arguments,
+        spider="sitemap",
+        folder=folder,
+        LEAVE_HOSTS=folder / "leave",
+    )
     assert second.code == 0
+    refused = {(x.uri, x.reason) for x in decisions_of(second.folder)}
+    assert (later, "host_left") in refused
+    assert "/later.txt" not in left.asked()
     assert {site.at(f"/page/{name}") for name in "abc"} <= second.graphs
     assert site.asked().count("/more.txt") == site.asked().count("/told.txt") == 1

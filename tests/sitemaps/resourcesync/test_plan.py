@@ -126,6 +126,7 @@ def test_a_description_leads_to_all_its_sets() -> None:
         SyncCapability.CAPABILITY_LIST
     }
     assert log.count(Reason.CROSS_SITE) == 1
+    assert log.take_refused() == [("cross_site", "http://other.example/")]
 
 
 def test_a_document_of_another_kind_is_not_read() -> None:
