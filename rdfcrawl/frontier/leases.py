@@ -14,6 +14,7 @@ from zlib import crc32
 from redis.exceptions import RedisError
 
 from rdfcrawl.frontier.redis_retry import is_full
+from rdfcrawl.frontier.torn_logs import rewrite_torn_logs
 from rdfcrawl.frontier.worker_reports import (
     GONE_AFTER_SECS,
     STARTED,
@@ -91,6 +92,9 @@ class LeaseKeeper:
             state.due.clear()
         state.counts = await frontier.counts()
         await frontier.state.look(frontier.redis)
+        if frontier.state.has_torn_log:
+            frontier.state.has_torn_log = False
+            await rewrite_torn_logs(frontier.redis, again=True)
         await self._beat_if_not_full()
 
     def _partitions(self) -> list[int] | None:
