@@ -374,15 +374,20 @@ class Frontier:
         lost = ord("0")
         return [x for x in visits if next(marks[self._prefixes[x.partition]]) == lost]
 
-    async def reap(self) -> tuple[int, int, int]:
-        """Take back the batches of dead workers, in all partitions.
+    async def reap(
+        self, partitions: Iterable[int] | None = None
+    ) -> tuple[int, int, int]:
+        """Take back the batches of dead workers, in some partitions or in all.
 
         Returns:
             Numbers of batches, URIs put back, and URIs given up, which go to `buried`.
         """
         arguments: list[Argument] = [100, millisecs(self.delay_secs)]
+        prefixes = self._prefixes
+        if partitions is not None:
+            prefixes = [prefixes[number] for number in partitions]
         answers = await self.scripts.run(
-            "reap", [(prefix, arguments) for prefix in self._prefixes]
+            "reap", [(prefix, arguments) for prefix in prefixes]
         )
         rows = cast("list[tuple[int, int, list[bytes]]]", answers)
         buried = [

@@ -6,12 +6,15 @@ import asyncio
 import logging
 import random
 from collections import deque
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from redis.exceptions import RedisError
 
 from rdfcrawl.frontier.redis_retry import is_full
+from rdfcrawl.frontier.torn_logs import rewrite_torn_logs
 from rdfcrawl.frontier.worker_reports import (
     GONE_AFTER_SECS,
     STARTED,
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BEAT_SECS = 5.0
+LOOKERS = 2  # workers that look for the dead in one partition
 _LOOK_SECS = 0.2  # for those who do not keep a delay yet
 _TELL_SECS = 1.0  # as often as a display looks
 
@@ -45,6 +49,7 @@ class LeaseKeeper:
         # What was told before a silence in which this worker was counted as gone.
         self._told_before: Figures = {}
         self._has_told_all = False
+        self._knows_live = False  # by the last heartbeat
 
     async def run(self) -> None:
         """Renew leases until the worker stops."""
@@ -81,20 +86,36 @@ class LeaseKeeper:
         """
         state, frontier = self._state, self._state.frontier
         await self._renew()
-        _, back, dead = await frontier.reap()
+        _, back, dead = await frontier.reap(self._partitions())
         if back or dead:
             logger.info("recovered %d URIs of dead workers, gave up %d", back, dead)
             state.due.clear()
         state.counts = await frontier.counts()
         await frontier.state.look(frontier.redis)
+        if frontier.state.has_torn_log:
+            frontier.state.has_torn_log = False
+            await rewrite_torn_logs(frontier.redis, again=True)
         await self._beat_if_not_full()
+
+    def _partitions(self) -> list[int] | None:
+        """Return where this worker looks for the dead; None: everywhere.
+
+        That is so if it does not know who lives, as Redis has taken no heartbeat.
+        """
+        state = self._state
+        if not self._knows_live or steady_time() >= state.heard_until:
+            return None
+        name, n = state.options.name, state.frontier.partitions
+        return own_partitions(name, state.live, n)
 
     async def _beat_if_not_full(self) -> None:
         """Report the life of this worker; with full memory, only see the others."""
         began = steady_time()
         try:
             await self.beat()
+            self._knows_live = True
         except RedisError as error:
+            self._knows_live = False
             if not is_full(error):  # that is told when links are added
                 raise
             await self._state.frontier.delays.look()
@@ -186,6 +207,40 @@ async def until_delay_is_kept(state: WorkerState) -> None:
         if await state.persistent("look for delays", delays.are_kept, name):
             return
         await sleep_until(state.stopping, _LOOK_SECS)
+
+
+def own_partitions(worker: str, live: Collection[str], n: int) -> list[int] | None:
+    """Return the partitions where a worker looks for the leases of dead ones.
+
+    Of those that live, two look at each partition, whoever they are: they are the first
+    in an order that the partition has of them. The dead are not heard of for long when
+    their leases run out, so that there is always somebody who lives.
+
+    Args:
+        worker: its name.
+        live: names of all that live.
+        n: partitions of the crawl.
+    """
+    if len(live) <= LOOKERS or worker not in live:
+        return None
+    mine, others = crc32(worker.encode()), [crc32(x.encode()) for x in live]
+    return [number for number in range(n) if _is_first(mine, others, number)]
+
+
+def _is_first(mine: int, others: Iterable[int], number: int) -> bool:
+    own, n_before = _rank(mine, number), 0
+    for other in others:
+        if _rank(other, number) < own:
+            n_before += 1
+            if n_before == LOOKERS:
+                return False
+    return True
+
+
+def _rank(mark: int, number: int) -> int:
+    """Return a number that looks random for each worker and partition (Knuth, 6.4)."""
+    mixed = (mark ^ number * 0x9E37_79B1) * 0x85EB_CA6B & 0xFFFF_FFFF
+    return (mixed ^ mixed >> 15) * 0xC2B2_AE35 & 0xFFFF_FFFF
 
 
 def beat_secs(frontier: Frontier) -> float:

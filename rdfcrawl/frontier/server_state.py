@@ -37,10 +37,12 @@ class _SeenServer:
         identity: its `run_id`, and the `master_replid` of its history, which is another
             one once it was a replica for a while.
         n_evicted: keys that it has evicted.
+        cannot_write: its append-only file, as a disk is full.
     """
 
     identity: tuple[str, str] = ("", "")
     n_evicted: int | None = None
+    cannot_write: bool = False
 
 
 class ServerState:
@@ -50,6 +52,8 @@ class ServerState:
         # how often a server was restarted or replaced. Each time, it may have lost
         # what it took last.
         self.n_restores = 0
+        # an append-only file may be torn within, as writing to it has failed
+        self.has_torn_log = False
         self._where = where
         self._crawl_id = ""
         self._conf = ""
@@ -162,6 +166,9 @@ class ServerState:
             "set appendonly yes",
             holds=fields.get("aof_enabled", "1") == "0",
         )
+        cannot_write = fields.get("aof_last_write_status", "ok") != "ok"
+        self.has_torn_log |= seen.cannot_write and not cannot_write
+        seen.cannot_write = cannot_write
         policy = fields.get("maxmemory_policy", "noeviction")
         may_evict = fields.get("maxmemory", "0") != "0" and policy != "noeviction"
         self._say(

@@ -162,7 +162,8 @@ class CrawlSession:
 
     async def _open(self, settings: BaseSettings, hooks: WorkerHooks) -> None:
         frontier, retry = self.frontier, self._connection.outage
-        await rewrite_torn_logs(self.redis)  # of a new server, there is nothing yet
+        if not await frontier.live_workers():  # who have seen to it
+            await rewrite_torn_logs(self.redis)
         if self.arguments.fresh:
             await start_anew(frontier, self.options.paths)
         await frontier.open()

@@ -4,6 +4,7 @@ Fetches are waited for, everything else is real. In the first table each worker 
 40 hosts more, in the second one 320 hosts are all there is.
 
 usage: python -m tests.bench.bench_workers [--secs N] [--partitions P] [--machines M]
+                                           [--workers N ...]
 """
 
 from __future__ import annotations
@@ -77,11 +78,12 @@ def main(arguments: list[str] | None = None) -> list[Figure]:
     parser.add_argument("--secs", type=float, default=20.0)
     parser.add_argument("--partitions", type=int, default=16)
     parser.add_argument("--machines", type=int, default=4)
+    parser.add_argument("--workers", type=int, nargs="+", default=_COUNTS)
     given = parser.parse_args(arguments)
     program, figures = find_server(), []
     for name, hosts_of in (("many", _HOSTS_A_WORKER), ("few", 0)):
         print(f"{name} hosts\n{_HEAD}")
-        for count in _COUNTS:
+        for count in given.workers:
             crawl = SimulatedCrawl(
                 workers=count,
                 machines=min(count, given.machines),
@@ -98,7 +100,7 @@ def main(arguments: list[str] | None = None) -> list[Figure]:
 def _figures(name: str, run: SimulatedRun) -> list[Figure]:
     whole, workers = run.rate / run.crawl.ceiling, run.shares("worker")
     rounds = run.longest_wait_secs / run.round_secs
-    who = f"64 workers, {name} hosts"
+    who = f"{run.crawl.workers} workers, {name} hosts"
     return [
         Figure(f"{who}: rate", whole, "of the ceiling", at_least=0.75),
         Figure(f"{who}: worker with most", workers[-1], "x mean"),

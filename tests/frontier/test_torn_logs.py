@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from redis.exceptions import RedisError
 
+from rdfcrawl.frontier.server_state import ServerState
 from rdfcrawl.frontier.torn_logs import rewrite_torn_logs
 from rdfcrawl.operating.checking import FrontierCheck
 from tests.support.frontier_state import candidates
 from tests.support.operated_crawls import operated
 from tests.support.redis_fixtures import RedisServer, frontier_on
+from tests.support.small_disk import small_disk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,6 +124,50 @@ async def test_log_is_written_anew_once(logged_server: RedisServer) -> None:
         await rewrite_torn_logs(client)
         assert await is_rewritten(client)
         assert await log_of(client) == before
+
+
+@pytest.mark.service
+async def test_disk_that_was_full_leaves_a_whole_log(
+    redis_program: str, server_directory: Path, tmp_path: Path
+) -> None:
+    """If the disk of Redis was full, then workers have the log written anew.
+
+    A command that was written in part is not taken back rightly once a log is new.
+    """
+    with small_disk(tmp_path) as disk:
+        options = ("--appendonly", "yes", "--dir", str(disk.path))
+        server = RedisServer(redis_program, server_directory, options)
+        server.start()
+        async with server.client() as client:
+            state = ServerState(server.url)
+            await client.set("large", b"x" * 10_000)
+            await client.bgrewriteaof()
+            await until_rewritten(client)
+            await client.set("small", b"x" * 2_000)
+            disk.fill(0)
+            with pytest.raises(RedisError, match="No space left"):
+                await write_until_refused(client)
+            await state.look(client)
+            assert not state.has_torn_log
+            disk.empty()
+            async with asyncio.timeout(60):
+                while not state.has_torn_log:
+                    await state.look(client)
+            await rewrite_torn_logs(client, again=True)
+            await until_rewritten(client)
+            n_keys = await client.dbsize()
+        server.end(signal.SIGKILL)
+        server.start()
+        async with server.client() as client:
+            assert await client.dbsize() == n_keys
+        server.end(signal.SIGKILL)
+
+
+async def write_until_refused(client: Redis) -> None:
+    """Write until Redis says why it takes no more."""
+    async with asyncio.timeout(60):
+        for number in itertools.count():
+            await client.set(f"more{number}", b"x" * 10_000)
 
 
 @pytest.mark.service

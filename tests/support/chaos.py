@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from redis import Redis
-from redis.exceptions import ResponseError
+from redis.exceptions import RedisError, ResponseError
 
 from rdfcrawl.guard.policy import MAX_PORT
 from tests.conftest import LOOPBACK_NETS
@@ -298,6 +298,12 @@ def _fill_disk(crawl: ChaosCrawl, rng: random.Random) -> Iterator[None]:
         yield
     finally:
         crawl.disk.empty()
+    with (
+        Redis(unix_socket_path=str(crawl.server.socket)) as redis,
+        suppress(RedisError),
+    ):
+        redis.bgrewriteaof()  # as the guide says, if workers have not seen that
+    _write_anew(crawl.server)
 
 
 @contextmanager
