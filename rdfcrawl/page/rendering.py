@@ -14,6 +14,7 @@ from rdfcrawl.page.texts import FILTERS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rdfcrawl.page.form_token import FormToken
     from rdfcrawl.page.options import PageOptions
 
 VIEWS: Final = {
@@ -32,9 +33,10 @@ class PageRenderer:
     Args:
         options: with the prefix of all paths.
         name: of the crawl.
+        form_token: that forms have.
     """
 
-    def __init__(self, options: PageOptions, name: str) -> None:
+    def __init__(self, options: PageOptions, name: str, form_token: FormToken) -> None:
         self._options = options
         self._templates = jinja2.Environment(
             loader=jinja2.PackageLoader("rdfcrawl.page"),
@@ -49,6 +51,7 @@ class PageRenderer:
             "views": VIEWS,
             "crawl_name": name,
             "has_control": options.has_control,
+            "form_token": form_token.text,
         }
 
     def at(self, path: str) -> str:
