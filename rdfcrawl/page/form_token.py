@@ -27,5 +27,5 @@ class FormToken:
     def is_in(self, value: object) -> bool:
         """Return whether a field has the token."""
         return isinstance(value, str) and hmac.compare_digest(
-            value.encode(), self.text.encode()
+            value.encode(errors="replace"), self.text.encode()
         )

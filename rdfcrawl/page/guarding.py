@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hmac
 from typing import TYPE_CHECKING, Final
 
@@ -97,16 +96,17 @@ class PageGuard:
             text=f"neither from a form of this page, nor with a header {HEADER}\n",
         )
 
-    def _is_known(self, given: str) -> bool:
-        kind, _, word = given.partition(" ")
+    def _is_known(self, said: str) -> bool:
+        kind, _, word = said.partition(" ")
         if kind.lower() == "basic":
             try:
                 word = base64.b64decode(word, validate=True).decode().partition(":")[2]
-            except (binascii.Error, UnicodeDecodeError):
+            except ValueError:  # neither base64 nor UTF-8
                 return False
         elif kind.lower() != "bearer":
             return False
-        return hmac.compare_digest(word.encode(), self._options.token.encode())
+        given = word.encode(errors="replace")
+        return hmac.compare_digest(given, self._options.token.encode())
 
 
 def _host_of(authority: str) -> str:

@@ -73,10 +73,23 @@ class PageRenderer:
             return web.Response(
                 text=as_json(value), content_type="application/json", status=status
             )
-        found = self._templates.get_template(template)
         path = request.path.removeprefix(self._options.prefix) or "/"
-        text = found.render(it=value, path=path, query=dict(request.query))
+        text = self.text(template, value, path=path, query=request.query)
         return web.Response(text=text, content_type="text/html", status=status)
+
+    def text(
+        self, template: str, value: Any, *, path: str, query: Mapping[str, str]
+    ) -> str:
+        """Return a value as HTML.
+
+        Args:
+            template: see `respond`.
+            value: likewise.
+            path: that was asked for, without prefix.
+            query: likewise.
+        """
+        found = self._templates.get_template(template)
+        return found.render(it=value, path=path, query=dict(query))
 
 
 def wants_json(request: web.Request) -> bool:
