@@ -82,7 +82,7 @@ def draw_timeline(
     starts = [begin for begin, _, _ in chosen]
     gaps = [b - a for a, b in itertools.pairwise(starts)]
     # Pauses of hours would flatten all others: they stand at the upper end.
-    typical = median(gaps) if gaps else 0
+    typical = sorted(gaps)[len(gaps) // 4] if gaps else 0
     highest = max(1, min(max(gaps, default=1), round(4 * max(typical, delay_ms or 0))))
     highest = max(highest, round(1.25 * (delay_ms or 0)))
     scale = _WIDTH / max(1, last - first)
