@@ -28,7 +28,7 @@ CREATE TABLE host (
     n_documents INTEGER DEFAULT 0, n_statements INTEGER DEFAULT 0,
     n_bytes INTEGER DEFAULT 0, n_faulty INTEGER DEFAULT 0, last_ms INTEGER DEFAULT 0,
     sweep INTEGER DEFAULT 0
-) WITHOUT ROWID;
+);
 CREATE TABLE figure (
     name TEXT PRIMARY KEY, key TEXT NOT NULL, n_documents INTEGER,
     n_statements INTEGER, n_bytes INTEGER, n_faulty INTEGER, last_ms INTEGER
@@ -47,7 +47,7 @@ ON CONFLICT (key) DO UPDATE SET phase = excluded.phase, n_queued = excluded.n_qu
 _SUM: Final = """
 INSERT INTO host (key, n_documents, n_statements, n_bytes, n_faulty, last_ms)
 SELECT key, sum(n_documents), sum(n_statements), sum(n_bytes), sum(n_faulty),
-    max(last_ms) FROM figure WHERE key IN ({}) GROUP BY key
+    max(last_ms) FROM figure WHERE {} IN ({}) GROUP BY key
 ON CONFLICT (key) DO UPDATE SET n_documents = excluded.n_documents,
     n_statements = excluded.n_statements, n_bytes = excluded.n_bytes,
     n_faulty = excluded.n_faulty, last_ms = excluded.last_ms
@@ -164,6 +164,7 @@ class HostTable:
         self._connection.execute("PRAGMA journal_mode = OFF")
         self._connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         self._connection.executescript(_SCHEMA + (_INDEX if is_grouped else ""))
+        self._by = "key" if is_grouped else "name"  # the same, and has an index
         self._lock = threading.Lock()
 
     def put(self, hosts: Iterable[HostSummary], sweep: int) -> None:
@@ -210,31 +211,36 @@ class HostTable:
             for start in range(0, len(keys), _AT_ONCE):
                 some = keys[start : start + _AT_ONCE]
                 marks = ", ".join("?" * len(some))
-                self._connection.execute(_SUM.format(marks), some)
+                self._connection.execute(_SUM.format(self._by, marks), some)
 
     def choose(self, choice: HostChoice) -> tuple[int, list[HostRow]]:
         """Return how many hosts there are by a choice, and those of its page."""
         where, values = choice.where()
-        column = COLUMNS[choice.sort]
-        order = f"{column} {'DESC' if choice.is_down else 'ASC'} NULLS LAST, key"
         with self._lock:
             ((n,),) = self._connection.execute(
                 f"SELECT count(*) FROM host WHERE {where}",  # noqa: S608 (our texts)
                 values,
             )
+            most = max(0, min(choice.most, n - choice.first))
+            # Whatever is before a page is sorted with it: the nearer end is shorter.
+            is_far = choice.first > n // 2
+            order = _order(choice.sort, is_down=choice.is_down, is_reversed=is_far)
+            first = n - choice.first - most if is_far else choice.first
             rows = self._connection.execute(
-                f"SELECT {_FIELDS} FROM host WHERE {where}"  # noqa: S608
-                f" ORDER BY {order} LIMIT ? OFFSET ?",
-                (*values, choice.most, choice.first),
+                f"SELECT {_FIELDS} FROM host WHERE rowid IN"  # noqa: S608
+                f" (SELECT rowid FROM host WHERE {where} ORDER BY {order}"
+                f" LIMIT ? OFFSET ?) ORDER BY {order}",
+                (*values, most, first),
             ).fetchall()
         names = HostRow.__dataclass_fields__
-        return n, [HostRow(**dict(zip(names, row, strict=True))) for row in rows]
+        found = [HostRow(**dict(zip(names, row, strict=True))) for row in rows]
+        return n, found[::-1] if is_far else found
 
     def names_of(self, key: str, most: int) -> list[str]:
         """Return hosts that a key stands for, those with the most documents first."""
         with self._lock:
             rows = self._connection.execute(
-                "SELECT name FROM figure WHERE key = ?"
+                f"SELECT name FROM figure WHERE {self._by} = ?"  # noqa: S608
                 " ORDER BY n_documents DESC LIMIT ?",
                 (key, most),
             ).fetchall()
@@ -244,3 +250,10 @@ class HostTable:
         """Forget all."""
         with self._lock:
             self._connection.close()
+
+
+def _order(sort: str, *, is_down: bool, is_reversed: bool) -> str:
+    """Return the order in SQL: names between equal ones, and what is empty last."""
+    column = "DESC" if is_down is not is_reversed else "ASC"
+    nulls, name = ("FIRST", "DESC") if is_reversed else ("LAST", "ASC")
+    return f"{COLUMNS[sort]} {column} NULLS {nulls}, key {name}"
