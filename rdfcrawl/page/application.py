@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from rdfcrawl.page.context import PageContext
+from rdfcrawl.page.form_token import FormToken
 from rdfcrawl.page.guarding import PageGuard
+from rdfcrawl.page.host_sweep import HostSweep
+from rdfcrawl.page.messages import PageMessages
 from rdfcrawl.page.rendering import PageRenderer
-from rdfcrawl.page.views import now
+from rdfcrawl.page.views import control, host, hosts, now
 
 if TYPE_CHECKING:
     from rdfcrawl.page.crawl_access import CrawlAccess
@@ -31,12 +34,22 @@ class PageServer:
 
     def __init__(self, access: CrawlAccess, options: PageOptions) -> None:
         self._options = options
-        context = PageContext(access, PageRenderer(options, access.name), options)
+        form_token, messages = FormToken(), PageMessages()
+        renderer = PageRenderer(options, access.name, form_token)
+        context = PageContext(access, renderer, options)
+        self._sweep = HostSweep(access)
         application = web.Application(
-            middlewares=[PageGuard(options).middleware()],  # type: ignore[list-item]
+            middlewares=[PageGuard(options, form_token).middleware()],  # type: ignore[list-item]
             client_max_size=_MAX_FORM_BYTES,
         )
-        for route in (*now.routes(context), web.get("/static/{path:.+}", _static)):
+        routes = [
+            *now.routes(context),
+            *hosts.routes(context, self._sweep, messages),
+            *host.routes(context, self._sweep, messages),
+            *control.routes(context, messages),
+            web.get("/static/{path:.+}", _static),
+        ]
+        for route in routes:
             self._add(application, route)
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1)
 
@@ -58,6 +71,7 @@ class PageServer:
         options = self._options
         site = web.TCPSite(self._runner, options.address, options.port)
         await site.start()
+        await self._sweep.open()
         port = self._runner.addresses[0][1]
         host = f"[{options.address}]" if ":" in options.address else options.address
         return f"http://{host}:{port}{options.prefix}/"
@@ -65,6 +79,7 @@ class PageServer:
     async def close(self) -> None:
         """Serve no more."""
         await self._runner.cleanup()
+        await self._sweep.close()
 
 
 async def _static(request: web.Request) -> web.Response:

@@ -92,17 +92,29 @@ class CrawlAccess:
         if self._crawl is not None:
             await self._crawl.__aexit__()
 
-    async def ask(self, read: Callable[[OperatedCrawl], Awaitable[T]]) -> T | None:
-        """Return what is read of the frontier; None while it is away (`why_away`)."""
+    async def ask(
+        self,
+        read: Callable[[OperatedCrawl], Awaitable[T]],
+        *,
+        patience_secs: float = _PATIENCE_SECS,
+    ) -> T | None:
+        """Return what is read of the frontier; None while it is away (`why_away`).
+
+        Args:
+            read: what is asked.
+            patience_secs: after which the frontier is taken to be away.
+        """
         crawl = await self._connect()
         if crawl is None:
             return None
         try:
-            async with asyncio.timeout(_PATIENCE_SECS):
-                return await read(crawl)
+            async with asyncio.timeout(patience_secs):
+                found = await read(crawl)
         except (RedisError, OSError) as error:  # a timeout is an `OSError`
             self.why_away = f"Redis: {one_line(error)}"
             return None
+        self.why_away = ""
+        return found
 
     async def _connect(self) -> OperatedCrawl | None:
         async with self._opening:

@@ -14,6 +14,7 @@ from rdfcrawl.page.texts import FILTERS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rdfcrawl.page.form_token import FormToken
     from rdfcrawl.page.options import PageOptions
 
 VIEWS: Final = {
@@ -32,9 +33,10 @@ class PageRenderer:
     Args:
         options: with the prefix of all paths.
         name: of the crawl.
+        form_token: that forms have.
     """
 
-    def __init__(self, options: PageOptions, name: str) -> None:
+    def __init__(self, options: PageOptions, name: str, form_token: FormToken) -> None:
         self._options = options
         self._templates = jinja2.Environment(
             loader=jinja2.PackageLoader("rdfcrawl.page"),
@@ -49,6 +51,7 @@ class PageRenderer:
             "views": VIEWS,
             "crawl_name": name,
             "has_control": options.has_control,
+            "form_token": form_token.text,
         }
 
     def at(self, path: str) -> str:
@@ -70,10 +73,23 @@ class PageRenderer:
             return web.Response(
                 text=as_json(value), content_type="application/json", status=status
             )
-        found = self._templates.get_template(template)
         path = request.path.removeprefix(self._options.prefix) or "/"
-        text = found.render(it=value, path=path, query=dict(request.query))
+        text = self.text(template, value, path=path, query=request.query)
         return web.Response(text=text, content_type="text/html", status=status)
+
+    def text(
+        self, template: str, value: Any, *, path: str, query: Mapping[str, str]
+    ) -> str:
+        """Return a value as HTML.
+
+        Args:
+            template: see `respond`.
+            value: likewise.
+            path: that was asked for, without prefix.
+            query: likewise.
+        """
+        found = self._templates.get_template(template)
+        return found.render(it=value, path=path, query=dict(query))
 
 
 def wants_json(request: web.Request) -> bool:
