@@ -16,7 +16,7 @@ endef
 
 PACKAGES = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 
-.PHONY: help demo test coverage lowest lint bench soak mutants clean
+.PHONY: help demo test coverage lowest lint bench soak mutants pictures clean
 
 help:
 	@echo "make demo   crawl a synthetic Data Web on this machine (no Internet needed)"
@@ -24,6 +24,7 @@ help:
 	@echo "make coverage  run them and judge the share of branches they take"
 	@echo "make lowest    run those of all libraries with the oldest that are allowed"
 	@echo "make bench  measure and judge    make soak   long runs"
+	@echo "make pictures  take those of the live page anew"
 	@echo "make mutants  take out each defence, and see its test fail"
 
 demo: $(VENV)/installed
@@ -69,6 +70,10 @@ bench: $(VENV)/installed-dev
 
 soak: $(VENV)/installed-dev
 	$(RUN) pytest -m "soak or hypothesis" --hypothesis-profile=soak
+
+# The pictures of the live page in the docs; needs Chromium.
+pictures: $(VENV)/installed-dev
+	$(RUN) tests.support.page_pictures
 
 # Ten minutes: a copy of the checkout, one defence after another.
 mutants: $(VENV)/installed-dev

@@ -32,11 +32,7 @@ def chromium() -> Iterator[Browser]:
 
     Playwright keeps an event loop running in the thread of the tests meanwhile.
     """
-    program = shutil.which("chromium")
-    if program is None:
-        if os.environ.get("CI"):
-            pytest.fail("chromium is not installed")
-        pytest.skip("needs chromium")
+    program = needs_chromium()
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -45,6 +41,16 @@ def chromium() -> Iterator[Browser]:
         )
         yield browser
         browser.close()
+
+
+def needs_chromium() -> str:
+    """Return the path of Chromium; skip the test without it, but never in CI."""
+    program = shutil.which("chromium")
+    if program is None:
+        if os.environ.get("CI"):
+            pytest.fail("chromium is not installed")
+        pytest.skip("needs chromium")
+    return program
 
 
 @contextmanager

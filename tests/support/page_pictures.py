@@ -6,6 +6,7 @@ they run, the others at the end.
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import subprocess
@@ -25,7 +26,7 @@ from rdfcrawl.dataweb.process import NETWORK, SEEDS_NAME, run_dataweb
 from tests.support.page_browser import CHROMIUM_FLAGS, free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from playwright.sync_api import Browser
 
@@ -62,9 +63,12 @@ class PagePicture:
     is_running: bool = False
 
 
-def pictures_of(seed: str) -> list[PagePicture]:
-    """Return the pictures of the docs; a seed of the crawl stands for all URIs."""
-    host = seed.split("/")[2].partition(":")[0]
+def pictures_of(url: str, seed: str) -> list[PagePicture]:
+    """Return the pictures of the page at a URL.
+
+    A seed of the crawl stands for all URIs, and the host with most documents for all.
+    """
+    host = _largest_host(url)
     return [
         PagePicture("page-now", "/", is_running=True),
         PagePicture("page-now-dark", "/", "dark", is_running=True),
@@ -101,14 +105,19 @@ def take_pictures(folder: Path, work: Path, *, n_nodes: int, run_secs: float) ->
             executable_path=shutil.which("chromium"), args=CHROMIUM_FLAGS
         )
         seed = (work / SEEDS_NAME).read_text().split()[0]
-        pictures = pictures_of(seed)
         with _crawling(work) as crawl, _serving(work) as url:
             time.sleep(run_secs)
+            pictures = pictures_of(url, seed)
             _take(browser, url, [x for x in pictures if x.is_running], folder)
             crawl.wait()
             time.sleep(2)  # the index is as far
             _take(browser, url, [x for x in pictures if not x.is_running], folder)
         browser.close()
+
+
+def _largest_host(url: str) -> str:
+    with urlopen(f"{url}/hosts?sort=documents&format=json", timeout=30) as answer:
+        return str(json.load(answer)["hosts"][0]["key"])
 
 
 def _take(
@@ -120,7 +129,9 @@ def _take(
             color_scheme="dark" if each.scheme == "dark" else "light",
         )
         page = context.new_page()
-        page.goto(url + each.path, wait_until="load")
+        answer = page.goto(url + each.path, wait_until="load")
+        if answer is None or not answer.ok:
+            raise LookupError(f"{each.path}: {answer and answer.status}")
         page.wait_for_timeout(1500)  # charts and pictures are drawn
         page.screenshot(path=folder / f"{each.name}.png")
         context.close()
@@ -128,9 +139,12 @@ def _take(
 
 @contextmanager
 def _crawling(work: Path) -> Iterator[subprocess.Popen[bytes]]:
+    allow = work / "allow.txt"
+    allow.write_text("^https?://127[.]\n")  # the web links to vocabularies, too
     line = [
         *(sys.executable, "-m", "scrapy", "workers", "-n", "2", "linkeddata"),
         *("-a", f"seeds=@{work / SEEDS_NAME}", "-s", f"CRAWL_DIR={work / 'crawl'}"),
+        *("-a", f"allow={allow}"),
         *("-s", f"GUARD_ALLOW_NETS={NETWORK}", "-s", "DOWNLOAD_DELAY=0.05"),
     ]
     with subprocess.Popen(line, stderr=subprocess.DEVNULL) as process:
@@ -144,8 +158,7 @@ def _crawling(work: Path) -> Iterator[subprocess.Popen[bytes]]:
 def _serving(work: Path) -> Iterator[str]:
     """Serve the page once the crawl has begun; yield its URL, without `/`."""
     port = free_port()
-    while not list((work / "crawl").glob("*/quads/log.json")):
-        time.sleep(0.1)
+    _wait_for(lambda: list((work / "crawl").glob("*/quads/log.json")))
     line = [
         *(sys.executable, "-m", "scrapy", "page", "--port", str(port)),
         *("-s", f"CRAWL_DIR={work / 'crawl'}"),
@@ -153,20 +166,26 @@ def _serving(work: Path) -> Iterator[str]:
     with subprocess.Popen(line, stdout=subprocess.DEVNULL) as process:
         try:
             url = f"http://127.0.0.1:{port}"
-            _wait_for(url)
+            _wait_for(lambda: _answers(url))
             yield url
         finally:
             process.send_signal(signal.SIGTERM)
 
 
-def _wait_for(url: str) -> None:
-    for _ in range(300):
-        try:
-            with urlopen(url, timeout=5):
-                return
-        except OSError:
-            time.sleep(0.1)
-    raise TimeoutError(url)
+def _answers(url: str) -> bool:
+    try:
+        with urlopen(url, timeout=5):
+            return True
+    except OSError:
+        return False
+
+
+def _wait_for(claim: Callable[[], object]) -> None:
+    for _ in range(600):
+        if claim():
+            return
+        time.sleep(0.1)
+    raise TimeoutError("the crawl or its page does not begin")
 
 
 if __name__ == "__main__":
