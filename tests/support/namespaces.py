@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _NOBODY = "02:00:00:00:00:01"  # hardware address of no machine
 _PRIORITY = "10"  # of what is dropped between machines
@@ -101,6 +101,12 @@ class Machine:
         with suppress(subprocess.CalledProcessError):
             while True:
                 _ip("-n", self.middle, "rule", "del", "priority", _PRIORITY)
+
+
+def add_addresses(machine: Machine, addresses: Sequence[str]) -> None:
+    """Give the middle further addresses, which all machines reach."""
+    for address in addresses:
+        _ip("-n", machine.middle, "addr", "add", f"{address}/32", "dev", "lo")
 
 
 @contextmanager

@@ -10,7 +10,12 @@ import socket
 import struct
 import threading
 from collections.abc import Callable
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from tests.support.ftp_servers import RealFtp
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _SO_TIMESTAMPNS = 35  # of Linux, and the type of its ancillary data
 _TIMESPEC = struct.Struct("@qq")
@@ -102,3 +107,33 @@ def _receive(connection: socket.socket) -> tuple[bytes, float]:
             secs, nanos = _TIMESPEC.unpack(data[: _TIMESPEC.size])
             return chunk, secs + nanos / 1e9
     raise AssertionError("this kernel does not stamp TCP")
+
+
+class StampingFtp(RealFtp):
+    """A real FTP server that says when files and directories were asked for.
+
+    Attributes:
+        stamps: of each transfer, when its command arrived.
+    """
+
+    def __init__(self, folder: Path, host: str) -> None:
+        self.stamps: list[float] = []
+        super().__init__(folder, host=host)
+        self._server.socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+
+    def _remember(self, handler: Any) -> None:
+        super()._remember(handler)
+        process = handler.process_command
+
+        def recv(this: Any, _: int) -> bytes:
+            chunk, this.stamped = _receive(this.socket)
+            if not chunk:
+                this.handle_close()
+            return chunk
+
+        def process_command(this: Any, cmd: str, *args: Any, **kwargs: Any) -> None:
+            if cmd in ("RETR", "LIST", "MLSD", "NLST"):
+                self.stamps.append(this.stamped)
+            process(this, cmd, *args, **kwargs)
+
+        handler.recv, handler.process_command = recv, process_command

@@ -1,32 +1,47 @@
-"""Three workers on three machines, and the gaps of their requests at the servers."""
+"""Three workers on three machines, and the gaps of their requests at the servers.
+
+Each machine is a network namespace; web, FTP server and Redis are between these.
+"""
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from collections import defaultdict
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rdfcrawl.frontier.redis_program import find_server
+from rdfcrawl.guard.policy import MAX_PORT
 from tests.conftest import RawServers
 from tests.support.crawl_names import scripted_names
+from tests.support.namespaces import add_addresses, machines
 from tests.support.redis_fixtures import RedisServer
-from tests.support.stamping_servers import StampedRequest, StampingServer
+from tests.support.stamping_servers import (
+    StampedRequest,
+    StampingFtp,
+    StampingServer,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.support.crawl_fixtures import Commands
+    from tests.support.namespaces import Machine
 
 pytestmark = pytest.mark.soak
 
 DELAY_SECS, CRAWL_DELAY_SECS, SLACK_SECS = 0.5, 1.0, 0.01
 N_ADDRESSES, N_NAMES, N_PAGES = 4, 3, 12
-ADDRESSES = [f"127.0.97.{n + 1}" for n in range(N_ADDRESSES)]
+ADDRESSES = [f"10.78.97.{n + 1}" for n in range(N_ADDRESSES)]
+REDIS_AT, FTP_AT, NETWORK = "10.78.97.100", "10.78.97.101", "10.78.97.0/24"
+REDIS_PORT, N_FILES = 6379, 12
+FTP_NAME = "files.example"
 NAMES = [f"h{n}.example" for n in range(N_ADDRESSES * N_NAMES)]
 SLOW = NAMES[::4]  # their robots.txt has a `Crawl-delay`
 LD = "application/ld+json"
@@ -125,15 +140,27 @@ class GapWeb:
         return (text or "<> <urn:x:p> 1 .").encode()
 
 
-@pytest.fixture
-def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+@contextmanager
+def shared_redis(folder: Path) -> Iterator[str]:
     """Yield the address of a Redis that several machines use."""
     program = find_server()
     assert program
-    server = RedisServer(program, tmp_path_factory.mktemp("r"))
+    options = ("--port", str(REDIS_PORT), "--bind", REDIS_AT, "--protected-mode", "no")
+    server = RedisServer(program, folder, options)
     server.start()
-    yield server.url
+    yield f"redis://{REDIS_AT}:{REDIS_PORT}"
     server.end()
+
+
+@contextmanager
+def served_files(folder: Path) -> Iterator[StampingFtp]:
+    """Yield an FTP server with files of one statement."""
+    folder.mkdir()
+    for n in range(N_FILES):
+        (folder / f"{n}.ttl").write_text(f'<> <urn:x:number> "{n}" .')
+    with StampingFtp(folder, FTP_AT) as server:
+        server.host = FTP_NAME
+        yield server
 
 
 def gaps_of(requests: list[StampedRequest], key: Any) -> dict[str, list[float]]:
@@ -151,56 +178,69 @@ def gaps_after_rules(requests: list[StampedRequest], name: str) -> list[float]:
     return [b.at - a.at for a, b in pairwise(own[since + 1 :])]
 
 
-def crawl(
-    commands: Commands, web: GapWeb, redis_url: str, **settings: Any
-) -> list[Any]:
-    """Let three workers crawl, each in a folder of its own; return their results."""
+def crawl(places: list[Machine], folder: Path, kinds: list[list[str]]) -> list[str]:
+    """Let three workers crawl, each on a machine; return what they have said."""
     given: dict[str, Any] = {
         "CRAWL_ID": "gaps",
-        "REDIS_URL": redis_url,
         "DOWNLOAD_DELAY": DELAY_SECS,
         "DELAY_MAX_SECS": 1.5,
         "HOST_PATIENCE_SECS": 600,
+        "HOST_BACKOFF_SECS": 0.05,
         "TDM_POLICY": "respect",
-        **settings,
+        "GUARD_ALLOW_NETS": NETWORK,
+        "GUARD_PORTS": f"1-{MAX_PORT}",
+        "GUARD_MAX_PORTS": MAX_PORT,
+        "CONTACT_REQUIRED": False,
+        "DESCRIBE": "off",
+        "PROGRESS": "off",
     }
-    kinds: list[dict[str, Any]] = [
-        {"seeds": [web.url(NAMES[0], "/p/0")]},
-        {
-            "spider": "sitemap",
-            "arguments": {
-                "sites": ",".join(web.url(x, "/sitemap.xml") for x in NAMES[:6])
-            },
-        },
-        {
-            "spider": "sparql",
-            "arguments": {
-                "endpoints": ",".join(web.url(x, "/sparql") for x in NAMES[1:4])
-            },
-            "FETCH_WITH_SCRAPY": True,
-        },
-    ]
     workers = []
-    for n, kind in enumerate(kinds):
-        agent = f"worker-{n}"
-        workers.append(commands.start_crawl(USER_AGENT=agent, **given, **kind))
-        commands.wait_until(web.requests)
-    return [worker.wait(900) for worker in workers]
+    for number, (machine, words) in enumerate(zip(places, kinds, strict=True)):
+        line = [*machine.prefix, sys.executable, "-m", "scrapy", "crawl", *words]
+        line += [f"-s{name}={value}" for name, value in given.items()]
+        line += [f"-sUSER_AGENT=worker-{number}", f"-sCRAWL_DIR={folder / str(number)}"]
+        said = (folder / f"said-{number}.txt").open("w+")
+        workers.append((subprocess.Popen(line, stdout=said, stderr=said), said))
+        time.sleep(1)  # the first one begins the crawl
+    texts = []
+    for process, said in workers:
+        with said:
+            code = process.wait(900)
+            said.seek(0)
+            texts.append(said.read())
+        assert code == 0, texts[-1]
+    return texts
+
+
+def kinds_of(web: GapWeb, files: str) -> list[list[str]]:
+    """Return what each of three workers is told to begin with."""
+    sites = ",".join(web.url(name, "/sitemap.xml") for name in NAMES[:6])
+    endpoints = ",".join(web.url(name, "/sparql") for name in NAMES[1:4])
+    return [
+        ["linkeddata", f"-aseeds={web.url(NAMES[0], '/p/0')},{files}"],
+        ["sitemap", f"-asites={sites}"],
+        ["sparql", f"-aendpoints={endpoints}", "-sFETCH_WITH_SCRAPY=True"],
+    ]
 
 
 @pytest.mark.parametrize("address_secs", [0.0, DELAY_SECS])
 def test_no_gap_is_shorter_than_its_delay(
-    commands: Commands, redis_url: str, tmp_path: Path, address_secs: float
+    server_directory: Path, tmp_path: Path, address_secs: float
 ) -> None:
     """If three machines crawl a web, then each host and address has its delay."""
-    names = {name: [[address_of(name)]] for name in NAMES}
+    names = {name: [[address_of(name)]] for name in NAMES} | {FTP_NAME: [[FTP_AT]]}
     with ExitStack() as stack:
+        places = stack.enter_context(machines(3))
+        add_addresses(places[0], [*ADDRESSES, REDIS_AT, FTP_AT])
         stack.enter_context(scripted_names(tmp_path, names))
         web = GapWeb(stack)
-        results = crawl(commands, web, redis_url, ADDRESS_DELAY=address_secs)
+        files = stack.enter_context(served_files(tmp_path / "files"))
+        url = stack.enter_context(shared_redis(server_directory))
+        more = [f"-sREDIS_URL={url}", f"-sADDRESS_DELAY={address_secs}"]
+        kinds = [[*each, *more] for each in kinds_of(web, files.url())]
+        crawl(places, tmp_path, kinds)
         requests = web.requests()
-    for result in results:
-        assert result.code == 0, result.stderr
+    of_files = [b - a for a, b in pairwise(files.stamps)]
     hosts = gaps_of(requests, lambda each: each.host)
     addresses = gaps_of(requests, lambda each: address_of(each.host))
     least = {name: min(gaps) for name, gaps in hosts.items()}
@@ -213,8 +253,11 @@ def test_no_gap_is_shorter_than_its_delay(
         f" {min(least.values()):.4f} s, of a host with Crawl-delay"
         f" {min(least[name] for name in SLOW):.4f} s, mean {min(means.values()):.4f} s;"
         f" once that is known {min(later):.4f} s;"
-        f" of an address {min(map(min, addresses.values())):.4f} s"
+        f" of an address {min(map(min, addresses.values())):.4f} s;"
+        f" of {len(files.stamps)} transfers by FTP {min(of_files):.4f} s"
     )
+    assert len(files.stamps) > N_FILES
+    assert min(of_files) >= DELAY_SECS - SLACK_SECS
     assert found >= set(KINDS)
     assert {each.agent for each in requests} == {f"worker-{n}" for n in range(3)}
     assert min(least.values()) >= DELAY_SECS - SLACK_SECS
