@@ -49,7 +49,8 @@ LOWEST_TESTS := $(addprefix tests/,$(addsuffix .py, \
   extraction/test_bulk fetch/test_context_cache fetch/test_exchange fetch/test_visit \
   followers/test_parquet frontier/test_connection frontier/test_dns_cache \
   frontier/test_worker guard/test_guard html/test_meta html/test_microformats \
-  html/test_reading html/test_rules metrics/test_exporter pipelines/test_store \
+  html/test_reading html/test_rules metrics/test_exporter page/test_guarding \
+  pipelines/test_store \
   rdf/hdt/test_parts \
   rdf/hdt/test_write rdf/jsonld/test_reading rdf/test_iris rdf/test_parse \
   rdf/test_serializing shapes/test_shapes sitemaps/resourcesync/test_sync \

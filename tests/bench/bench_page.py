@@ -266,8 +266,11 @@ class PageBench:
                 except HTTPError as error:
                     print(f"{path}: {error.code}, passed over")
                     continue
+                before = cpu_secs(pid)
                 p95 = _p95_ms(target, self._n_asks)
+                used = 1000 * (cpu_secs(pid) - before) / self._n_asks
                 self._show(f"p95 of {path}", p95, "ms", BUDGET_MS)
+                self._show("  CPU of the page, all its threads", used, "ms/ask")
             self._show("page, peak of memory", _peak_mb(pid), "MB", BUDGET_MB)
 
 
