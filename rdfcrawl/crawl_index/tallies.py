@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rdfcrawl.crawl_index.faults import FaultTally
 from rdfcrawl.crawl_index.history import HistoryTally
 
 if TYPE_CHECKING:
@@ -12,4 +13,4 @@ if TYPE_CHECKING:
 
 def all_tallies() -> list[IndexTally]:
     """Return a new tally of each kind."""
-    return [HistoryTally()]
+    return [HistoryTally(), FaultTally()]
