@@ -9,10 +9,13 @@ from aiohttp import web
 
 from rdfcrawl.page.context import PageContext
 from rdfcrawl.page.guarding import PageGuard
+from rdfcrawl.page.moment_feed import MomentFeed
 from rdfcrawl.page.rendering import PageRenderer
-from rdfcrawl.page.views import now
+from rdfcrawl.page.views import faults, metrics, now
 
 if TYPE_CHECKING:
+    import socket
+
     from rdfcrawl.page.crawl_access import CrawlAccess
     from rdfcrawl.page.options import PageOptions
 
@@ -31,12 +34,16 @@ class PageServer:
 
     def __init__(self, access: CrawlAccess, options: PageOptions) -> None:
         self._options = options
-        context = PageContext(access, PageRenderer(options, access.name), options)
+        self._feed = MomentFeed(access)
+        renderer = PageRenderer(options, access.name)
+        context = PageContext(access, renderer, options, self._feed)
         application = web.Application(
             middlewares=[PageGuard(options).middleware()],  # type: ignore[list-item]
             client_max_size=_MAX_FORM_BYTES,
         )
-        for route in (*now.routes(context), web.get("/static/{path:.+}", _static)):
+        views = (now, faults, metrics)
+        routes = [route for view in views for route in view.routes(context)]
+        for route in (*routes, web.get("/static/{path:.+}", _static)):
             self._add(application, route)
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1)
 
@@ -48,22 +55,15 @@ class PageServer:
                 application.router
             )
 
-    async def listen(self) -> str:
-        """Serve from now on; return the URL.
-
-        Raises:
-            OSError: the address cannot be used.
-        """
+    async def serve(self, bound: socket.socket) -> None:
+        """Serve from now on at a socket that listens."""
+        await self._feed.begin()
         await self._runner.setup()
-        options = self._options
-        site = web.TCPSite(self._runner, options.address, options.port)
-        await site.start()
-        port = self._runner.addresses[0][1]
-        host = f"[{options.address}]" if ":" in options.address else options.address
-        return f"http://{host}:{port}{options.prefix}/"
+        await web.SockSite(self._runner, bound).start()
 
     async def close(self) -> None:
         """Serve no more."""
+        await self._feed.end()
         await self._runner.cleanup()
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from rdfcrawl.page.crawl_access import CrawlAccess
+    from rdfcrawl.page.moment_feed import MomentFeed
     from rdfcrawl.page.options import PageOptions
     from rdfcrawl.page.rendering import PageRenderer
 
@@ -17,8 +18,10 @@ class PageContext(NamedTuple):
         access: to the crawl.
         renderer: of values.
         options: of the page.
+        feed: of moments.
     """
 
     access: CrawlAccess
     renderer: PageRenderer
     options: PageOptions
+    feed: MomentFeed
