@@ -58,6 +58,18 @@ def running(commands: Commands, loopback: Loopback) -> Watched:
     return Watched(folder, free_port())
 
 
+@pytest.fixture(scope="module")
+def hostile(commands: Commands, loopback: Loopback) -> str:
+    """Return the URL of the page of a crawl whose URIs and faults are code."""
+    server = loopback()
+    code = '/"><script>fail()</script>'
+    syntax = b"<> <urn:x:p> <script>alert(1)</script> <img src=x onerror=alert(1)> ."
+    server.pages["*"] = loopback.response(syntax)
+    result = commands.crawl([server.url(code)])
+    assert result.code == 0, result.stderr
+    return serve_page(commands, result.folder.parent)
+
+
 def tile(page: Page, name: str) -> str:
     """Return the number of a tile."""
     found = page.locator("dl.tiles > div").filter(has_text=name)
@@ -89,6 +101,20 @@ def test_page_says_all_without_scripts(finished: str, chromium: Browser) -> None
         expect(table.locator("tbody tr")).to_have_count(1)
         page.get_by_role("link", name="Now", exact=True).click()
         expect(page.locator(".told")).to_contain_text("finished")
+
+
+def test_hostile_faults_are_only_text(hostile: str, chromium: Browser) -> None:
+    """If URIs and details of faults are code, then a browser shows them as text."""
+    with watched_page(chromium) as page:
+        page.goto(f"{hostile}/")
+        page.locator("#faults a").first.click()
+        page.wait_for_url("**/faults?reason=*")
+        expect(page.locator("main tbody tr").first).to_contain_text("script")
+        assert page.locator("main img, main script").count() == 0
+        targets = page.eval_on_selector_all(
+            "main a", "links => links.map(each => each.getAttribute('href'))"
+        )
+        assert all(each.startswith("/") for each in targets)
 
 
 def test_numbers_move_in_place(

@@ -30,10 +30,11 @@ function cell(row, name, text, isNumber) {
 function fill(id, rows, none) {
   const body = document.getElementById(id);
   const shape = rows.map((each) => each.length).join();
+  const span = body.parentElement.tHead.rows[0].cells.length;
   if (body.dataset.shape !== shape) {
     body.dataset.shape = shape;
     body.replaceChildren(
-      ...(rows.length ? rows : [[{ text: none, span: 9 }]]).map((cells) => {
+      ...(rows.length ? rows : [[{ text: none, span }]]).map((cells) => {
         const row = document.createElement("tr");
         cells.forEach((each, i) => {
           const node = cell(row, i || each.span ? "td" : "th", "", each.isNumber);
