@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import sys
 from typing import TYPE_CHECKING
 
@@ -41,9 +42,8 @@ class Command(QuietCommand):
             "--port",
             least=0,
             most=65_535,
-            default=_PORT,
             metavar="PORT",
-            help=f"listen at it ({_PORT}); 0 chooses a free one",
+            help=f"listen at it ({_PORT}, or the next one that is free); 0 chooses one",
         )
         parser.add_argument(
             "--prefix",
@@ -73,6 +73,7 @@ async def _serve(settings: BaseSettings, opts: argparse.Namespace) -> None:
     with needed_by_operator("page", "page"):
         from rdfcrawl.page.application import PageServer
     from rdfcrawl.page.crawl_access import CrawlAccess
+    from rdfcrawl.page.listening import SOCKET, page_socket, url_of
     from rdfcrawl.page.options import PageOptions
 
     options = PageOptions.checked(
@@ -85,17 +86,17 @@ async def _serve(settings: BaseSettings, opts: argparse.Namespace) -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    access = CrawlAccess.of(settings)
+    given = settings.get(SOCKET)
+    access = CrawlAccess.of(settings, is_awaited=given is not None)
+    bound = socket.socket(fileno=int(given)) if given else page_socket(options)
     await access.open()
     server = PageServer(access, options)
     try:
-        url = await server.listen()
-        sys.stdout.write(f"crawl {access.name}: {url}\n")
-        sys.stdout.flush()
+        await server.serve(bound)
+        if not given:  # who has given it has told where it is
+            sys.stdout.write(f"crawl {access.name}: {url_of(bound, options)}\n")
+            sys.stdout.flush()
         await stopped.wait()
-    except OSError as error:
-        where = f"--address {options.address} --port {options.port}"
-        raise ConfigError(f"{where}: {error.strerror or error}") from error
     finally:
         await server.close()
         await access.close()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rdfcrawl.crawl_index.database import IndexDatabase
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 logger = logging.getLogger(__name__)
@@ -26,7 +26,9 @@ class IndexReaders:
         self._root = root
         self._idle: list[IndexDatabase] = []
 
-    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+    def rows(
+        self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()
+    ) -> list[Any]:
         """Return the rows of a query; none while the index is not there."""
         try:
             database = self._take()

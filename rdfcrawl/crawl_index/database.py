@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from rdfcrawl.stores.identity import read_identity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
 FORMAT: Final = 1  # of the tables; another one is made anew from the logs
@@ -100,7 +100,9 @@ class IndexDatabase:
         """Return how far each segment was read, by `LogMember.name`."""
         return dict(self.rows("SELECT name, offset FROM checkpoint"))
 
-    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+    def rows(
+        self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()
+    ) -> list[Any]:
         """Return all rows of a query."""
         return self.connection.execute(query, values).fetchall()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rdfcrawl.crawl_index.faults import FaultTally
 from rdfcrawl.crawl_index.history import HistoryTally
 from rdfcrawl.crawl_index.host_tally import HostTally
 
@@ -13,4 +14,4 @@ if TYPE_CHECKING:
 
 def all_tallies() -> list[IndexTally]:
     """Return a new tally of each kind."""
-    return [HistoryTally(), HostTally()]
+    return [HistoryTally(), FaultTally(), HostTally()]

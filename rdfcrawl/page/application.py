@@ -12,15 +12,19 @@ from rdfcrawl.page.form_token import FormToken
 from rdfcrawl.page.guarding import PageGuard
 from rdfcrawl.page.host_sweep import HostSweep
 from rdfcrawl.page.messages import PageMessages
+from rdfcrawl.page.moment_feed import MomentFeed
 from rdfcrawl.page.rendering import PageRenderer
-from rdfcrawl.page.views import control, host, hosts, now
+from rdfcrawl.page.views import control, faults, host, hosts, metrics, now
 
 if TYPE_CHECKING:
+    import socket
+
     from rdfcrawl.page.crawl_access import CrawlAccess
     from rdfcrawl.page.options import PageOptions
 
 _STATIC: Final = files("rdfcrawl.page") / "static"
 _TYPES: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_VIEWS: Final = (now, faults, hosts, host, control, metrics)
 _MAX_FORM_BYTES: Final = 1024 * 1024
 
 
@@ -34,22 +38,22 @@ class PageServer:
 
     def __init__(self, access: CrawlAccess, options: PageOptions) -> None:
         self._options = options
-        form_token, messages = FormToken(), PageMessages()
-        renderer = PageRenderer(options, access.name, form_token)
-        context = PageContext(access, renderer, options)
-        self._sweep = HostSweep(access)
+        self._feed, self._sweep = MomentFeed(access), HostSweep(access)
+        form_token = FormToken()
+        context = PageContext(
+            access=access,
+            renderer=PageRenderer(options, access.name, form_token),
+            options=options,
+            feed=self._feed,
+            sweep=self._sweep,
+            messages=PageMessages(),
+        )
         application = web.Application(
             middlewares=[PageGuard(options, form_token).middleware()],  # type: ignore[list-item]
             client_max_size=_MAX_FORM_BYTES,
         )
-        routes = [
-            *now.routes(context),
-            *hosts.routes(context, self._sweep, messages),
-            *host.routes(context, self._sweep, messages),
-            *control.routes(context, messages),
-            web.get("/static/{path:.+}", _static),
-        ]
-        for route in routes:
+        routes = [route for view in _VIEWS for route in view.routes(context)]
+        for route in (*routes, web.get("/static/{path:.+}", _static)):
             self._add(application, route)
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1)
 
@@ -61,23 +65,16 @@ class PageServer:
                 application.router
             )
 
-    async def listen(self) -> str:
-        """Serve from now on; return the URL.
-
-        Raises:
-            OSError: the address cannot be used.
-        """
+    async def serve(self, bound: socket.socket) -> None:
+        """Serve from now on at a socket that listens."""
+        await self._feed.begin()
         await self._runner.setup()
-        options = self._options
-        site = web.TCPSite(self._runner, options.address, options.port)
-        await site.start()
+        await web.SockSite(self._runner, bound).start()
         await self._sweep.open()
-        port = self._runner.addresses[0][1]
-        host = f"[{options.address}]" if ":" in options.address else options.address
-        return f"http://{host}:{port}{options.prefix}/"
 
     async def close(self) -> None:
         """Serve no more."""
+        await self._feed.end()
         await self._runner.cleanup()
         await self._sweep.close()
 

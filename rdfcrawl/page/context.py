@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from rdfcrawl.page.crawl_access import CrawlAccess
+    from rdfcrawl.page.host_sweep import HostSweep
+    from rdfcrawl.page.messages import PageMessages
+    from rdfcrawl.page.moment_feed import MomentFeed
     from rdfcrawl.page.options import PageOptions
     from rdfcrawl.page.rendering import PageRenderer
 
@@ -17,8 +20,14 @@ class PageContext(NamedTuple):
         access: to the crawl.
         renderer: of values.
         options: of the page.
+        feed: of moments.
+        sweep: over all hosts of the frontier.
+        messages: of changes, for the view that comes next.
     """
 
     access: CrawlAccess
     renderer: PageRenderer
     options: PageOptions
+    feed: MomentFeed
+    sweep: HostSweep
+    messages: PageMessages

@@ -25,14 +25,14 @@ class PageOptions:
 
     Attributes:
         address: that is listened at.
-        port: 0 chooses a free one.
+        port: 0 chooses a free one; None: the usual one, or the next that is free.
         prefix: of all paths, as `/crawls/one`; empty: none.
         token: that visitors must know; empty: nobody is asked.
         has_control: visitors may steer the crawl.
     """
 
     address: str = ADDRESS
-    port: int = PORT
+    port: int | None = None
     prefix: str = ""
     token: str = ""
     has_control: bool = False
@@ -42,7 +42,7 @@ class PageOptions:
         cls,
         *,
         address: str = ADDRESS,
-        port: int = PORT,
+        port: int | None = None,
         prefix: str = "",
         has_control: bool = False,
         environment: Mapping[str, str],

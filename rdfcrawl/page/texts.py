@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 _NONE: Final = "-"
 
@@ -17,6 +20,17 @@ def number_text(value: float | None) -> str:
     if value is None:
         return _NONE
     return f"{value:,}" if value == int(value) else f"{value:,.2f}"
+
+
+def rate_text(value: float | None) -> str:
+    """Return a rate, with a fraction if it is small.
+
+    >>> rate_text(1234.56), rate_text(2), rate_text(None)
+    ('1,235', '2.0', '-')
+    """
+    if value is None:
+        return _NONE
+    return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
 
 
 def bytes_text(n_bytes: float | None) -> str:
@@ -64,9 +78,25 @@ def time_text(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-FILTERS: Final = {
+def summary_text(values: Sequence[float], kind: str) -> str:
+    """Return in a sentence what a line shows.
+
+    >>> summary_text([1, 5, 2], "number")
+    'Last 2; between 1 and 5.'
+    """
+    if not values:
+        return "Nothing was read yet."
+    text = FILTERS[kind]
+    return (
+        f"Last {text(values[-1])}; between {text(min(values))} and {text(max(values))}."
+    )
+
+
+FILTERS: Final[dict[str, Callable[..., str]]] = {
     "number": number_text,
+    "rate": rate_text,
     "bytes": bytes_text,
     "duration": duration_text,
     "time": time_text,
+    "summary": summary_text,
 }

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from urllib.request import urlopen
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
+from axe_playwright_python.sync_playwright import Axe
 from redis import Redis
 
 from rdfcrawl.frontier.embedded import ensure_server

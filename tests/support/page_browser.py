@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, BrowserContext, Page
 
-    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_fixtures import Commands, RunningCrawl
 
 # As root, and without asking anybody beside the page.
 CHROMIUM_FLAGS = (
@@ -85,6 +85,14 @@ def serve_page(commands: Commands, folder: Path, *words: str, **settings: Any) -
     It ends with the commands of the test.
     """
     port = free_port()
+    start_page(commands, folder, port, *words, **settings)
+    return f"http://127.0.0.1:{port}"
+
+
+def start_page(
+    commands: Commands, folder: Path, port: int, *words: str, **settings: Any
+) -> RunningCrawl:
+    """Start `scrapy page` at a port; return the process once it answers."""
     running = commands.start(
         "page", "--port", str(port), *words, folder=folder, **settings
     )
@@ -96,7 +104,7 @@ def serve_page(commands: Commands, folder: Path, *words: str, **settings: Any) -
         return False
 
     commands.wait_until(answers)
-    return f"http://127.0.0.1:{port}"
+    return running
 
 
 def free_port() -> int:

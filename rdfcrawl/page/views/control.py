@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.operating.crawl import OperatedCrawl
     from rdfcrawl.page.context import PageContext
-    from rdfcrawl.page.messages import PageMessages
 
 logger = logging.getLogger(__name__)
 
@@ -146,7 +145,7 @@ class ControlOutcome:
     message: str
 
 
-def routes(context: PageContext, messages: PageMessages) -> list[web.RouteDef]:
+def routes(context: PageContext) -> list[web.RouteDef]:
     """Return the routes of the view."""
 
     def refused(request: web.Request, error: str, status: int) -> web.Response:
@@ -179,7 +178,7 @@ def routes(context: PageContext, messages: PageMessages) -> list[web.RouteDef]:
             outcome = ControlOutcome(step=step, message=message)
             return context.renderer.respond(request, "control.html", outcome)
         mark = "&" if "?" in step.back else "?"
-        said = urlencode({"said": messages.note(message)})
+        said = urlencode({"said": context.messages.note(message)})
         raise web.HTTPSeeOther(context.renderer.at(f"{step.back}{mark}{said}"))
 
     return [web.get("/control", confirm), web.post("/control", change)]
@@ -198,15 +197,25 @@ async def do_step(context: PageContext, step: ControlStep) -> str | None:
         ConfigError: it is refused.
     """
 
-    async def act(crawl: OperatedCrawl) -> str:
-        if step.action == "stop":
-            return _stopped(await ask_to_end(crawl))
-        if step.action == "add":
-            (added,) = await add_uris(crawl, [step.value])
-            return f"{added.url[:_SHOWN]}: {added.fate}"
-        return await _steer(crawl, step)
+    async def act(crawl: OperatedCrawl) -> str | ConfigError:
+        try:
+            return await _act(crawl, step)
+        except ConfigError as error:  # of the visitor: the frontier is well
+            return error
 
-    return await context.access.ask(act, patience_secs=_PATIENCE_SECS)
+    found = await context.access.ask(act, patience_secs=_PATIENCE_SECS)
+    if isinstance(found, ConfigError):
+        raise found
+    return found
+
+
+async def _act(crawl: OperatedCrawl, step: ControlStep) -> str:
+    if step.action == "stop":
+        return _stopped(await ask_to_end(crawl))
+    if step.action == "add":
+        (added,) = await add_uris(crawl, [step.value])
+        return f"{added.url[:_SHOWN]}: {added.fate}"
+    return await _steer(crawl, step)
 
 
 async def _steer(crawl: OperatedCrawl, step: ControlStep) -> str:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.operating.crawl import OperatedCrawl
     from rdfcrawl.page.context import PageContext
-    from rdfcrawl.page.host_sweep import HostSweep
-    from rdfcrawl.page.messages import PageMessages
 
 _MAX_KEY: Final = 300
 _MAX_NAMES: Final = 20  # hosts that a key stands for
@@ -165,22 +163,18 @@ class HostView:
     message: str = ""
 
 
-def routes(
-    context: PageContext, sweep: HostSweep, messages: PageMessages
-) -> list[web.RouteDef]:
+def routes(context: PageContext) -> list[web.RouteDef]:
     """Return the routes of the view."""
 
     async def show(request: web.Request) -> web.Response:
-        view = await read_one(context, sweep, request.query)
-        view = replace(view, message=messages.of(request.query))
+        view = await read_one(context, request.query)
+        view = replace(view, message=context.messages.of(request.query))
         return context.renderer.respond(request, "host.html", view)
 
     return [web.get("/host", show)]
 
 
-async def read_one(
-    context: PageContext, sweep: HostSweep, query: Mapping[str, str]
-) -> HostView:
+async def read_one(context: PageContext, query: Mapping[str, str]) -> HostView:
     """Return one host.
 
     Raises:
@@ -192,7 +186,7 @@ async def read_one(
         raise web.HTTPBadRequest(reason="key: name a host, as /hosts does")
     n_shown = whole_number(query, "most", _SHOWN, least=1, most=MAX_FETCHES)
     access = context.access
-    names = await asyncio.to_thread(sweep.table.names_of, key, _MAX_NAMES)
+    names = await asyncio.to_thread(context.sweep.table.names_of, key, _MAX_NAMES)
     names = names or [key]
     asked = await access.ask(lambda crawl: _read_detail(crawl, key))
     detail, is_worked = asked or (None, False)

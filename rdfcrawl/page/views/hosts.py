@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from rdfcrawl.operating.hosts import HostSummary
     from rdfcrawl.page.context import PageContext
-    from rdfcrawl.page.host_sweep import HostSweep
-    from rdfcrawl.page.messages import PageMessages
 
 PAGE: Final = 50
 _MOST: Final = 200  # in one page
@@ -70,28 +68,25 @@ class HostsView:
     message: str = ""
 
 
-def routes(
-    context: PageContext, sweep: HostSweep, messages: PageMessages
-) -> list[web.RouteDef]:
+def routes(context: PageContext) -> list[web.RouteDef]:
     """Return the routes of the view."""
 
     async def show(request: web.Request) -> web.Response:
-        view = await read_hosts(context, sweep, request.query)
-        view = replace(view, message=messages.of(request.query))
+        view = await read_hosts(context, request.query)
+        view = replace(view, message=context.messages.of(request.query))
         return context.renderer.respond(request, "hosts.html", view)
 
     return [web.get("/hosts", show)]
 
 
-async def read_hosts(
-    context: PageContext, sweep: HostSweep, query: Mapping[str, str]
-) -> HostsView:
+async def read_hosts(context: PageContext, query: Mapping[str, str]) -> HostsView:
     """Return a page of the table.
 
     Raises:
         web.HTTPBadRequest: the query is wrong.
     """
     choice = choice_of(query)
+    sweep = context.sweep
     await sweep.look()
     n, hosts = await asyncio.to_thread(sweep.table.choose, choice)
     if choice.first and not hosts:  # a page behind the last one: that is shown
