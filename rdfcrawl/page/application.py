@@ -10,7 +10,7 @@ from aiohttp import web
 from rdfcrawl.page.context import PageContext
 from rdfcrawl.page.guarding import PageGuard
 from rdfcrawl.page.rendering import PageRenderer
-from rdfcrawl.page.views import now
+from rdfcrawl.page.views import now, uri
 
 if TYPE_CHECKING:
     from rdfcrawl.page.crawl_access import CrawlAccess
@@ -36,7 +36,8 @@ class PageServer:
             middlewares=[PageGuard(options).middleware()],  # type: ignore[list-item]
             client_max_size=_MAX_FORM_BYTES,
         )
-        for route in (*now.routes(context), web.get("/static/{path:.+}", _static)):
+        views = (*now.routes(context), *uri.routes(context))
+        for route in (*views, web.get("/static/{path:.+}", _static)):
             self._add(application, route)
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1)
 
