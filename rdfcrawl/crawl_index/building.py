@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final, Protocol
 
 from rdfcrawl.crawl_index.database import IndexDatabase, identity_of
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rdfcrawl.crawl_index.members import LogMember
 
 _COMMIT_BYTES: Final = 4 * 1024 * 1024  # of content in one transaction
+_NOTED_MS: Final = 5_000  # between two notes that nothing is new
 
 
 class IndexTally(Protocol):
@@ -46,6 +48,7 @@ class IndexBuilder:
         self._tallies = tuple(tallies)
         self._identity = identity_of(root)
         self._database = self._open()
+        self._noted_ms = 0
 
     def _open(self) -> IndexDatabase:
         schemas = [each.schema for each in self._tallies]
@@ -65,6 +68,7 @@ class IndexBuilder:
             self._database.close()
             self._identity, self._database = identity, self._open()
         connection, n_members, n_bytes = self._database.connection, 0, 0
+        now_ms = round(time.time() * 1000)
         for member in iter_new_members(self._root, self._database.offsets()):
             for tally in self._tallies:
                 tally.take(connection, member)
@@ -78,8 +82,18 @@ class IndexBuilder:
                 n_bytes = 0
             if is_stopped():
                 break
+        else:
+            self._note_time(now_ms, n_members)
         connection.commit()
         return n_members
+
+    def _note_time(self, now_ms: int, n_members: int) -> None:
+        """Note that all was read which was there at a time; rarely if that is none."""
+        if n_members or now_ms - self._noted_ms > _NOTED_MS:
+            self._noted_ms = now_ms
+            self._database.connection.execute(
+                "INSERT OR REPLACE INTO head VALUES ('caught_up_ms', ?)", (now_ms,)
+            )
 
     def close(self) -> None:
         """Close the index."""

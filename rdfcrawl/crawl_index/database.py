@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from rdfcrawl.stores.identity import read_identity
@@ -69,19 +70,22 @@ class IndexDatabase:
         return database
 
     def _prepare(self, identity: str, schemas: Sequence[str]) -> None:
-        """Empty the file if it is of other logs, and make what tables are missing."""
+        """Empty the file if it is of other logs or has other tables, and make these."""
         self.connection.execute("PRAGMA journal_mode = WAL")
         # The logs have everything: what a power cut takes is read again.
         self.connection.execute("PRAGMA synchronous = OFF")
         self.connection.executescript(_HEAD)
-        if self.head("identity") != identity:
+        # A table that is new would lack all that was read before.
+        tables = blake2b("\0".join(schemas).encode(), digest_size=16).hexdigest()
+        if (self.head("identity"), self.head("tables")) != (identity, tables):
             self._drop_all()
             self.connection.executescript(_HEAD)
         for schema in schemas:
             self.connection.executescript(schema)
         with self.connection:
-            self.connection.execute(
-                "INSERT OR REPLACE INTO head VALUES ('identity', ?)", (identity,)
+            self.connection.executemany(
+                "INSERT OR REPLACE INTO head VALUES (?, ?)",
+                (("identity", identity), ("tables", tables)),
             )
 
     def _drop_all(self) -> None:

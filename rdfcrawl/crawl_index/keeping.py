@@ -10,6 +10,7 @@ from rdfcrawl.crawl_index.building import IndexBuilder
 from rdfcrawl.crawl_index.database import index_path, remove_index
 from rdfcrawl.crawl_index.tallies import all_tallies
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.uri import NormalForm
 from rdfcrawl.urldb.lock import writing_alone
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ _LOOK_SECS: Final = 1.0  # between two looks at the logs
 _TAKEN_SECS: Final = 5.0  # between two tries while another process keeps the index
 
 
-def keep_index(root: Path, stopped: threading.Event) -> None:
+def keep_index(
+    root: Path, stopped: threading.Event, normal_form: NormalForm | None = None
+) -> None:
     """Read what is new in the logs, again and again, until that is stopped.
 
     One process at a time writes an index; others wait for its end. An index that is
@@ -31,7 +34,9 @@ def keep_index(root: Path, stopped: threading.Event) -> None:
     Args:
         root: `CRAWL_DIR/<CRAWL_ID>`; it may come later.
         stopped: ends it.
+        normal_form: of the crawl; by default that of the settings' defaults.
     """
+    normal_form = normal_form or NormalForm()
     last = ""
     while not stopped.is_set():
         try:
@@ -39,7 +44,7 @@ def keep_index(root: Path, stopped: threading.Event) -> None:
                 folder = index_path(root).parent
                 folder.mkdir(exist_ok=True)
                 with writing_alone(folder, "another page keeps the index"):
-                    _keep(root, stopped)
+                    _keep(root, stopped, normal_form)
         # A full disk and the like are operational, and damage none of it.
         except (ConfigError, OSError, sqlite3.OperationalError) as error:
             if str(error) != last:
@@ -52,8 +57,8 @@ def keep_index(root: Path, stopped: threading.Event) -> None:
         stopped.wait(_LOOK_SECS)
 
 
-def _keep(root: Path, stopped: threading.Event) -> None:
-    builder = IndexBuilder(root, all_tallies())
+def _keep(root: Path, stopped: threading.Event, normal_form: NormalForm) -> None:
+    builder = IndexBuilder(root, all_tallies(normal_form))
     try:
         while not stopped.is_set():
             builder.catch_up(stopped.is_set)

@@ -7,11 +7,24 @@ from typing import TYPE_CHECKING
 from rdfcrawl.crawl_index.faults import FaultTally
 from rdfcrawl.crawl_index.history import HistoryTally
 from rdfcrawl.crawl_index.host_tally import HostTally
+from rdfcrawl.crawl_index.recent import RecentTally
+from rdfcrawl.crawl_index.uri_places import UriPlaceTally
 
 if TYPE_CHECKING:
     from rdfcrawl.crawl_index.building import IndexTally
+    from rdfcrawl.uri import NormalForm
 
 
-def all_tallies() -> list[IndexTally]:
-    """Return a new tally of each kind."""
-    return [HistoryTally(), FaultTally(), HostTally()]
+def all_tallies(normal_form: NormalForm) -> list[IndexTally]:
+    """Return a new tally of each kind.
+
+    Args:
+        normal_form: of the crawl; an index by another one is made anew.
+    """
+    return [
+        HistoryTally(),
+        FaultTally(),
+        HostTally(),
+        UriPlaceTally(normal_form),
+        RecentTally(),
+    ]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from redis.exceptions import RedisError
 
 from rdfcrawl.errors import ConfigError, Decision, Reason
-from rdfcrawl.explaining.logs import MAX_LISTED, UriSearch, way_to_seed
+from rdfcrawl.explaining.fetches import MAX_LISTED
+from rdfcrawl.explaining.logs import UriSearch, way_to_seed
 from rdfcrawl.explaining.rules import judge_by_settings, judge_by_spiders
+from rdfcrawl.explaining.sources import SearchedLogs
 from rdfcrawl.explaining.values import (
     ExplainedFetch,
     RuleVerdict,
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.log.decisions import LoggedDecision
+    from rdfcrawl.uri.schemes import SchemePolicy
 
 _WAITING: Final = (UriPlace.WAITING, UriPlace.QUEUED, UriPlace.IN_FLIGHT)
 _GIVEN_UP: Final = (UriPlace.DEAD, UriPlace.FAILED)
@@ -48,13 +52,20 @@ _NOT_ASKED: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class _FrontierAnswer:
-    """What the frontier says; `refusal` is why there is none."""
+class FrontierAnswer:
+    """What the frontier says.
+
+    Attributes:
+        status: of the URI; None: there is no answer.
+        rules: what its spiders would say of the URI.
+        refusal: why there is no answer.
+        options: as the crawl was begun.
+    """
 
     status: UriStatus | None
     rules: tuple[RuleVerdict, ...] = ()
     refusal: str = ""
-    options: CrawlOptions | None = None  # as the crawl was begun
+    options: CrawlOptions | None = None
 
 
 async def explain(
@@ -74,18 +85,32 @@ async def explain(
     settings = settings.copy()
     apply_defaults(settings)
     options = CrawlOptions.from_settings(settings, _name_of(settings))
+    url = asked_url(text, options.schemes)
+    if isinstance(url, UriExplanation):
+        return url
+    answer = FrontierAnswer(None, refusal="it was not asked")
+    if asks_frontier:
+        answer = await _ask_frontier(settings, url)
+    options = answer.options or options
+    try:
+        logs = SearchedLogs.indexed(options.paths.root, options.normal_form)
+        return explain_by_logs(text, url, answer, options, logs)
+    except sqlite3.Error:  # whatever the page does to its index meanwhile
+        logs = SearchedLogs(options.paths.root)
+        return explain_by_logs(text, url, answer, options, logs)
+
+
+def asked_url(text: str, schemes: SchemePolicy) -> str | UriExplanation:
+    """Return the requestable URL that is asked for, or why there is none."""
     try:
         url = seed_url(text)
-        check_scheme(url, options.schemes.of_seeds)
+        check_scheme(url, schemes.of_seeds)
     except BadUri as error:
         rules = (RuleVerdict("", Decision.BAD_URI, error.fault.detail),)
         return UriExplanation(
             asked=text, url="", normal="", verdict=Verdict.NO_URI, rules=rules
         )
-    answer = _FrontierAnswer(None, refusal="it was not asked")
-    if asks_frontier:
-        answer = await _ask_frontier(settings, url)
-    return _explained(text, url, answer, answer.options or options)
+    return url
 
 
 def _name_of(settings: BaseSettings) -> str:
@@ -95,47 +120,97 @@ def _name_of(settings: BaseSettings) -> str:
         return find_crawl(settings).name
 
 
-async def _ask_frontier(settings: BaseSettings, url: str) -> _FrontierAnswer:
+async def _ask_frontier(settings: BaseSettings, url: str) -> FrontierAnswer:
     try:
         async with await OperatedCrawl.open(settings) as crawl:
             with crawl.connection.explaining():
-                status = await UriLookup(crawl).find(url)
-                rules = await judge_by_spiders(crawl, url)
-                return _FrontierAnswer(status, tuple(rules), options=crawl.options)
+                return await ask_frontier(crawl, url)
     except (ConfigError, RedisError) as error:
-        return _FrontierAnswer(None, refusal=one_line(error))
+        return FrontierAnswer(None, refusal=one_line(error))
+
+
+async def ask_frontier(
+    crawl: OperatedCrawl, url: str, *, most: int | None = None
+) -> FrontierAnswer:
+    """Return what the frontier says of a requestable URL.
+
+    Args:
+        crawl: whose frontier.
+        url: requestable.
+        most: URIs of its host that are looked at, in each list; None: all.
+
+    Raises:
+        ConfigError: the URL has no politeness key.
+        RedisError: Redis is unreachable.
+    """
+    status = await UriLookup(crawl, most=most).find(url)
+    rules = await judge_by_spiders(crawl, url)
+    return FrontierAnswer(status, tuple(rules), options=crawl.options)
+
+
+def explain_by_logs(
+    text: str,
+    url: str,
+    answer: FrontierAnswer,
+    options: CrawlOptions,
+    logs: SearchedLogs,
+) -> UriExplanation:
+    """Return what is known of a URI, by the logs of its crawl.
+
+    Args:
+        text: as it was asked for.
+        url: requestable.
+        answer: of the frontier.
+        options: of the crawl.
+        logs: of the crawl, not yet entered.
+
+    Raises:
+        OSError: a log cannot be read.
+        sqlite3.Error: the index cannot be read.
+    """
+    with logs:
+        return _explained(text, url, answer, options, logs)
 
 
 def _explained(
-    text: str, url: str, answer: _FrontierAnswer, options: CrawlOptions
+    text: str,
+    url: str,
+    answer: FrontierAnswer,
+    options: CrawlOptions,
+    logs: SearchedLogs,
 ) -> UriExplanation:
-    root = options.paths.root
-    search = UriSearch(root, url, options.normal_form)
-    fetches = search.fetches()
-    decisions = search.decisions()
-    links, n_links = search.links()
+    search = UriSearch(logs, url, options.normal_form)
+    fetches, copies, n_copies = search.fetches()
+    decisions, n_decisions = search.decisions()
+    linked = search.links()
+    versions, n_versions = search.versions()
     own = [x for x in fetches if search.is_it(x.uri.encode())]
     normal = options.normal_form.normalize(url)
     spelled = [*(each.uri for each in own), *(each.uri for each in decisions)]
     rules = [*judge_by_settings(url, options.guard, options.trap_limits), *answer.rules]
+    parent = _parent(answer.status, own or fetches, decisions, linked.links)
     return UriExplanation(
         asked=text,
         url=url,
         normal=normal,
-        verdict=_verdict(answer.status, fetches, own, decisions, links),
+        verdict=_verdict(answer.status, fetches, own, decisions, linked.links),
         frontier=answer.status,
         no_frontier=answer.refusal,
         spellings=tuple(dict.fromkeys(x for x in spelled if x != url))[:MAX_LISTED],
         fetches=tuple(fetches[-MAX_LISTED:]),
-        way=way_to_seed(
-            root,
-            _parent(answer.status, own or fetches, decisions, links),
-            options.normal_form,
-        ),
+        n_fetches=len(fetches),
+        robots=_robots(own),
+        way=way_to_seed(logs, parent, options.normal_form),
         decisions=tuple(decisions[-MAX_LISTED:]),
-        n_decisions=len(decisions),
-        links=links,
-        n_links=n_links,
+        n_decisions=n_decisions,
+        links=linked.links,
+        n_links=linked.n_links,
+        targets=linked.targets,
+        n_targets=linked.n_targets,
+        versions=tuple(versions),
+        n_versions=n_versions,
+        copies=copies,
+        n_copies=n_copies,
         rules=tuple(rules),
         is_logged=is_sampled(fingerprint(normal), options.decisions.share),
         damages=tuple(map(str, search.damages)),
@@ -172,11 +247,25 @@ def _verdict(
         (any(map(_was_asked, own)), Verdict.FETCHED),
         (own, Verdict.REFUSED),
         (fetches, Verdict.REDIRECTED_TO),
+        (place is UriPlace.FAR_BEHIND, Verdict.WAITING),
         (decisions or place is UriPlace.OVER_BUDGET, Verdict.NOT_QUEUED),
         (place is UriPlace.DONE, Verdict.SEEN),
         (links, Verdict.LINKED),
     )
     return next((verdict for holds, verdict in told if holds), Verdict.NEVER_SEEN)
+
+
+def _robots(own: Sequence[ExplainedFetch]) -> str:
+    """Return what became of a URI by `robots.txt`, the last time."""
+    for fetch in reversed(own):
+        for fault in fetch.faults:
+            if fault.reason == Reason.ROBOTS_DISALLOWED:
+                return "disallowed"
+            if fault.reason == Reason.ROBOTS_UNREACHABLE:
+                return "unreachable"
+        if _was_asked(fetch):
+            return "permitted"
+    return ""
 
 
 def _was_asked(fetch: ExplainedFetch) -> bool:

@@ -11,11 +11,12 @@ from rdfcrawl.operating.tables import time_text, uri_line
 if TYPE_CHECKING:
     from rdfcrawl.explaining.values import (
         ExplainedFetch,
+        ExplainedReading,
         RuleVerdict,
         UriExplanation,
     )
 
-_VERDICTS: Final = {
+VERDICTS: Final = {
     Verdict.WAITING: "waits in the frontier",
     Verdict.GIVEN_UP: "was given up",
     Verdict.FETCHED: "was fetched",
@@ -29,11 +30,12 @@ _VERDICTS: Final = {
     Verdict.NEVER_SEEN: "was never seen",
     Verdict.NO_URI: "cannot be crawled",
 }
+"""What each verdict says, behind the name of the URI."""
 
 
 def explanation_lines(found: UriExplanation) -> Iterator[str]:
     """Yield the lines, with text from the web unchanged."""
-    yield f"{found.url or found.asked}: {_VERDICTS[found.verdict]}"
+    yield f"{found.url or found.asked}: {VERDICTS[found.verdict]}"
     if found.spellings:
         yield f"  also spelled {', '.join(found.spellings)}"
     if found.frontier is not None:
@@ -44,6 +46,7 @@ def explanation_lines(found: UriExplanation) -> Iterator[str]:
         yield from _fetch_lines(fetch, found)
     yield from _decision_lines(found)
     yield from _way_lines(found)
+    yield from _document_lines(found)
     yield from _rule_lines(found)
     if not found.is_logged and found.verdict is not Verdict.NO_URI:
         yield "  not in the sample of the log of decisions (DECISIONS_SAMPLE)"
@@ -71,6 +74,22 @@ def _way_lines(found: UriExplanation) -> Iterator[str]:
         yield f"  links to it: {found.n_links:,}, the first in {first}"
 
 
+def _document_lines(found: UriExplanation) -> Iterator[str]:
+    if found.versions:
+        latest = found.versions[-1]
+        dropped = ", dropped by a compaction" if latest.is_dropped else ""
+        yield (
+            f"  versions: {found.n_versions:,}, the latest of"
+            f" {time_text(latest.version_ms)}, {latest.n_bytes:,} bytes{dropped}"
+        )
+    if found.targets:
+        first = found.targets[0].target
+        yield f"  links from it: {found.n_targets:,}, the first to {first}"
+    if found.copies:
+        first = found.copies[0]
+        yield f"  its content was found at {found.n_copies:,} others, as {first}"
+
+
 def _fetch_lines(fetch: ExplainedFetch, found: UriExplanation) -> Iterator[str]:
     when = time_text(fetch.started_ms) if fetch.started_ms else "never asked"
     answer = f", HTTP {fetch.http_status}" if fetch.http_status else ""
@@ -78,12 +97,30 @@ def _fetch_lines(fetch: ExplainedFetch, found: UriExplanation) -> Iterator[str]:
     name = "" if fetch.uri == found.url else f" of {fetch.uri}"
     run = f", run {fetch.run}" if fetch.run >= 0 else ""
     yield f"  {when}  fetch{name}: {fetch.status}{answer}{stored}{run}"
+    if reading := _reading_text(fetch.reading):
+        yield f"    {reading}"
     if fetch.hops:
         yield f"    redirects: {' -> '.join(fetch.hops)}"
     if fetch.same_content_as:
         yield f"    same content as {fetch.same_content_as}"
     for fault in fetch.faults:
         yield f"    {fault.reason}{': ' * bool(fault.detail)}{fault.detail}"
+
+
+def _reading_text(reading: ExplainedReading) -> str:
+    """Return how a document was read, in one line; empty if it was not."""
+    extractors = ", ".join(
+        f"{each.name} {each.n_statements:,}" for each in reading.extractors
+    )
+    told = (
+        (f"read as {reading.format}", reading.format),
+        (f"by {reading.decided_by}", reading.decided_by),
+        (f"packed in {reading.packing}", reading.packing),
+        (f"declared as {reading.media_type}", reading.media_type),
+        (f"{reading.n_members:,} members", reading.n_members),
+        (extractors, extractors),
+    )
+    return ", ".join(text for text, is_told in told if is_told)
 
 
 def _rule_lines(found: UriExplanation) -> Iterator[str]:

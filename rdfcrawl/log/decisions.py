@@ -60,10 +60,11 @@ def iter_decisions(
         OSError: the disk cannot be read.
     """
     for content in iter_members_with(root, _FOLDER, wants, tell):
-        yield from _read_lines(content)
+        yield from read_decisions(content)
 
 
-def _read_lines(content: bytes) -> Iterator[LoggedDecision]:
+def read_decisions(content: bytes) -> Iterator[LoggedDecision]:
+    """Yield the decisions in some whole lines of a log."""
     parent, ms = "", 0
     for line in content.split(b"\n"):
         match = _LINE.fullmatch(line)

@@ -270,7 +270,9 @@ def drain_line(drained: DrainedWorker) -> str:
 def uri_line(status: UriStatus) -> str:
     """Return where a URI is."""
     line = f"{status.url}: {status.place}, host {status.key}"
-    if status.n_before is not None:
+    if status.n_before is not None and status.band is None:
+        line += f", {status.n_before:,} of its host were looked at"
+    elif status.n_before is not None:
         line += f", band {status.band}, {status.n_before:,} of its host before it"
     if status.epoch is not None:
         line += f", lease {status.epoch}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.blocked_hosts import BlockedHosts
@@ -15,7 +15,7 @@ from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
 from rdfcrawl.frontier.profile_ingests import ProfileIngests
 from rdfcrawl.frontier.profiles import SpiderProfiles
 from rdfcrawl.guard.operator import refusal_of
-from rdfcrawl.operating.given_up import iter_given_up
+from rdfcrawl.operating.given_up import GivenUpList, iter_given_up
 from rdfcrawl.records import Record
 from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey, registered_domain
 from rdfcrawl.uri.schemes import check_scheme, seed_url
@@ -31,6 +31,7 @@ class UriPlace(StrEnum):
     """Where a URI is: never seen, or in one of the states of the frontier.
 
     DONE is also a URI that was only marked as seen, such as a redirect target.
+    FAR_BEHIND is one that may be done, or queued behind those that were looked at.
     """
 
     UNKNOWN = "unknown"
@@ -41,6 +42,7 @@ class UriPlace(StrEnum):
     DEAD = "dead"
     FAILED = "failed"
     DONE = "done"
+    FAR_BEHIND = "done or far behind"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,8 @@ class UriStatus:
         partition: of the key.
         place: where it is.
         band: of the queue, if it is queued.
-        n_before: URIs of its host that are before it there, other bands included.
+        n_before: URIs of its host that are before it there, other bands included; if
+            it is far behind, so many at least.
         epoch: of the lease, if it is in flight.
         parent: the document that led to it, if it is queued or in flight; empty for
             seeds.
@@ -72,10 +75,17 @@ class UriStatus:
 
 
 class UriLookup:
-    """Finds URIs of one crawl, by what the frontier takes for the same URI."""
+    """Finds URIs of one crawl, by what the frontier takes for the same URI.
 
-    def __init__(self, crawl: OperatedCrawl) -> None:
+    Args:
+        crawl: that is operated.
+        most: URIs of a host that are looked at in the queue, and those given up of each
+            kind; None: all.
+    """
+
+    def __init__(self, crawl: OperatedCrawl, *, most: int | None = None) -> None:
         self._crawl = crawl
+        self._most = most
 
     async def find(self, text: str) -> UriStatus:
         """Return where a URL is.
@@ -130,28 +140,47 @@ class UriLookup:
                     told = {"band": band, "n_before": n, **_origin(record)}
                     return _at(status, UriPlace.QUEUED, **told)
                 n += 1
-            at, record = await self._index(f"{prefix}:q:{key}:{band}", key, mark)
+            left = None if self._most is None else max(self._most - n, 0)
+            at, record = await self._index(f"{prefix}:q:{key}:{band}", key, mark, left)
             if record is not None:
                 told = {"band": band, "n_before": n + at, **_origin(record)}
                 return _at(status, UriPlace.QUEUED, **told)
             n += await crawl.redis.llen(f"{prefix}:q:{key}:{band}")
+        is_cut = self._most is not None and n > self._most
         row = await crawl.run("host", status.partition, key, 0)
         for epoch in map(int, row[6][::3]):
             _, record = await self._index(f"{prefix}:i:{key}:{epoch}", key, mark)
             if record is not None:
                 told = {"epoch": epoch, **_origin(record)}
                 return _at(status, UriPlace.IN_FLIGHT, **told)
-        names: tuple[Literal["dead", "failed"], ...] = ("dead", "failed")
+        names: tuple[GivenUpList, ...] = ("dead", "failed")
         for name in names:
-            async for each in iter_given_up(crawl, name):
-                if each.key == key and each.url == status.url:
-                    return _at(status, UriPlace(name))
+            if await self._is_given_up(name, status):
+                return _at(status, UriPlace(name))
+        if is_cut:
+            return _at(status, UriPlace.FAR_BEHIND, n_before=self._most)
         return _at(status, UriPlace.DONE)
 
-    async def _index(self, name: str, key: str, mark: int) -> tuple[int, Record | None]:
+    async def _is_given_up(self, name: GivenUpList, status: UriStatus) -> bool:
+        n_looked_at = 0
+        async for each in iter_given_up(self._crawl, name):
+            if each.key == status.key and each.url == status.url:
+                return True
+            n_looked_at += 1
+            if n_looked_at == self._most:
+                break
+        return False
+
+    async def _index(
+        self, name: str, key: str, mark: int, most: int | None = None
+    ) -> tuple[int, Record | None]:
         """Return where a URI is in a list, and its record; a page at a time."""
         start = 0
-        while page := await self._crawl.redis.lrange(name, start, start + _AT_ONCE - 1):
+        while most is None or start < most:
+            n_wanted = _AT_ONCE if most is None else min(_AT_ONCE, most - start)
+            page = await self._crawl.redis.lrange(name, start, start + n_wanted - 1)
+            if not page:
+                break
             for i, item in enumerate(cast("list[bytes]", page)):
                 if record := self._read(item, key, mark):
                     return start + i, record

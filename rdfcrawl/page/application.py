@@ -14,7 +14,7 @@ from rdfcrawl.page.host_sweep import HostSweep
 from rdfcrawl.page.messages import PageMessages
 from rdfcrawl.page.moment_feed import MomentFeed
 from rdfcrawl.page.rendering import PageRenderer
-from rdfcrawl.page.views import control, faults, host, hosts, metrics, now
+from rdfcrawl.page.views import control, faults, host, hosts, metrics, now, uri
 
 if TYPE_CHECKING:
     import socket
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _STATIC: Final = files("rdfcrawl.page") / "static"
 _TYPES: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-_VIEWS: Final = (now, faults, hosts, host, control, metrics)
+_VIEWS: Final = (now, faults, hosts, host, control, uri, metrics)
 _MAX_FORM_BYTES: Final = 1024 * 1024
 
 

@@ -177,7 +177,8 @@ class CrawlAccess:
         """Keep the index up to date, in a thread of its own that stands back."""
         with suppress(OSError, AttributeError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
-        keep_index(self.root, self._stopped)
+        options = CrawlOptions.from_settings(self.settings, self.name)
+        keep_index(self.root, self._stopped, options.normal_form)
 
 
 async def ended(task: asyncio.Task[None]) -> None:

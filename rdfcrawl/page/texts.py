@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -78,6 +79,36 @@ def time_text(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
+# Those that change the direction or the place of what stands around them, and those
+# that show nothing (Unicode TR 36): a reader would see something else than is there.
+HIDDEN: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e"
+    r"\u2060-\u206f\ufeff\ufff9-\ufffb]"
+)
+
+
+def visible(text: str) -> str:
+    r"""Return a text with escapes for all that changes how its line is shown.
+
+    In Turtle and N-Quads they stand for the same characters.
+
+    >>> visible("a\u202eb")
+    'a\\u202Eb'
+    """
+    return HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04X}", text)
+
+
+def shown_text(text: str, most: int = 300) -> str:
+    """Return a text from the web for people: visible, and not too long.
+
+    >>> shown_text("abcdef", 4)
+    'abcd... (6 characters)'
+    """
+    if len(text) > most:
+        return f"{visible(text[:most])}... ({len(text):,} characters)"
+    return visible(text)
+
+
 def summary_text(values: Sequence[float], kind: str) -> str:
     """Return in a sentence what a line shows.
 
@@ -99,4 +130,6 @@ FILTERS: Final[dict[str, Callable[..., str]]] = {
     "duration": duration_text,
     "time": time_text,
     "summary": summary_text,
+    "shown": shown_text,
+    "visible": visible,
 }

@@ -33,6 +33,7 @@ from rdfcrawl.pipelines.provenance import describe
 from rdfcrawl.records import Record
 from rdfcrawl.stores.nquads import NQuadsStore, document_mark
 from rdfcrawl.stores.segments import QuadSegments
+from rdfcrawl.uri import NormalForm
 from tests.bench.figures import Figure, judge
 from tests.bench.measured import cpu_secs
 from tests.support.described_documents import WORKER, document
@@ -240,7 +241,7 @@ class PageBench:
 
     def _index(self) -> None:
         began = time.process_time()
-        with closing(IndexBuilder(self._root, all_tallies())) as builder:
+        with closing(IndexBuilder(self._root, all_tallies(NormalForm()))) as builder:
             builder.catch_up()
         took = time.process_time() - began
         path = index_path(self._root)

@@ -11,6 +11,7 @@ from rdfcrawl.operating.given_up import discard_given_up, iter_given_up
 from rdfcrawl.operating.hosts import HostPhase, read_host
 from rdfcrawl.operating.status import read_status
 from rdfcrawl.operating.steering import HostSteering
+from rdfcrawl.operating.tables import uri_line
 from rdfcrawl.operating.uris import UriLookup, UriPlace
 from rdfcrawl.records import CrawlBudget
 from tests.support.frontier_claims import add, claim, claim_one, restart, urls_of
@@ -250,3 +251,21 @@ async def test_uris_in_flight_and_over_budget_are_found(
     assert [each.place for each in found] == ["in flight", "over budget", "queued"]
     assert found[0].epoch == visit.epoch
     assert (found[2].band, found[2].n_before) == (2, 0)
+
+
+async def test_uri_far_back_in_a_queue_is_not_searched_for(
+    make_frontier: MakeFrontier, redis_server: RedisServer
+) -> None:
+    """If a URI is behind as many as are looked at, then that is said of the URI."""
+    frontier = await make_frontier()
+    urls = await add(frontier, 30)
+    async with await operated(redis_server) as crawl:
+        lookup = UriLookup(crawl, most=10)
+        found = [await lookup.find(urls[number]) for number in (0, 9, 29)]
+        assert [each.place for each in found[:2]] == ["queued", "queued"]
+        assert (found[2].place, found[2].n_before) == ("done or far behind", 10)
+        assert uri_line(found[2]).endswith(", 10 of its host were looked at")
+        whole = await UriLookup(crawl).find(urls[29])
+        assert (whole.place, whole.n_before) == ("queued", 29)
+        never = await lookup.find(f"https://{HOST}/never")
+        assert never.place is UriPlace.UNKNOWN

@@ -159,9 +159,10 @@ def test_logs_answer_when_the_frontier_is_gone(
 def test_queued_uri_of_a_running_crawl(commands: Commands, loopback: Loopback) -> None:
     """If a URI waits for its turn, then the answer says where in the queue."""
     server = loopback({}, host="127.0.27.4")
-    links = [server.url(f"/{n}") for n in range(5)]
+    links = [server.url(f"/{n}") for n in range(60)]
     server.pages |= {"/": loopback.response(page(*links))}
-    server.pages |= {f"/{n}": [0.3, loopback.response(page())] for n in range(5)}
+    quick = {f"/{n}": loopback.response(page()) for n in range(60)}
+    server.pages |= {path: [0.3, answer] for path, answer in quick.items()}
     running = commands.start_crawl(
         [server.url("/")], VISIT_MAX_DOCUMENTS=1, CRAWL_ID="c"
     )
@@ -174,6 +175,7 @@ def test_queued_uri_of_a_running_crawl(commands: Commands, loopback: Loopback) -
     done = scrapy(
         "explain", left, f"-sCRAWL_DIR={running.folder.parent}", "-sCRAWL_ID=c"
     )
+    server.pages |= quick
     operate(running.folder.parent, "resume", "127.0.27.4", CRAWL_ID="c")
     assert running.wait().code == 0
     assert "waits in the frontier" in done.stdout, done.stdout + done.stderr
