@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rdfcrawl.crawl_index.history import HistoryTally
+from rdfcrawl.crawl_index.vocabulary import VocabularyTally
 
 if TYPE_CHECKING:
     from rdfcrawl.crawl_index.building import IndexTally
@@ -12,4 +13,4 @@ if TYPE_CHECKING:
 
 def all_tallies() -> list[IndexTally]:
     """Return a new tally of each kind."""
-    return [HistoryTally()]
+    return [HistoryTally(), VocabularyTally()]

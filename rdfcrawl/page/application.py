@@ -10,7 +10,7 @@ from aiohttp import web
 from rdfcrawl.page.context import PageContext
 from rdfcrawl.page.guarding import PageGuard
 from rdfcrawl.page.rendering import PageRenderer
-from rdfcrawl.page.views import now
+from rdfcrawl.page.views import now, query
 
 if TYPE_CHECKING:
     from rdfcrawl.page.crawl_access import CrawlAccess
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _STATIC: Final = files("rdfcrawl.page") / "static"
 _TYPES: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _MAX_FORM_BYTES: Final = 1024 * 1024
+_MAX_LINE_BYTES: Final = 64 * 1024  # of a request with a query of SPARQL in its URL
 
 
 class PageServer:
@@ -36,9 +37,18 @@ class PageServer:
             middlewares=[PageGuard(options).middleware()],  # type: ignore[list-item]
             client_max_size=_MAX_FORM_BYTES,
         )
-        for route in (*now.routes(context), web.get("/static/{path:.+}", _static)):
+        for route in (
+            *now.routes(context),
+            *query.routes(context),
+            web.get("/static/{path:.+}", _static),
+        ):
             self._add(application, route)
-        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1)
+        self._runner = web.AppRunner(
+            application,
+            access_log=None,
+            shutdown_timeout=1,
+            max_line_size=_MAX_LINE_BYTES,
+        )
 
     def _add(self, application: web.Application, route: web.RouteDef) -> None:
         """Add a route with and without prefix: proxies may take it off."""
