@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rdfcrawl.crawl_index.datasets import DatasetTally
 from rdfcrawl.crawl_index.history import HistoryTally
+from rdfcrawl.crawl_index.host_links import HostLinkTally
 from rdfcrawl.crawl_index.vocabulary import VocabularyTally
 
 if TYPE_CHECKING:
@@ -13,4 +15,4 @@ if TYPE_CHECKING:
 
 def all_tallies() -> list[IndexTally]:
     """Return a new tally of each kind."""
-    return [HistoryTally(), VocabularyTally()]
+    return [HistoryTally(), VocabularyTally(), DatasetTally(), HostLinkTally()]
