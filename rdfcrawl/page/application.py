@@ -10,7 +10,7 @@ from aiohttp import web
 from rdfcrawl.page.context import PageContext
 from rdfcrawl.page.guarding import PageGuard
 from rdfcrawl.page.rendering import PageRenderer
-from rdfcrawl.page.views import now, query, report
+from rdfcrawl.page.views import datasets, graph, now, query, report
 
 if TYPE_CHECKING:
     from rdfcrawl.page.crawl_access import CrawlAccess
@@ -41,6 +41,8 @@ class PageServer:
             *now.routes(context),
             *query.routes(context),
             *report.routes(context),
+            *datasets.routes(context),
+            *graph.routes(context),
             web.get("/static/{path:.+}", _static),
         ):
             self._add(application, route)
