@@ -477,4 +477,26 @@ MUTANTS = (
         "REMOTE_CONTROL_ENABLED = True\n",
         "tests/crawl/threats/test_doors.py::test_no_door_is_open",
     ),
+    # -- the page ----------------------------------------------------------------------
+    Mutant(
+        34,
+        "rdfcrawl/page/query_child.py",
+        "            layers = confine()\n",
+        "            layers = (SECCOMP,)\n",
+        "tests/page/test_query.py::test_disguised_service_reaches_nobody",
+    ),
+    Mutant(
+        34,
+        "rdfcrawl/page/query_rules.py",
+        '    if _SERVICE.search(_OPAQUE.sub(" ", query)):\n',
+        "    if False:\n",
+        "tests/page/test_query.py::test_refusals_are_one_line",
+    ),
+    Mutant(
+        35,
+        "rdfcrawl/page/foreign.py",
+        'not in ("same-origin", "none")',
+        "in ()",
+        "tests/page/test_query.py::test_other_sites_run_no_query",
+    ),
 )
