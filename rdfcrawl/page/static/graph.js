@@ -23,7 +23,7 @@ function lines(name) {
 // As large as fits in the circle: labels do not overlap, as circles do not.
 function letters({ name, radius }) {
   const longest = Math.max(...lines(name).map((line) => line.length), 4);
-  return Math.min(18, (1.75 * radius) / (0.6 * longest));
+  return Math.min(18, (1.6 * radius) / (0.6 * longest));
 }
 
 function elements({ nodes, links }) {
