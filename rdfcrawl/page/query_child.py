@@ -29,7 +29,7 @@ from rdfcrawl.followers.oxigraph import LOCK_NAME, OxigraphFollower
 from rdfcrawl.followers.stored_once import StoredOnce
 from rdfcrawl.log.crawl_log import CrawlLog
 from rdfcrawl.page.child_jobs import ChildAnswers, begin_job
-from rdfcrawl.page.query_rules import check_query
+from rdfcrawl.page.query_rules import BUSY, check_query
 from rdfcrawl.page.query_texts import answer_of
 
 if TYPE_CHECKING:
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 _NICE: Final = 5
 _MEMORY_BYTES: Final = 2 * 1024 * 1024 * 1024  # of address space, while it queries
 _LOCK_SECS: Final = 1.0  # that another process is waited for
-_BUSY: Final = (
-    "another process has the store open: `scrapy query`, or a follower; ask again"
-)
 
 
 class StoreLag(NamedTuple):
@@ -123,7 +120,7 @@ def _opened(path: Path) -> Iterator[ox.Store]:
         deadline = time.monotonic() + _LOCK_SECS
         while not _is_shared(fd):
             if time.monotonic() > deadline:
-                raise ConfigError(_BUSY)
+                raise ConfigError(BUSY)
             time.sleep(0.05)
         yield ox.Store.read_only(str(path))
     finally:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rdfcrawl.errors import RdfcrawlError
 from rdfcrawl.options.values import integer, is_on, number
 from rdfcrawl.page.children import PageChild
+from rdfcrawl.page.query_rules import BUSY
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -172,6 +173,6 @@ def _told(line: dict[str, Any] | None) -> dict[str, Any]:
     if line is None:
         raise QueryRefused(400, "query: it needed too much memory, and was ended")
     if "refusal" in line:
-        status = 503 if "open" in line["refusal"] else 400
+        status = 503 if line["refusal"] == BUSY else 400
         raise QueryRefused(status, line["refusal"])
     return line

@@ -8,6 +8,9 @@ from typing import Final
 from rdfcrawl.errors import ConfigError
 
 MAX_QUERY_CHARS: Final = 8000
+BUSY: Final = (
+    "another process has the store open: `scrapy query`, or a follower; ask again"
+)
 
 _NO_SERVICE: Final = (
     "query: SERVICE is refused: a query of the page asks no other endpoint"
