@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rdfcrawl.crawl_index.datasets import DatasetTally
 from rdfcrawl.crawl_index.faults import FaultTally
 from rdfcrawl.crawl_index.history import HistoryTally
+from rdfcrawl.crawl_index.host_links import HostLinkTally
 from rdfcrawl.crawl_index.host_tally import HostTally
 from rdfcrawl.crawl_index.recent import RecentTally
 from rdfcrawl.crawl_index.uri_places import UriPlaceTally
+from rdfcrawl.crawl_index.vocabulary import VocabularyTally
 
 if TYPE_CHECKING:
     from rdfcrawl.crawl_index.building import IndexTally
@@ -27,4 +30,7 @@ def all_tallies(normal_form: NormalForm) -> list[IndexTally]:
         HostTally(),
         UriPlaceTally(normal_form),
         RecentTally(),
+        VocabularyTally(),
+        DatasetTally(),
+        HostLinkTally(),
     ]

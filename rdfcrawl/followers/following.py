@@ -192,20 +192,23 @@ class LogFollowing:
             if self._once is not None:
                 self._once.close()
 
-    def catch_up(self) -> int:
+    def catch_up(self, is_enough: Callable[[], bool] = lambda: False) -> int:
         """Apply what is in the log now; return the number of versions read.
+
+        Args:
+            is_enough: asked after each batch; then the rest is left for another time.
 
         Raises:
             ConfigError: the log can no longer be read.
             StoreFault: the store has failed for too long.
         """
         n_documents = self.counts.n_documents
-        while not self._is_caught_up():
+        while not self._is_caught_up(is_enough):
             self._follower.close()
             self.open()
         return self.counts.n_documents - n_documents
 
-    def _is_caught_up(self) -> bool:
+    def _is_caught_up(self, is_enough: Callable[[], bool]) -> bool:
         """Apply what is in the log; return False if the store has to begin anew.
 
         Raises:
@@ -223,6 +226,8 @@ class LogFollowing:
             self._note(batch)
             self.renew(at_once=False)
             self._report("following", "")
+            if is_enough():
+                return True
         if self._once is not None and self._once.has_pending:
             batch = LogBatch((), (), self.checkpoint)
             self._until_done(lambda: self._take_kept(batch))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.identity import LogIdentity
 
 _LEDGER: Final = "rdfcrawl.sqlite"
-_LOCK: Final = "rdfcrawl.lock"
+LOCK_NAME: Final = "rdfcrawl.lock"
 _QUADS: Final = ox.RdfFormat.N_QUADS
 
 
@@ -73,7 +73,7 @@ class OxigraphFollower:
         """
         try:
             self._path.mkdir(parents=True, exist_ok=True)
-            lock = lock_store(self._path / _LOCK, self._lock_secs)
+            lock = lock_store(self._path / LOCK_NAME, self._lock_secs)
         except OSError as error:
             raise StoreFault(f"{self._path}: {error}") from error
         try:

@@ -212,6 +212,8 @@ FEED_EXPORTERS = {  # beside those of Scrapy
 DESCRIBE = "auto"  # void.ttl and dcat.ttl at the end of a crawl
 DESCRIBE_HOSTS = 1000  # those with most statements
 DESCRIBE_PUBLISHER = None  # USER_AGENT
+PAGE_QUERY_SECS = 10.0
+PAGE_QUERY_ROWS = 1000
 STATS_DUMP = False  # the summary says it in fewer lines
 EXTENSIONS = {
     "scrapy.extensions.logstats.LogStats": None,

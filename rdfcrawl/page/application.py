@@ -14,7 +14,19 @@ from rdfcrawl.page.host_sweep import HostSweep
 from rdfcrawl.page.messages import PageMessages
 from rdfcrawl.page.moment_feed import MomentFeed
 from rdfcrawl.page.rendering import PageRenderer
-from rdfcrawl.page.views import control, faults, host, hosts, metrics, now, uri
+from rdfcrawl.page.views import (
+    control,
+    datasets,
+    faults,
+    graph,
+    host,
+    hosts,
+    metrics,
+    now,
+    query,
+    report,
+    uri,
+)
 
 if TYPE_CHECKING:
     import socket
@@ -24,8 +36,12 @@ if TYPE_CHECKING:
 
 _STATIC: Final = files("rdfcrawl.page") / "static"
 _TYPES: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-_VIEWS: Final = (now, faults, hosts, host, control, uri, metrics)
+_VIEWS: Final = (
+    *(now, faults, hosts, host, control, uri, datasets, graph, query, report),
+    metrics,
+)
 _MAX_FORM_BYTES: Final = 1024 * 1024
+_MAX_LINE_BYTES: Final = 64 * 1024  # of a request with a query of SPARQL in its URL
 
 
 class PageServer:
@@ -55,7 +71,12 @@ class PageServer:
         routes = [route for view in _VIEWS for route in view.routes(context)]
         for route in (*routes, web.get("/static/{path:.+}", _static)):
             self._add(application, route)
-        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1)
+        self._runner = web.AppRunner(
+            application,
+            access_log=None,
+            shutdown_timeout=1,
+            max_line_size=_MAX_LINE_BYTES,
+        )
 
     def _add(self, application: web.Application, route: web.RouteDef) -> None:
         """Add a route with and without prefix: proxies may take it off."""

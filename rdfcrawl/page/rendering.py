@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import jinja2
 from aiohttp import web
 
+from rdfcrawl.page.query_examples import shortened
 from rdfcrawl.page.texts import FILTERS
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class PageRenderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.filters |= FILTERS
+        self._templates.filters |= FILTERS | {"shortened": shortened}
         self._templates.globals |= {
             "at": self.at,
             "views": VIEWS,

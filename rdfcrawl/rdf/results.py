@@ -33,7 +33,7 @@ def write_json(names: Sequence[str], rows: Iterable[Row], file: TextIO) -> None:
     end = "\n"
     for row in rows:
         bound = {
-            name: _json_term(term)
+            name: json_term(term)
             for name, term in zip(names, row, strict=True)
             if term is not None
         }
@@ -42,16 +42,17 @@ def write_json(names: Sequence[str], rows: Iterable[Row], file: TextIO) -> None:
     file.write("\n]}}\n")
 
 
-def _json_term(term: Term) -> dict[str, object]:
+def json_term(term: Term) -> dict[str, object]:
+    """Return a term as the JSON of SPARQL 1.1 has it."""
     if isinstance(term, ox.NamedNode):
         return {"type": "uri", "value": term.value}
     if isinstance(term, ox.BlankNode):
         return {"type": "bnode", "value": term.value}
     if isinstance(term, ox.Triple):
         found = {
-            "subject": _json_term(term.subject),
-            "predicate": _json_term(term.predicate),
-            "object": _json_term(term.object),
+            "subject": json_term(term.subject),
+            "predicate": json_term(term.predicate),
+            "object": json_term(term.object),
         }
         return {"type": "triple", "value": found}
     literal: dict[str, object] = {"type": "literal", "value": term.value}

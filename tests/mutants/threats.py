@@ -534,4 +534,25 @@ MUTANTS = (
         "script-src 'self' 'unsafe-inline';",
         "tests/page/test_guarding.py::test_no_script_of_others_runs",
     ),
+    Mutant(
+        38,
+        "rdfcrawl/page/query_child.py",
+        "            layers = confine()\n",
+        "            layers = (SECCOMP,)\n",
+        "tests/page/test_query.py::test_disguised_service_reaches_nobody",
+    ),
+    Mutant(
+        38,
+        "rdfcrawl/page/query_rules.py",
+        '    if _SERVICE.search(_OPAQUE.sub(" ", query)):\n',
+        "    if False:\n",
+        "tests/page/test_query.py::test_refusals_are_one_line",
+    ),
+    Mutant(
+        39,
+        "rdfcrawl/page/foreign.py",
+        'not in ("same-origin", "none")',
+        "in ()",
+        "tests/page/test_query.py::test_other_sites_run_no_query",
+    ),
 )

@@ -1,0 +1,76 @@
+"""Work of the page that could take long, in processes of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_LINE_BYTES: Final = 64 * 1024 * 1024  # the longest line that a child may write
+
+
+class PageChild:
+    """A process that is given one job, and answers in lines of JSON.
+
+    Args:
+        process: started.
+    """
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    @classmethod
+    async def start(cls, module: str, job: Mapping[str, object]) -> Self:
+        """Return a new process that has its job.
+
+        Args:
+            module: that is run, by its dotted name.
+            job: what JSON has.
+
+        Raises:
+            OSError: no process can be started.
+        """
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", module),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=DEVNULL,  # a crash may quote what was crawled
+            limit=_LINE_BYTES,
+            env={
+                "PYTHONPATH": os.pathsep.join(entry or os.curdir for entry in sys.path),
+                "LANG": "C.UTF-8",
+            },
+        )
+        if process.stdin is not None:
+            process.stdin.write(json.dumps(job).encode())
+            process.stdin.close()
+        return cls(process)
+
+    async def answer(self, secs: float) -> dict[str, Any] | None:
+        """Return the next line; None if the process has ended without.
+
+        Raises:
+            TimeoutError: there was none in time.
+        """
+        if self._process.stdout is None:
+            return None
+        async with asyncio.timeout(secs):
+            try:
+                line = await self._process.stdout.readline()
+            except ValueError:  # it was too long
+                return None
+        found: dict[str, Any] | None = json.loads(line) if line else None
+        return found
+
+    async def end(self) -> None:
+        """End the process, whatever it does."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.wait()

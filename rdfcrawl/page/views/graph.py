@@ -1,0 +1,55 @@
+"""Graph: how the hosts of the crawl link to each other, as a picture and a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+from rdfcrawl.page.host_pictures import PictureDesk, PictureScope
+from rdfcrawl.page.rendering import whole_number
+
+if TYPE_CHECKING:
+    from rdfcrawl.page.context import PageContext
+    from rdfcrawl.page.host_pictures import HostPicture
+
+_NODES: Final = 150
+_LEAST_NODES, _MOST_NODES = 8, 300
+_ABOUT: Final = ("host", "domain", "suffix")
+_MAX_NAME: Final = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphView:
+    """A picture.
+
+    Attributes:
+        about: what it is of: host, domain, suffix; empty: all.
+        name: of that.
+        most: nodes.
+        picture: with its circles and lines.
+    """
+
+    about: str
+    name: str
+    most: int
+    picture: HostPicture
+
+
+def routes(context: PageContext) -> list[web.RouteDef]:
+    """Return the routes of the view."""
+    desk = PictureDesk(context.access.root)
+
+    async def show(request: web.Request) -> web.Response:
+        query = request.query
+        most = whole_number(
+            query, "nodes", _NODES, least=_LEAST_NODES, most=_MOST_NODES
+        )
+        about = next((each for each in _ABOUT if query.get(each)), "")
+        name = query[about][:_MAX_NAME].lower() if about else ""
+        picture = await desk.picture(PictureScope(about, name, most))
+        view = GraphView(about=about, name=name, most=most, picture=picture)
+        return context.renderer.respond(request, "graph.html", view)
+
+    return [web.get("/datasets/graph", show)]

@@ -1,0 +1,117 @@
+"""Query: SPARQL over what the crawl has stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+from rdfcrawl.page.foreign import is_foreign
+from rdfcrawl.page.query_desk import QueryDesk, QueryOptions, QueryRefused
+from rdfcrawl.page.query_examples import QueryExample, make_examples
+from rdfcrawl.page.query_rules import MAX_QUERY_CHARS
+from rdfcrawl.page.rendering import whole_number
+from rdfcrawl.rdf.namespaces import PREFIXES
+
+if TYPE_CHECKING:
+    from rdfcrawl.page.context import PageContext
+    from rdfcrawl.page.query_desk import QueryAnswer
+
+_TERMS: Final = "SELECT term FROM vocabulary WHERE kind = ? ORDER BY n DESC LIMIT 10"
+_TYPES: Final = {
+    "csv": "text/csv",
+    "tsv": "text/tab-separated-values",
+    "json": "application/sparql-results+json",
+    "xml": "application/sparql-results+xml",
+    "ttl": "text/turtle",
+    "nt": "application/n-triples",
+}
+_FOREIGN: Final = "another site has led here: read the query, and run it yourself"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryView:
+    """A query and its answer.
+
+    Attributes:
+        query: as it was asked; empty: none was.
+        answer: to it; None: there is none.
+        refusal: why there is none.
+        rows: the most that are given.
+        secs: the time that a query has.
+        max_chars: of a query.
+        examples: queries that work here.
+        prefixes: that need no declaration.
+    """
+
+    query: str
+    answer: QueryAnswer | None
+    refusal: str
+    rows: int
+    secs: float
+    max_chars: int
+    examples: list[QueryExample]
+    prefixes: dict[str, str]
+
+
+def routes(context: PageContext) -> list[web.RouteDef]:
+    """Return the routes of the view."""
+    access = context.access
+    desk = QueryDesk(access.root, QueryOptions.from_settings(access.settings))
+
+    async def show(request: web.Request) -> web.Response:
+        query = request.query.get("q", "").replace("\r\n", "\n")
+        most = desk.options.max_rows
+        rows = whole_number(request.query, "rows", most, least=1, most=most)
+        form = request.query.get("as", "")
+        answer, refusal, status = None, "", 200
+        try:
+            if query.strip():
+                _check(request, form)
+                answer = await desk.answer(query, rows=rows, form=form or "view")
+        except QueryRefused as error:
+            refusal, status = str(error), error.status
+        if form and answer is not None and answer.kind != "boolean":
+            return _download(answer, form)
+        view = QueryView(
+            query=query,
+            answer=answer,
+            refusal=refusal,
+            rows=rows,
+            secs=desk.options.secs,
+            max_chars=MAX_QUERY_CHARS,
+            examples=await _examples(context),
+            prefixes=PREFIXES,
+        )
+        return context.renderer.respond(request, "query.html", view, status=status)
+
+    return [web.get("/query", show)]
+
+
+def _check(request: web.Request, form: str) -> None:
+    if form and form not in _TYPES:
+        raise QueryRefused(400, f"as: must be one of {', '.join(_TYPES)}")
+    if is_foreign(request):
+        raise QueryRefused(403, _FOREIGN)
+
+
+async def _examples(context: PageContext) -> list[QueryExample]:
+    terms = [
+        [str(term) for (term,) in await context.access.indexed(_TERMS, (kind,))]
+        for kind in ("class", "predicate")
+    ]
+    return make_examples(*terms)
+
+
+def _download(answer: QueryAnswer, form: str) -> web.Response:
+    """Return an answer as a file; a header tells whether there is more of it."""
+    return web.Response(
+        text=answer.text,
+        content_type=_TYPES[form],
+        headers={
+            "Content-Disposition": f'attachment; filename="answer.{form}"',
+            "Rdfcrawl-Rows": str(answer.n_rows),
+            "Rdfcrawl-Cut": "yes" if answer.is_cut else "no",
+        },
+    )

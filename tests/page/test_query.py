@@ -1,0 +1,213 @@
+"""Queries of visitors: what is answered, and what is refused."""
+
+from __future__ import annotations
+
+import fcntl
+import socket
+import threading
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from rdfcrawl.page.query_rules import check_query
+from tests.support.page_answers import PageAnswer, get
+from tests.support.page_browser import serve_page, watched_page
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_webs import Loopback
+
+_HOSTILE = '"><script>document.title=1</script><img src=x onerror=alert(1)>'
+# Longer than any test has time for.
+_ENDLESS = (
+    "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n2 ?o }"
+)
+
+
+class QueriedCrawl(NamedTuple):
+    """A page that is asked.
+
+    Attributes:
+        url: of the page.
+        folder: of its crawl.
+        document: URL of what was crawled.
+    """
+
+    url: str
+    folder: Path
+    document: str
+
+    def ask(self, query: str, **more: str) -> PageAnswer:
+        """Return the answer to a query, as JSON."""
+        return get(f"{self.url}/query", {"q": query, "format": "json"} | more)
+
+    def file(self, query: str, form: str, **more: str) -> PageAnswer:
+        """Return the answer to a query, as a file."""
+        return get(f"{self.url}/query", {"q": query, "as": form} | more)
+
+    def refusal(self, query: str) -> tuple[int, str]:
+        """Return status and reason of a refusal."""
+        answer = self.ask(query)
+        return answer.status, answer.json["refusal"]
+
+
+@pytest.fixture(scope="module")
+def crawl(commands: Commands, loopback: Loopback) -> QueriedCrawl:
+    """Return the page of a finished crawl with hostile statements."""
+    server = loopback()
+    lines = [
+        f"<> <urn:x:says> '''{_HOSTILE}'''@en .",
+        "<> a <urn:x:Page> ; <urn:x:see> <javascript:alert(1)> .",
+        *(f"<urn:x:{n}> <urn:x:number> {n} ." for n in range(300)),
+    ]
+    server.pages["*"] = loopback.response("\n".join(lines).encode())
+    result = commands.crawl([server.url("/a")])
+    assert result.code == 0, result.stderr
+    url = serve_page(
+        commands, result.folder.parent, PAGE_QUERY_SECS=2, PAGE_QUERY_ROWS=200
+    )
+    return QueriedCrawl(url, result.folder, server.url("/a"))
+
+
+def test_rows_are_terms_and_the_store_is_up_to_date(crawl: QueriedCrawl) -> None:
+    """If a query is asked, then the store follows the crawl before it answers."""
+    found = crawl.ask("SELECT ?s { ?s a <urn:x:Page> }").json["answer"]
+    assert found["rows"] == [[{"type": "uri", "value": crawl.document}]]
+    assert (found["n_behind"], found["note"], found["is_cut"]) == (0, "", False)
+
+
+def test_answers_are_cut_at_the_limit(crawl: QueriedCrawl) -> None:
+    """If there are more rows than the limit, then the answer says so."""
+    query = "SELECT ?n { ?s <urn:x:number> ?n }"
+    found = crawl.ask(query).json["answer"]
+    assert (len(found["rows"]), found["is_cut"]) == (200, True)
+    file = crawl.file(query, "csv", rows="3")
+    assert file.headers["Rdfcrawl-Cut"] == "yes"
+    assert file.headers["Content-Disposition"].startswith("attachment")
+    assert len(file.text.splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    ("query", "form", "begin"),
+    [
+        ("SELECT ?s { ?s a <urn:x:Page> }", "json", '{"head":{"vars":["s"]}'),
+        ("CONSTRUCT { ?s a rdfs:Resource } { ?s a ?c }", "ttl", "@prefix "),
+        ("CONSTRUCT { ?s a rdfs:Resource } { ?s a ?c }", "nt", "<"),
+    ],
+)
+def test_answers_are_files(
+    crawl: QueriedCrawl, query: str, form: str, begin: str
+) -> None:
+    """If a format is asked for, then the answer is a file of it."""
+    assert crawl.file(query, form).text.startswith(begin)
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "reason"),
+    [
+        ("INSERT DATA { <urn:a> <urn:b> 1 }", 400, "query: error at 1:"),
+        ("SELECT * {", 400, "query: error at 1:"),
+        ("SELECT * { SERVICE <URL> { ?s ?p ?o } }", 400, "query: SERVICE is refused"),
+        ("SELECT * { service silent ?e { ?s ?p ?o } }", 400, "query: SERVICE is"),
+        (_ENDLESS, 400, "PAGE_QUERY_SECS=2: the query took longer"),
+        ("SELECT * { ?s ?p 1 } #" + "x" * 8000, 400, "query: longer than 8,000"),
+    ],
+)
+def test_refusals_are_one_line(
+    crawl: QueriedCrawl, query: str, status: int, reason: str
+) -> None:
+    """If a query is wrong, writes, asks others or is too long, one line tells it."""
+    found, told = crawl.refusal(query)
+    assert (found, told[: len(reason)]) == (status, reason)
+    assert "\n" not in told
+
+
+def test_disguised_service_reaches_nobody(crawl: QueriedCrawl) -> None:
+    """If a query hides SERVICE from our eyes, then the kernel keeps it from the net."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.5)
+        port = listener.getsockname()[1]
+        # To the expression that looks for the word, all up to `>` is an IRI.
+        hidden = f"FILTER(1<?b)SERVICE#>\n<http://127.0.0.1:{port}/> {{ ?s ?p ?o }}"
+        query = f"SELECT * {{ VALUES ?b {{ 2 }} {hidden} }}"
+        check_query(query, is_confined=True)
+        assert crawl.refusal(query) == (
+            400,
+            "query: it is not allowed to ask another endpoint",
+        )
+        with pytest.raises(TimeoutError):
+            listener.accept()
+
+
+def test_word_is_enough_without_the_kernel() -> None:
+    """If the kernel does not confine the process, then even the word is refused."""
+    with pytest.raises(Exception, match="not even the word"):
+        check_query("SELECT * { ?s ?p 'at your service' }", is_confined=False)
+
+
+def test_others_that_write_the_store_are_told_of(crawl: QueriedCrawl) -> None:
+    """If another process writes the store, then the visitor is told to ask again."""
+    crawl.ask("ASK {}")
+    with (crawl.folder / "oxigraph" / "rdfcrawl.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        status, told = crawl.refusal("ASK {}")
+    assert status == 503
+    assert told.startswith("another process has the store open")
+
+
+def test_two_queries_run_at_once(crawl: QueriedCrawl) -> None:
+    """If one query is long, then a second one is answered meanwhile."""
+    crawl.ask("ASK {}")
+    first = threading.Thread(target=crawl.ask, args=(_ENDLESS,))
+    first.start()
+    assert crawl.ask("ASK {}").json["answer"]["is_true"]
+    first.join()
+
+
+def test_other_sites_run_no_query(crawl: QueriedCrawl) -> None:
+    """If another site has led to a query, then it is shown and not run."""
+    url = f"{crawl.url}/query"
+    answer = get(url, {"q": "ASK {}"}, {"Sec-Fetch-Site": "cross-site"})
+    assert answer.status == 403
+    assert "another site has led here" in answer.text
+    assert "ASK {}" in answer.text
+
+
+def test_hostile_literals_are_text(crawl: QueriedCrawl, chromium: Browser) -> None:
+    """If literals and IRIs are hostile, then a browser shows them as text."""
+    with watched_page(chromium) as page:
+        page.goto(f"{crawl.url}/query?q=SELECT ?o {{ <{crawl.document}> ?p ?o }}")
+        assert page.title().startswith("Query ")
+        cells = page.locator("table.answer td")
+        assert any(_HOSTILE in text for text in cells.all_inner_texts())
+        hrefs = page.locator("table.answer a").evaluate_all("x => x.map(y => y.href)")
+        assert all(href.startswith(f"{crawl.url}/uri?u=") for href in hrefs)
+
+
+def test_examples_have_answers(crawl: QueriedCrawl, chromium: Browser) -> None:
+    """If a visitor takes an example and runs it by the keyboard, it has an answer."""
+    with watched_page(chromium) as page:
+        page.goto(f"{crawl.url}/query")
+        page.locator(
+            "ul.examples a", has_text="Things of the class <urn:x:Page>"
+        ).click()
+        assert page.locator("table.answer tbody tr").count() > 1
+        page.locator(".CodeMirror").click()
+        page.keyboard.press("Control+End")
+        page.keyboard.type(" # more")
+        page.keyboard.press("Control+Enter")
+        page.wait_for_url("**more**")
+        assert page.locator("table.answer tbody tr").count() > 1
+
+
+def test_query_needs_no_script(crawl: QueriedCrawl, chromium: Browser) -> None:
+    """If there is no JavaScript, then the form works as well."""
+    with watched_page(chromium, java_script_enabled=False) as page:
+        page.goto(f"{crawl.url}/query")
+        page.locator("textarea").fill("ASK { ?s a <urn:x:Page> }")
+        page.locator("form.query button").click()
+        assert "yes." in page.locator("main").inner_text()

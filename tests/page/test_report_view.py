@@ -1,0 +1,79 @@
+"""The report on the page: made when it is asked for, one at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.page_answers import get
+from tests.support.page_browser import serve_page, watched_page
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_webs import Loopback
+
+
+@pytest.fixture(scope="module")
+def url(commands: Commands, loopback: Loopback) -> str:
+    """Return the URL of the page of a finished crawl."""
+    server = loopback()
+    server.pages["*"] = loopback.response(b"<> <urn:x:p> <b> .")
+    result = commands.crawl([server.url("/a")])
+    assert result.code == 0, result.stderr
+    return serve_page(commands, result.folder.parent)
+
+
+def test_report_is_made_and_shown(url: str, chromium: Browser) -> None:
+    """If a visitor asks for a report, then it is made, and comes up by itself."""
+    with watched_page(chromium) as page:
+        page.goto(f"{url}/report")
+        assert "No report was made yet" in page.locator("main").inner_text()
+        page.get_by_role("button", name="Make now").click()
+        page.get_by_role("link", name="Open the report").click(timeout=60_000)
+        assert page.title() == "Report of the crawl linkeddata"
+        # Its style is applied under its own policy.
+        assert page.locator("main").count() == 1
+        assert page.evaluate("getComputedStyle(document.body).margin") != "8px"
+
+
+def test_report_is_had_as_files(url: str, commands: Commands) -> None:
+    """If there is a report, then all of it is JSON, and each item CSV."""
+    get(f"{url}/report", {"make": "1"})
+
+    def is_made() -> bool:
+        return get(f"{url}/report", {"format": "json"}).json["making"] is None
+
+    commands.wait_until(is_made)
+    found = get(f"{url}/report", {"format": "json"}).json
+    assert found["report"]["outcomes"]
+    assert found["refusal"] == ""
+    item = found["report"]["parts"][0]["items"][0]["key"]
+    assert get(f"{url}/report/file", {"name": f"{item}.csv"}).text.startswith("series,")
+    assert get(f"{url}/report/file", {"name": "report.json"}).json["sections"]
+    page = get(f"{url}/report/page", {})
+    assert page.headers["Content-Security-Policy"].endswith("; sandbox")
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status"),
+    [
+        ("/report/file", {"name": "../index.sqlite"}, 404),
+        ("/report/file", {"name": "report.html"}, 404),
+        ("/report", {"site": "../../x"}, 400),
+        ("/report/page", {"site": "other.example"}, 404),
+    ],
+)
+def test_names_do_not_lead_out_of_the_report(
+    url: str, path: str, query: dict[str, str], status: int
+) -> None:
+    """If a name is that of no report, then nothing is read for it."""
+    assert get(f"{url}{path}", query).status == status
+
+
+def test_other_sites_have_no_report_made(url: str) -> None:
+    """If another site has led to it, then no report is made."""
+    answer = get(f"{url}/report", {"make": "1"}, {"Sec-Fetch-Site": "cross-site"})
+    assert answer.status == 403

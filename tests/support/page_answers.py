@@ -1,0 +1,46 @@
+"""Answers of a page, without a browser."""
+
+from __future__ import annotations
+
+import json
+from http.client import HTTPConnection
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlencode, urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class PageAnswer(NamedTuple):
+    """What a page has answered."""
+
+    status: int
+    headers: dict[str, str]
+    text: str
+
+    @property
+    def json(self) -> Any:
+        """The value, if it is JSON."""
+        return json.loads(self.text)
+
+
+def get(
+    url: str, query: Mapping[str, str], headers: Mapping[str, str] | None = None
+) -> PageAnswer:
+    """Return the answer to one request.
+
+    Args:
+        url: of the page, with a path.
+        query: parameters of the URL.
+        headers: of the request.
+    """
+    parts = urlsplit(url)
+    connection = HTTPConnection(parts.netloc, timeout=100)
+    try:
+        path = f"{parts.path}?{urlencode(query)}"
+        connection.request("GET", path, headers=headers or {})
+        answer = connection.getresponse()
+        text = answer.read().decode()
+    finally:
+        connection.close()
+    return PageAnswer(answer.status, dict(answer.getheaders()), text)
