@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.clock import now_ms
+from rdfcrawl.crawl_index.history import BUCKET_MS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -57,6 +60,9 @@ async def read_history(access: CrawlAccess) -> HistorySeries:
         return HistorySeries()
     first, last = ends[0]
     width = (last - first) // MOST_POINTS + 1
+    # The point that goes on would be a fall at the end of each line.
+    begun = now_ms() // BUCKET_MS // width * width
+    last = max(first, min(last, begun - 1))
     values = {"width": width, "first": first, "last": last}
     return series_of(await access.indexed(_READ, values), width)
 

@@ -105,7 +105,7 @@ def test_page_follows_a_redis_that_restarts_and_a_crawl_begun_anew(
     lasting_server.end()
     commands.wait_until(lambda: moment(url)["state"] == "away")
     assert moment(url)["why_away"].startswith("R")
-    assert read_page_json(f"{url}/")["history"]["n_documents"] == [2]
+    assert sum(read_page_json(f"{url}/")["history"]["n_documents"]) > 0
     lasting_server.start()
     commands.wait_until(lambda: moment(url)["state"] == "finished")
     anew = {"fresh": 1}
@@ -119,7 +119,7 @@ def test_page_follows_a_redis_that_restarts_and_a_crawl_begun_anew(
     )
     commands.wait_until(lambda: (moment(url)["counts"] or {}).get("done") == 1)
     commands.wait_until(
-        lambda: sum(read_page_json(f"{url}/")["history"]["n_documents"]) == 1
+        lambda: read_page_json(f"{url}/")["history"]["n_documents"] == [1]
     )
     found = samples(f"{url}/metrics")
     assert total(found, "rdfcrawl_frontier_requests", state="done") == 1
@@ -157,6 +157,10 @@ def test_next_free_port_is_taken(commands: Commands, loopback: Loopback) -> None
     """If the usual port is taken, then the page listens at another one, and says so."""
     web = TreeWeb(loopback, "127.96.3", n_hosts=1, n_docs=500, secs=0.2)
     words = "crawl", "linkeddata", "--page", f"-aseeds={web.seed}"
-    urls = {url_of(commands.start(*words), commands) for _ in range(2)}
+    crawls = [commands.start(*words) for _ in range(2)]
+    urls = {url_of(each, commands) for each in crawls}
+    for each in crawls:
+        each.send(signal.SIGKILL)
+        each.wait()
     assert len(urls) == 2
     assert all(6824 <= int(url.rpartition(":")[2]) < 6844 for url in urls)

@@ -12,6 +12,7 @@ from tests.support.crawl_webs import TreeWeb
 from tests.support.page_browser import free_port, serve_page, start_page, watched_page
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from playwright.sync_api import Browser, Page
@@ -49,13 +50,15 @@ def finished(commands: Commands, loopback: Loopback) -> str:
 
 
 @pytest.fixture(scope="module")
-def running(commands: Commands, loopback: Loopback) -> Watched:
-    """Start a crawl that lasts longer than the tests."""
+def running(commands: Commands, loopback: Loopback) -> Iterator[Watched]:
+    """Run a crawl that lasts longer than the tests."""
     web = TreeWeb(loopback, "127.97.1", n_hosts=3, n_docs=900, secs=0.2)
     folder = commands.folder()
-    commands.start_crawl([web.seed], folder=folder, FRONTIER_COMMIT_SECS=0.1)
+    crawl = commands.start_crawl([web.seed], folder=folder, FRONTIER_COMMIT_SECS=0.1)
     commands.wait_until(lambda: list(folder.glob("*/quads/*.nq.gz")))
-    return Watched(folder, free_port())
+    yield Watched(folder, free_port())
+    crawl.send(signal.SIGKILL)
+    crawl.wait()
 
 
 @pytest.fixture(scope="module")
