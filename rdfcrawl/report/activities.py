@@ -15,6 +15,7 @@ from rdfcrawl.description.hosts import host_of_iri
 from rdfcrawl.measures.first_seen import DAY_SECS
 from rdfcrawl.measures.ratio import MeasuredRatio
 from rdfcrawl.rdf.namespaces import PROV, RC, SQUIRREL
+from rdfcrawl.tasks.pages import RefreshedPage
 from rdfcrawl.uri import host_of, registered_domain
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ _FACTS: Final = {
         (f"{PROV}startedAtTime", "started"),
         (f"{PROV}endedAtTime", "ended"),
         (f"{RC}format", "format"),
+        (f"{RC}task", "task"),
+        (f"{RC}bytes", "bytes"),  # of the response
         (f"{RC}reason", "reason"),
         (f"{RC}detail", "detail"),
     )
@@ -60,8 +63,8 @@ class CrawlActivity(NamedTuple):
     """What provenance tells of one activity, as it is written.
 
     Attributes:
-        facts: `url`, `status`, `statements`, `started`, `ended` and `format`, as far
-            as they are told.
+        facts: `url`, `status`, `statements`, `started`, `ended`, `format`, `task` and
+            `bytes`, as far as they are told.
         faults: reason and detail of each.
     """
 
@@ -127,6 +130,8 @@ class ActivityCounts:
     Attributes:
         by_format: documents by `rc:format`.
         by_status: activities by `sq:status`.
+        refreshed: of these, those of `scrapy refresh`.
+        refreshed_bytes: length of the bodies of these, likewise.
         by_reason: faults by `rc:reason`.
         examples: of each reason, those that began first.
         documents: activities that stored statements, by day since 1970.
@@ -140,6 +145,8 @@ class ActivityCounts:
     by_format: Counter[str] = field(default_factory=Counter)
     by_status: Counter[str] = field(default_factory=Counter)
     by_reason: Counter[str] = field(default_factory=Counter)
+    refreshed: Counter[str] = field(default_factory=Counter)
+    refreshed_bytes: Counter[str] = field(default_factory=Counter)
     examples: defaultdict[str, list[FaultExample]] = field(
         default_factory=lambda: defaultdict(list)
     )
@@ -166,8 +173,10 @@ class ActivityCounts:
         _count_name(self.by_status, facts["status"])
         if "format" in facts:
             _count_name(self.by_format, facts["format"])
-        digits = facts.get("statements", "")
-        n_statements = int(digits) if digits.isdecimal() and len(digits) < 19 else 0
+        if facts.get("task", "").startswith(RefreshedPage.TAG):
+            _count_name(self.refreshed, facts["status"])
+            _count_name(self.refreshed_bytes, facts["status"], _number(facts, "bytes"))
+        n_statements = _number(facts, "statements")
         if n_statements and started is not None:
             self.documents[started // 1000 // DAY_SECS] += 1
             self.statements[started // 1000 // DAY_SECS] += n_statements
@@ -189,6 +198,8 @@ class ActivityCounts:
             (self.by_format, others.by_format),
             (self.by_status, others.by_status),
             (self.by_reason, others.by_reason),
+            (self.refreshed, others.refreshed),
+            (self.refreshed_bytes, others.refreshed_bytes),
         ):
             for name, number in some.items():
                 _count_name(counts, name, number)
@@ -238,9 +249,14 @@ def iter_activities(blocks: Iterable[bytes]) -> Iterator[CrawlActivity]:
                 faults.append([text, ""])
             elif name == "detail" and faults:
                 faults[-1][1] = text
-            elif not part:
+            elif not part or name == "bytes":
                 facts[name] = text
     yield CrawlActivity(facts, faults)
+
+
+def _number(facts: dict[str, str], name: str) -> int:
+    digits = facts.get(name, "")
+    return int(digits) if digits.isdecimal() and len(digits) < 19 else 0
 
 
 def _count_name(counts: Counter[str], name: str, number: int = 1) -> None:

@@ -34,6 +34,25 @@ def make_outcome_table(counts: ActivityCounts) -> ReportTable:
     )
 
 
+def make_refresh_table(counts: ActivityCounts) -> ReportTable:
+    """Return what the fetches of `scrapy refresh` have cost and found."""
+    n_all = counts.refreshed.total()
+    return ReportTable(
+        key="refresh",
+        title="What refresh spent and found",
+        sentence="Requests for what `scrapy refresh` had queued, and the bytes of their"
+        " bodies, decompressed. SUCCESSFUL: what is stored now is new. UNCHANGED: it"
+        " was fetched in vain; without a body, the server has said so. DELETED: it is"
+        " gone. FAILED: nothing was learnt.",
+        columns=("outcome", "requests", "bytes"),
+        rows=tuple(
+            (shorten(name), MeasuredRatio(number, n_all), counts.refreshed_bytes[name])
+            for name, number in _most(counts.refreshed)
+        ),
+        why_empty="No page was refreshed.",
+    )
+
+
 def make_document_format_table(counts: ActivityCounts) -> ReportTable:
     """Return how many documents were read as which format."""
     return _shares(

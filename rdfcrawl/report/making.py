@@ -16,7 +16,11 @@ from rdfcrawl.report.activities import ActivityCounts
 from rdfcrawl.report.domains import DomainFacts, SiteFigures, gather
 from rdfcrawl.report.mirror_tables import mirror_section
 from rdfcrawl.report.quota_tables import EPOCHS, iter_quota_entries, quota_section
-from rdfcrawl.report.same_content import StoredOnce, same_content_section, stored_once
+from rdfcrawl.report.same_content import (
+    SharedDocuments,
+    same_content_section,
+    stored_once,
+)
 from rdfcrawl.report.sections import make_report
 from rdfcrawl.report.text import day_text
 from rdfcrawl.sorting import SpillFolder
@@ -75,7 +79,7 @@ def with_crawl_sections(
     report: CrawlReport,
     root: Path,
     *,
-    stores: Iterable[StoredOnce],
+    stores: Iterable[SharedDocuments],
     quotas: Iterable[dict[str, Any]],
 ) -> CrawlReport:
     """Return a report of all sites with the sections that are not of single sites.

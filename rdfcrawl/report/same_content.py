@@ -22,7 +22,7 @@ SAME: Final = "sameContentAs"
 _N_EXAMPLES: Final = 10  # of each kind
 
 
-class StoredOnce(NamedTuple):
+class SharedDocuments(NamedTuple):
     """A store that has documents as others, which say the same.
 
     Attributes:
@@ -38,7 +38,7 @@ class StoredOnce(NamedTuple):
     n_bytes: int
 
 
-def stored_once(root: Path) -> list[StoredOnce]:
+def stored_once(root: Path) -> list[SharedDocuments]:
     """Return the stores of a crawl that have documents as others.
 
     Args:
@@ -46,7 +46,7 @@ def stored_once(root: Path) -> list[StoredOnce]:
     """
     names = "documents", "statements", "bytes"
     return [
-        StoredOnce(each.name, *(each.once[name] for name in names))
+        SharedDocuments(each.name, *(each.once[name] for name in names))
         for each in read_statuses(root)
         if each.once
     ]
@@ -83,7 +83,7 @@ class SameContentCount:
 
 
 def same_content_section(
-    database: UrlDatabase, site: str | None, stores: Iterable[StoredOnce] = ()
+    database: UrlDatabase, site: str | None, stores: Iterable[SharedDocuments] = ()
 ) -> ReportSection | None:
     """Return the section; None if no document has the content of another one.
 
@@ -152,7 +152,7 @@ def make_example_table(*counts: SameContentCount) -> ReportTable:
     )
 
 
-def make_once_table(stores: Iterable[StoredOnce]) -> ReportTable | None:
+def make_once_table(stores: Iterable[SharedDocuments]) -> ReportTable | None:
     """Return what stores have once; None if no store has anything once."""
     rows: list[ReportRow] = [(shorten(x.store), *x[1:]) for x in sorted(stores)]
     if not rows:

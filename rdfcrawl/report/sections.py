@@ -15,6 +15,7 @@ from rdfcrawl.report.log_tables import (
     make_fault_table,
     make_faulty_host_table,
     make_outcome_table,
+    make_refresh_table,
     make_slow_host_table,
 )
 from rdfcrawl.report.site_tables import (
@@ -58,7 +59,7 @@ def make_report(
         (
             _crawl_section(counts),
             _coverage_section(sites),
-            _freshness_section(sites),
+            _freshness_section(sites, counts),
             _usage_section(sites),
             _health_section(counts),
         ),
@@ -96,7 +97,7 @@ def _coverage_section(sites: SiteFigures) -> ReportSection:
     )
 
 
-def _freshness_section(sites: SiteFigures) -> ReportSection:
+def _freshness_section(sites: SiteFigures, counts: ActivityCounts) -> ReportSection:
     return ReportSection(
         "freshness",
         "Who is first, and how fresh copies are",
@@ -107,6 +108,7 @@ def _freshness_section(sites: SiteFigures) -> ReportSection:
             make_first_seen_table(sites),
             make_lastmod_table(sites),
             make_copies_table(sites),
+            make_refresh_table(counts),
         ),
     )
 

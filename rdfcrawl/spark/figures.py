@@ -17,7 +17,7 @@ from rdfcrawl.ranking.table import open_ranks
 from rdfcrawl.report.activities import ActivityCounts, CrawlActivity
 from rdfcrawl.report.domains import DomainMeasures, SiteFigures, measure_domain
 from rdfcrawl.report.making import group_by_domain, report_counted, with_crawl_sections
-from rdfcrawl.report.same_content import StoredOnce
+from rdfcrawl.report.same_content import SharedDocuments
 from rdfcrawl.sorting import SpillFolder
 from rdfcrawl.urldb.columns import write_parquet
 from rdfcrawl.urldb.database import UrlDatabase
@@ -55,7 +55,7 @@ def report_urls(session: SparkSession, root: Path, machines: DataFrame) -> Crawl
     return with_crawl_sections(
         report_counted(root.name, sites, counts),
         root,
-        stores=[StoredOnce(*each) for each in _said(machines, "store")],
+        stores=[SharedDocuments(*each) for each in _said(machines, "store")],
         quotas=_said(machines, "quota"),
     )
 

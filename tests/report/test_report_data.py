@@ -292,6 +292,29 @@ def test_activities_by_hand() -> None:
     ]
 
 
+def test_refresh_by_hand() -> None:
+    """If pages were refreshed, then the report says at what cost, and with what gain.
+
+    What others have asked for does not count.
+    """
+    url, left = "http://a.example/1", "refreshed(is_left=True)"
+    blocks = [
+        activity_lines(1, url, task="refreshed", n_bytes=700),
+        activity_lines(2, url, day=2, task="refreshed", status="UNCHANGED"),
+        activity_lines(3, url, day=3, task=left, n_bytes=20),
+        activity_lines(4, url, day=4, task="revisited(run=2)", n_bytes=9),
+        activity_lines(5, url, day=5),
+    ]
+    parts = ActivityCounts(), ActivityCounts()
+    for counts, some in zip(parts, (blocks[:2], blocks[2:]), strict=True):
+        counts.read(some)
+    parts[0].add(parts[1])
+    assert table(report_of(SiteFigures(), parts[0]), "refresh").rows == (
+        ("SUCCESSFUL", MeasuredRatio(2, 3), 720),
+        ("UNCHANGED", MeasuredRatio(1, 3), 0),
+    )
+
+
 def test_activities_of_one_site_and_time() -> None:
     """If a report is about a site from a day on, then nothing else counts."""
     counts = ActivityCounts(site="a.example", begin_ms=at(1))

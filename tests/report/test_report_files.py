@@ -49,7 +49,9 @@ def example() -> CrawlReport:
     formula = json.dumps(HOSTILE[1])[1:-1]
     image = json.dumps(HOSTILE[2])[1:-1]
     blocks = [
-        activity_lines(1, "http://a.example/1", n_statements=5, day=3),
+        activity_lines(
+            *(1, "http://a.example/1"), n_statements=5, day=3, task="refreshed"
+        ),
         activity_lines(
             *(2, "http://b.example/<script>alert(1)</script>".replace(">", "")),
             read_as=image,

@@ -133,6 +133,8 @@ def activity_lines(  # as the terms of an activity
     read_as: str = "Turtle",
     n_statements: int = 0,
     faults: tuple[tuple[str, str], ...] = (),
+    task: str = "",
+    n_bytes: int = 0,
 ) -> bytes:
     """Return the provenance of one activity; texts are as N-Quads escape them."""
     rc, sq = "urn:rdfcrawl:vocab#", "http://w3id.org/dice-research/squirrel/vocab#"
@@ -155,4 +157,7 @@ def activity_lines(  # as the terms of an activity
             f'<{fault}> <{rc}reason> "{reason}"',
             f'<{fault}> <{rc}detail> "{detail}"',
         ]
+    if task:
+        size = f'<{rc}bytes> "{n_bytes}"^^<{xsd}integer>'
+        lines += [f'<{name}> <{rc}task> "{task}"', f"<{name}:response> {size}"]
     return "".join(f"{x} <urn:rdfcrawl:provenance> .\n" for x in lines).encode()
