@@ -16,18 +16,23 @@ endef
 
 PACKAGES = $$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 
-.PHONY: help demo test coverage lowest lint bench soak mutants clean
+.PHONY: help demo demo-page test coverage lowest lint bench soak mutants pictures clean
 
 help:
 	@echo "make demo   crawl a synthetic Data Web on this machine (no Internet needed)"
+	@echo "make demo-page  the same, with a page that shows it in a browser"
 	@echo "make test   run the tests        make lint   check style and types"
 	@echo "make coverage  run them and judge the share of branches they take"
 	@echo "make lowest    run those of all libraries with the oldest that are allowed"
 	@echo "make bench  measure and judge    make soak   long runs"
+	@echo "make pictures  take those of the live page anew"
 	@echo "make mutants  take out each defence, and see its test fail"
 
 demo: $(VENV)/installed
 	$(RUN) scrapy demo
+
+demo-page: $(VENV)/installed
+	$(RUN) scrapy demo --page
 
 # Most tests wait for a server or a crawl now and then: four processes more than two cores.
 # The longest files come first; their order is in tests/conftest.py.
@@ -48,7 +53,8 @@ LOWEST_TESTS := $(addprefix tests/,$(addsuffix .py, \
   extraction/test_bulk fetch/test_context_cache fetch/test_exchange fetch/test_visit \
   followers/test_parquet frontier/test_connection frontier/test_dns_cache \
   frontier/test_worker guard/test_guard html/test_meta html/test_microformats \
-  html/test_reading html/test_rules metrics/test_exporter pipelines/test_store \
+  html/test_reading html/test_rules metrics/test_exporter page/test_live \
+  pipelines/test_store \
   rdf/hdt/test_parts \
   rdf/hdt/test_write rdf/jsonld/test_reading rdf/test_iris rdf/test_parse \
   rdf/test_serializing shapes/test_shapes sitemaps/resourcesync/test_sync \
@@ -69,6 +75,10 @@ bench: $(VENV)/installed-dev
 
 soak: $(VENV)/installed-dev
 	$(RUN) pytest -m "soak or hypothesis" --hypothesis-profile=soak
+
+# The pictures of the live page in the docs; needs Chromium.
+pictures: $(VENV)/installed-dev
+	$(RUN) tests.support.page_pictures
 
 # Ten minutes: a copy of the checkout, one defence after another.
 mutants: $(VENV)/installed-dev

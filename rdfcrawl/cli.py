@@ -42,6 +42,7 @@ COMMANDS: Final = {
     "frontier": "rdfcrawl.commands",
     "genspider": "rdfcrawl.commands",
     "list": "rdfcrawl.commands",
+    "page": "rdfcrawl.commands",
     "parse": "scrapy.commands",
     "ping": "rdfcrawl.commands",
     "query": "rdfcrawl.commands",

@@ -8,13 +8,14 @@ import socket
 import ssl
 import struct
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
+from scrapy.utils.project import ENVVAR
 
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.guard.policy import MAX_PORT, Guard, parse_networks
@@ -29,6 +30,7 @@ pytest_plugins = [
     "tests.support.crawl_fixtures",
     "tests.support.doctest_files",
     "tests.support.example_profiles",
+    "tests.support.page_browser",
     "tests.support.project_fixtures",
     "tests.support.redis_fixtures",
     "tests.support.spark_fixtures",
@@ -144,6 +146,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return _PLACES.get(path, len(_PLACES))
 
     items.sort(key=place)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Have no test leave to others which project is used: Scrapy notes it for good."""
+    before = os.environ.get(ENVVAR)
+    try:
+        return (yield)
+    finally:
+        if before is None:
+            os.environ.pop(ENVVAR, None)
+        else:
+            os.environ[ENVVAR] = before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,10 @@ _UNIONS: Final = (Union, UnionType)
 _encode_commas = partial(re.compile(r",(?=\s*[A-Za-z][A-Za-z0-9+.-]*://)").sub, "%2C")
 
 
+class _UnknownChoice(ValueError):
+    """A text that is none of those that are allowed; its own text names them."""
+
+
 def text_of(value: object) -> str:
     """Return the text that `-a` would have for a value from Python.
 
@@ -67,6 +71,8 @@ def parse_own(name: str, field: Field[Any], type_: Any, text: str) -> Any:
     parse = field.metadata.get("parse") or _parser_of(name, type_)
     try:
         return parse(text)
+    except _UnknownChoice as error:
+        raise ConfigError(f"argument {name}={text}: must be {error}") from error
     except (ValueError, TypeError, ArithmeticError) as error:
         detail = f"must be {_described(type_)}: {error}"
         raise ConfigError(f"argument {name}={text}: {detail}") from error
@@ -96,7 +102,7 @@ def _parser_of(name: str, type_: Any) -> Parser:
 
 def _choice(choices: Mapping[str, Any], text: str) -> Any:
     if text not in choices:
-        raise ValueError(f"one of {', '.join(choices)}")
+        raise _UnknownChoice(f"one of {', '.join(choices)}")
     return choices[text]
 
 

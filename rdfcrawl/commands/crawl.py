@@ -15,7 +15,7 @@ from rdfcrawl.launch import (
     prepare_process,
     run_crawl,
 )
-from rdfcrawl.options.feeds import FeedsCommand
+from rdfcrawl.options.feeds import FeedsCommand, add_page_option
 
 if TYPE_CHECKING:
     import argparse
@@ -28,6 +28,11 @@ class Command(FeedsCommand, ScrapyCrawlCommand):
     for wrong usage, 3 if it has finished without seeds of the operator that the guard
     refused.
     """
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add `--page` to the options of Scrapy."""
+        super().add_options(parser)
+        add_page_option(parser)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Apply the options, and prepare the process if the spider is one of ours."""
@@ -43,12 +48,17 @@ class Command(FeedsCommand, ScrapyCrawlCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check the operator's input, then crawl."""
+        from rdfcrawl.progress.page_process import page_beside
+
         if self.crawler_process is None or self.settings is None:
             super().run(args, opts)
             return
         spider = self.crawler_process.spider_loader.load(args[0])
         if not is_ours(spider):
+            if opts.page:
+                fail(f"--page: spider {args[0]} does not use the frontier")
             super().run(args, opts)
             return
-        check_operator(spider, opts.spargs, self.settings)
-        self.exitcode = run_crawl(self.crawler_process, spider, opts.spargs)
+        settings = check_operator(spider, opts.spargs, self.settings)
+        with page_beside(opts, settings, spider.name):
+            self.exitcode = run_crawl(self.crawler_process, spider, opts.spargs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,10 +30,15 @@ class Command(QuietCommand):
     summary = "Crawl a synthetic Data Web on this machine and show what comes out"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add `--dir`."""
+        """Add `--dir` and `--page`."""
         super().add_options(parser)
         parser.add_argument(
             "--dir", default="demo", metavar="DIR", help="folder of the demo (demo)"
+        )
+        parser.add_argument(
+            "--page",
+            action="store_true",
+            help="serve the page of the crawl meanwhile, and then until Ctrl-C",
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -58,7 +64,7 @@ class Command(QuietCommand):
         try:
             with run_dataweb(config, folder) as web:
                 _say(f"A synthetic Data Web of {_HOSTS} hosts is served on loopback.\n")
-                self.exitcode = _crawl(folder, overrides)
+                self.exitcode = _crawl(folder, overrides, has_page=opts.page)
                 log = web.log()
             if self.exitcode == _USAGE:
                 return  # the crawl has said why, and there is nothing to judge
@@ -70,6 +76,11 @@ class Command(QuietCommand):
         _say(f"recall {report.micro:.4f} ({report.n_found} of {report.n_expected})")
         _say(f"\nLook at it:  zcat {_quads(folder)}/*.nq.gz | head")
         self.exitcode = self.exitcode or int(report.micro < 1)
+        words = ["page", "-s", f"CRAWL_DIR={folder / 'crawl'}"]
+        if opts.page:
+            _serve_page(words)
+        else:
+            _say(f"See it:      {' '.join([program(), *words])}")
 
 
 def _check_redis(settings: BaseSettings | None) -> None:
@@ -91,13 +102,20 @@ def _check_spider(settings: BaseSettings | None) -> None:
         check_name(_SPIDER, load_spiders(settings))
 
 
-def _crawl(folder: Path, overrides: list[str]) -> int:
+def _serve_page(words: list[str]) -> None:
+    """Show the crawl that has ended until Ctrl-C, which the page gets, too."""
+    with suppress(KeyboardInterrupt):
+        subprocess.run([sys.executable, "-m", program(), *words], check=False)
+
+
+def _crawl(folder: Path, overrides: list[str], *, has_page: bool) -> int:
     from rdfcrawl.dataweb.process import NETWORK, SEEDS_NAME
 
     command = [program(), "workers", "-n", "2", _SPIDER]
     given = ["-a", f"seeds=@{folder / SEEDS_NAME}"]
     settings = ["-s", "DOWNLOAD_DELAY=0", "-s", f"CRAWL_DIR={folder / 'crawl'}"]
     settings += ["-s", f"GUARD_ALLOW_NETS={NETWORK}", *overrides]
+    settings += ["--page"] if has_page else []
     _say("$ " + " ".join([*command, *given, *settings]) + "\n")
     line = [sys.executable, "-m", *command, *given, *settings]
     return subprocess.run(line, check=False).returncode

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from scrapy.commands.runspider import Command as ScrapyRunspiderCommand
 from scrapy.utils.spider import iter_spider_classes
 
+from rdfcrawl.console import fail
 from rdfcrawl.launch import (
     check_operator,
     is_ours,
@@ -18,7 +19,7 @@ from rdfcrawl.launch import (
     prepare_process,
     run_crawl,
 )
-from rdfcrawl.options.feeds import FeedsCommand
+from rdfcrawl.options.feeds import FeedsCommand, add_page_option
 
 if TYPE_CHECKING:
     import argparse
@@ -31,6 +32,11 @@ class Command(FeedsCommand, ScrapyRunspiderCommand):
 
     _spider: type[RdfSpider] | None = None
 
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add `--page` to the options of Scrapy."""
+        super().add_options(parser)
+        add_page_option(parser)
+
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Apply the options, and prepare the process if the spider is one of ours."""
         super().process_options(args, opts)
@@ -42,12 +48,17 @@ class Command(FeedsCommand, ScrapyRunspiderCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check the operator's input, then crawl."""
+        from rdfcrawl.progress.page_process import page_beside
+
         process, spider = self.crawler_process, self._spider
         if spider is None or process is None or self.settings is None:
+            if opts.page:
+                fail("--page: the spider does not use the frontier")
             super().run(args, opts)
             return
-        check_operator(spider, opts.spargs, self.settings)
-        self.exitcode = run_crawl(process, spider, opts.spargs)
+        settings = check_operator(spider, opts.spargs, self.settings)
+        with page_beside(opts, settings, spider.name):
+            self.exitcode = run_crawl(process, spider, opts.spargs)
 
 
 def _spider_of(path: Path) -> type[RdfSpider] | None:

@@ -12,7 +12,11 @@ from rdfcrawl.console import add_number, fail
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.json_logs import install_json_logs
 from rdfcrawl.launch import check_name, check_operator, is_ours, load_spiders
-from rdfcrawl.options.feeds import FeedsCommand, check_feeds_of_workers
+from rdfcrawl.options.feeds import (
+    FeedsCommand,
+    add_page_option,
+    check_feeds_of_workers,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -41,7 +45,7 @@ class Command(FeedsCommand):
         return "Run a spider in several processes on one frontier"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add `-n` to the options of `crawl`."""
+        """Add `-n` and `--page` to the options of `crawl`."""
         super().add_options(parser)
         add_number(
             parser,
@@ -53,6 +57,7 @@ class Command(FeedsCommand):
             metavar="N",
             help="processes (default: one per core)",
         )
+        add_page_option(parser)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check the operator's input, run the workers, wait for their end."""
@@ -81,6 +86,7 @@ class Command(FeedsCommand):
         opts: argparse.Namespace,
         forks: WorkerForks | None,
     ) -> None:
+        from rdfcrawl.progress.page_process import page_beside
         from rdfcrawl.progress.worker_pool import WorkerPool
 
         if self.settings is None:
@@ -99,7 +105,8 @@ class Command(FeedsCommand):
             forks=forks,
         )
         try:
-            self.exitcode = asyncio.run(pool.run())
+            with page_beside(opts, settings, spider.name):
+                self.exitcode = asyncio.run(pool.run())
             pool.describe()
         except ConfigError as error:
             fail(str(error))

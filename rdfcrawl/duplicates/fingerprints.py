@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from isal.isal_zlib import crc32  # in half the time of `zlib`
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection
     from io import BufferedReader, BytesIO
 
 BINS: Final = 64
@@ -98,56 +98,66 @@ def fingerprint_statements(
             and not written as the name of the graph, nor as a subject; blank nodes
             become `_:`.
     """
-    return Fingerprint(
-        *fingerprint_normal(normal_statements(chunk, graph, has_graphs=has_graphs))
-    )
+    if has_graphs:
+        chunk = chunk.replace(b" <%b> .\n" % graph.encode(), b" .\n")
+    lines = chunk.split(b"\n")
+    lines.pop()  # behind the last line feed
+    return Fingerprint(*fingerprint_normal(normal_statements(lines, graph)))
 
 
-# Statements as they are compared: the text that is hashed, its lines, and whether it is
-# as it was found, all about the document itself.
-NormalStatements = tuple[bytes, list[bytes], bool]
+class NormalStatements(NamedTuple):
+    """Different statements as they are compared.
+
+    Attributes:
+        text: that is hashed, a line feed before each of the lines.
+        lines: sorted.
+        sums: CRC-32 of the lines.
+        is_about_itself: all have the document as their subject, and as nothing else,
+            and no blank node, so that the lines are as they were found.
+    """
+
+    text: bytes
+    lines: list[bytes]
+    sums: set[int]
+    is_about_itself: bool
 
 
-def normal_statements(
-    chunk: bytes, graph: str, *, has_graphs: bool = True
-) -> NormalStatements:
+def normal_statements(found: list[bytes], graph: str) -> NormalStatements:
     """Return different statements as `fingerprint_statements` compares them.
 
-    The arguments are those. A line feed is before each line of the text, and the lines
-    are sorted. They have no subject where that is the document.
+    Args:
+        found: canonical statements without the graph of the document, each without its
+            line feed.
+        graph: IRI of the document.
     """
     own = b"<" + graph.encode()
-    if has_graphs:
-        chunk = chunk.replace(b" %b> .\n" % own, b" .\n")
     begin = own + b"> "
     n_begin = len(begin)
-    found = chunk.split(b"\n")
-    found.pop()  # behind the last line feed
     lines = [each[n_begin:] for each in found if each.startswith(begin)]
-    is_as_found = len(lines) == len(found)
-    if not is_as_found:
+    is_about_itself = len(lines) == len(found)
+    if not is_about_itself:
         lines = [x[n_begin:] if x.startswith(begin) else x for x in found]
     lines.sort()  # most come sorted
     text = b"\n" + b"\n".join(lines)
-    if own in text or b"_:" in text:
-        without = text.replace(own + b">", b"<>").replace(own + b"#", b"<#")
-        without = _blank(b"_:", without)
-        if without != text:
-            is_as_found = False
-            lines = sorted(without.split(b"\n")[1:])
-            text = b"\n" + b"\n".join(lines)
-    distinct = set(lines)
-    if len(distinct) != len(lines):
-        lines = sorted(distinct)
+    # One byte is found far sooner than two; and other URLs may begin as its own.
+    has_blank = b"_" in text and b"_:" in text
+    if has_blank or (own in text and (own + b">" in text or own + b"#" in text)):
+        is_about_itself = False
+        text = text.replace(own + b">", b"<>").replace(own + b"#", b"<#")
+        lines = sorted(_blank(b"_:", text).split(b"\n")[1:])
         text = b"\n" + b"\n".join(lines)
-    return text if lines else b"", lines, is_as_found
+    sums = set(map(crc32, lines))
+    if len(sums) != len(lines):  # else lines differ, too
+        lines = sorted(set(lines))
+        text = b"\n" + b"\n".join(lines)
+    return NormalStatements(text if lines else b"", lines, sums, is_about_itself)
 
 
 def fingerprint_normal(statements: NormalStatements) -> tuple[str, str, int]:
     """Return the parts of the fingerprint of `normal_statements`."""
-    text, lines, _ = statements
-    sums = list(map(crc32, lines))
-    return content_hash(text), _sketch(sums), len(sums)
+    text, lines, sums, _ = statements
+    sketch = _sketch(sums) if len(sums) > MAX_LISTED else _listed(sums)
+    return content_hash(text), sketch, len(lines)
 
 
 def fingerprint_text(text: str) -> Fingerprint:
@@ -186,12 +196,10 @@ def _sums_of_runs(words: list[bytes]) -> tuple[int, ...]:
     return of_64_bits.unpack(sums.to_bytes(8 * n, "little"))[: 1 - SHINGLE_WORDS]
 
 
-def _sketch(sums: Sequence[int]) -> str:
+def _sketch(sums: Collection[int]) -> str:
     """Return the sketch of sums of shingles, a character for each part."""
     if len(sums) <= MAX_LISTED:
-        distinct = sorted(set(sums))
-        packed = _of_sums[len(distinct)].pack(*distinct)
-        return b2a_base64(packed, newline=False).decode()
+        return _listed(set(sums))
     if len(sums) > MAX_SAMPLED:
         sums = _sample(sums)
     hashes = sorted([each * _FACTOR & _SUM_MASK for each in sums], reverse=True)
@@ -207,7 +215,13 @@ def _sketch(sums: Sequence[int]) -> str:
     return "".join(digits)
 
 
-def _sample(sums: Sequence[int]) -> list[int]:
+def _listed(sums: set[int]) -> str:
+    """Return the sketch of sums that are so few that the sketch is these."""
+    packed = _of_sums[len(sums)].pack(*sorted(sums))
+    return b2a_base64(packed, newline=False).decode()
+
+
+def _sample(sums: Collection[int]) -> list[int]:
     """Return the `MAX_SAMPLED` least different sums.
 
     Documents that have most shingles in common have most of these in common, too,

@@ -25,7 +25,8 @@ from rdfcrawl.log.location import find_crawl
 from rdfcrawl.operating.crawl import OperatedCrawl
 from rdfcrawl.operating.uris import UriLookup, UriPlace, UriStatus
 from rdfcrawl.options.merging import apply_defaults
-from rdfcrawl.uri import BadUri, fingerprint, requestable
+from rdfcrawl.uri import BadUri, fingerprint
+from rdfcrawl.uri.schemes import check_scheme, seed_url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +75,8 @@ async def explain(
     apply_defaults(settings)
     options = CrawlOptions.from_settings(settings, _name_of(settings))
     try:
-        url = requestable(text)
+        url = seed_url(text)
+        check_scheme(url, options.schemes.of_seeds)
     except BadUri as error:
         rules = (RuleVerdict("", Decision.BAD_URI, error.fault.detail),)
         return UriExplanation(

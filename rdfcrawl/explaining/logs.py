@@ -19,7 +19,8 @@ from rdfcrawl.log.decisions import LoggedDecision, iter_decisions
 from rdfcrawl.log.searching import iter_members_with
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.namespaces import HTTP, PROV, RC, RDF, SQUIRREL
-from rdfcrawl.uri import BadUri, NormalForm, host_of, requestable
+from rdfcrawl.uri import BadUri, NormalForm, host_of
+from rdfcrawl.uri.schemes import seed_url
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,7 +69,7 @@ class UriSearch:
         found = self._known.get(spelling)
         if found is None:
             try:
-                url = requestable(spelling.decode("utf-8", "replace"))
+                url = seed_url(spelling.decode("utf-8", "replace"))
                 found = self._normal_form.normalize(url) == self._normal
             except BadUri:
                 found = False
@@ -146,7 +147,7 @@ def way_to_seed(
     while parent and parent not in seen and len(way) < MAX_STEPS:
         seen.add(parent)
         try:
-            search = UriSearch(root, requestable(parent), normal_form)
+            search = UriSearch(root, seed_url(parent), normal_form)
             # A parent is named as its fetch was told of.
             fetches = search.fetches(parent) or search.fetches()
         except BadUri:

@@ -8,6 +8,7 @@ from rdfcrawl.duplicates.fingerprints import (
     MAX_STATEMENT_BYTES,
     content_hash,
     fingerprint_normal,
+    fingerprint_statements,
     fingerprint_text,
     normal_statements,
 )
@@ -17,12 +18,11 @@ from rdfcrawl.html.visible_text import (
     count_linked_words,
     visible_text,
 )
-from rdfcrawl.links.outlinks import Outlinks
+from rdfcrawl.links.outlinks import Outlinks, links_about_itself
 from rdfcrawl.links.relations import Relation
 from rdfcrawl.records import DocumentFacts
 
 if TYPE_CHECKING:
-    from rdfcrawl.duplicates.fingerprints import NormalStatements
     from rdfcrawl.extraction.messages import ExtractOutcome, ReadingJob
     from rdfcrawl.html.page import ParsedPage
 
@@ -39,15 +39,10 @@ class FactsReading:
         self._job, self._body = job, body
         self._chunks: list[bytes] = []  # none, if there are too many
         self._n_bytes = 0
-        self._ready: bytes | None = None
         self._page: DocumentFacts | None = None
         self._outlinks = None
         if job.outlinks is not None:
             self._outlinks = Outlinks(job.outlinks, job.url)
-
-    def add_all(self, lines: bytes) -> None:
-        """Take all statements of a document as N-Triples, all in its own graph."""
-        self._ready = lines
 
     def add(self, chunk: bytes) -> None:
         """Take statements."""
@@ -80,39 +75,58 @@ class FactsReading:
 
     def end(self, outcome: ExtractOutcome) -> None:
         """Set the facts of an outcome."""
-        outlinks, ready, normal = self._outlinks, self._ready, None
         if self._job.wants_fingerprint:
-            normal = self._normal_statements()
-            self._set_facts(outcome, normal)
-        if outlinks is None:
-            return
-        if ready is not None:
-            is_own = normal is not None and normal[2]
-            if normal is None or not (is_own and outlinks.add_own(normal[0])):
-                outlinks.add(ready)
-        outcome.outlinks, outcome.targets = outlinks.end()
+            self._set_facts(outcome)
+        if self._outlinks is not None:
+            outcome.outlinks, outcome.targets = self._outlinks.end()
 
-    def _normal_statements(self) -> NormalStatements | None:
-        job = self._job
-        graph = job.graph or job.url
-        if self._ready is not None:
-            return normal_statements(self._ready, graph, has_graphs=False)
-        if not self._chunks:
-            return None
-        return normal_statements(b"".join(self._chunks), graph)
-
-    def _set_facts(
-        self, outcome: ExtractOutcome, normal: NormalStatements | None
-    ) -> None:
+    def _set_facts(self, outcome: ExtractOutcome) -> None:
         shown = content_hash(self._body) if self._body else ""
         page = self._page
-        canonical = page.canonical if page else ""
-        if outcome.links and not canonical:
-            stated = [x.url for x in outcome.links if x.relation is Relation.CANONICAL]
-            canonical = min(stated, default="")
+        canonical = (page.canonical if page else "") or _canonical_in(outcome)
         if page is not None:
             outcome.facts = page._replace(content_hash=shown, canonical=canonical)
-        elif normal is not None:
-            outcome.facts = DocumentFacts(shown, *fingerprint_normal(normal), canonical)
+        elif self._chunks:
+            graph = self._job.graph or self._job.url
+            found = fingerprint_statements(b"".join(self._chunks), graph)
+            outcome.facts = DocumentFacts(shown, *found, canonical)
         elif shown or canonical:
             outcome.facts = DocumentFacts(shown, canonical=canonical)
+
+
+def set_facts_of_lines(
+    outcome: ExtractOutcome, job: ReadingJob, body: bytes, lines: list[bytes]
+) -> None:
+    """Set the facts of a document whose statements are at hand, as those of most.
+
+    Args:
+        outcome: gets the facts.
+        job: says which are wanted.
+        body: of the document.
+        lines: all of its statements as N-Triples, without line feeds, all in its own
+            graph.
+    """
+    normal = None
+    if job.wants_fingerprint:
+        normal = normal_statements(lines, job.graph or job.url)
+        outcome.facts = DocumentFacts(
+            content_hash(body), *fingerprint_normal(normal), _canonical_in(outcome)
+        )
+    if (options := job.outlinks) is None:
+        return
+    if normal is not None and normal.is_about_itself:
+        found = links_about_itself(options, job.url, normal)
+        if found is not None:
+            outcome.outlinks, outcome.targets = found
+            return
+    outlinks = Outlinks(options, job.url)
+    outlinks.add(b"\n".join(lines) + b"\n")
+    outcome.outlinks, outcome.targets = outlinks.end()
+
+
+def _canonical_in(outcome: ExtractOutcome) -> str:
+    """Return the canonical URL that a header `Link` or a page declares."""
+    if not outcome.links:  # as of most
+        return ""
+    stated = [x.url for x in outcome.links if x.relation is Relation.CANONICAL]
+    return min(stated, default="")

@@ -146,6 +146,11 @@ class ReadingJob:
     bulk: BulkOutput | None = None  # instructions for packing the statements in a child
 
     @property
+    def wants_facts(self) -> bool:
+        """Whether anything is wanted that only who reads the statements can know."""
+        return self.wants_fingerprint or self.outlinks is not None
+
+    @property
     def page_url(self) -> str:
         """URL of a page, which also selects its rules."""
         return (self.base or self.url).partition("#")[0]

@@ -16,7 +16,7 @@ from rdfcrawl.extraction.custom_extractors import (
     DocumentContent,
     claim,
 )
-from rdfcrawl.extraction.facts import FactsReading
+from rdfcrawl.extraction.facts import FactsReading, set_facts_of_lines
 from rdfcrawl.extraction.messages import MAX_MEMBERS, ExtractOutcome, ReadingJob
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.html.extractors import SLOW
@@ -86,8 +86,7 @@ class DocumentReading:
         self._is_users = False  # read by a class of the user's
         self._n_unearned = 0  # bytes that this class has read
         self._facts: FactsReading | None = None
-        if job.wants_fingerprint or job.outlinks is not None:
-            self._facts = FactsReading(job, self._source.data)
+        self._lines: list[bytes] = []  # all statements, if they were at hand
         self.outcome = ExtractOutcome(
             format=decision.format,
             decided_by=decision.decided_by,
@@ -111,17 +110,30 @@ class DocumentReading:
             elif chunk := self._ready_chunk():
                 yield chunk
             else:
-                for chunk in self._chunks():
-                    if self._facts is not None:
-                        self._facts.add(chunk)
-                    yield chunk
+                yield from self._observed_chunks()
         except SourceFault as error:
             self._log.note(error.fault.reason, error.fault.detail)
             outcome.is_partial = True
-        if self._facts is not None:
-            self._facts.end(outcome)
+        if self._job.wants_facts:
+            self._end_facts()
         noted, before = self._log.all(), self._noted_before
         outcome.faults = [x for x in noted if x not in before] if before else noted
+
+    def _observed_chunks(self) -> Iterator[bytes]:
+        if not self._job.wants_facts:
+            yield from self._chunks()
+            return
+        self._facts = facts = FactsReading(self._job, self._source.data)
+        for chunk in self._chunks():
+            facts.add(chunk)
+            yield chunk
+
+    def _end_facts(self) -> None:
+        job, body = self._job, self._source.data
+        if body and self._lines:
+            set_facts_of_lines(self.outcome, job, body, self._lines)
+        else:
+            (self._facts or FactsReading(job, body)).end(self.outcome)
 
     def _chunks(self) -> Iterator[bytes]:
         if self._decision.packing is not None:
@@ -169,17 +181,18 @@ class DocumentReading:
         lines, has_graphs = found
         if has_graphs:
             return b""
-        if b"_:" in lines:
+        if b"_" in lines and b"_:" in lines:  # one byte is found far sooner than two
             lines = BlankNodes(job.key or job.url).relabel(lines)
-        # In a line, there is no line feed; one byte is far quicker to find than three.
-        statements = [line[:-1] for line in lines.split(b"\n")]
+        # In a line, there is no line feed.
+        split = lines.split(b"\n")
+        statements = [line[:-1] for line in split]
         chunk = (b"<%s> .\n" % check_iri(job.graph).encode()).join(statements)
         n_quads = len(statements) - 1
         if n_quads > limits.n_quads or len(chunk) > CHUNK_BYTES:
             return b""
         self.outcome.n_quads = n_quads
-        if self._facts is not None and n_quads:
-            self._facts.add_all(lines)
+        split.pop()  # behind the last line feed
+        self._lines = split
         return chunk
 
     def _output(self, graph: str | None, key: str) -> QuadOutput:

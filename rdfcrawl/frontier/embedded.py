@@ -135,13 +135,24 @@ class EmbeddedServer:
             elif answer:
                 self.url = f"unix://{quote(str(path))}"
                 return
-            elif self.revive():
-                if has_started:  # and has ended again
-                    raise ConfigError(_explain("did not start", self.directory))
-                has_started = True
+            elif has_started and (why := self._why_none_lives()):
+                raise ConfigError(why)
+            elif not has_started and self.revive():
+                has_started, deadline = True, time.monotonic() + wait_secs
             elif time.monotonic() > deadline:
                 raise ConfigError(_explain("does not answer", self.directory))
             time.sleep(POLL_SECS)
+
+    def _why_none_lives(self) -> str:
+        """Return what the last server said; empty if a server or supervisor lives."""
+        lock_fd = _open_lock(self.directory / SERVER_LOCK)
+        try:
+            if not _try_lock(lock_fd, fcntl.LOCK_EX):
+                return ""
+            # Nobody starts one meanwhile, which would say other things.
+            return _explain("did not start", self.directory)
+        finally:
+            os.close(lock_fd)
 
 
 def ensure_server(

@@ -16,11 +16,12 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
 from redis.exceptions import RedisError
 
+from rdfcrawl.frontier.sleeping import PlainSleep
 from rdfcrawl.frontier.turn_taker import TurnEntry
 from rdfcrawl.guard.policy import literal_address
 from rdfcrawl.request_turns import HostRestsError, SoloTurn, SoloTurns, steady_time
@@ -31,31 +32,13 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.host_clocks import HostClocks
+    from rdfcrawl.frontier.sleeping import Sleepers
     from rdfcrawl.frontier.worker import FrontierWorker
     from rdfcrawl.visits import Visit
 
 _LOOKUPS: Final = 3  # name servers may give addresses one by one
 _WAIT, _GIVEN, _LOST, _RESTS = 0, 1, -1, -2
 _IDLE_MS: Final = 50  # for so long, the turn of an address waits for that of a host
-
-
-class Sleepers(Protocol):
-    """Waits that may end when the worker stops."""
-
-    is_stopping: bool
-
-    async def sleep(self, secs: float) -> None:
-        """Wait for `secs`, or until the worker stops."""
-
-
-class PlainSleep:
-    """Waits that no stop ends."""
-
-    is_stopping = False
-
-    async def sleep(self, secs: float) -> None:
-        """Wait for `secs`."""
-        await asyncio.sleep(secs)
 
 
 class HostTurns(SoloTurns):

@@ -20,7 +20,7 @@ from rdfcrawl.frontier.decisions import DecisionLog
 from rdfcrawl.frontier.dns_cache import AddressBook, HostAddresses
 from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
 from rdfcrawl.frontier.host_clocks import HostClocks
-from rdfcrawl.frontier.host_turns import AddressDelay, HostTurns, Sleepers
+from rdfcrawl.frontier.host_turns import AddressDelay, HostTurns
 from rdfcrawl.frontier.kept_robots import KeepingOptions, KeptRobots
 from rdfcrawl.frontier.leave_list import LeaveList
 from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.candidate import Candidate
     from rdfcrawl.frontier.first_contents import FetchedContent
     from rdfcrawl.frontier.options import CrawlOptions
+    from rdfcrawl.frontier.sleeping import Sleepers
     from rdfcrawl.frontier.worker_state import WorkerHooks
     from rdfcrawl.links.policy import EveryLink
     from rdfcrawl.visits import Visit

@@ -26,6 +26,8 @@ from rdfcrawl.rdf.namespaces import RC, RELATIONS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from rdfcrawl.duplicates.fingerprints import NormalStatements
+
     _Find = Callable[[bytes], list[bytes]]
     _FindPairs = Callable[[bytes], list[tuple[bytes, bytes]]]
 
@@ -97,22 +99,6 @@ class Outlinks:
                 break
             lines = b"\n" + b"\n".join(find_triple_terms(lines))
 
-    def add_own(self, text: bytes) -> bool:
-        """Add the links in all statements of a document about itself, if that will do.
-
-        Args:
-            text: predicates and objects, each statement behind a line feed.
-
-        Returns:
-            Whether nothing else of the statements is wanted.
-        """
-        find = self._options.finders.own_objects
-        if find is None or b" <<( " in text:
-            return False
-        self._found.update(find(text))
-        self._is_about_itself = self._options.finders.has_subjects
-        return True
-
     def _is_full(self) -> bool:
         if len(self._found) > self._most:
             self._found = self._crawled()
@@ -167,6 +153,35 @@ class Outlinks:
         return found
 
 
+def links_about_itself(
+    options: OutlinkOptions, own: str, statements: NormalStatements
+) -> tuple[bytes, set[bytes]] | None:
+    """Return the links of a document about itself, as `Outlinks.end` does.
+
+    Args:
+        options: of the log.
+        own: URL of the document.
+        statements: all of the document, with no other subject.
+
+    Returns:
+        None if `Outlinks` has to look: there are triple terms, or IRIs with another
+        scheme, a fragment or an escape; or predicates are followed.
+    """
+    find, text = options.finders.plain_objects, statements.text
+    if find is None:
+        return None
+    found = find(text)
+    n = len(found)
+    # An object that is an IRI or a triple term stands behind `> <`.
+    if (n != len(statements.lines) and n != text.count(b"> <")) or n > options.most:
+        return None
+    targets = {url for _, url in found}
+    if options.finders.has_subjects:
+        targets.add(own.encode())
+    lines = b">\n<".join([each for each, _ in found])
+    return b"<%b>\n" % lines if lines else b"", targets
+
+
 def lines_of_links(links: Iterable[Link]) -> bytes:
     """Return the lines of links of a page or header, in the order of their targets."""
     found = {
@@ -183,14 +198,15 @@ class _Finders(NamedTuple):
 
     Attributes:
         objects: finds `relation> <target`, and the target; None if none is followed.
-        own_objects: the same in statements without their subjects; None if predicates
-            are followed, too, or no objects are.
+        plain_objects: the same in statements without their subjects, of http and https,
+            without fragments and escapes; None if predicates are followed, too, or no
+            objects are.
         others: relations, and what finds targets.
         has_subjects: subjects are among these.
     """
 
     objects: _FindPairs | None
-    own_objects: _FindPairs | None
+    plain_objects: _FindPairs | None
     others: tuple[tuple[bytes, _Find], ...]
     has_subjects: bool
 
@@ -205,9 +221,9 @@ def _finders(follow: LinkPolicy) -> _Finders:
         others.append((_PREDICATE, _find_predicates))
     if not follow.positions & {LinkPosition.OBJECT, LinkPosition.TYPE}:
         return _Finders(None, None, tuple(others), has_subjects)
-    expression = rb"<(%s> <([^>]*+))" % follow.predicates()
-    own = None
+    wanted = follow.predicates()
+    plain = None
     if LinkPosition.PREDICATE not in follow.positions:
-        own = re.compile(rb"\n" + expression).findall
-    objects = re.compile(rb"\n%s %s" % (TERM, expression)).findall
-    return _Finders(objects, own, tuple(others), has_subjects)
+        plain = re.compile(rb"\n<(%s> <(https?://[^>#\\]*+))>" % wanted).findall
+    objects = re.compile(rb"\n%s <(%s> <([^>]*+))" % (TERM, wanted)).findall
+    return _Finders(objects, plain, tuple(others), has_subjects)

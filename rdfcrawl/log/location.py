@@ -29,6 +29,7 @@ def find_crawl(settings: BaseSettings) -> Path:
     if crawl_id is not None:
         crawl_id = str(crawl_id)
         if read_identity(folder / crawl_id / "quads") is None:
+            _check_store(folder / crawl_id)
             raise ConfigError(
                 f"CRAWL_ID={crawl_id}: no crawl of this name has stored anything in"
                 f" CRAWL_DIR={folder}"
@@ -36,9 +37,20 @@ def find_crawl(settings: BaseSettings) -> Path:
         return folder / crawl_id
     names = sorted(path.parent.parent.name for path in folder.glob("*/quads/log.json"))
     if not names:
+        for path in sorted(folder.glob("*/provenance")):
+            _check_store(path.parent)
         raise ConfigError(f"CRAWL_DIR={folder}: no crawl has stored anything here")
     if len(names) > 1:
         raise ConfigError(
             f"CRAWL_DIR={folder}: say -s CRAWL_ID=NAME; there are {', '.join(names)}"
         )
     return folder / names[0]
+
+
+def _check_store(root: Path) -> None:
+    """Raise `ConfigError` if a crawl has a store that only its own class reads."""
+    if (root / "provenance").is_dir() and not (root / "quads").is_dir():
+        raise ConfigError(
+            f"CRAWL_ID={root.name}: its statements are in a STORE of its own; this"
+            " command reads those of STORE=segments alone"
+        )

@@ -20,7 +20,7 @@ from rdfcrawl.options.merging import apply_defaults
 from rdfcrawl.small_server import SmallServer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from prometheus_client.core import Metric
     from scrapy.settings import BaseSettings
@@ -32,20 +32,52 @@ _READ_SECS: Final = 8.0  # Prometheus waits for ten
 _FRESH_SECS: Final = 1.0  # workers tell no more often
 
 
-class MetricsExporter:
-    """Reads the crawls of a Redis, and serves metrics.
+class MetricsAnswer:
+    """The answer to Prometheus, from readings of a Redis.
 
     Any number of those who ask cost Redis one reading a second at most.
+
+    Args:
+        read: returns a reading; None if Redis cannot be read.
     """
+
+    def __init__(self, read: Callable[[], Awaitable[RedisReading | None]]) -> None:
+        self._read = read
+        self._marks = HighWater()
+        self._reading = asyncio.Lock()
+        self._families: list[Metric] = []
+        self._read_at = float("-inf")
+
+    async def respond(self, accept: str) -> web.Response:
+        """Return the metrics of this moment, or of a second ago.
+
+        Args:
+            accept: the formats that the one who asks can read, as its header says.
+        """
+        encode, content_type = choose_encoder(accept)
+        body = encode(_Read(await self.families()))
+        return web.Response(body=body, headers={"Content-Type": content_type})
+
+    async def families(self) -> list[Metric]:
+        """Return the metrics of this moment, or of a second ago."""
+        async with self._reading:
+            if monotonic() - self._read_at >= _FRESH_SECS:
+                reading = await self._read()
+                crawls = reading.crawls if reading else ()
+                figures = self._marks.raised(crawls) if reading else {}
+                self._families = families_of(reading, figures)
+                self._read_at = monotonic()
+        return self._families
+
+
+class MetricsExporter:
+    """Reads the crawls of a Redis, and serves metrics."""
 
     def __init__(self, connection: FrontierConnection, named: str) -> None:
         self._connection = connection
         self._redis = connection.frontier.redis
         self._search = CrawlSearch(self._redis, named)
-        self._marks = HighWater()
-        self._reading = asyncio.Lock()
-        self._families: list[Metric] = []
-        self._read_at = float("-inf")
+        self._metrics = MetricsAnswer(self._read)
         self._server = SmallServer(self._answer)
         self._looking: asyncio.Task[None] | None = None
 
@@ -106,22 +138,14 @@ class MetricsExporter:
         elif request.method not in ("GET", "HEAD"):
             response = web.Response(status=405, headers={"Allow": "GET, HEAD"})
         else:
-            encode, content_type = choose_encoder(request.headers.get("Accept", ""))
-            body = encode(_Read(await self.families()))
-            response = web.Response(body=body, headers={"Content-Type": content_type})
+            accept = request.headers.get("Accept", "")
+            response = await self._metrics.respond(accept)
         response.force_close()
         return response
 
     async def families(self) -> list[Metric]:
         """Return the metrics of this moment, or of a second ago."""
-        async with self._reading:
-            if monotonic() - self._read_at >= _FRESH_SECS:
-                reading = await self._read()
-                crawls = reading.crawls if reading else ()
-                figures = self._marks.raised(crawls) if reading else {}
-                self._families = families_of(reading, figures)
-                self._read_at = monotonic()
-        return self._families
+        return await self._metrics.families()
 
     async def _read(self) -> RedisReading | None:
         try:

@@ -297,9 +297,9 @@ class FrontierActions:
             case "drop":
                 change = await steering.drop(key)
             case "set-delay":
-                change = await steering.set_delay(key, _delay(rest[1]))
+                change = await steering.set_delay(key, delay_of(rest[1]))
             case _:
-                change = await steering.set_budget(key, _budget(rest[1]))
+                change = await steering.set_budget(key, budget_of(rest[1]))
         if self._opts.json:
             self._tell([tables.as_json(change)])
         else:
@@ -315,7 +315,12 @@ def _choice(name: str, text: str, kinds: type[Kind]) -> Kind:
         raise ConfigError(f"{name} {text[:50]!a}: must be one of {known}") from None
 
 
-def _delay(text: str) -> float | None:
+def delay_of(text: str) -> float | None:
+    """Return a delay that an operator has typed, in seconds; None: no own one.
+
+    Raises:
+        ConfigError: it is none.
+    """
     if text == _NONE:
         return None
     try:
@@ -329,7 +334,12 @@ def _delay(text: str) -> float | None:
     return secs
 
 
-def _budget(text: str) -> int | None:
+def budget_of(text: str) -> int | None:
+    """Return a budget that an operator has typed; None: as the spider says.
+
+    Raises:
+        ConfigError: it is none.
+    """
     if text == _NONE:
         return None
     if not (text.isascii() and text.isdecimal() and int(text[:12]) <= _MAX_BUDGET):

@@ -16,14 +16,8 @@ from rdfcrawl.frontier.profiles import keep_settings
 from rdfcrawl.links.filter import LinkFilter
 from rdfcrawl.options.merging import apply_defaults
 from rdfcrawl.records import NO_BUDGET
-from rdfcrawl.uri import (
-    BadUri,
-    HostGrouping,
-    PolitenessKey,
-    host_of,
-    partition_of,
-    requestable,
-)
+from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey, host_of, partition_of
+from rdfcrawl.uri.schemes import seed_url
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -153,7 +147,7 @@ class OperatedCrawl(FrontierView):
         if "!" in text and "://" not in text:
             return text  # of a user's scheme
         try:
-            url = requestable(text if "://" in text else f"http://{text}/")
+            url = seed_url(text if "://" in text else f"http://{text}/")
         except BadUri as error:
             raise ConfigError(f"host {text[:200]!a}: it is no host: {error}") from error
         if self.options.keys.grouping is not HostGrouping.IP:

@@ -43,6 +43,18 @@ class DrainedWorker:
     silent_secs: int = 0
 
 
+async def ask_to_end(crawl: FrontierView) -> list[str]:
+    """Ask all live workers of a crawl to end, wait for none, and return their names.
+
+    Each ends as by SIGTERM: what is under way is stored, and the rest is given back. A
+    worker that is started later is not asked.
+    """
+    workers = await crawl.frontier.live_workers()
+    for worker in workers:
+        await crawl.frontier.drains.ask(worker)
+    return list(workers)
+
+
 async def drain_worker(crawl: FrontierView, worker: str) -> DrainedWorker:
     """Ask a worker to end, and wait until it has.
 

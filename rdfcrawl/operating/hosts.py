@@ -8,13 +8,19 @@ from heapq import nlargest, nsmallest
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from rdfcrawl.frontier.claimed_visits import record_of
+from rdfcrawl.frontier.redis_cluster import ask_primaries
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
+    from redis.asyncio import Redis
+
     from rdfcrawl.operating.crawl import OperatedCrawl
 
+HostPlace = tuple[int, str]
+"""Partition and key of a host."""
 _PAGE: Final = 500  # hosts in one round trip
+_SCANNED: Final = 1000  # keys likewise
 _FIELDS: Final = (
     *("n", "a", "x", "d", "od", "ob", "na", "f", "fs", "ra", "lk", "p", "g", "o"),
 )
@@ -196,30 +202,68 @@ async def iter_hosts(crawl: OperatedCrawl) -> AsyncIterator[HostSummary]:
     The names of all keys of the server are read, a thousand at a time.
     """
     least = await least_delay_ms(crawl)
-    page: list[tuple[int, str]] = []
+    page: list[HostPlace] = []
     async for place in iter_places(crawl):
         page.append(place)
         if len(page) == _PAGE:
-            for each in await _read_page(crawl, page, least):
+            for each in await read_places(crawl, page, least):
                 yield each
             page.clear()
-    for each in await _read_page(crawl, page, least):
+    for each in await read_places(crawl, page, least):
         yield each
 
 
-async def iter_places(crawl: OperatedCrawl) -> AsyncIterator[tuple[int, str]]:
+async def iter_places(crawl: OperatedCrawl) -> AsyncIterator[HostPlace]:
     """Yield partition and key of each host; SCAN may name one twice."""
+    async for page in iter_place_pages(crawl):
+        for place in page:
+            yield place
+
+
+async def iter_place_pages(crawl: OperatedCrawl) -> AsyncIterator[list[HostPlace]]:
+    """Yield the hosts among each thousand keys of the servers, often none."""
     pattern = f"rc:{{{crawl.crawl_id}/*}}:h:*"
+    for node in (await ask_primaries(crawl.redis, _itself)).values():
+        cursor = 0
+        while True:
+            page: Any = await node.scan(cursor, match=pattern, count=_SCANNED)
+            cursor, names = page
+            yield [place for raw in names if (place := _place_of(crawl, raw))]
+            if not cursor:
+                break
+
+
+async def _itself(node: Redis) -> Redis:
+    return node
+
+
+def _place_of(crawl: OperatedCrawl, raw: bytes) -> HostPlace | None:
     head = len(f"rc:{{{crawl.crawl_id}/")
-    async for raw in crawl.redis.scan_iter(match=pattern, count=1000):
-        number, _, key = cast("bytes", raw).decode()[head:].partition("}:h:")
-        if number.isdecimal() and int(number) < len(crawl.prefixes):
-            yield int(number), key
+    number, _, key = raw.decode()[head:].partition("}:h:")
+    if number.isdecimal() and int(number) < len(crawl.prefixes):
+        return int(number), key
+    return None
 
 
-async def _read_page(
-    crawl: OperatedCrawl, page: Sequence[tuple[int, str]], least: int
+async def read_summaries(
+    crawl: OperatedCrawl, keys: Sequence[str]
 ) -> list[HostSummary]:
+    """Return the states of some hosts, as far as the frontier has them."""
+    least = await least_delay_ms(crawl)
+    places = [(partition, key) for key in keys for partition in crawl.places_of(key)]
+    return await read_places(crawl, places, least)
+
+
+async def read_places(
+    crawl: OperatedCrawl, page: Sequence[HostPlace], least: int
+) -> list[HostSummary]:
+    """Return the states of hosts in one round trip, those that are there.
+
+    Args:
+        crawl: that they are of.
+        page: where they are; a few hundred, for which other clients wait.
+        least: delay of those that set none (`least_delay_ms`).
+    """
     pipe = crawl.redis.pipeline(transaction=False)
     for partition, key in page:
         pipe.hmget(f"{crawl.prefixes[partition]}:h:{key}", *_FIELDS)
@@ -227,6 +271,7 @@ async def _read_page(
     return [
         summary_of(key, partition, _fields(row), least_delay_ms=least)
         for (partition, key), row in zip(page, rows, strict=True)
+        if any(each is not None for each in row)
     ]
 
 

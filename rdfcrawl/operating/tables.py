@@ -162,7 +162,7 @@ def host_lines(hosts: Sequence[HostSummary], now_ms: int) -> list[str]:
 def detail_lines(detail: HostDetail) -> list[str]:
     """Return what `frontier host` prints."""
     host, now = detail.summary, detail.now_ms
-    budget = "as its spider says" if host.budget is None else _budget(host.budget)
+    budget = budget_text(host.budget)
     uris = {
         "queued": host.n_queued,
         "accepted": host.n_accepted,
@@ -171,8 +171,8 @@ def detail_lines(detail: HostDetail) -> list[str]:
     lines = [
         f"host {host.key}: {host.phase}, in partition {host.partition}",
         f"URIs: {_numbers(uris)}; budget: {budget}",
-        f"delay: {secs_text(host.delay_ms)}, by {_ORIGINS[host.delay_from]}",
-        f"next: {_next(detail)}",
+        f"delay: {secs_text(host.delay_ms)}, by {DELAY_ORIGINS[host.delay_from]}",
+        f"next: {next_text(detail)}",
     ]
     if host.paused_at_ms:
         lines.append(f"paused: since {time_text(host.paused_at_ms)}")
@@ -198,18 +198,22 @@ def detail_lines(detail: HostDetail) -> list[str]:
     return lines
 
 
-_ORIGINS = {
+DELAY_ORIGINS = {
     "setting": "DOWNLOAD_DELAY",
     "host": "the host (robots.txt or pace)",
     "operator": "an operator (set-delay)",
 }
 
 
-def _budget(most: int) -> str:
+def budget_text(most: int | None) -> str:
+    """Return a budget in words."""
+    if most is None:
+        return "as its spider says"
     return f"{most:,} URIs (set-budget)" if most else "no limit (set-budget)"
 
 
-def _next(detail: HostDetail) -> str:
+def next_text(detail: HostDetail) -> str:
+    """Return when a host is visited next, in words."""
     host = detail.summary
     if host.phase == "paused":
         return "never, until it is resumed"

@@ -17,13 +17,8 @@ from rdfcrawl.frontier.profiles import SpiderProfiles
 from rdfcrawl.guard.operator import refusal_of
 from rdfcrawl.operating.given_up import iter_given_up
 from rdfcrawl.records import Record
-from rdfcrawl.uri import (
-    BadUri,
-    HostGrouping,
-    PolitenessKey,
-    registered_domain,
-    requestable,
-)
+from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey, registered_domain
+from rdfcrawl.uri.schemes import check_scheme, seed_url
 
 if TYPE_CHECKING:
     from rdfcrawl.operating.crawl import OperatedCrawl
@@ -92,7 +87,8 @@ class UriLookup:
             ConfigError: it is no URL that is crawled.
         """
         try:
-            url = requestable(text)
+            url = seed_url(text)
+            check_scheme(url, self._crawl.options.schemes.of_seeds)
         except BadUri as error:
             raise ConfigError(f"URI {text[:200]!a}: {error}") from error
         key = await self._crawl.key_of(url)

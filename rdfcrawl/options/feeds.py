@@ -19,6 +19,15 @@ _GZIP: Final = "scrapy.extensions.postprocessing.GzipPlugin"
 _PLACEHOLDER: Final = "%("
 
 
+def add_page_option(parser: argparse.ArgumentParser) -> None:
+    """Declare `--page`."""
+    parser.add_argument(
+        "--page",
+        action="store_true",
+        help="serve the live page of the crawl meanwhile, as `page` does",
+    )
+
+
 class FeedsCommand(BaseRunSpiderCommand):
     """Base of commands that run a spider, whose feeds may be RDF or compressed."""
 

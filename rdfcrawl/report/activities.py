@@ -68,6 +68,14 @@ class CrawlActivity(NamedTuple):
     facts: dict[str, str]
     faults: list[list[str]]
 
+    @property
+    def is_whole(self) -> bool:
+        """The activity crawled a URL, and says with which outcome.
+
+        What is added later to one, as `sameContentAs`, says nothing of the outcome.
+        """
+        return "url" in self.facts and "status" in self.facts
+
 
 @dataclass(slots=True)
 class HostActivity:
@@ -145,17 +153,17 @@ class ActivityCounts:
             self.count(each)
 
     def count(self, activity: CrawlActivity) -> None:
-        """Count one activity; one that crawled no URL does not count."""
-        facts, faults = activity
-        url = facts.get("url")
-        if url is None:
+        """Count one activity, if it is whole; see `CrawlActivity.is_whole`."""
+        if not activity.is_whole:
             return
+        facts, faults = activity
+        url = facts["url"]
         started, ended = _time(facts.get("started")), _time(facts.get("ended"))
         if not self._is_wanted(url, started):
             return
         self.last_ms = max(self.last_ms, started or 0)
         self._count_host(url, started, ended, has_fault=bool(faults))
-        _count_name(self.by_status, facts.get("status", ""))
+        _count_name(self.by_status, facts["status"])
         if "format" in facts:
             _count_name(self.by_format, facts["format"])
         digits = facts.get("statements", "")

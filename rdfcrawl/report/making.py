@@ -6,7 +6,7 @@ from dataclasses import replace
 from heapq import merge
 from itertools import chain, groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.description.provenance import iter_provenance
 from rdfcrawl.measures.first_seen import DAY_SECS, SamplingPeriod
@@ -15,8 +15,8 @@ from rdfcrawl.ranking.table import open_ranks
 from rdfcrawl.report.activities import ActivityCounts
 from rdfcrawl.report.domains import DomainFacts, SiteFigures, gather
 from rdfcrawl.report.mirror_tables import mirror_section
-from rdfcrawl.report.quota_tables import quota_section
-from rdfcrawl.report.same_content import same_content_section
+from rdfcrawl.report.quota_tables import EPOCHS, iter_quota_entries, quota_section
+from rdfcrawl.report.same_content import StoredOnce, same_content_section, stored_once
 from rdfcrawl.report.sections import make_report
 from rdfcrawl.report.text import day_text
 from rdfcrawl.sorting import SpillFolder
@@ -49,11 +49,12 @@ def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> Craw
         wanted = (each for each in domains if site in (None, each.domain))
         sites = gather(wanted, SamplingPeriod(begin_ms=begin_ms))
         mirrors = _mirrors_of(root, database, site)
-        same = same_content_section(root, database, site)
+        stores = stored_once(root) if site is None else ()
+        same = same_content_section(database, site, stores)
     counts = ActivityCounts(site=site, begin_ms=begin_ms)
     counts.read(iter_provenance(root / "provenance"))
     report = report_counted(root.name, sites, counts)
-    quotas = quota_section(root / "epochs", site, begin_ms)
+    quotas = quota_section(iter_quota_entries(root / EPOCHS), site, begin_ms)
     more = [each for each in (mirrors, same, quotas) if each is not None]
     return replace(report, sections=(*report.sections, *more))
 
@@ -70,21 +71,30 @@ def report_counted(
     )
 
 
-def with_shared_content(report: CrawlReport, root: Path) -> CrawlReport:
-    """Return a report of all sites with the sections on content of several URLs.
+def with_crawl_sections(
+    report: CrawlReport,
+    root: Path,
+    *,
+    stores: Iterable[StoredOnce],
+    quotas: Iterable[dict[str, Any]],
+) -> CrawlReport:
+    """Return a report of all sites with the sections that are not of single sites.
 
-    These are the mirrors and the same content, if there is any.
+    These are mirrors, the same content and quotas, if there are any.
 
     Args:
-        report: without it.
+        report: without them.
         root: folder with URL database and ranks.
+        stores: of all machines, that have documents as others.
+        quotas: entries of the logs of epochs of all machines.
 
     Raises:
         ConfigError: there is no URL database, or it is damaged.
         OSError: a disk is full, or cannot be read.
     """
     with UrlDatabase(root) as database:
-        found = _mirrors_of(root, database), same_content_section(root, database, None)
+        same = same_content_section(database, None, stores)
+        found = _mirrors_of(root, database), same, quota_section(quotas)
     more = [each for each in found if each is not None]
     return replace(report, sections=(*report.sections, *more))
 

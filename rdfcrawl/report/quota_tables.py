@@ -11,9 +11,10 @@ from rdfcrawl.measures.ratio import MeasuredRatio
 from rdfcrawl.report.content import MAX_ROWS, ReportSection, ReportTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+EPOCHS: Final = "epochs"  # folder of their logs, in that of a crawl
 _KEY: Final = "domain", "epoch", "began_ms"  # numbers begin anew with `fresh=1`
 _MAX_LINE_BYTES: Final = 10_000
 
@@ -56,22 +57,17 @@ class QuotaUse:
 
 
 def quota_section(
-    folder: Path, site: str | None = None, begin_ms: int = 0
+    entries: Iterable[dict[str, Any]], site: str | None = None, begin_ms: int = 0
 ) -> ReportSection | None:
     """Return the section about quotas; None for a crawl that has none.
 
-    A line that is torn, as its worker was killed, is passed over.
-
     Args:
-        folder: with the logs of all workers.
+        entries: of the logs of all workers; what two have logged counts once.
         site: registered domain that is reported; None: all.
         begin_ms: epochs that ended before are passed over.
-
-    Raises:
-        OSError: a log cannot be read.
     """
     uses: dict[str, QuotaUse] = {}
-    for entry in _entries(folder):
+    for entry in _once(entries):
         try:
             domain = str(entry["domain"])
             if site in (None, domain) and int(entry["ended_ms"]) >= begin_ms:
@@ -89,9 +85,14 @@ def quota_section(
     )
 
 
-def _entries(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the entries of all logs, each once: two workers may have logged one."""
-    known: set[tuple[object, ...]] = set()
+def iter_quota_entries(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the entries of the logs of all workers.
+
+    A line that is torn, as its worker was killed, is passed over.
+
+    Raises:
+        OSError: a log cannot be read.
+    """
     for path in sorted(folder.glob("*.jsonl")):
         with path.open("rb") as file:
             while line := file.readline(_MAX_LINE_BYTES):
@@ -99,12 +100,18 @@ def _entries(folder: Path) -> Iterator[dict[str, Any]]:
                     entry = json.loads(line)
                 except ValueError:
                     continue
-                if not isinstance(entry, dict):
-                    continue
-                key = tuple(str(entry.get(name)) for name in _KEY)
-                if key not in known:
-                    known.add(key)
+                if isinstance(entry, dict):
                     yield entry
+
+
+def _once(entries: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield each entry once: two workers may have logged one."""
+    known: set[tuple[object, ...]] = set()
+    for entry in entries:
+        key = tuple(str(entry.get(name)) for name in _KEY)
+        if key not in known:
+            known.add(key)
+            yield entry
 
 
 def make_quota_table(uses: dict[str, QuotaUse]) -> ReportTable:

@@ -14,13 +14,42 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from rdfcrawl.followers.status import FollowerStatus
     from rdfcrawl.uri import NormalForm
     from rdfcrawl.urldb.database import UrlDatabase
     from rdfcrawl.urldb.record import UrlRecord
 
 SAME: Final = "sameContentAs"
 _N_EXAMPLES: Final = 10  # of each kind
+
+
+class StoredOnce(NamedTuple):
+    """A store that has documents as others, which say the same.
+
+    Attributes:
+        store: URI, without a login.
+        n_documents: that are had as others.
+        n_statements: in them, which are not stored for that.
+        n_bytes: of these, in N-Quads.
+    """
+
+    store: str
+    n_documents: int
+    n_statements: int
+    n_bytes: int
+
+
+def stored_once(root: Path) -> list[StoredOnce]:
+    """Return the stores of a crawl that have documents as others.
+
+    Args:
+        root: `CRAWL_DIR/<CRAWL_ID>`.
+    """
+    names = "documents", "statements", "bytes"
+    return [
+        StoredOnce(each.name, *(each.once[name] for name in names))
+        for each in read_statuses(root)
+        if each.once
+    ]
 
 
 class SameExample(NamedTuple):
@@ -54,14 +83,14 @@ class SameContentCount:
 
 
 def same_content_section(
-    root: Path, database: UrlDatabase, site: str | None
+    database: UrlDatabase, site: str | None, stores: Iterable[StoredOnce] = ()
 ) -> ReportSection | None:
     """Return the section; None if no document has the content of another one.
 
     Args:
-        root: `CRAWL_DIR/<CRAWL_ID>`.
         database: of the crawl.
         site: registered domain that is reported; None: all.
+        stores: that have documents as others.
 
     Raises:
         OSError: a disk cannot be read.
@@ -73,7 +102,7 @@ def same_content_section(
             is_within = _domain_of(first, database.normal_form) == record.domain
             (within if is_within else across).add(record, first)
     tables = [make_same_table(within, across), make_example_table(across, within)]
-    if table := make_once_table(read_statuses(root) if site is None else ()):
+    if table := make_once_table(stores):
         tables.append(table)
     if not within.n_documents + across.n_documents and len(tables) < 3:
         return None
@@ -123,13 +152,9 @@ def make_example_table(*counts: SameContentCount) -> ReportTable:
     )
 
 
-def make_once_table(statuses: Iterable[FollowerStatus]) -> ReportTable | None:
+def make_once_table(stores: Iterable[StoredOnce]) -> ReportTable | None:
     """Return what stores have once; None if no store has anything once."""
-    rows: list[ReportRow] = [
-        (shorten(x.name), x.once["documents"], x.once["statements"], x.once["bytes"])
-        for x in statuses
-        if x.once
-    ]
+    rows: list[ReportRow] = [(shorten(x.store), *x[1:]) for x in sorted(stores)]
     if not rows:
         return None
     return ReportTable(

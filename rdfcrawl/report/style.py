@@ -67,7 +67,8 @@ small { color: var(--soft); display: block; font-size: .75rem; }
   figure { padding: .6rem; }
   svg text { font-size: 17px; }
   svg text.y { font-size: 14px; } /* days stand beside the label of the axis */
-  tbody th { min-width: 6.5rem; max-width: 9rem; }
+  tbody th { min-width: 6.5rem; max-width: 10.5rem; overflow-wrap: break-word; }
+  td:not(.number) { min-width: 11rem; }
 }
 @media print {
   body { max-width: none; padding: 0; font-size: 10pt; }

@@ -48,8 +48,7 @@ def pack_rules(records: RobotsRecords | None, tdm: TdmRules | None) -> bytes:
 def unpack_rules(data: bytes) -> RobotsRules | None:
     """Return packed rules; None for anything else."""
     try:
-        text = zlib.decompressobj().decompress(data, _MAX_BYTES)
-        found = json.loads(text)
+        found = _unpacked(data)
         rules = rules_of(_records(found[0])) if found and found[0] else ALLOW_ALL
         tdm = _tdm(*found[1]) if len(found) > 1 else None
     except (zlib.error, ValueError, TypeError, LookupError, RecursionError):
@@ -57,6 +56,19 @@ def unpack_rules(data: bytes) -> RobotsRules | None:
     if tdm is None:
         return rules
     return replace(rules, tdm=tdm, n_bytes=rules.n_bytes + tdm.n_bytes)
+
+
+def unpack_records(data: bytes) -> RobotsRecords | None:
+    """Return the records of a robots.txt that were packed; None for anything else."""
+    try:
+        found = _unpacked(data)
+        return _records(found[0]) if found and found[0] else RobotsRecords()
+    except (zlib.error, ValueError, TypeError, LookupError, RecursionError):
+        return None
+
+
+def _unpacked(data: bytes) -> Any:
+    return json.loads(zlib.decompressobj().decompress(data, _MAX_BYTES))
 
 
 def _records(found: Any) -> RobotsRecords:

@@ -16,7 +16,8 @@ from rdfcrawl.measures.first_seen import FirstSeenCount, SamplingPeriod
 from rdfcrawl.ranking.table import open_ranks
 from rdfcrawl.report.activities import ActivityCounts, CrawlActivity
 from rdfcrawl.report.domains import DomainMeasures, SiteFigures, measure_domain
-from rdfcrawl.report.making import group_by_domain, report_counted, with_shared_content
+from rdfcrawl.report.making import group_by_domain, report_counted, with_crawl_sections
+from rdfcrawl.report.same_content import StoredOnce
 from rdfcrawl.sorting import SpillFolder
 from rdfcrawl.urldb.columns import write_parquet
 from rdfcrawl.urldb.database import UrlDatabase
@@ -51,7 +52,19 @@ def report_urls(session: SparkSession, root: Path, machines: DataFrame) -> Crawl
     told = machines.filter("kind = 'activity'").select("said")
     for some in told.rdd.map(itemgetter(0)).mapPartitions(_count).toLocalIterator():
         counts.add(some)
-    return with_shared_content(report_counted(root.name, sites, counts), root)
+    return with_crawl_sections(
+        report_counted(root.name, sites, counts),
+        root,
+        stores=[StoredOnce(*each) for each in _said(machines, "store")],
+        quotas=_said(machines, "quota"),
+    )
+
+
+def _said(machines: DataFrame, kind: str) -> Iterator[Any]:
+    """Yield what the rows of a kind say, of which each machine has few."""
+    told = machines.filter(f"kind = '{kind}'").select("said")
+    for (said,) in told.toLocalIterator():
+        yield json.loads(said)
 
 
 def _partitions(session: SparkSession, root: Path) -> RDD[str]:

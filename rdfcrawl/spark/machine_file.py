@@ -5,6 +5,8 @@
 | `url` | `partition`, `domain`, `host`, `url`; `said`: what is known of it, as stored |
 | `links` | `mark`, `version`, `targets`: of a document, with fingerprints for URLs |
 | `activity` | `said`: facts and faults of an activity, in JSON |
+| `quota` | `said`: an epoch of a domain that has a quota, in JSON |
+| `store` | `said`: a store that has documents as others, in JSON |
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from rdfcrawl.description.provenance import iter_provenance
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.log.links import LinkLog
 from rdfcrawl.report.activities import iter_activities
+from rdfcrawl.report.quota_tables import EPOCHS, iter_quota_entries
+from rdfcrawl.report.same_content import stored_once
 from rdfcrawl.uri import BadUri, NormalForm, fingerprint
 from rdfcrawl.urldb.link_graph import followed_targets
 
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.urldb.database import UrlDatabase
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 _MARK: Final = b"rdfcrawl"  # of our files, in their metadata
 _GROUP_ROWS: Final = 16 * 1024
 _COLUMNS: Final = pa.schema(
@@ -88,6 +92,7 @@ def write_machine_file(
                 links = _link_rows(log, database.normal_form)
                 n_documents = _write(writer, schema, links)
                 n_activities = _write(writer, schema, _activity_rows(root))
+                _write(writer, schema, _rows_of_report(root))
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
@@ -143,8 +148,15 @@ def _link_rows(log: LinkLog, normal_form: NormalForm) -> Iterator[dict[str, Any]
 
 def _activity_rows(root: Path) -> Iterator[dict[str, Any]]:
     for activity in iter_activities(iter_provenance(root / "provenance")):
-        if "url" in activity.facts:
+        if activity.is_whole:
             yield {"kind": "activity", "said": json.dumps(activity)}
+
+
+def _rows_of_report(root: Path) -> Iterator[dict[str, Any]]:
+    for entry in iter_quota_entries(root / EPOCHS):
+        yield {"kind": "quota", "said": json.dumps(entry)}
+    for store in stored_once(root):
+        yield {"kind": "store", "said": json.dumps(store)}
 
 
 def check_machine_files(paths: Iterable[Path]) -> NormalForm:

@@ -83,20 +83,25 @@ def iter_activities(lines: bytes) -> Iterator[UrlObservation]:
     That it found the content of another one is told later.
     """
     text = lines.decode("utf-8", "replace")
+    for facts, piece in iter_described(text):
+        if _REDIRECTS in facts:
+            yield from _redirected(facts, piece)
+        if _CRAWLED in facts:
+            yield _observed(facts)
+    for _, crawled, started, first in _find_same(text) if _SAME in text else ():
+        ms = time_of(started)
+        said = observe(latest=f'["{_SAME}",{ms},{_json(first)}]')
+        yield UrlObservation(text_of(f"{crawled}\n"), ms, said)
+
+
+def iter_described(text: str) -> Iterator[tuple[dict[str, str], str]]:
+    """Yield the terms of each activity in whole lines, and the lines themselves."""
     name = ""
     for piece in text.split(_BEGIN):
         if name.startswith(_ACTIVITY):
-            facts = _facts_of(name, piece)
-            if _REDIRECTS in facts:
-                yield from _redirected(facts, piece)
-            if _CRAWLED in facts:
-                yield _observed(facts)
+            yield _facts_of(name, piece), piece
         # The name of the next activity is the begin of a line.
         name = piece[piece.rfind("\n") + 1 :]
-    for _, crawled, started, first in _find_same(text) if _SAME in text else ():
-        ms = _time(started)
-        said = observe(latest=f'["{_SAME}",{ms},{_json(first)}]')
-        yield UrlObservation(_text(f"{crawled}\n"), ms, said)
 
 
 def _facts_of(name: str, piece: str) -> dict[str, str]:
@@ -122,8 +127,8 @@ def _facts_of(name: str, piece: str) -> dict[str, str]:
 
 
 def _observed(facts: dict[str, str]) -> UrlObservation:
-    crawled = _text(facts[_CRAWLED])
-    started_ms = _time(facts.get(_STARTED, ""))
+    crawled = text_of(facts[_CRAWLED])
+    started_ms = time_of(facts.get(_STARTED, ""))
     if facts.get(_TASK, "").startswith(_OF_SOURCE):
         for name in _OF_STATEMENTS:
             facts.pop(name, None)
@@ -131,14 +136,16 @@ def _observed(facts: dict[str, str]) -> UrlObservation:
         if facts[_TASK].startswith(_LEFT):
             facts[_IS_LEFT] = '"true"'
         facts[_TASK] = f'"{task[1]}"'
-    if _number(facts.get(_DEPTH), 0) == 0:  # as of seeds, and by default
+    if number_of(facts.get(_DEPTH), 0) == 0:  # as of seeds, and by default
         facts.pop(_DEPTH, None)
     content, text = (_json(facts.get(name, "")) for name in _FETCH_TEXTS)
+    answer = number_of(facts.get(_HTTP_STATUS), 0)
+    n_statements = number_of(facts.get(_N_STATEMENTS), 0)
+    run = number_of(facts.get(f"{RC}run"), -1)
     fetch = (
-        f"{started_ms},{_json(facts.get(_STATUS, ''))}"
-        f",{_number(facts.get(_HTTP_STATUS), 0)},{_number(facts.get(_N_STATEMENTS), 0)}"
+        f"{started_ms},{_json(facts.get(_STATUS, ''))},{answer},{n_statements}"
         f",{_json(facts.get(_REASON, ''))},{content},{text}"
-        f",{_number(facts.get(f'{RC}run'), -1)},{_json(facts.get(_LAST_MODIFIED, ''))}"
+        f",{run},{_json(facts.get(_LAST_MODIFIED, ''))}"
     )
     latest = [
         f'["{name}",{started_ms},{_json(facts[predicate])}]'
@@ -155,8 +162,8 @@ def _redirected(facts: dict[str, str], piece: str) -> Iterator[UrlObservation]:
     The end of the redirects becomes a term of the activity, if it is another URL.
     """
     hops = piece.split(f"> <{_HOP}> ")[1:]
-    urls = [_text(hop) for hop in hops]
-    crawled, ms = _text(facts.get(_CRAWLED, "")), _time(facts.get(_STARTED, ""))
+    urls = [text_of(hop) for hop in hops]
+    crawled, ms = text_of(facts.get(_CRAWLED, "")), time_of(facts.get(_STARTED, ""))
     if not urls:
         return
     end = quoted(urls[-1])
@@ -178,13 +185,13 @@ def _json(term: str) -> str:
     is_plain = term.isprintable() and "\\" not in term and term.find('"', 1) > 0
     if is_plain and term.endswith('"') and len(term) <= MAX_URL_CHARS:
         return term
-    return quoted(_text(term))
+    return quoted(text_of(term))
 
 
-def _text(term: str) -> str:
+def text_of(term: str) -> str:
     r"""Return the text of a term of canonical N-Quads, whatever is behind its line.
 
-    >>> _text('"a\\nb"'), _text("<http://e.example/>")
+    >>> text_of('"a\\nb"'), text_of("<http://e.example/>")
     ('a\nb', 'http://e.example/')
     """
     term = term.partition(_END)[0]
@@ -197,13 +204,14 @@ def _text(term: str) -> str:
     return term[1:end][:MAX_URL_CHARS]
 
 
-def _number(term: str | None, default: int) -> int:
+def number_of(term: str | None, default: int) -> int:
+    """Return a whole number of canonical N-Quads, or what stands for none."""
     digits = "" if term is None else term[1:].partition('"')[0]
     is_number = digits.isdecimal() and digits.isascii() and len(digits) < 19
     return int(digits) if is_number else default
 
 
-def _time(term: str) -> int:
+def time_of(term: str) -> int:
     """Return a time of provenance in ms; 0 if there is none."""
     try:
         when = datetime.fromisoformat(term[1:].partition('"')[0])

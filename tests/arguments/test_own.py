@@ -95,9 +95,9 @@ def test_own_argument_has_the_type_of_its_field(
     [
         ("min_age", "old", "must be int"),
         ("share", "half", "must be float"),
-        ("is_strict", "perhaps", "one of 0, 1, false, true"),
-        ("tone", "shrill", "one of high, low"),
-        ("lang", "fr", "one of en, de"),
+        ("is_strict", "perhaps", "must be one of 0, 1, false, true"),
+        ("tone", "shrill", "must be one of high, low"),
+        ("lang", "fr", "must be one of en, de"),
         ("years", "1999,x", "must be tuple"),
         ("since", "yesterday", "must be date"),
     ],

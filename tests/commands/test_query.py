@@ -166,6 +166,10 @@ def test_wrong_words_are_told_in_one_line(
 def test_several_crawls_want_a_name(tmp_path: Path) -> None:
     """If there are no crawls, or several, then one line says what to do."""
     assert "no crawl has stored anything here" in query(tmp_path, ALL).stderr
+    (tmp_path / "own" / "provenance").mkdir(parents=True)
+    told = "CRAWL_ID=own: its statements are in a STORE of its own"
+    assert told in query(tmp_path, ALL).stderr
+    assert told in query(tmp_path, ALL, "-sCRAWL_ID=own").stderr
     for name in ("one", "two"):
         write_log(tmp_path / name, [Written(A, 1, [(A, name)])])
     assert "say -s CRAWL_ID=NAME; there are one, two" in query(tmp_path, ALL).stderr

@@ -152,6 +152,8 @@ def test_documents_that_describe_themselves_alike_are_equal() -> None:
     one = fingerprint_statements(about.format(GRAPH, "1").encode(), GRAPH)
     copy = "http://mirror.example/d"
     assert fingerprint_statements(about.format(copy, "2").encode(), copy) == one
+    longer = about.format(GRAPH, "1").replace("d/more", "d#more").encode()
+    assert fingerprint_statements(longer, GRAPH) != one  # it is no other document
     other = about.format(GRAPH, "1").replace("_:a", "_:b").encode()
     assert fingerprint_statements(other, GRAPH) != one
     assert fingerprint_statements(b"", GRAPH).sketch == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -17,9 +18,9 @@ import redis
 
 import rdfcrawl
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.embedded import ensure_server
+from rdfcrawl.frontier.embedded import SERVER_LOCK, ensure_server
 from rdfcrawl.frontier.redis_program import _bundled, find_server, program_version
-from rdfcrawl.frontier.redis_supervisor import LOG, MAX_LOG_BYTES
+from rdfcrawl.frontier.redis_supervisor import LOG, MAX_LOG_BYTES, WORKERS_LOCK
 from tests.support.processes import is_running
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ ROOT = Path(rdfcrawl.__file__).parents[1]
 WORKER = """
 import os, sys, time
 from pathlib import Path
-from rdfcrawl.frontier.embedded import ensure_server
+from rdfcrawl.frontier.embedded import SERVER_LOCK, ensure_server
 server = ensure_server(Path(sys.argv[1]), sys.argv[2])
 child = os.fork() if sys.argv[3:] == ["fork"] else -1
 if child == 0:
@@ -290,6 +291,25 @@ class TestData:
         ) as info:
             ensure_server(crawl.directory, crawl.binary)
         assert "\n" not in str(info.value)
+
+    def test_server_that_ends_at_once_is_started_once(
+        self, crawl: Crawl, tmp_path: Path
+    ) -> None:
+        """If a server ends at its start, then no second one adds to what it said."""
+        script = tmp_path / "server"
+        script.write_text(
+            f'#!/bin/sh\n[ "$1" = --version ] && exec {crawl.binary} --version\n'
+            "echo damaged\necho begun >> begun\nexit 1\n"
+        )
+        script.chmod(0o700)
+        crawl.directory.mkdir()
+        with (crawl.directory / WORKERS_LOCK).open("w") as other:
+            fcntl.flock(other, fcntl.LOCK_SH)  # another worker, for which it is kept
+            with pytest.raises(ConfigError, match="did not start: 'damaged'"):
+                ensure_server(crawl.directory, str(script))
+        with (crawl.directory / SERVER_LOCK).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # whoever lives has it
+        assert (crawl.directory / "begun").read_text() == "begun\n"
 
 
 @pytest.mark.service

@@ -28,6 +28,7 @@ EXTRAS = {
     "html/microformats": "microformats",
     "metrics": "metrics",
     "html/rules/yaml_nodes.py": "rules",
+    "page": "page",
     "rdf/hdt": "hdt",
     "rdf/rdflib_reading.py": "old-rdf",
     "shapes/child.py": "shapes",

@@ -28,13 +28,14 @@ rdf request_turns tasks.records warc
 description followers html links robots
 export extraction sitemaps
 catalogs changes shapes urldb
-report
+crawl_index report
 arguments spark
 frontier
 fetch refreshing
 harvest middlewares operating pings
 explaining options.feeds options.spider pipelines
 callbacks metrics
+page
 progress settings spiders
 dataweb launch
 commands

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rdfcrawl.links.outlinks import OutlinkOptions, Outlinks, lines_of_links
+from rdfcrawl.duplicates.fingerprints import normal_statements
+from rdfcrawl.links.outlinks import (
+    OutlinkOptions,
+    Outlinks,
+    lines_of_links,
+    links_about_itself,
+)
 from rdfcrawl.links.policy import LinkPolicy
 from rdfcrawl.links.relations import Link, Relation
 
@@ -72,6 +78,49 @@ def test_targets_are_those_that_are_followed() -> None:
         policy = LinkPolicy.parse(follow)
         targets = {target.encode() for target, _ in logged(follow)}
         assert targets == policy.scan(STATEMENTS) - {OWN.encode()}, follow
+
+
+PLAIN = b"<http://e/d> <http://p/knows#x> <http://e/bob> .\n"
+
+
+@pytest.mark.parametrize("follow", ["abox", "object", "type", "object,-http://p/l*"])
+@pytest.mark.parametrize(
+    ("more", "is_plain"),
+    [
+        (b"", True),
+        (b"<http://e/d> <http://p/likes> <https://e/d2> .\n", True),
+        (b'<http://e/d> <http://p/name> "<http://e/no>"^^<http://e/t> .\n', True),
+        (b'<http://e/d> <http://p/name> "> <http://e/no>" .\n', False),
+        (b"<http://e/d> <http://p/see> <http://e/bob#me> .\n", False),
+        (b"<http://e/d> <http://p/see> <ftp://e/f> .\n", False),
+        (b"<http://e/d> <http://p/see> <http://e/\\u00FC> .\n", False),
+        (b"<http://e/d> <http://p/see> <mailto:a@b.c> .\n", False),
+        (
+            b"<http://e/d> <http://p/s> <<( <http://e/t> <http://p/i> <a:b> )>> .\n",
+            False,
+        ),
+    ],
+)
+def test_plain_links_are_found_as_all_others(
+    follow: str, more: bytes, is_plain: bool
+) -> None:
+    """If a document about itself has plain links, then a shorter way finds the same."""
+    options = OutlinkOptions(LinkPolicy.parse(follow), 100)
+    statements = normal_statements((PLAIN + more).splitlines(), OWN)
+    assert statements.is_about_itself
+    found = links_about_itself(options, OWN, statements)
+    outlinks = Outlinks(options, OWN)
+    outlinks.add(PLAIN + more)
+    lines, targets = outlinks.end()
+    assert (
+        found is not None or not is_plain or follow in {"type", "object,-http://p/l*"}
+    )
+    if found is not None:
+        assert found[1] == targets
+        assert sorted(found[0].splitlines()) == sorted(lines.splitlines())
+    assert (
+        links_about_itself(OutlinkOptions(options.follow, 0), OWN, statements) is None
+    )
 
 
 def test_log_of_a_document_is_bounded() -> None:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.measures.ratio import MeasuredRatio
-from rdfcrawl.report.quota_tables import quota_section
+from rdfcrawl.report.quota_tables import iter_quota_entries, quota_section
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +43,7 @@ def test_epochs_of_all_workers_are_added_up(tmp_path: Path) -> None:
     worse = entry("a.example", 4, 9, 1, further="many")
     text = torn + worse + entry("a.example", 2, 5, 5) + lines[0]
     (tmp_path / "w2.jsonl").write_text(text)
-    section = quota_section(tmp_path)
+    section = quota_section(iter_quota_entries(tmp_path))
     assert section is not None
     (table,) = section.items
     assert table.rows == (  # type: ignore[union-attr]
@@ -61,7 +61,7 @@ def test_epochs_of_all_workers_are_added_up(tmp_path: Path) -> None:
 def test_site_and_begin_choose_epochs(tmp_path: Path) -> None:
     """If a site or a time is asked for, then all others are left out."""
     (tmp_path / "w.jsonl").write_text(entry("a.example", 1, 6, 4))
-    assert quota_section(tmp_path, "a.example") is not None
-    assert quota_section(tmp_path, "b.example") is None
-    assert quota_section(tmp_path, begin_ms=1001) is None
-    assert quota_section(tmp_path / "none") is None
+    assert quota_section(iter_quota_entries(tmp_path), "a.example") is not None
+    assert quota_section(iter_quota_entries(tmp_path), "b.example") is None
+    assert quota_section(iter_quota_entries(tmp_path), begin_ms=1001) is None
+    assert quota_section(iter_quota_entries(tmp_path / "none")) is None

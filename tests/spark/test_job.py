@@ -95,7 +95,9 @@ def test_figures_are_those_of_one_machine(tmp_path: Path, seed: int) -> None:
     assert table(root)[0]["n_links"] == done.n_links > 100
     of_one = json.loads(json.dumps(to_json(report_crawl(machines.one))))
     keys = [section["key"] for section in of_one["sections"]]
-    assert keys[-2:] == ["mirrors", "same-content"]
+    assert keys[-3:] == ["mirrors", "same-content", "quotas"]
+    once = of_one["sections"][-2]["items"][-1]
+    assert (once["key"], len(once["rows"])) == ("stored-once", len(machines.roots))
     told = json.loads((root / "report" / "report.json").read_text(encoding="utf-8"))
     assert told == of_one
     rows = pq.read_table(root / "urls.parquet")

@@ -60,7 +60,7 @@ def test_torn_and_foreign_files_are_refused(tmp_path: Path) -> None:
         check_machine_files([foreign])
     schema = pq.read_schema(path).with_metadata({"rdfcrawl": '{"format": 7}'})
     pq.write_table(schema.empty_table(), foreign)
-    with pytest.raises(ConfigError, match="has format 7, not 1; write it anew"):
+    with pytest.raises(ConfigError, match="has format 7, not 2; write it anew"):
         check_machine_files([foreign])
     with pytest.raises(ConfigError, match="name the files"):
         check_machine_files([])

@@ -61,12 +61,18 @@ class SmallDisk:
         if self._prefix is None:
             pytest.skip("a disk is not made read-only here")
         folder = str(self._inner)
-        self._run("mount", "--bind", folder, folder)
-        try:
-            self._run("mount", "-o", "remount,bind,ro", folder)
-            yield
-        finally:
-            self._run("umount", "-l", folder)
+        with tempfile.TemporaryDirectory(prefix="rc-") as aside:
+            # Made so where nobody writes: it is refused while a file is open for that.
+            self._run("mount", "--bind", folder, aside)
+            try:
+                self._run("mount", "-o", "remount,bind,ro", aside)
+                self._run("mount", "--bind", aside, folder)
+                try:
+                    yield
+                finally:
+                    self._run("umount", "-l", folder)
+            finally:
+                self._run("umount", "-l", aside)
 
     def _run(self, *words: str) -> None:
         subprocess.run([*(self._prefix or ()), *words], check=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from importlib import metadata
@@ -10,7 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from rdfcrawl.errors import Reason
+from rdfcrawl.followers.status import FollowerStatus, write_status
 from rdfcrawl.rdf.namespaces import RC
+from rdfcrawl.report.quota_tables import EPOCHS
 from rdfcrawl.uri import NormalForm
 from rdfcrawl.urldb.building import build
 from rdfcrawl.urldb.database import UrlDatabase
@@ -110,12 +113,31 @@ def write_machines(folder: Path, events: Sequence[UrlEvent]) -> ManyMachines:
     for n, (root, path) in enumerate(zip(roots, files, strict=True)):
         for each in (root, one):
             write_events(each, events[n::N_MACHINES], f"w{n}")
+            write_epochs(each, n)
+            once = {"documents": n + 1, "statements": 7 * n, "bytes": 99}
+            name = f"oxigraph:store-{n}"
+            status = FollowerStatus(name=name, state="ended", checkpoint={}, once=once)
+            write_status(each, status)
         build(root, NORMAL)
         with UrlDatabase(root) as database:
             write_machine_file(root, database, path)
     build(one, NORMAL)
     rank(one)
     return ManyMachines(roots, files, one)
+
+
+def write_epochs(root: Path, number: int) -> None:
+    """Write what a worker has logged of domains with a quota: one epoch as all do."""
+    shared, own = ("a.example", 1, 6, 4), ("b.example", number, number, 2)
+    lines = [
+        {"domain": domain, "epoch": epoch, "began_ms": epoch, "ended_ms": _T0 + epoch}
+        | {"sitemaps": sitemaps, "links": links, "further": 1, "share": 0.5}
+        | {"utility_sitemaps": 0.25, "utility_links": 0.75}
+        for domain, epoch, sitemaps, links in (shared, own)
+    ]
+    path = root / EPOCHS / f"w{number}.jsonl"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in lines))
 
 
 def told_events(seed: int, n_events: int = 240) -> list[UrlEvent]:

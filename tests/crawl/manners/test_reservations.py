@@ -419,6 +419,6 @@ def test_file_of_a_site_is_asked_for_once_and_in_its_turn(
             assert server.targets[1] == TDM_FILE
         times = sorted(request.at for request in server.requests)
         gaps = [b - a for a, b in pairwise(times)]
-        assert name in ("plain", "other") or min(gaps) > 0.09
+        assert name in ("plain", "other") or min(gaps) > 0.07
     assert filed.result.statistics["tdm/bad_file"] == is_read
     assert filed.result.statistics["tdm/file"] == 3 * is_read

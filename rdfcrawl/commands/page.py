@@ -1,0 +1,102 @@
+"""`scrapy page`: serve the live page of a crawl."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from typing import TYPE_CHECKING
+
+from rdfcrawl.console import QuietCommand, add_number, fail
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.extras import needed_by_operator
+
+if TYPE_CHECKING:
+    import argparse
+
+    from scrapy.settings import BaseSettings
+
+_ADDRESS, _PORT = "127.0.0.1", 6824
+
+
+class Command(QuietCommand):
+    """Show a crawl, running or finished, to people with a browser."""
+
+    synopsis = "[options]"
+    summary = "Serve a page that shows what a crawl is doing, and has found"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the options."""
+        super().add_options(parser)
+        parser.add_argument(
+            "--address",
+            default=_ADDRESS,
+            metavar="ADDRESS",
+            help=f"listen at it ({_ADDRESS}: for this machine alone); others need a"
+            " token in the environment: RDFCRAWL_PAGE_TOKEN",
+        )
+        add_number(
+            parser,
+            "--port",
+            least=0,
+            most=65_535,
+            metavar="PORT",
+            help=f"listen at it ({_PORT}, or the next one that is free); 0 chooses one",
+        )
+        parser.add_argument(
+            "--prefix",
+            default="",
+            metavar="PATH",
+            help="of all paths, behind a proxy, as /crawl (none)",
+        )
+        parser.add_argument(
+            "--control",
+            action="store_true",
+            help="let visitors steer the crawl: pause hosts, add seeds, stop it",
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Serve until Ctrl-C; exit with 2 if the operator is wrong."""
+        if args:
+            fail(f"page: takes options only, not {args[0]}")
+        if self.settings is None:
+            return
+        try:
+            asyncio.run(_serve(self.settings, opts))
+        except ConfigError as error:
+            fail(f"page: {error}")
+
+
+async def _serve(settings: BaseSettings, opts: argparse.Namespace) -> None:
+    with needed_by_operator("page", "page"):
+        from rdfcrawl.page.application import PageServer
+    from rdfcrawl.page.crawl_access import CrawlAccess
+    from rdfcrawl.page.listening import SOCKET, page_socket, url_of
+    from rdfcrawl.page.options import PageOptions
+
+    options = PageOptions.checked(
+        address=opts.address,
+        port=opts.port,
+        prefix=opts.prefix,
+        has_control=opts.control,
+        environment=os.environ,
+    )
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    given = settings.get(SOCKET)
+    access = CrawlAccess.of(settings, is_awaited=given is not None)
+    bound = socket.socket(fileno=int(given)) if given else page_socket(options)
+    await access.open()
+    server = PageServer(access, options)
+    try:
+        await server.serve(bound)
+        if not given:  # who has given it has told where it is
+            sys.stdout.write(f"crawl {access.name}: {url_of(bound, options)}\n")
+            sys.stdout.flush()
+        await stopped.wait()
+    finally:
+        await server.close()
+        await access.close()

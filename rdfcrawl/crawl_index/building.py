@@ -1,0 +1,86 @@
+"""Bring the index of a crawl up to date with its logs, a little at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+from rdfcrawl.crawl_index.database import IndexDatabase, identity_of
+from rdfcrawl.crawl_index.members import iter_new_members
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from rdfcrawl.crawl_index.members import LogMember
+
+_COMMIT_BYTES: Final = 4 * 1024 * 1024  # of content in one transaction
+
+
+class IndexTally(Protocol):
+    """Some tables of an index, and how they grow.
+
+    Attributes:
+        schema: statements that make the tables, if they are not there.
+    """
+
+    schema: str
+
+    def take(self, connection: sqlite3.Connection, member: LogMember) -> None:
+        """Add what a member says; each is given once in a transaction that holds."""
+
+
+class IndexBuilder:
+    """The one that writes the index of a crawl.
+
+    Each transaction moves the checkpoint with what it adds: whenever it is killed, the
+    index is as it was after some member, and goes on from there.
+
+    Args:
+        root: `CRAWL_DIR/<CRAWL_ID>`.
+        tallies: that are fed.
+    """
+
+    def __init__(self, root: Path, tallies: Sequence[IndexTally]) -> None:
+        self._root = root
+        self._tallies = tuple(tallies)
+        self._identity = identity_of(root)
+        self._database = self._open()
+
+    def _open(self) -> IndexDatabase:
+        schemas = [each.schema for each in self._tallies]
+        return IndexDatabase.open(self._root, schemas=schemas, is_read=False)
+
+    def catch_up(self, is_stopped: Callable[[], bool] = lambda: False) -> int:
+        """Read what is new; return how many members that were.
+
+        Args:
+            is_stopped: asked after each member; then the rest is left for later.
+
+        Raises:
+            OSError: a log cannot be read.
+            sqlite3.Error: the index cannot be written.
+        """
+        if (identity := identity_of(self._root)) != self._identity:
+            self._database.close()
+            self._identity, self._database = identity, self._open()
+        connection, n_members, n_bytes = self._database.connection, 0, 0
+        for member in iter_new_members(self._root, self._database.offsets()):
+            for tally in self._tallies:
+                tally.take(connection, member)
+            connection.execute(
+                "INSERT OR REPLACE INTO checkpoint VALUES (?, ?)",
+                (member.name, member.end),
+            )
+            n_members, n_bytes = n_members + 1, n_bytes + len(member.content)
+            if n_bytes > _COMMIT_BYTES:
+                connection.commit()
+                n_bytes = 0
+            if is_stopped():
+                break
+        connection.commit()
+        return n_members
+
+    def close(self) -> None:
+        """Close the index."""
+        self._database.close()

@@ -1,0 +1,132 @@
+"""The SQLite file of an index: opened, checked, emptied when the logs are others."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from rdfcrawl.stores.identity import read_identity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+FORMAT: Final = 1  # of the tables; another one is made anew from the logs
+_HEAD: Final = """
+CREATE TABLE IF NOT EXISTS head (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS checkpoint (name TEXT PRIMARY KEY, offset INTEGER)
+    WITHOUT ROWID;
+"""
+
+
+def index_path(root: Path) -> Path:
+    """Return where the index of a crawl is, in its folder."""
+    return root / "page" / "index.sqlite"
+
+
+class IndexDatabase:
+    """One connection to the index of a crawl; of one thread at a time.
+
+    Args:
+        connection: open.
+        path: of the file.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self.connection = connection
+        self._path = path
+        self._inode = _inode(path)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the file has not been replaced since."""
+        return _inode(self._path) == self._inode
+
+    @classmethod
+    def open(cls, root: Path, *, schemas: Iterable[str] = (), is_read: bool) -> Self:
+        """Return a connection.
+
+        Args:
+            root: `CRAWL_DIR/<CRAWL_ID>`.
+            schemas: of the tables, for the one that writes.
+            is_read: nothing is written by it; the file must be there.
+
+        Raises:
+            sqlite3.Error: the file cannot be used.
+        """
+        path = index_path(root)
+        if is_read:
+            where = f"{path.as_uri()}?mode=ro"
+            connection = sqlite3.connect(where, uri=True, check_same_thread=False)
+            return cls(connection, path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        database = cls(sqlite3.connect(path, check_same_thread=False), path)
+        try:
+            database._prepare(identity_of(root), tuple(schemas))
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _prepare(self, identity: str, schemas: Sequence[str]) -> None:
+        """Empty the file if it is of other logs, and make what tables are missing."""
+        self.connection.execute("PRAGMA journal_mode = WAL")
+        # The logs have everything: what a power cut takes is read again.
+        self.connection.execute("PRAGMA synchronous = OFF")
+        self.connection.executescript(_HEAD)
+        if self.head("identity") != identity:
+            self._drop_all()
+            self.connection.executescript(_HEAD)
+        for schema in schemas:
+            self.connection.executescript(schema)
+        with self.connection:
+            self.connection.execute(
+                "INSERT OR REPLACE INTO head VALUES ('identity', ?)", (identity,)
+            )
+
+    def _drop_all(self) -> None:
+        rows = self.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
+        with self.connection:
+            for (name,) in rows:
+                if not name.startswith("sqlite_"):
+                    self.connection.execute(f'DROP TABLE "{name}"')
+
+    def head(self, name: str) -> str:
+        """Return a value of the head; empty if it is not there."""
+        rows = self.rows("SELECT value FROM head WHERE name = ?", (name,))
+        return str(rows[0][0]) if rows else ""
+
+    def offsets(self) -> dict[str, int]:
+        """Return how far each segment was read, by `LogMember.name`."""
+        return dict(self.rows("SELECT name, offset FROM checkpoint"))
+
+    def rows(
+        self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()
+    ) -> list[Any]:
+        """Return all rows of a query."""
+        return self.connection.execute(query, values).fetchall()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
+
+
+def identity_of(root: Path) -> str:
+    """Return a text that other logs, and other formats of the index, do not have."""
+    found = read_identity(root / "quads")
+    log = f"{found.log} {found.generation}" if found else "none"
+    return f"{FORMAT} {log}"
+
+
+def remove_index(root: Path) -> None:
+    """Remove the index of a crawl, which is made anew from its logs."""
+    path = index_path(root)
+    for suffix in ("-wal", "-shm", ""):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def _inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return 0

@@ -1,0 +1,62 @@
+"""Keep the index of a crawl up to date, in a thread or process of its own."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.crawl_index.building import IndexBuilder
+from rdfcrawl.crawl_index.database import index_path, remove_index
+from rdfcrawl.crawl_index.tallies import all_tallies
+from rdfcrawl.errors import ConfigError
+from rdfcrawl.urldb.lock import writing_alone
+
+if TYPE_CHECKING:
+    import threading
+    from pathlib import Path
+
+logger = logging.getLogger(__name__)
+
+_LOOK_SECS: Final = 1.0  # between two looks at the logs
+_TAKEN_SECS: Final = 5.0  # between two tries while another process keeps the index
+
+
+def keep_index(root: Path, stopped: threading.Event) -> None:
+    """Read what is new in the logs, again and again, until that is stopped.
+
+    One process at a time writes an index; others wait for its end. An index that is
+    damaged, as by a power cut, is made anew from the logs.
+
+    Args:
+        root: `CRAWL_DIR/<CRAWL_ID>`; it may come later.
+        stopped: ends it.
+    """
+    last = ""
+    while not stopped.is_set():
+        try:
+            if root.is_dir():
+                folder = index_path(root).parent
+                folder.mkdir(exist_ok=True)
+                with writing_alone(folder, "another page keeps the index"):
+                    _keep(root, stopped)
+        # A full disk and the like are operational, and damage none of it.
+        except (ConfigError, OSError, sqlite3.OperationalError) as error:
+            if str(error) != last:
+                logger.info("the logs are not indexed here: %s", error)
+            last = str(error)
+            stopped.wait(_TAKEN_SECS)
+        except sqlite3.DatabaseError as error:
+            logger.warning("%s: made anew: %s", index_path(root), error)
+            remove_index(root)
+        stopped.wait(_LOOK_SECS)
+
+
+def _keep(root: Path, stopped: threading.Event) -> None:
+    builder = IndexBuilder(root, all_tallies())
+    try:
+        while not stopped.is_set():
+            builder.catch_up(stopped.is_set)
+            stopped.wait(_LOOK_SECS)
+    finally:
+        builder.close()

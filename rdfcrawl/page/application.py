@@ -1,0 +1,96 @@
+"""The application: its routes, and the server that listens."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+from rdfcrawl.page.context import PageContext
+from rdfcrawl.page.form_token import FormToken
+from rdfcrawl.page.guarding import PageGuard
+from rdfcrawl.page.host_sweep import HostSweep
+from rdfcrawl.page.messages import PageMessages
+from rdfcrawl.page.moment_feed import MomentFeed
+from rdfcrawl.page.rendering import PageRenderer
+from rdfcrawl.page.views import control, faults, host, hosts, metrics, now
+
+if TYPE_CHECKING:
+    import socket
+
+    from rdfcrawl.page.crawl_access import CrawlAccess
+    from rdfcrawl.page.options import PageOptions
+
+_STATIC: Final = files("rdfcrawl.page") / "static"
+_TYPES: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_VIEWS: Final = (now, faults, hosts, host, control, metrics)
+_MAX_FORM_BYTES: Final = 1024 * 1024
+
+
+class PageServer:
+    """The page of one crawl.
+
+    Args:
+        access: to the crawl; opened and closed by others.
+        options: of the page.
+    """
+
+    def __init__(self, access: CrawlAccess, options: PageOptions) -> None:
+        self._options = options
+        self._feed, self._sweep = MomentFeed(access), HostSweep(access)
+        form_token = FormToken()
+        context = PageContext(
+            access=access,
+            renderer=PageRenderer(options, access.name, form_token),
+            options=options,
+            feed=self._feed,
+            sweep=self._sweep,
+            messages=PageMessages(),
+        )
+        application = web.Application(
+            middlewares=[PageGuard(options, form_token).middleware()],  # type: ignore[list-item]
+            client_max_size=_MAX_FORM_BYTES,
+        )
+        routes = [route for view in _VIEWS for route in view.routes(context)]
+        for route in (*routes, web.get("/static/{path:.+}", _static)):
+            self._add(application, route)
+        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1)
+
+    def _add(self, application: web.Application, route: web.RouteDef) -> None:
+        """Add a route with and without prefix: proxies may take it off."""
+        for prefix in {"", self._options.prefix}:
+            path = prefix + route.path
+            web.RouteDef(route.method, path, route.handler, route.kwargs).register(
+                application.router
+            )
+
+    async def serve(self, bound: socket.socket) -> None:
+        """Serve from now on at a socket that listens."""
+        await self._feed.begin()
+        await self._runner.setup()
+        await web.SockSite(self._runner, bound).start()
+        await self._sweep.open()
+
+    async def close(self) -> None:
+        """Serve no more."""
+        await self._feed.end()
+        await self._runner.cleanup()
+        await self._sweep.close()
+
+
+async def _static(request: web.Request) -> web.Response:
+    path = request.match_info["path"]
+    found = _STATIC.joinpath(
+        *[part for part in path.split("/") if part not in ("", ".", "..")]
+    )
+    kind = _TYPES.get(path.rpartition(".")[2])
+    if kind is None or not found.is_file():
+        raise web.HTTPNotFound
+    return web.Response(
+        body=found.read_bytes(),
+        headers={
+            "Content-Type": f"{kind}; charset=utf-8",
+            "Cache-Control": "max-age=300",
+        },
+    )

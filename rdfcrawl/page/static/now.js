@@ -1,0 +1,197 @@
+// The view of the moment: numbers in place, lines that grow, and one stream of events.
+import { texts, summary } from "./texts.js";
+import { LineChart } from "./line_chart.js";
+
+const RECENT_SECS = 900;
+const HISTORY_MS = 60_000;
+const AGAIN_MS = 10_000;
+const root = document.getElementById("now");
+const connection = document.getElementById("connection");
+const charts = { recent: [], history: [] };
+const columns = { recent: null, history: null };
+
+const at = (value, path) =>
+  path.split(".").reduce((found, name) => (found == null ? null : found[name]), value);
+
+function say(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+function cell(row, name, text, isNumber) {
+  const node = document.createElement(name);
+  if (name === "th") node.scope = "row";
+  if (isNumber) node.className = "number";
+  node.textContent = text;
+  row.append(node);
+  return node;
+}
+
+/** Show rows of cells in a table; cells that stay the same are not touched. */
+function fill(id, rows, none) {
+  const body = document.getElementById(id);
+  const shape = rows.map((each) => each.length).join();
+  const span = body.parentElement.tHead.rows[0].cells.length;
+  if (body.dataset.shape !== shape) {
+    body.dataset.shape = shape;
+    body.replaceChildren(
+      ...(rows.length ? rows : [[{ text: none, span }]]).map((cells) => {
+        const row = document.createElement("tr");
+        cells.forEach((each, i) => {
+          const node = cell(row, i || each.span ? "td" : "th", "", each.isNumber);
+          if (each.span) node.colSpan = each.span;
+          if (each.span) node.textContent = each.text;
+          if (each.href) node.append(document.createElement("a"));
+        });
+        return row;
+      }),
+    );
+  }
+  rows.forEach((cells, i) => {
+    const row = body.rows[i];
+    row.className = cells.isBad ? "bad" : "";
+    cells.forEach((each, j) => {
+      const link = row.cells[j].firstElementChild;
+      if (each.href && link && link.getAttribute("href") !== each.href) {
+        link.href = each.href;
+      }
+      say(each.href ? link : row.cells[j], each.text);
+    });
+  });
+}
+
+const word = (text) => ({ text });
+const number = (value, as = "number", more = "") => ({
+  text: texts[as](value) + more,
+  isNumber: true,
+});
+
+function showTables(now) {
+  fill(
+    "faults",
+    now.faults.map(({ reason, n }) => [
+      { text: reason, href: `${root.dataset.faults}?reason=${encodeURIComponent(reason)}` },
+      number(n),
+    ]),
+    "none",
+  );
+  fill(
+    "workers",
+    now.workers.map((each) => [
+      word(each.name),
+      word(each.state),
+      number(each.silent_secs, "number", " s ago"),
+      number(each.n_documents),
+      number(each.n_faults),
+      number(each.delay_secs, "duration"),
+    ]),
+    "none is running",
+  );
+  fill(
+    "followers",
+    now.followers.map((each) => {
+      const cells = [
+        word(each.name),
+        word(each.detail ? `${each.state}: ${each.detail}` : each.state),
+        number(each.n_behind),
+        number(each.secs_behind, "duration"),
+        number(each.n_set_aside),
+      ];
+      cells.isBad = each.is_stuck;
+      return cells;
+    }),
+    "none",
+  );
+  document.getElementById("more-workers").hidden = !now.n_more_workers;
+}
+
+function showReasons(reasons) {
+  const list = document.getElementById("reasons");
+  const wanted = reasons.length ? reasons : ["nothing"];
+  while (list.children.length > wanted.length) list.lastElementChild.remove();
+  while (list.children.length < wanted.length) {
+    list.append(document.createElement("li"));
+  }
+  wanted.forEach((text, i) => say(list.children[i], text));
+}
+
+function showMoment(now) {
+  for (const node of root.querySelectorAll("[data-live]")) {
+    const value = at(now, node.dataset.live);
+    const as = node.dataset.as;
+    if (as || value != null) say(node, as ? texts[as](value) : String(value));
+  }
+  root.querySelector(".told").dataset.state = now.state;
+  showTables(now);
+  showReasons(now.reasons);
+  if (!now.why_away) append(now);
+}
+
+function append(now) {
+  const recent = columns.recent;
+  if (!recent) return;
+  const last = recent.at_secs.at(-1) ?? 0;
+  if (now.taken_secs < last) {
+    for (const name of Object.keys(recent)) recent[name].length = 0;
+  } else if (now.taken_secs - last < 0.5) return;
+  const row = {
+    at_secs: now.taken_secs,
+    documents_per_sec: now.rates.documents,
+    statements_per_sec: now.rates.statements,
+    bytes_per_sec: now.rates.n_bytes,
+    n_left: now.counts.queued + now.counts.leased + now.counts.waiting,
+    n_hosts_at_work: now.n_leases,
+  };
+  for (const [name, value] of Object.entries(row)) recent[name].push(value);
+  while (now.taken_secs - recent.at_secs[0] > RECENT_SECS) {
+    for (const name of Object.keys(row)) recent[name].shift();
+  }
+  draw("recent");
+}
+
+function draw(group) {
+  for (const { chart, figure } of charts[group]) {
+    const values = columns[group][figure.dataset.column];
+    chart.show(columns[group].at_secs, values);
+    say(figure.querySelector("[data-summary]"), summary(values, figure.dataset.as));
+  }
+}
+
+async function load() {
+  let view;
+  try {
+    const answer = await fetch(root.dataset.json);
+    if (!answer.ok) return;
+    view = await answer.json();
+  } catch {
+    return; // the stream tells that the server is away
+  }
+  columns.history = view.history;
+  columns.recent = view.recent;
+  say(document.getElementById("minutes"), texts.number(view.history.minutes));
+  draw("recent");
+  draw("history");
+}
+
+function listen() {
+  const events = new EventSource(root.dataset.events);
+  events.onopen = () => {
+    say(connection, "Live: renewed every second.");
+    connection.classList.remove("bad");
+    load();
+  };
+  events.onmessage = (event) => showMoment(JSON.parse(event.data));
+  events.onerror = () => {
+    say(connection, "The connection to the page's server is lost; trying again.");
+    connection.classList.add("bad");
+    // Of what it could not read as events, a browser does not ask again by itself.
+    if (events.readyState === EventSource.CLOSED) setTimeout(listen, AGAIN_MS);
+  };
+}
+
+for (const figure of root.querySelectorAll("figure.chart")) {
+  const chart = new LineChart(figure, texts[figure.dataset.as]);
+  charts[figure.dataset.group].push({ chart, figure });
+}
+await load();
+listen();
+setInterval(load, HISTORY_MS);

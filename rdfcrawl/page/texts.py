@@ -1,0 +1,102 @@
+"""Values as texts for people."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_NONE: Final = "-"
+
+
+def number_text(value: float | None) -> str:
+    """Return a number with commas; a dash if there is none.
+
+    >>> number_text(12345), number_text(0.25), number_text(None)
+    ('12,345', '0.25', '-')
+    """
+    if value is None:
+        return _NONE
+    return f"{value:,}" if value == int(value) else f"{value:,.2f}"
+
+
+def rate_text(value: float | None) -> str:
+    """Return a rate, with a fraction if it is small.
+
+    >>> rate_text(1234.56), rate_text(2), rate_text(None)
+    ('1,235', '2.0', '-')
+    """
+    if value is None:
+        return _NONE
+    return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def bytes_text(n_bytes: float | None) -> str:
+    """Return a length in units of 1,000.
+
+    >>> bytes_text(12), bytes_text(1_500), bytes_text(2_000_000)
+    ('12 B', '1.5 kB', '2.0 MB')
+    """
+    if n_bytes is None:
+        return _NONE
+    if n_bytes < 1000:
+        return f"{n_bytes:,.0f} B"
+    for unit in ("kB", "MB", "GB"):
+        n_bytes /= 1000
+        if n_bytes < 1000:
+            return f"{n_bytes:,.1f} {unit}"
+    return f"{n_bytes / 1000:,.1f} TB"
+
+
+def duration_text(secs: float | None) -> str:
+    """Return a duration in one or two units.
+
+    >>> duration_text(0.25), duration_text(75), duration_text(90_000)
+    ('0.2 s', '1 min 15 s', '1 d 1 h')
+    """
+    if secs is None:
+        return _NONE
+    if secs < 60:
+        return f"{secs:.1f} s" if secs < 10 else f"{secs:.0f} s"
+    for unit, size, smaller, part in (
+        ("min", 60, "s", 1),
+        ("h", 3600, "min", 60),
+        ("d", 86_400, "h", 3600),
+    ):
+        if secs < size * (60 if unit != "h" else 24) or unit == "d":
+            rest = int(secs % size // part)
+            return f"{int(secs // size):,} {unit} {rest} {smaller}"
+    raise AssertionError
+
+
+def time_text(ms: int) -> str:
+    """Return a Unix time in UTC; a dash for 0."""
+    if not ms:
+        return _NONE
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def summary_text(values: Sequence[float], kind: str) -> str:
+    """Return in a sentence what a line shows.
+
+    >>> summary_text([1, 5, 2], "number")
+    'Last 2; between 1 and 5.'
+    """
+    if not values:
+        return "Nothing was read yet."
+    text = FILTERS[kind]
+    return (
+        f"Last {text(values[-1])}; between {text(min(values))} and {text(max(values))}."
+    )
+
+
+FILTERS: Final[dict[str, Callable[..., str]]] = {
+    "number": number_text,
+    "rate": rate_text,
+    "bytes": bytes_text,
+    "duration": duration_text,
+    "time": time_text,
+    "summary": summary_text,
+}

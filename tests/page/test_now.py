@@ -1,0 +1,143 @@
+"""The view of the moment, in a real browser."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.crawl_webs import TreeWeb
+from tests.support.page_browser import free_port, serve_page, start_page, watched_page
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_webs import Loopback
+
+_SECS = 120_000.0  # that a browser waits (ms)
+_SHIFTS = """
+() => new Promise((done) => {
+  let sum = 0;
+  new PerformanceObserver((list) => {
+    for (const each of list.getEntries()) sum += each.value;
+  }).observe({ type: "layout-shift" });
+  setTimeout(() => done(sum), 2500);
+})
+"""
+
+
+class Watched(NamedTuple):
+    """A crawl that goes on, and its folder."""
+
+    folder: Path
+    port: int
+
+
+@pytest.fixture(scope="module")
+def finished(commands: Commands, loopback: Loopback) -> str:
+    """Return the URL of the page of a finished crawl."""
+    server = loopback()
+    server.pages["*"] = loopback.response(b"<> <urn:x:p> <b> .")
+    result = commands.crawl([server.url("/a")])
+    assert result.code == 0, result.stderr
+    return serve_page(commands, result.folder.parent)
+
+
+@pytest.fixture(scope="module")
+def running(commands: Commands, loopback: Loopback) -> Watched:
+    """Start a crawl that lasts longer than the tests."""
+    web = TreeWeb(loopback, "127.97.1", n_hosts=3, n_docs=900, secs=0.2)
+    folder = commands.folder()
+    commands.start_crawl([web.seed], folder=folder, FRONTIER_COMMIT_SECS=0.1)
+    commands.wait_until(lambda: list(folder.glob("*/quads/*.nq.gz")))
+    return Watched(folder, free_port())
+
+
+@pytest.fixture(scope="module")
+def hostile(commands: Commands, loopback: Loopback) -> str:
+    """Return the URL of the page of a crawl whose URIs and faults are code."""
+    server = loopback()
+    code = '/"><script>fail()</script>'
+    syntax = b"<> <urn:x:p> <script>alert(1)</script> <img src=x onerror=alert(1)> ."
+    server.pages["*"] = loopback.response(syntax)
+    result = commands.crawl([server.url(code)])
+    assert result.code == 0, result.stderr
+    return serve_page(commands, result.folder.parent)
+
+
+def tile(page: Page, name: str) -> str:
+    """Return the number of a tile."""
+    found = page.locator("dl.tiles > div").filter(has_text=name)
+    return found.locator("dd").first.inner_text()
+
+
+def shown(page: Page, name: str) -> int:
+    """Return a number in a tile of a page."""
+    return int(tile(page, name).replace(",", ""))
+
+
+def test_counts_of_a_finished_crawl_are_shown(finished: str, chromium: Browser) -> None:
+    """If a crawl has finished, then the page says so, and how many URIs are done."""
+    with watched_page(chromium) as page:
+        page.goto(f"{finished}/")
+        assert page.title() == "Now \u00b7 linkeddata \u00b7 rdfcrawl"
+        expect(page.locator(".told")).to_contain_text("The crawl has finished: 2 URIs")
+        assert tile(page, "URIs done") == "2"
+        expect(page.locator("#connection")).to_have_text("Live: renewed every second.")
+
+
+def test_page_says_all_without_scripts(finished: str, chromium: Browser) -> None:
+    """If a browser runs no scripts, then numbers and tables are there all the same."""
+    with watched_page(chromium, java_script_enabled=False) as page:
+        page.goto(f"{finished}/")
+        assert tile(page, "URIs done") == "2"
+        page.get_by_text("The whole crawl as a table").click()
+        table = page.get_by_role("region", name="The whole crawl")
+        expect(table.locator("tbody tr")).to_have_count(1)
+        page.get_by_role("link", name="Now", exact=True).click()
+        expect(page.locator(".told")).to_contain_text("finished")
+
+
+def test_hostile_faults_are_only_text(hostile: str, chromium: Browser) -> None:
+    """If URIs and details of faults are code, then a browser shows them as text."""
+    with watched_page(chromium) as page:
+        page.goto(f"{hostile}/")
+        page.locator("#faults a").first.click()
+        page.wait_for_url("**/faults?reason=*")
+        expect(page.locator("main tbody tr").first).to_contain_text("script")
+        assert page.locator("main img, main script").count() == 0
+        targets = page.eval_on_selector_all(
+            "main a", "links => links.map(each => each.getAttribute('href'))"
+        )
+        assert all(each.startswith("/") for each in targets)
+
+
+def test_numbers_move_in_place(
+    running: Watched, commands: Commands, chromium: Browser
+) -> None:
+    """If a crawl goes on, then numbers and lines do, and nothing else is moved.
+
+    When the server of the page is gone, the page says so, and goes on with the next.
+    """
+    served = start_page(commands, running.folder, running.port)
+    with watched_page(chromium, allowed=("ERR_", "Failed to load")) as page:
+        page.goto(f"http://127.0.0.1:{running.port}/")
+        expect(page.locator(".told")).to_contain_text("is running", timeout=_SECS)
+        connection = page.locator("#connection")
+        expect(connection).to_have_text("Live: renewed every second.", timeout=_SECS)
+        expect(page.locator(".plot canvas")).to_have_count(8, timeout=_SECS)
+        first = shown(page, "URIs done")
+        assert page.evaluate(_SHIFTS) < 0.001  # 0.1 is called good
+        commands.wait_until(lambda: shown(page, "URIs done") > first)
+        served.send(signal.SIGKILL)
+        served.wait()
+        expect(connection).to_contain_text("is lost", timeout=_SECS)
+        before = shown(page, "URIs done")
+        start_page(commands, running.folder, running.port)
+        expect(connection).to_have_text("Live: renewed every second.", timeout=_SECS)
+        commands.wait_until(lambda: shown(page, "URIs done") > before)

@@ -1,0 +1,31 @@
+"""Provenance as a crawl would write it, from a list of documents."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from rdfcrawl.pipelines.provenance import describe
+from rdfcrawl.stores.segments import QuadSegments
+from tests.support.described_documents import WORKER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from rdfcrawl.records import Document
+
+
+def write_provenance(
+    root: Path, documents: Iterable[Document], worker: str = "w"
+) -> None:
+    """Append the provenance of documents to that in a folder, in one member."""
+    asyncio.run(_write(root, documents, worker))
+
+
+async def _write(root: Path, documents: Iterable[Document], worker: str) -> None:
+    segments = QuadSegments(root / "provenance", worker)
+    for each in documents:
+        segments.write_document(describe(each, WORKER))
+    await segments.flush()
+    await segments.close()
