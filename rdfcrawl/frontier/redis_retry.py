@@ -33,6 +33,7 @@ T = TypeVar("T")
 
 FIRST_PAUSE_SECS = 0.05
 MAX_PAUSE_SECS = 2.0
+ECHO_SECS = 1.0  # after an outage, in which idle connections are found to be dead
 LAST_SECS = 1.5  # of trying again once the worker stops
 
 REFUSALS = (AuthenticationError, AuthorizationError, ssl.SSLCertVerificationError)
@@ -58,7 +59,7 @@ class RedisRetry:
     """Retries the commands of all users of one client while Redis is unreachable.
 
     An outage is logged once when it begins and once when it ends, however many
-    commands wait for its end.
+    commands wait for its end, or find shortly after that their connection has gone.
 
     Args:
         stopping: once set, a failed command is retried for `LAST_SECS` only.
@@ -82,6 +83,8 @@ class RedisRetry:
         self._max_pause_secs = max_pause_secs
         self._stopped_at = 0.0
         self._since = 0.0
+        self._ended = float("-inf")
+        self._is_told = False  # the outage of now
         # Calls that succeed at once log nothing: with full memory, reading succeeds.
         self._n_waiting = 0
 
@@ -121,17 +124,18 @@ class RedisRetry:
             self._begin(what, error)
             first = error
         try:
-            result = await self._repeat(call, first, may_pass)
+            result = await self._repeat(what, call, first, may_pass)
         except BaseException:
             self._n_waiting -= 1
             raise
         self._n_waiting -= 1
         if not self._n_waiting:
-            logger.info("Redis is back after %.1f s", time.monotonic() - self._since)
+            self._end()
         return result
 
     async def _repeat(
         self,
+        what: str,
         call: Callable[[], Awaitable[T]],
         error: RedisError,
         may_pass: Callable[[RedisError], bool],
@@ -148,6 +152,7 @@ class RedisRetry:
                 return await call()
             except RedisError as again:
                 self._raise_if(may_pass, again)
+                self._tell(what, again)
                 error = again
 
     def _raise_if(
@@ -164,16 +169,30 @@ class RedisRetry:
         return now - self._stopped_at >= LAST_SECS
 
     def _begin(self, what: str, error: RedisError) -> None:
+        now = time.monotonic()
         if not self._n_waiting:
-            self._since = time.monotonic()
-            is_away = isinstance(error, (RedisConnectionError, RedisTimeoutError))
-            logger.warning(
-                "Redis %s, cannot %s, trying again: %s",
-                "is unreachable" if is_away else "refuses",
-                what,
-                one_line(error),
-            )
+            self._since = now
         self._n_waiting += 1
+        if now - self._ended >= ECHO_SECS:  # else only if the next try fails, too
+            self._tell(what, error)
+
+    def _tell(self, what: str, error: RedisError) -> None:
+        if self._is_told:
+            return
+        self._is_told = True
+        is_away = isinstance(error, (RedisConnectionError, RedisTimeoutError))
+        logger.warning(
+            "Redis %s, cannot %s, trying again: %s",
+            "is unreachable" if is_away else "refuses",
+            what,
+            one_line(error),
+        )
+
+    def _end(self) -> None:
+        self._ended = time.monotonic()
+        if self._is_told:
+            logger.info("Redis is back after %.1f s", self._ended - self._since)
+        self._is_told = False
 
     async def _pause(self, secs: float) -> None:
         if self.stopping.is_set():

@@ -82,6 +82,7 @@ def test_services_are_hardened_and_start_our_commands(unit: Path) -> None:
     program, *words = shlex.split(found["ExecStart"])
     assert program == "/opt/rdfcrawl/bin/rdfcrawl"
     values = {"${WORKERS}": "2", "${PORT}": "6823", "$ARGUMENTS": "-adepth=1"}
+    values |= {"${ADDRESS}": "127.0.0.1", "$OPTIONS": "--control"}
     accept([values.get(word, word) for word in words])
 
 
@@ -153,7 +154,7 @@ def test_compose_has_a_cluster_two_workers_and_a_follower() -> None:
     assert {"redis1", "redis2", "redis3", "worker1", "worker2", "follower"} < {
         *services
     }
-    for name in ("worker1", "worker2", "exporter", "follower"):
+    for name in ("worker1", "worker2", "exporter", "follower", "page"):
         service = services[name]
         assert service["cap_drop"] == ["ALL"]
         accept(_words(service["command"], is_shell="entrypoint" in service))

@@ -402,3 +402,40 @@ class TestPacking:
         nothing: Any = None
         with pytest.raises(DataError):
             connection.pack_command("SET", "a", nothing)
+
+
+class TestEchoes:
+    """What is told of outages that follow one another at once."""
+
+    @staticmethod
+    def failing(n_times: int) -> Any:
+        """Return a call that fails so often, and succeeds then."""
+        left = [n_times]
+
+        async def call() -> str:
+            if left[0]:
+                left[0] -= 1
+                raise redis.exceptions.ConnectionError("gone")
+            return "done"
+
+        return call
+
+    async def test_dead_idle_connection_is_no_second_outage(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """If an idle connection is found dead after an outage, then nothing is told."""
+        caplog.set_level(logging.INFO, "rdfcrawl.frontier.redis_retry")
+        outage = RedisRetry()
+        for n_times in (2, 1, 1):
+            assert await outage.persistent("add", self.failing(n_times)) == "done"
+        assert [r.levelname for r in caplog.records] == ["WARNING", "INFO"]
+
+    async def test_second_outage_is_told(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """If Redis is away again soon after an outage, then that is told as well."""
+        caplog.set_level(logging.INFO, "rdfcrawl.frontier.redis_retry")
+        outage = RedisRetry()
+        for _ in range(2):
+            assert await outage.persistent("add", self.failing(2)) == "done"
+        assert [r.levelname for r in caplog.records] == ["WARNING", "INFO"] * 2

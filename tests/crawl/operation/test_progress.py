@@ -25,8 +25,11 @@ ROOT = Path(__file__).resolve().parents[3]
 _ROW = re.compile(r"^ +([0-9,]+)" + r" +[0-9.,]+" * 8 + r"\r?$", re.MULTILINE)
 
 
-def on_a_terminal(*words: str) -> str:
-    """Run a command whose stderr is a terminal; return all that was drawn."""
+def on_a_terminal(*words: str, until: str = "") -> str:
+    """Run a command whose stderr is a terminal; return all that was drawn.
+
+    It is told to end once something is drawn that matches `until`, if that is given.
+    """
     leader, follower = pty.openpty()
     with Path(os.devnull).open("wb") as nothing, os.fdopen(follower, "wb") as terminal:
         process = shared_forks().start(
@@ -38,9 +41,13 @@ def on_a_terminal(*words: str) -> str:
     drawn = bytearray()
 
     def read() -> None:
+        has_ended = not until
         try:
             while piece := os.read(leader, 65536):
                 drawn.extend(piece)
+                if not has_ended and re.search(until.encode(), drawn, re.MULTILINE):
+                    process.send_signal(signal.SIGTERM)
+                    has_ended = True  # a second one would not let it end well
         except OSError:  # Linux: the other end is closed
             pass
 
@@ -48,7 +55,8 @@ def on_a_terminal(*words: str) -> str:
     reader.start()
     try:
         process.wait_for(600)
-        assert process.poll() == 0, drawn.decode(errors="replace")
+        code = 1 if until else 0
+        assert process.poll() == code, drawn.decode(errors="replace")
     finally:
         process.kill()
         reader.join()
@@ -84,13 +92,14 @@ def test_hosts_that_are_waited_for_are_shown(
     seeds = [server.url("/a") for server in (good, *down)]
     path = tmp_path / "seeds.txt"
     path.write_text("\n".join(seeds))
+    row = r" 6 +5 +0 +1\r?$"  # hosts, waited for, faults, workers
     drawn = on_a_terminal(
         *("crawl", "linkeddata", f"-aseeds=@{path}", f"-sCRAWL_DIR={tmp_path}"),
-        *("-sHOST_BACKOFF_SECS=0.5", "-sHOST_PATIENCE_SECS=3"),
+        *("-sHOST_BACKOFF_SECS=0.5", "-sHOST_PATIENCE_SECS=600"),
         *("-sDOWNLOAD_DELAY=0", f"-sGUARD_PORTS=1-{MAX_PORT}"),
+        until=row,
     )
-    # hosts, waited for, faults, workers
-    assert re.search(r" 6 +5 +0 +1\r?$", drawn, re.MULTILINE)
+    assert re.search(row, drawn, re.MULTILINE)
     crawl = commands.start_crawl(seeds, HOST_PATIENCE_SECS=600, PROGRESS_LOG_SECS=1)
     text = " 6 hosts (5 waited for), "
     commands.wait_until(lambda: text in crawl.stderr, secs=60)
