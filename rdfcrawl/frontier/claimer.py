@@ -131,8 +131,9 @@ class VisitClaimer:
 
     def _plan(self) -> PollPlan:
         state = self._state
-        name, live = state.options.name, tuple(state.live)
-        return poll_plan(name, live, state.frontier.partitions)
+        # Else who is at home gives it back, and is always the first to find it again.
+        live = () if state.has_other_spiders else tuple(state.live)
+        return poll_plan(state.options.name, live, state.frontier.partitions)
 
 
 logger = logging.getLogger(__name__)

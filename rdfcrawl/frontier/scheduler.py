@@ -285,6 +285,7 @@ class FrontierScheduler(BaseScheduler):
             for request in [r for r in self._out if r not in in_progress]:
                 self._finish(request)
         session.worker.has_started = self._has_started
+        session.worker.has_other_spiders = len(session.profiles.arguments) > 1
         now = monotonic()
         if self._engine.is_closing and not self._stopped_at:
             self._stopped_at = now

@@ -107,6 +107,8 @@ class WorkerState:
         self.live: list[str] = [options.name]  # names of the workers of the crawl
         self.is_over = False  # the crawl is over, as far as it is known here
         self.is_drained = False  # an operator has asked this worker to end
+        # what only workers of one spider can do is at home with none of them
+        self.has_other_spiders = False
         self.n_slow = 0  # visits that have given up their places to others
         self.n_closed = 0  # visits with hosts outside of their working hours
         # why the crawl cannot go on, once Redis no longer has it

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from rdfcrawl.frontier.partitions import home_partitions
 from rdfcrawl.request_turns import steady_time
 from tests.support.frontier_state import (
     candidates,
@@ -142,3 +143,36 @@ class TestBounds:
         monkeypatch.setattr(frontier, "add", add_and_break)
         assert await worker.links.mark_seen(candidate._replace(item=b"k"))
         assert n_calls == 2
+
+
+async def test_what_another_spider_is_to_do_comes_to_its_worker(
+    make_frontier: MakeFrontier,
+) -> None:
+    """If a worker gives back what is not of its spider, then others get it soon."""
+    frontier = await make_frontier(partitions=16)
+    names = ["m-1-a", "m-2-b"]
+    workers = [new_worker(frontier, name) for name in names]
+    (url,) = paths(1)
+    (partition,) = {each.partition for each in candidates(frontier, [url])}
+    workers.sort(key=lambda x: partition in home_partitions(x.options.name, names, 16))
+    own, other = workers  # at home there is the one that cannot do it
+    for worker in workers:
+        worker.has_other_spiders = True
+        await worker.open()
+    await until(lambda: all(len(worker.live) == 2 for worker in workers))
+    await frontier.add(candidates(frontier, [url]))
+    n_given_back = 0
+    async with asyncio.timeout(LONGEST_SECS):
+        while not own.ready:
+            if other.ready and (left := other.next_visit()):
+                left.give_back()
+                left.not_before_secs = 0.5
+                other.finish(left)
+                n_given_back += 1
+            await asyncio.sleep(0.005)
+    assert n_given_back < 20  # each time, both are as likely to be the first
+    visit = await next_visit(own)
+    assert make(visit) == [url]
+    own.finish(visit)
+    for worker in workers:
+        await worker.close()
