@@ -98,9 +98,11 @@ def fingerprint_statements(
             and not written as the name of the graph, nor as a subject; blank nodes
             become `_:`.
     """
-    return Fingerprint(
-        *fingerprint_normal(normal_statements(chunk, graph, has_graphs=has_graphs))
-    )
+    if has_graphs:
+        chunk = chunk.replace(b" <%b> .\n" % graph.encode(), b" .\n")
+    lines = chunk.split(b"\n")
+    lines.pop()  # behind the last line feed
+    return Fingerprint(*fingerprint_normal(normal_statements(lines, graph)))
 
 
 class NormalStatements(NamedTuple):
@@ -120,21 +122,17 @@ class NormalStatements(NamedTuple):
     is_about_itself: bool
 
 
-def normal_statements(
-    chunk: bytes, graph: str, *, has_graphs: bool = True
-) -> NormalStatements:
+def normal_statements(found: list[bytes], graph: str) -> NormalStatements:
     """Return different statements as `fingerprint_statements` compares them.
 
-    The arguments are those. A line feed is before each line of the text, and the lines
-    are sorted. They have no subject where that is the document.
+    Args:
+        found: canonical statements without the graph of the document, each without its
+            line feed.
+        graph: IRI of the document.
     """
     own = b"<" + graph.encode()
-    if has_graphs:
-        chunk = chunk.replace(b" %b> .\n" % own, b" .\n")
     begin = own + b"> "
     n_begin = len(begin)
-    found = chunk.split(b"\n")
-    found.pop()  # behind the last line feed
     lines = [each[n_begin:] for each in found if each.startswith(begin)]
     is_about_itself = len(lines) == len(found)
     if not is_about_itself:
@@ -158,7 +156,8 @@ def normal_statements(
 def fingerprint_normal(statements: NormalStatements) -> tuple[str, str, int]:
     """Return the parts of the fingerprint of `normal_statements`."""
     text, lines, sums, _ = statements
-    return content_hash(text), _sketch(sums), len(lines)
+    sketch = _sketch(sums) if len(sums) > MAX_LISTED else _listed(sums)
+    return content_hash(text), sketch, len(lines)
 
 
 def fingerprint_text(text: str) -> Fingerprint:
@@ -200,9 +199,7 @@ def _sums_of_runs(words: list[bytes]) -> tuple[int, ...]:
 def _sketch(sums: Collection[int]) -> str:
     """Return the sketch of sums of shingles, a character for each part."""
     if len(sums) <= MAX_LISTED:
-        distinct = sorted(set(sums))
-        packed = _of_sums[len(distinct)].pack(*distinct)
-        return b2a_base64(packed, newline=False).decode()
+        return _listed(set(sums))
     if len(sums) > MAX_SAMPLED:
         sums = _sample(sums)
     hashes = sorted([each * _FACTOR & _SUM_MASK for each in sums], reverse=True)
@@ -216,6 +213,12 @@ def _sketch(sums: Collection[int]) -> str:
             _PAIRS[each >> _HIGH_SHIFT & 0x3FF] for each in reversed(least.values())
         ]
     return "".join(digits)
+
+
+def _listed(sums: set[int]) -> str:
+    """Return the sketch of sums that are so few that the sketch is these."""
+    packed = _of_sums[len(sums)].pack(*sorted(sums))
+    return b2a_base64(packed, newline=False).decode()
 
 
 def _sample(sums: Collection[int]) -> list[int]:

@@ -8,6 +8,7 @@ from rdfcrawl.duplicates.fingerprints import (
     MAX_STATEMENT_BYTES,
     content_hash,
     fingerprint_normal,
+    fingerprint_statements,
     fingerprint_text,
     normal_statements,
 )
@@ -87,14 +88,14 @@ class FactsReading:
             outcome.facts = page._replace(content_hash=shown, canonical=canonical)
         elif self._chunks:
             graph = self._job.graph or self._job.url
-            normal = normal_statements(b"".join(self._chunks), graph)
-            outcome.facts = DocumentFacts(shown, *fingerprint_normal(normal), canonical)
+            found = fingerprint_statements(b"".join(self._chunks), graph)
+            outcome.facts = DocumentFacts(shown, *found, canonical)
         elif shown or canonical:
             outcome.facts = DocumentFacts(shown, canonical=canonical)
 
 
 def set_facts_of_lines(
-    outcome: ExtractOutcome, job: ReadingJob, body: bytes, lines: bytes
+    outcome: ExtractOutcome, job: ReadingJob, body: bytes, lines: list[bytes]
 ) -> None:
     """Set the facts of a document whose statements are at hand, as those of most.
 
@@ -102,11 +103,12 @@ def set_facts_of_lines(
         outcome: gets the facts.
         job: says which are wanted.
         body: of the document.
-        lines: all of its statements as N-Triples, all in its own graph.
+        lines: all of its statements as N-Triples, without line feeds, all in its own
+            graph.
     """
     normal = None
     if job.wants_fingerprint:
-        normal = normal_statements(lines, job.graph or job.url, has_graphs=False)
+        normal = normal_statements(lines, job.graph or job.url)
         outcome.facts = DocumentFacts(
             content_hash(body), *fingerprint_normal(normal), _canonical_in(outcome)
         )
@@ -118,7 +120,7 @@ def set_facts_of_lines(
             outcome.outlinks, outcome.targets = found
             return
     outlinks = Outlinks(options, job.url)
-    outlinks.add(lines)
+    outlinks.add(b"\n".join(lines) + b"\n")
     outcome.outlinks, outcome.targets = outlinks.end()
 
 

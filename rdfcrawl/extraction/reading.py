@@ -86,7 +86,7 @@ class DocumentReading:
         self._is_users = False  # read by a class of the user's
         self._n_unearned = 0  # bytes that this class has read
         self._facts: FactsReading | None = None
-        self._lines = b""  # all statements as N-Triples, if they were at hand
+        self._lines: list[bytes] = []  # all statements, if they were at hand
         self.outcome = ExtractOutcome(
             format=decision.format,
             decided_by=decision.decided_by,
@@ -181,16 +181,18 @@ class DocumentReading:
         lines, has_graphs = found
         if has_graphs:
             return b""
-        if b"_:" in lines:
+        if b"_" in lines and b"_:" in lines:  # one byte is found far sooner than two
             lines = BlankNodes(job.key or job.url).relabel(lines)
-        # In a line, there is no line feed; one byte is far quicker to find than three.
-        statements = [line[:-1] for line in lines.split(b"\n")]
+        # In a line, there is no line feed.
+        split = lines.split(b"\n")
+        statements = [line[:-1] for line in split]
         chunk = (b"<%s> .\n" % check_iri(job.graph).encode()).join(statements)
         n_quads = len(statements) - 1
         if n_quads > limits.n_quads or len(chunk) > CHUNK_BYTES:
             return b""
         self.outcome.n_quads = n_quads
-        self._lines = lines
+        split.pop()  # behind the last line feed
+        self._lines = split
         return chunk
 
     def _output(self, graph: str | None, key: str) -> QuadOutput:

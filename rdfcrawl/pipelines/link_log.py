@@ -83,12 +83,9 @@ class LinkLogPipeline:
         """
         if not isinstance(item, Document):
             return pass_through(item)
-        was_read = item.reading is not NOT_READ or item.outlinks or item.links
-        if (
-            was_read
-            and item.is_followed
-            and not (item.is_unchanged or item.is_nofollow)
-        ):
+        if not item.is_followed or item.is_unchanged or item.is_nofollow:
+            return item
+        if item.reading is not NOT_READ or item.outlinks or item.links:
             self._log(item)
         return item
 

@@ -25,7 +25,9 @@ class DocumentPipelines(ItemPipelineManager):
         if self._mw_methods_requiring_spider:  # pipelines of an older style
             return await super().process_item_async(item)
         for process in self.methods["process_item"]:
-            item = process(item)  # type: ignore[misc]
+            given, item = item, process(item)  # type: ignore[misc]
+            if item is given:  # as mostly
+                continue
             if isinstance(item, CoroutineType):
                 item = await item
             elif not isinstance(item, Document):  # a Deferred, or what users return

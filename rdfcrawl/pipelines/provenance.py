@@ -319,18 +319,19 @@ def _member(member: Member, name: str) -> str:
 
 
 def _facts(facts: DocumentFacts, activity: str) -> str:
+    content_hash, text_hash, sketch, n_shingles, *others = facts
     begin = f"<{activity}> <{RC}"
     stated = ""
-    if facts.content_hash:
-        stated = f'{begin}contentHash> "{facts.content_hash}"{_END}'
-    if facts.text_hash:
-        stated += f'{begin}textHash> "{facts.text_hash}"{_END}'
-    if facts.sketch:
+    if content_hash:
+        stated = f'{begin}contentHash> "{content_hash}"{_END}'
+    if text_hash:
+        stated += f'{begin}textHash> "{text_hash}"{_END}'
+    if sketch:
         stated += (
-            f'{begin}sketch> "{facts.sketch}"{_END}'
-            f'{begin}shingles> "{facts.n_shingles}{_INTEGER_END}'
+            f'{begin}sketch> "{sketch}"{_END}'
+            f'{begin}shingles> "{n_shingles}{_INTEGER_END}'
         )
-    return stated + _rare_facts(facts, activity) if any(facts[4:]) else stated
+    return stated + _rare_facts(facts, activity) if any(others) else stated
 
 
 def _rare_facts(facts: DocumentFacts, activity: str) -> str:

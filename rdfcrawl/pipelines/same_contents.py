@@ -69,6 +69,8 @@ class SameContents:
         except RedisError as error:
             logger.debug("%d contents are not compared: %s", len(contents), error)
             return SameStatements(b"", 0)
+        if not any(urls):  # as mostly
+            return SameStatements(b"", 0)
         lines = [
             identity(activity.decode(), crawled, started_ms)
             + same_content(activity.decode(), url)
@@ -100,10 +102,11 @@ def compared_hash(document: Document) -> str:
     pages with the same visible text may differ in their data. Of other documents it is
     the hash of their statements, in which their own URL makes no difference.
     """
-    facts = document.facts
-    if not document.record.kind.is_of_url or facts.content_hash in ("", _NOTHING):
+    shown, text_hash, sketch, *_ = document.facts
+    if not shown or shown == _NOTHING:
+        return ""
+    if not document.record.kind.is_of_url:
         return ""
     is_page = document.reading.format is HTML
-    if facts.sketch and not is_page and not has_losses(document):
-        return facts.text_hash
-    return facts.content_hash
+    is_set = sketch and not is_page and not has_losses(document)
+    return text_hash if is_set else shown

@@ -106,7 +106,7 @@ def test_plain_links_are_found_as_all_others(
 ) -> None:
     """If a document about itself has plain links, then a shorter way finds the same."""
     options = OutlinkOptions(LinkPolicy.parse(follow), 100)
-    statements = normal_statements(PLAIN + more, OWN, has_graphs=False)
+    statements = normal_statements((PLAIN + more).splitlines(), OWN)
     assert statements.is_about_itself
     found = links_about_itself(options, OWN, statements)
     outlinks = Outlinks(options, OWN)
