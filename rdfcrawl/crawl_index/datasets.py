@@ -7,7 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, RC, RDF_TYPE, SD, VOID
-from rdfcrawl.urldb.activities import text_of
+from rdfcrawl.urldb.activities import number_of, text_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -58,6 +58,20 @@ _MAX_SAID: Final = 60  # of one subject
 _MAX_FILES: Final = 1000  # of one dataset
 _MAX_CHARS: Final = 2000  # of a name or value
 _MAX_OF_ENDPOINT: Final = 20  # datasets that one endpoint counts for
+_RUN: Final = f"{RC}run"
+# What the steps of an endpoint or a portal give in one run is one file: they share a
+# URL. A dump is what it was last.
+_PUT_FILE: Final = """
+INSERT INTO dataset_file SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
+    WHERE (SELECT n_files FROM dataset WHERE name = ?1) < ?11
+ON CONFLICT (dataset, url) DO UPDATE SET status = excluded.status,
+    http_status = excluded.http_status, reason = excluded.reason,
+    n_statements = excluded.n_statements
+        + CASE WHEN ?10 OR run <> excluded.run THEN 0 ELSE n_statements END,
+    n_bytes = excluded.n_bytes
+        + CASE WHEN ?10 OR run <> excluded.run THEN 0 ELSE n_bytes END,
+    ended_ms = excluded.ended_ms, run = excluded.run
+"""
 _OF_ENDPOINT: Final = """
 SELECT subject FROM dataset_said JOIN dataset ON name = subject
 WHERE about = 'endpoint' AND value = ?1 AND subject <> ?1 LIMIT ?2
@@ -96,7 +110,7 @@ class DatasetTally:
         WHERE about = 'endpoint';
     CREATE TABLE IF NOT EXISTS dataset_file (
         dataset TEXT, url TEXT, status TEXT, http_status INTEGER, reason TEXT,
-        n_statements INTEGER, n_bytes INTEGER, ended_ms INTEGER,
+        n_statements INTEGER, n_bytes INTEGER, ended_ms INTEGER, run INTEGER,
         PRIMARY KEY (dataset, url)
     ) WITHOUT ROWID;
     """
@@ -251,12 +265,12 @@ def _put_file(
     connection: sqlite3.Connection, name: str, activity: IndexedActivity, way: str
 ) -> None:
     connection.execute(
-        "INSERT OR REPLACE INTO dataset_file SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8"
-        " WHERE (SELECT n_files FROM dataset WHERE name = ?1) < ?9",
+        _PUT_FILE,
         (
             *(name, activity.uri[:_MAX_CHARS], activity.status, activity.http_status),
             *(activity.reason, activity.n_statements, activity.n_bytes),
-            *(activity.ended_ms, _MAX_FILES),
+            *(activity.ended_ms, number_of(activity.facts.get(_RUN), 0)),
+            *(way == "dump", _MAX_FILES),
         ),
     )
     _sum_up(connection, name, way)
@@ -276,7 +290,8 @@ def _copy_files(connection: sqlite3.Connection, name: str, endpoint: str) -> Non
     """Give a dataset what was fetched from its endpoint before it was described."""
     copied = connection.execute(
         "INSERT OR REPLACE INTO dataset_file SELECT ?1, url, status, http_status,"
-        " reason, n_statements, n_bytes, ended_ms FROM dataset_file WHERE dataset = ?2"
+        " reason, n_statements, n_bytes, ended_ms, run FROM dataset_file"
+        " WHERE dataset = ?2"
         " LIMIT ?3",
         (name, endpoint, _MAX_FILES),
     )

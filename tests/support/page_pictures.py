@@ -55,12 +55,14 @@ class PagePicture:
         path: that is looked at.
         scheme: `light` or `dark`.
         is_running: it is taken while the crawl runs.
+        secs: until it is drawn, or made.
     """
 
     name: str
     path: str
     scheme: str = "light"
     is_running: bool = False
+    secs: float = 1.5
 
 
 def pictures_of(url: str, seed: str) -> list[PagePicture]:
@@ -77,8 +79,8 @@ def pictures_of(url: str, seed: str) -> list[PagePicture]:
         PagePicture("page-uri", f"/uri?u={quote(seed, safe='')}"),
         PagePicture("page-datasets", "/datasets"),
         PagePicture("page-graph", "/datasets/graph"),
-        PagePicture("page-query", f"/query?query={quote(QUERY)}"),
-        PagePicture("page-report", "/report"),
+        PagePicture("page-query", f"/query?q={quote(QUERY)}"),
+        PagePicture("page-report", "/report?make=1", secs=8.0),
     ]
 
 
@@ -132,7 +134,7 @@ def _take(
         answer = page.goto(url + each.path, wait_until="load")
         if answer is None or not answer.ok:
             raise LookupError(f"{each.path}: {answer and answer.status}")
-        page.wait_for_timeout(1500)  # charts and pictures are drawn
+        page.wait_for_timeout(each.secs * 1000)  # it is drawn, or made
         page.screenshot(path=folder / f"{each.name}.png")
         context.close()
 

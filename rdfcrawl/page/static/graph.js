@@ -16,7 +16,9 @@ function colour(name) {
 // In two lines, if the first label of a host is not all of it.
 function lines(name) {
   const [first, ...rest] = name.split(".");
-  const parts = first && rest.length > 1 ? [first, rest.join(".")] : [name];
+  const address = /^([\d.]+)(:\d+)?$/.exec(name);
+  let parts = first && rest.length > 1 ? [first, rest.join(".")] : [name];
+  if (address) parts = address.slice(1).filter(Boolean);
   return parts.map((part) => (part.length > 20 ? `${part.slice(0, 19)}\u2026` : part));
 }
 
