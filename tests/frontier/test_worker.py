@@ -113,15 +113,18 @@ class TestCommit:
         name_of = {digest: n for n, digest in frontier.scripts._digests.items()}
         seen: list[str] = []
 
+        watches = asyncio.Event()
+
         async def watch() -> None:
             async with redis.monitor() as monitor:
+                watches.set()
                 async for command in monitor.listen():
                     words = command["command"].split(" ")
                     if words[0].upper() == "EVALSHA":
                         seen.append(name_of[words[1]])
 
         watcher = asyncio.create_task(watch())
-        await asyncio.sleep(0.05)
+        await watches.wait()
         await worker.open()
         visit = await next_visit(worker)
         seen.clear()
