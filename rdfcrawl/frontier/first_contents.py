@@ -52,17 +52,21 @@ class FirstContents:
             RedisError: nothing is known; it is safe to repeat.
         """
         n_partitions = len(self._prefixes)
-        rows: defaultdict[int, list[int]] = defaultdict(list)
-        for place, (content, _) in enumerate(contents):
-            rows[int(content[:8], 16) % n_partitions].append(place)
+        rows = [
+            bytes.fromhex(content) + url.encode("utf-8", "replace")
+            for content, url in contents
+        ]
+        parts: defaultdict[int, list[int]] = defaultdict(list)
+        for place, row in enumerate(rows):
+            parts[row[0] % n_partitions].append(place)
         of_half = max(1, most // (2 * n_partitions))
         groups = [
-            (self._prefixes[partition], group)
-            for partition, places in rows.items()
+            (self._prefixes[part], group)
+            for part, places in parts.items()
             for group in in_batches(places, _AT_ONCE)
         ]
         calls: list[tuple[str, list[Argument]]] = [
-            (prefix, [of_half, *_arguments([contents[place] for place in group])])
+            (prefix, [of_half, *[rows[place] for place in group]])
             for prefix, group in groups
         ]
         answers = await self._scripts.run("contents", calls)
@@ -72,10 +76,3 @@ class FirstContents:
             for n, url in zip(known[::2], known[1::2], strict=True):
                 found[group[n]] = url.decode()
         return found
-
-
-def _arguments(contents: Sequence[FetchedContent]) -> list[Argument]:
-    return [
-        bytes.fromhex(content) + url.encode("utf-8", "replace")
-        for content, url in contents
-    ]
