@@ -84,7 +84,9 @@ def pictures_of(url: str, seed: str) -> list[PagePicture]:
     ]
 
 
-def take_pictures(folder: Path, work: Path, *, n_nodes: int, run_secs: float) -> None:
+def take_pictures(
+    folder: Path, work: Path, *, n_nodes: int, run_secs: float, delay_secs: float
+) -> None:
     """Crawl a web, and take all pictures of its page.
 
     Args:
@@ -92,13 +94,14 @@ def take_pictures(folder: Path, work: Path, *, n_nodes: int, run_secs: float) ->
         work: of the crawl.
         n_nodes: of the web.
         run_secs: how long the crawl runs before the first pictures.
+        delay_secs: between two requests to a host.
     """
     folder.mkdir(parents=True, exist_ok=True)
     config = WebConfig(
         n_nodes=n_nodes,
         weights=_KINDS,
         profile=DumpProfile.EXTENDED,
-        delay_secs=0.1,
+        delay_secs=delay_secs,
         disallowed=0.1,
         port=0,
     )
@@ -107,7 +110,7 @@ def take_pictures(folder: Path, work: Path, *, n_nodes: int, run_secs: float) ->
             executable_path=shutil.which("chromium"), args=CHROMIUM_FLAGS
         )
         seed = (work / SEEDS_NAME).read_text().split()[0]
-        with _crawling(work) as crawl, _serving(work) as url:
+        with _crawling(work, delay_secs) as crawl, _serving(work) as url:
             time.sleep(run_secs)
             pictures = pictures_of(url, seed)
             _take(browser, url, [x for x in pictures if x.is_running], folder)
@@ -140,14 +143,14 @@ def _take(
 
 
 @contextmanager
-def _crawling(work: Path) -> Iterator[subprocess.Popen[bytes]]:
+def _crawling(work: Path, delay_secs: float) -> Iterator[subprocess.Popen[bytes]]:
     allow = work / "allow.txt"
     allow.write_text("^https?://127[.]\n")  # the web links to vocabularies, too
     line = [
         *(sys.executable, "-m", "scrapy", "workers", "-n", "2", "linkeddata"),
         *("-a", f"seeds=@{work / SEEDS_NAME}", "-s", f"CRAWL_DIR={work / 'crawl'}"),
         *("-a", f"allow={allow}"),
-        *("-s", f"GUARD_ALLOW_NETS={NETWORK}", "-s", "DOWNLOAD_DELAY=0.05"),
+        *("-s", f"GUARD_ALLOW_NETS={NETWORK}", "-s", f"DOWNLOAD_DELAY={delay_secs}"),
     ]
     with subprocess.Popen(line, stderr=subprocess.DEVNULL) as process:
         try:
@@ -194,5 +197,5 @@ if __name__ == "__main__":
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory() as scratch:
-        take_pictures(FOLDER, Path(scratch), n_nodes=40, run_secs=15.0)
+        take_pictures(FOLDER, Path(scratch), n_nodes=40, run_secs=20.0, delay_secs=0.8)
     sys.stdout.write("".join(f"{path}\n" for path in sorted(FOLDER.glob("page-*.png"))))
