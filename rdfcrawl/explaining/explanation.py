@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -91,8 +92,10 @@ async def explain(
 def _name_of(settings: BaseSettings) -> str:
     try:
         return begun_crawl(settings)
-    except ConfigError:  # its frontier is gone, or was elsewhere
-        return find_crawl(settings).name
+    except ConfigError:
+        with suppress(ConfigError):  # its frontier is gone, or was elsewhere
+            return find_crawl(settings).name
+        raise
 
 
 async def _ask_frontier(settings: BaseSettings, url: str) -> _FrontierAnswer:
