@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -116,8 +117,10 @@ def asked_url(text: str, schemes: SchemePolicy) -> str | UriExplanation:
 def _name_of(settings: BaseSettings) -> str:
     try:
         return begun_crawl(settings)
-    except ConfigError:  # its frontier is gone, or was elsewhere
-        return find_crawl(settings).name
+    except ConfigError:
+        with suppress(ConfigError):  # its frontier is gone, or was elsewhere
+            return find_crawl(settings).name
+        raise
 
 
 async def _ask_frontier(settings: BaseSettings, url: str) -> FrontierAnswer:

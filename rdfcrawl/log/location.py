@@ -10,6 +10,8 @@ from rdfcrawl.options.values import value_of
 from rdfcrawl.stores.identity import read_identity
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from scrapy.settings import BaseSettings
 
 
@@ -29,7 +31,7 @@ def find_crawl(settings: BaseSettings) -> Path:
     if crawl_id is not None:
         crawl_id = str(crawl_id)
         if read_identity(folder / crawl_id / "quads") is None:
-            _check_store(folder / crawl_id)
+            _check_stores([folder / crawl_id])
             raise ConfigError(
                 f"CRAWL_ID={crawl_id}: no crawl of this name has stored anything in"
                 f" CRAWL_DIR={folder}"
@@ -37,8 +39,7 @@ def find_crawl(settings: BaseSettings) -> Path:
         return folder / crawl_id
     names = sorted(path.parent.parent.name for path in folder.glob("*/quads/log.json"))
     if not names:
-        for path in sorted(folder.glob("*/provenance")):
-            _check_store(path.parent)
+        _check_stores(sorted(path.parent for path in folder.glob("*/provenance")))
         raise ConfigError(f"CRAWL_DIR={folder}: no crawl has stored anything here")
     if len(names) > 1:
         raise ConfigError(
@@ -47,10 +48,15 @@ def find_crawl(settings: BaseSettings) -> Path:
     return folder / names[0]
 
 
-def _check_store(root: Path) -> None:
-    """Raise `ConfigError` if a crawl has a store that only its own class reads."""
-    if (root / "provenance").is_dir() and not (root / "quads").is_dir():
+def _check_stores(roots: Iterable[Path]) -> None:
+    """Raise `ConfigError` if crawls have stores that only their own classes read."""
+    own = [
+        root.name
+        for root in roots
+        if (root / "provenance").is_dir() and not (root / "quads").is_dir()
+    ]
+    if own:
         raise ConfigError(
-            f"CRAWL_ID={root.name}: its statements are in a STORE of its own; this"
+            f"CRAWL_ID={', '.join(own)}: the statements are in a STORE of its own; this"
             " command reads those of STORE=segments alone"
         )

@@ -167,7 +167,7 @@ def test_several_crawls_want_a_name(tmp_path: Path) -> None:
     """If there are no crawls, or several, then one line says what to do."""
     assert "no crawl has stored anything here" in query(tmp_path, ALL).stderr
     (tmp_path / "own" / "provenance").mkdir(parents=True)
-    told = "CRAWL_ID=own: its statements are in a STORE of its own"
+    told = "CRAWL_ID=own: the statements are in a STORE of its own"
     assert told in query(tmp_path, ALL).stderr
     assert told in query(tmp_path, ALL, "-sCRAWL_ID=own").stderr
     for name in ("one", "two"):
