@@ -20,7 +20,7 @@ _NOTED_MS: Final = 5_000  # between two notes that nothing is new
 
 
 class IndexTally(Protocol):
-    """Some tables of an index, and how they grow.
+    """Some tables of an index, and their growth.
 
     Attributes:
         schema: statements that make the tables, if they are not there.
@@ -88,7 +88,7 @@ class IndexBuilder:
         return n_members
 
     def _note_time(self, now_ms: int, n_members: int) -> None:
-        """Note that all was read which was there at a time; rarely if that is none."""
+        """Note that all was read which was there at a time; rarely without news."""
         if n_members or now_ms - self._noted_ms > _NOTED_MS:
             self._noted_ms = now_ms
             self._database.connection.execute(

@@ -70,7 +70,7 @@ class IndexDatabase:
         return database
 
     def _prepare(self, identity: str, schemas: Sequence[str]) -> None:
-        """Empty the file if it is of other logs or has other tables, and make these."""
+        """Empty a file of other logs or with other tables, and make all tables."""
         self.connection.execute("PRAGMA journal_mode = WAL")
         # The logs have everything: what a power cut takes is read again.
         self.connection.execute("PRAGMA synchronous = OFF")
@@ -96,7 +96,7 @@ class IndexDatabase:
                     self.connection.execute(f'DROP TABLE "{name}"')
 
     def head(self, name: str) -> str:
-        """Return a value of the head; empty if it is not there."""
+        """Return a value of the head; empty if there is none."""
         rows = self.rows("SELECT value FROM head WHERE name = ?", (name,))
         return str(rows[0][0]) if rows else ""
 

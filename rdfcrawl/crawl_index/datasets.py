@@ -88,7 +88,7 @@ class DatasetStatement(NamedTuple):
 
 
 class DatasetTally:
-    """Descriptions of datasets, the files that were fetched for them, and their faults.
+    """Descriptions of datasets, the files that were fetched for each, and faults.
 
     At most 100,000 datasets, 60 statements and 1,000 files of each: 500 bytes for each
     of these, and nothing for documents that describe none.
@@ -130,7 +130,7 @@ class DatasetTally:
 
 
 def iter_statements(content: bytes) -> Iterable[DatasetStatement]:
-    """Yield what whole lines of N-Quads say of datasets, with terms as they are."""
+    """Yield what whole lines of N-Quads say of datasets, with terms as written."""
     for subject, predicate, value, graph in _find_statements(content):
         document = _text(graph)
         yield DatasetStatement(
@@ -146,7 +146,7 @@ def _text(found: bytes) -> str:
 
 
 def _node(term: str, document: str) -> str:
-    """Return an IRI as it is, and a blank node with its document."""
+    """Return an IRI as written, and a blank node with its document."""
     if term.startswith("<"):
         return term[1:-1]
     return f"{term} {document}" if term.startswith("_:") else term
@@ -287,7 +287,7 @@ def _sum_up(connection: sqlite3.Connection, name: str, way: str) -> None:
 
 
 def _copy_files(connection: sqlite3.Connection, name: str, endpoint: str) -> None:
-    """Give a dataset what was fetched from its endpoint before it was described."""
+    """Give a dataset what its endpoint gave before the description was found."""
     copied = connection.execute(
         "INSERT OR REPLACE INTO dataset_file SELECT ?1, url, status, http_status,"
         " reason, n_statements, n_bytes, ended_ms, run FROM dataset_file"

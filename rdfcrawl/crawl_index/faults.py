@@ -31,7 +31,7 @@ _Row = tuple[str, int, int, str]
 
 
 class FaultTally:
-    """How many documents have a fault, by reason, and the latest of them.
+    """How many documents have a fault, by reason, and the latest examples.
 
     There are as many examples as reasons, twenty times: a megabyte at most, whatever
     the crawl has fetched, since a URI has 2 KiB at most.

@@ -26,7 +26,7 @@ _TAKEN_SECS: Final = 5.0  # between two tries while another process keeps the in
 def keep_index(
     root: Path, stopped: threading.Event, normal_form: NormalForm | None = None
 ) -> None:
-    """Read what is new in the logs, again and again, until that is stopped.
+    """Read what is new in the logs, again and again, until stopped.
 
     One process at a time writes an index; others wait for its end. An index that is
     damaged, as by a power cut, is made anew from the logs.

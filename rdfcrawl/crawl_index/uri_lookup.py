@@ -42,7 +42,7 @@ class MemberPlace(NamedTuple):
 
 
 class FoundPlaces(NamedTuple):
-    """Members that say something of a URI, in the order in which they were read.
+    """Members that say something of a URI, in the order of reading.
 
     Attributes:
         places: of them; of very many, the first and last of each batch.
@@ -54,7 +54,7 @@ class FoundPlaces(NamedTuple):
 
 
 class UriIndex:
-    """The places of URIs at one moment; close it soon, as it keeps the moment.
+    """The places of URIs at one moment; close soon, as the moment is kept.
 
     Args:
         database: open for reading.
@@ -76,7 +76,7 @@ class UriIndex:
 
     @classmethod
     def open(cls, root: Path, normal_form: NormalForm) -> Self | None:
-        """Return the index of a crawl; None if it is of other logs, or there is none.
+        """Return the index of a crawl; None without one of these logs.
 
         Args:
             root: `CRAWL_DIR/<CRAWL_ID>`.

@@ -89,7 +89,7 @@ class UriPlaceTally:
         self.schema = UriPlaceTally.schema + note
 
     def take(self, connection: sqlite3.Connection, member: LogMember) -> None:
-        """Stage what a member says, and sort what is staged if that is enough."""
+        """Stage what a member says, and sort what is staged once there is enough."""
         counts: Counter[tuple[int, PlaceRole]] = Counter()
         for role, spellings in _READERS[member.kind](member.content):
             for spelling, times in Counter(spellings).items():
@@ -109,7 +109,7 @@ class UriPlaceTally:
             _sort_staged(connection, n_batches)
 
     def _mark(self, spelling: bytes) -> int | None:
-        """Return the fingerprint of a URL; None if it cannot be crawled."""
+        """Return the fingerprint of a URL; None of one that is never crawled."""
         text = spelling.decode("utf-8", "replace")
         form = self._normal_form
         if form.is_simple(text):

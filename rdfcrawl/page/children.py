@@ -70,7 +70,7 @@ class PageChild:
         return found
 
     async def end(self) -> None:
-        """End the process, whatever it does."""
+        """End the process, whatever goes on in there."""
         with suppress(ProcessLookupError):
             self._process.kill()
         await self._process.wait()

@@ -109,7 +109,7 @@ class CrawlAccess:
         *,
         patience_secs: float = _PATIENCE_SECS,
     ) -> T | None:
-        """Return what is read of the frontier; None while it is away (`why_away`).
+        """Return what is read of the frontier; None while Redis is away (`why_away`).
 
         A frontier that fails, or is another one by now, is opened anew soon.
 
@@ -170,7 +170,7 @@ class CrawlAccess:
     async def indexed(
         self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()
     ) -> list[Any]:
-        """Return the rows of a query of the index; none while it is not there."""
+        """Return the rows of a query of the index; none while there is no index."""
         return await asyncio.to_thread(self._readers.rows, query, values)
 
     def _keep_index(self) -> None:
@@ -192,6 +192,6 @@ async def ended(task: asyncio.Task[None]) -> None:
 
 
 async def _incarnation_of(crawl: OperatedCrawl) -> bytes:
-    """Return by what a crawl is known from others of its name; empty if it is gone."""
+    """Return what tells a crawl from others of its name; empty if there is none."""
     key = crawl.frontier.key("conf")
     return cast("bytes | None", await crawl.redis.hget(key, INCARNATION)) or b""

@@ -29,7 +29,7 @@ _MOST_SECS: Final = 10 * 365 * 86_400.0  # beyond that, it is not said
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongestHost:
-    """The host that takes longest to ask for all that is queued of it.
+    """The host that takes longest to ask for its whole queue.
 
     Attributes:
         name: its politeness key.

@@ -141,7 +141,7 @@ class HostSweep:
         }
 
     async def _read_states(self) -> None:
-        """Read all hosts of the frontier, step by step; stop if it goes away."""
+        """Read all hosts of the frontier, step by step; stop if Redis goes away."""
         begun = await self._access.ask(_begin)
         if begun is None:
             return
@@ -163,7 +163,7 @@ class HostSweep:
         return found is not None
 
     async def _step(self, read: Callable[[OperatedCrawl], Awaitable[T]]) -> T | None:
-        """Return what is read of the frontier, and rest; None if it is away."""
+        """Return what is read of the frontier, and rest; None while Redis is away."""
         began = monotonic()
         found = await self._access.ask(read)
         await asyncio.sleep(_REST * (monotonic() - began))

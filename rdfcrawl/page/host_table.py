@@ -168,7 +168,7 @@ class HostTable:
         self._lock = threading.Lock()
 
     def put(self, hosts: Iterable[HostSummary], sweep: int) -> None:
-        """Set the states of hosts, as a sweep has read them."""
+        """Set the states of hosts, as read by a sweep."""
         rows = [
             (
                 each.key,
@@ -198,7 +198,7 @@ class HostTable:
         return int(n)
 
     def put_figures(self, rows: Sequence[Sequence[Any]]) -> None:
-        """Set sums of hosts, and with them those of their keys.
+        """Set sums of hosts, and thereby the sums of their keys.
 
         Args:
             rows: name, key, and the sums as in the table.

@@ -75,6 +75,6 @@ class LongestHostSearch:
 
 
 def _aged(read_at: float, host: LongestHost, now_secs: float) -> LongestHost:
-    """Return a host without what may have been asked of it since."""
+    """Return a host without what may have been asked since."""
     n_asked = max(0.0, now_secs - read_at) / host.delay_secs
     return replace(host, n_queued=max(0, host.n_queued - int(n_asked) - 1))

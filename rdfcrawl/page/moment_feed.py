@@ -31,7 +31,7 @@ _MOST_SECS: Final = 60.0  # between two readings, however slow they are
 
 
 class MomentFeed:
-    """Reads a crawl once a second, and hands the moment to whoever waits for it.
+    """Reads a crawl once a second, and hands the moment to all who wait.
 
     Any number of visitors costs Redis one reading a second; less if it is slow.
 

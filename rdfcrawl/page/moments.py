@@ -39,7 +39,7 @@ class FrontierReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerRow:
-    """One worker, as the page shows it.
+    """One worker, as shown on the page.
 
     Attributes:
         name: of the worker.

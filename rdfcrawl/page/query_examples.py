@@ -20,7 +20,7 @@ _SHOWN: Final = 3  # classes, and predicates
 
 @dataclass(frozen=True, slots=True)
 class QueryExample:
-    """A query, and what it is about."""
+    """A query, and its subject in words."""
 
     title: str
     query: str
@@ -78,7 +78,7 @@ def shortened(iri: str) -> str:
 
 
 def _term(iri: str) -> str:
-    """Return a term of SPARQL; empty if that is not possible."""
+    """Return a term of SPARQL; empty if there is none."""
     if not _is_safe_iri(iri):
         return ""
     short = shortened(iri)

@@ -62,7 +62,7 @@ class PageRenderer:
     def respond(
         self, request: web.Request, template: str, value: Any, *, status: int = 200
     ) -> web.Response:
-        """Return a value as JSON if that is asked for, or else by a template.
+        """Return a value as JSON if the visitor wants JSON, or else by a template.
 
         Args:
             request: that is answered.

@@ -90,7 +90,7 @@ class RecentSeries:
     n_hosts_at_work: Sequence[int]
 
     def rows(self) -> list[tuple[float, ...]]:
-        """Return about every minute of them as a row, the latest first."""
+        """Return one sample of each minute or so as a row, the latest first."""
         columns = (
             *(self.at_secs, self.documents_per_sec, self.statements_per_sec),
             *(self.bytes_per_sec, self.n_left, self.n_hosts_at_work),
@@ -99,7 +99,7 @@ class RecentSeries:
 
 
 class RecentSamples:
-    """Samples of a quarter of an hour at most; 450 of them.
+    """Samples of a quarter of an hour at most: 450.
 
     Attributes:
         last: the latest one, which is not kept unless two seconds have passed.

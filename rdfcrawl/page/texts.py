@@ -24,7 +24,7 @@ def number_text(value: float | None) -> str:
 
 
 def rate_text(value: float | None) -> str:
-    """Return a rate, with a fraction if it is small.
+    """Return a rate, with a fraction if small.
 
     >>> rate_text(1234.56), rate_text(2), rate_text(None)
     ('1,235', '2.0', '-')

@@ -187,7 +187,7 @@ class UriReader:
         }
 
     async def download(self, text: str, *, version: str, form: str) -> bytes | None:
-        """Return what a version says, as a file; None if that is not stored.
+        """Return what a version says, as a file; None if there is none stored.
 
         Args:
             text: the URI.
@@ -229,7 +229,7 @@ def _secs_behind(logs: SearchedLogs) -> int | None:
 def _chosen(
     versions: Sequence[UriVersion], version: str, former: str
 ) -> tuple[UriVersion | None, UriVersion | None]:
-    """Return the version that is told, and the one it is compared with."""
+    """Return the version that is told, and the one to compare."""
     kept = [each for each in versions if each.place is not None]
     names = {each.name: number for number, each in enumerate(kept)}
     if not kept:

@@ -189,7 +189,7 @@ def _away(context: PageContext) -> str:
 
 
 async def do_step(context: PageContext, step: ControlStep) -> str | None:
-    """Do what a visitor has confirmed; return what became of it.
+    """Do what a visitor has confirmed; return the outcome in words.
 
     None is returned if the frontier is away, or does not answer in time.
 

@@ -131,7 +131,7 @@ class DatasetFile:
 
 @dataclass(frozen=True, slots=True)
 class DatasetSaid:
-    """A statement on a dataset, or on a distribution of it."""
+    """A statement on a dataset, or on one of its distributions."""
 
     subject: str
     about: str
@@ -141,7 +141,7 @@ class DatasetSaid:
 
 @dataclass(frozen=True, slots=True)
 class KnownWay:
-    """A way to the data, in the order in which they are tried."""
+    """A way to the data, in the order of trial."""
 
     way: str
     urls: tuple[str, ...]

@@ -66,7 +66,7 @@ def routes(context: PageContext) -> list[web.RouteDef]:
 
 
 async def read_faults(context: PageContext, reason: str) -> FaultsView:
-    """Return the faults, with examples of one reason if it is not empty."""
+    """Return the faults, with examples of one reason unless empty."""
     counts = await context.access.indexed(_COUNTS)
     rows = await context.access.indexed(_EXAMPLES, (reason,)) if reason else []
     return FaultsView(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def routes(context: PageContext) -> list[web.RouteDef]:
-    """Return the route; without the library, it says how to install that."""
+    """Return the route; without the library, the answer is how to install one."""
     answers: list[MetricsAnswer] = []
 
     async def show(request: web.Request) -> web.Response:
