@@ -80,10 +80,11 @@ class Outlinks:
         self._own = own.encode()
         self._found: dict[bytes, bytes] = {}  # of each `relation> <target`, the target
         self._is_about_itself = False
+        self._is_full = False  # nothing more is looked for: that would cost a dump much
 
     def add(self, chunk: bytes) -> None:
         """Add the links in whole lines of canonical N-Quads."""
-        if self._is_full():
+        if self._is_full:
             return
         found, finders = self._found, self._options.finders
         lines = b"\n" + chunk
@@ -98,11 +99,9 @@ class Outlinks:
             if b"(" not in lines or b" <<( " not in lines:  # as `LinkPolicy.scan`
                 break
             lines = b"\n" + b"\n".join(find_triple_terms(lines))
-
-    def _is_full(self) -> bool:
-        if len(self._found) > self._most:
+        if len(found) > self._most:
             self._found = self._crawled()
-        return len(self._found) > self._most
+            self._is_full = len(self._found) > self._most
 
     def _begins_all(self, lines: bytes) -> bool:
         """Return whether only the document's IRI begins lines."""
@@ -125,7 +124,7 @@ class Outlinks:
             found = {each: url for each, url in found.items() if url != self._own}
         if self._is_about_itself:
             targets.add(self._own)
-        if len(self._found) > self._most:
+        if self._is_full:
             lines = b">\n<".join(islice(found, self._most))
             return b"<%b>\n" % lines if lines else b"", None
         lines = b">\n<".join(found)
