@@ -40,7 +40,7 @@ class RowOrder:
 
 
 class KeptOrders:
-    """The latest orders, each for twenty times as long as it took to make.
+    """The latest orders, each kept for twenty times the time of its making.
 
     So small tables are sorted for each visitor, and large ones rarely. Each method may
     be called by any thread.
@@ -51,7 +51,7 @@ class KeptOrders:
         self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> RowOrder | None:
-        """Return an order that is fresh; None if there is none."""
+        """Return a fresh order, or None."""
         with self._lock:
             end, order = self._kept.get(key, (0.0, None))
         return order if monotonic() < end else None

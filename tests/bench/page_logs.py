@@ -1,4 +1,4 @@
-"""Logs and frontier of the crawl that `bench_page` asks a page of."""
+"""Logs and frontier of the crawl of `bench_page`."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def contents(root: Path) -> list[Any]:
 def test_pieces_say_what_the_member_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_bytes: int
 ) -> None:
-    """If members are read in pieces, then an index has what it has of whole ones."""
+    """If members are read in pieces, then an index has the same as of whole members."""
     for name in ("whole", "pieces"):
         asyncio.run(write_logs(tmp_path / name, 200, 9))
         asyncio.run(write_datasets(tmp_path / name, 30))
@@ -72,7 +72,7 @@ def test_pieces_say_what_the_member_says(
 def test_stop_within_a_member_leaves_nothing_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a builder is stopped within a member, then that is read again as a whole."""
+    """If a builder is stopped within a member, then nothing of the member is kept."""
     asyncio.run(write_logs(tmp_path, 200, 9))
     monkeypatch.setattr(members, "PIECE_BYTES", 3000)
     monkeypatch.setattr("rdfcrawl.stores.members._INFLATE_BYTES", 1000)

@@ -1,4 +1,4 @@
-"""Orders of rows that are kept for a while."""
+"""Orders of rows, kept for a while."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ORDER = RowOrder(3, array("q", (7, 5, 6)))
 
 
 def test_order_is_kept_by_what_it_took() -> None:
-    """If an order took long, then it is kept; one that took no time is made anew."""
+    """If an order took long, then a later visitor gets the same, and no quick order."""
     orders = KeptOrders()
     orders.put("slow", _ORDER, monotonic() - 60)
     orders.put("quick", _ORDER, monotonic() + 60)
@@ -22,7 +22,7 @@ def test_order_is_kept_by_what_it_took() -> None:
 
 
 def test_few_orders_are_kept() -> None:
-    """If many orders are made, then the oldest ones are forgotten."""
+    """If many orders are made, then the oldest are forgotten."""
     orders = KeptOrders()
     for number in range(100):
         orders.put(number, _ORDER, monotonic() - 60)
@@ -31,7 +31,7 @@ def test_few_orders_are_kept() -> None:
 
 
 def test_rows_come_in_order_without_lost_ones() -> None:
-    """If rows are read by number, they have that order, and lost ones are left out."""
+    """If rows are read by number, then the order stays, and lost rows are left out."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE TABLE t (name TEXT)")
         connection.executemany("INSERT INTO t VALUES (?)", ["a", "b", "c"])
