@@ -29,7 +29,10 @@ class IndexTally(Protocol):
     schema: str
 
     def take(self, connection: sqlite3.Connection, member: LogMember) -> None:
-        """Add what a member says; each is given once in a transaction that holds."""
+        """Add what a member says, or a piece of a large one.
+
+        Each is given once in a transaction that holds.
+        """
 
 
 class IndexBuilder:
@@ -72,6 +75,11 @@ class IndexBuilder:
         for member in iter_new_members(self._root, self._database.offsets()):
             for tally in self._tallies:
                 tally.take(connection, member)
+            if not member.is_last:  # what was taken holds with its last piece
+                if is_stopped():
+                    connection.rollback()
+                    break
+                continue
             connection.execute(
                 "INSERT OR REPLACE INTO checkpoint VALUES (?, ?)",
                 (member.name, member.end),

@@ -63,7 +63,7 @@ class HostLinkTally:
         if member.kind == "provenance":
             _add_documents(connection, member)
         elif member.kind == "links":
-            _add_links(connection, count_links(member.content))
+            _add_links(connection, count_links(member.mark + member.content))
 
 
 def count_links(content: bytes) -> Counter[tuple[str, str]]:

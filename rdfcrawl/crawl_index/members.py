@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.crawl_index.activities import IndexedActivity, iter_indexed
 from rdfcrawl.log.segments import iter_read
-from rdfcrawl.stores.members import iter_content
+from rdfcrawl.rdf.namespaces import PROV, RDF_TYPE
+from rdfcrawl.stores.members import TornMember, is_whole, iter_content
 from rdfcrawl.stores.segment_file import list_segments
 from rdfcrawl.stores.segment_lock import reading
 
@@ -20,11 +22,21 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.members import GzipMember
 
 KINDS: Final = ("provenance", "quads", "links", "decisions")
+PIECE_BYTES: Final = 4 * 1024 * 1024
+"""Content of a piece; one that is cut nowhere has more."""
+_DOCUMENT: Final = b"#\tdocument "
+# Before the first line of an activity, which has its type.
+_ACTIVITY: Final = re.compile(
+    rb"\n(?=<[^>\n]*> <%s> <%s>)"
+    % (re.escape(RDF_TYPE.encode()), re.escape(f"{PROV}Activity".encode()))
+)
 
 
 @dataclass(frozen=True)
 class LogMember:
-    """One member of a segment, whole.
+    """One member of a segment, whole, or a piece of a large one.
+
+    Pieces of provenance begin at activities, others at lines.
 
     Attributes:
         kind: of the log, one of `KINDS`.
@@ -32,6 +44,9 @@ class LogMember:
         offset: of the member in the segment.
         n_bytes: of the member, as it is packed.
         content: whole lines.
+        mark: line of the document to which the first ones belong, if a piece begins
+            within that; empty otherwise.
+        is_last: nothing of the member follows.
     """
 
     kind: str
@@ -39,6 +54,8 @@ class LogMember:
     offset: int
     n_bytes: int
     content: bytes
+    mark: bytes = b""
+    is_last: bool = True
 
     @property
     def name(self) -> str:
@@ -78,12 +95,45 @@ def iter_new_members(root: Path, offsets: Mapping[str, int]) -> Iterator[LogMemb
 
 
 def _read_segment(path: Path, kind: str, start: int) -> Iterator[LogMember]:
-    def read(fd: int, member: GzipMember) -> LogMember:
-        content = b"".join(iter_content(fd, member))
-        return LogMember(kind, path.name, member.offset, member.n_bytes, content)
+    def read(fd: int, member: GzipMember) -> Iterator[LogMember]:
+        if is_whole(fd, member):
+            return _iter_pieces(iter_content(fd, member), path.name, kind, member)
+        raise TornMember(member)
 
-    for member, _ in iter_read(path, path.name, start, read=read, tell=_pass_over):
-        yield member
+    for pieces, _ in iter_read(path, path.name, start, read=read, tell=_pass_over):
+        yield from pieces
+
+
+def _iter_pieces(
+    blocks: Iterator[bytes], segment: str, kind: str, member: GzipMember
+) -> Iterator[LogMember]:
+    """Yield a member as one, or in pieces if it is large."""
+    place = kind, segment, member.offset, member.n_bytes
+    mark, kept = b"", bytearray()
+    for block in blocks:
+        kept += block
+        if len(kept) < PIECE_BYTES:
+            continue
+        if (end := _last_cut(kept, kind)) > 0:
+            content = bytes(kept[:end])
+            del kept[:end]
+            yield LogMember(*place, content, mark, is_last=False)
+            mark = _last_mark(content) or mark
+    yield LogMember(*place, bytes(kept), mark)
+
+
+def _last_cut(content: bytearray, kind: str) -> int:
+    """Return where the last activity begins, or else the last line; 0: nowhere."""
+    if kind != "provenance":
+        return content.rfind(b"\n") + 1
+    return max((found.end() for found in _ACTIVITY.finditer(content)), default=0)
+
+
+def _last_mark(content: bytes) -> bytes:
+    at = content.rfind(b"\n" + _DOCUMENT) + 1
+    if not content.startswith(_DOCUMENT, at):
+        return b""
+    return content[at : content.index(b"\n", at) + 1]
 
 
 def _pass_over(_damage: SegmentDamage) -> None:

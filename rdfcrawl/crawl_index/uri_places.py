@@ -33,6 +33,10 @@ FORM: Final = "uri_form"  # in the head of the index
 NO_MEMBER: Final = 0xFFFFFFFF  # stands for all members that were left out
 _MOST_TIMES: Final = 0xFFFF
 _STAGED_RECORDS: Final = 200_000
+_STAGE: Final = """
+INSERT INTO uri_staged VALUES (?, ?)
+ON CONFLICT (number) DO UPDATE SET records = CAST(records || excluded.records AS BLOB)
+"""
 _CRAWLED: Final = f"> <{SQUIRREL}crawled> ".encode()
 _HOP: Final = f"> <{RDF}first> ".encode()
 _SAME: Final = f"> <{RC}sameContentAs> ".encode()
@@ -99,7 +103,7 @@ class UriPlaceTally:
             return
         number = _number_member(connection, member)
         records = b"".join(_records(number, counts))
-        connection.execute("INSERT INTO uri_staged VALUES (?, ?)", (number, records))
+        connection.execute(_STAGE, (number, records))
         n_records = len(records) // RECORD.size
         connection.execute("UPDATE uri_state SET n_staged = n_staged + ?", (n_records,))
         ((n_staged, n_batches),) = connection.execute(
@@ -124,6 +128,15 @@ def _number_member(connection: sqlite3.Connection, member: LogMember) -> int:
     connection.execute(
         "INSERT OR IGNORE INTO uri_segments (name) VALUES (?)", (member.name,)
     )
+    # Pieces of a large member come one behind the other.
+    last = connection.execute(
+        "SELECT uri_members.number FROM uri_members JOIN uri_segments"
+        " ON uri_segments.number = segment WHERE uri_members.number ="
+        " (SELECT MAX(number) FROM uri_members) AND name = ? AND offset = ?",
+        (member.name, member.offset),
+    ).fetchone()
+    if last:
+        return int(last[0])
     found = connection.execute(
         "INSERT INTO uri_members (segment, offset, n_bytes)"
         " SELECT number, ?, ? FROM uri_segments WHERE name = ?",

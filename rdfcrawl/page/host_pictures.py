@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _KEPT: Final = 20  # pictures
-_WAIT_SECS: Final = 1.0  # for the first picture of a scope
+_WAIT_SECS: Final = 0.2  # for the first picture of a scope
 _FRESH_SECS: Final = 30.0  # then a picture is drawn again, and shown meanwhile
 _HOSTS: Final = """
 SELECT id, host, domain, n_documents FROM web_host WHERE n_documents > 0 AND {}

@@ -10,8 +10,16 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
+
+from rdfcrawl.page.kept_orders import (
+    KeptOrders,
+    RowOrder,
+    numbers_of,
+    rows_by_number,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +28,7 @@ if TYPE_CHECKING:
 
 _CACHE_KIB: Final = 16 * 1024
 _AT_ONCE: Final = 500  # keys in one statement
+_FEW: Final = 1000  # hosts, the first of an order: others take a full sort
 _SCHEMA: Final = """
 CREATE TABLE host (
     key TEXT PRIMARY KEY, phase TEXT NOT NULL DEFAULT '', n_queued INTEGER DEFAULT 0,
@@ -113,6 +122,7 @@ class HostRow:
 
 
 _FIELDS: Final = ", ".join(HostRow.__dataclass_fields__)
+_ROWS: Final = f"SELECT rowid, {_FIELDS} FROM host WHERE rowid IN ({{}})"  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +176,7 @@ class HostTable:
         self._connection.executescript(_SCHEMA + (_INDEX if is_grouped else ""))
         self._by = "key" if is_grouped else "name"  # the same, and has an index
         self._lock = threading.Lock()
+        self._orders = KeptOrders()
 
     def put(self, hosts: Iterable[HostSummary], sweep: int) -> None:
         """Set the states of hosts, as read by a sweep."""
@@ -214,27 +225,39 @@ class HostTable:
                 self._connection.execute(_SUM.format(self._by, marks), some)
 
     def choose(self, choice: HostChoice) -> tuple[int, list[HostRow]]:
-        """Return how many hosts there are by a choice, and those of its page."""
-        where, values = choice.where()
+        """Return how many hosts there are by a choice, and those of its page.
+
+        A large table is sorted rarely: its order is as it was some seconds ago.
+        """
         with self._lock:
-            ((n,),) = self._connection.execute(
-                f"SELECT count(*) FROM host WHERE {where}",  # noqa: S608 (our texts)
-                values,
+            order = self._order_of(choice)
+            rows = rows_by_number(
+                self._connection, _ROWS, order.page(choice.first, choice.most)
             )
-            most = max(0, min(choice.most, n - choice.first))
-            # Whatever is before a page is sorted with it: the nearer end is shorter.
-            is_far = choice.first > n // 2
-            order = _order(choice.sort, is_down=choice.is_down, is_reversed=is_far)
-            first = n - choice.first - most if is_far else choice.first
-            rows = self._connection.execute(
-                f"SELECT {_FIELDS} FROM host WHERE rowid IN"  # noqa: S608
-                f" (SELECT rowid FROM host WHERE {where} ORDER BY {order}"
-                f" LIMIT ? OFFSET ?) ORDER BY {order}",
-                (*values, most, first),
-            ).fetchall()
         names = HostRow.__dataclass_fields__
         found = [HostRow(**dict(zip(names, row, strict=True))) for row in rows]
-        return n, found[::-1] if is_far else found
+        return order.n, found
+
+    def _order_of(self, choice: HostChoice) -> RowOrder:
+        """Return the order of hosts, as far as a page of it needs at least."""
+        end = choice.first + choice.most
+        is_whole = end > _FEW
+        key = replace(choice, first=0, most=0), is_whole
+        if (known := self._orders.get(key)) is not None:
+            return known
+        began = monotonic()
+        where, values = choice.where()
+        execute = self._connection.execute
+        counted = execute(f"SELECT count(*) FROM host WHERE {where}", values)  # noqa: S608
+        ((n,),) = counted.fetchall()
+        order = _order(choice.sort, is_down=choice.is_down)
+        rows = execute(
+            f"SELECT rowid FROM host WHERE {where} ORDER BY {order} LIMIT ?",  # noqa: S608
+            (*values, -1 if is_whole else _FEW),
+        )
+        found = RowOrder(n, numbers_of(rows))
+        self._orders.put(key, found, began)
+        return found
 
     def names_of(self, key: str, most: int) -> list[str]:
         """Return hosts that a key stands for, those with the most documents first."""
@@ -252,8 +275,6 @@ class HostTable:
             self._connection.close()
 
 
-def _order(sort: str, *, is_down: bool, is_reversed: bool) -> str:
+def _order(sort: str, *, is_down: bool) -> str:
     """Return the order in SQL: names between equal ones, and what is empty last."""
-    column = "DESC" if is_down is not is_reversed else "ASC"
-    nulls, name = ("FIRST", "DESC") if is_reversed else ("LAST", "ASC")
-    return f"{COLUMNS[sort]} {column} NULLS {nulls}, key {name}"
+    return f"{COLUMNS[sort]} {'DESC' if is_down else 'ASC'} NULLS LAST, key ASC"

@@ -1,7 +1,7 @@
 """The live page of a crawl of 100,000 hosts and a million documents.
 
-usage: python -m tests.bench.bench_page [--hosts N] [--documents N] [--asks N]
-    [--folder FOLDER]
+usage: python -m tests.bench.bench_page [--hosts N] [--documents N] [--datasets N]
+    [--asks N] [--folder FOLDER]
 
 A folder is kept, so that its logs and index are written once.
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import random
 import subprocess
 import sys
 import tempfile
@@ -19,129 +18,62 @@ import time
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.error import HTTPError, URLError
+from urllib.error import URLError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 from rdfcrawl.crawl_index.building import IndexBuilder
 from rdfcrawl.crawl_index.database import index_path
 from rdfcrawl.crawl_index.tallies import all_tallies
-from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.frontier.embedded import OPTIONS
-from rdfcrawl.frontier.redis_program import find_server, program_version
-from rdfcrawl.pipelines.provenance import describe
-from rdfcrawl.records import Record
-from rdfcrawl.stores.nquads import NQuadsStore, document_mark
-from rdfcrawl.stores.segments import QuadSegments
+from rdfcrawl.frontier.redis_program import find_server
 from rdfcrawl.uri import NormalForm
 from tests.bench.figures import Figure, judge
 from tests.bench.measured import cpu_secs
-from tests.support.described_documents import WORKER, document
-from tests.support.frontier_state import candidates
+from tests.bench.page_logs import (
+    CRAWL,
+    HUB,
+    REFUSED,
+    dataset_of,
+    fill_frontier,
+    host_of,
+    uri_of,
+    write_datasets,
+    write_logs,
+)
 from tests.support.page_browser import free_port
-from tests.support.redis_fixtures import RedisServer, frontier_on
+from tests.support.redis_fixtures import RedisServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.records import Document
-
-CRAWL: Final = "c"
-PARTITIONS: Final = 16
 BUDGET_MS: Final = 300
 BUDGET_MB: Final = 200
 PATHS: Final = (
     "/",
     "/hosts",
     "/hosts?sort=queue&q=7",
-    "/hosts?sort=last&direction=asc&page=1500",
+    "/hosts?sort=last&direction=asc&page=1000",
+    "/hosts?sort=bytes&page=300",
     "/hosts?sort=name&faulty=1&phase=ready",
     "/host?key={host}",
+    "/uri",
     "/uri?u={uri}",
+    "/uri?u={hub}",
+    "/uri?u={unseen}",
+    "/uri?u={refused}",
     "/datasets",
+    "/datasets?sort=complete&page=200",
+    "/datasets?text=7&had=nothing&sort=modified",
+    "/dataset?u={dataset}",
     "/datasets/graph",
+    "/datasets/graph?nodes=300",
     "/query",
     "/report",
+    "/faults?reason=empty",
+    "/metrics",
 )
-"""What is asked; a view that is not there is passed over."""
-_A_MEMBER: Final = 500  # documents
-_WORKERS: Final = 4
-_FIRST_MS: Final = 1_790_000_000_000
-
-
-def host_of(number: int) -> str:
-    """Return the name of a host: some registered domains have many."""
-    return f"h{number}.site{number % 20_011}.example"
-
-
-def uri_of(number: int, n_hosts: int) -> str:
-    """Return the URI of a document; some hosts have many more than others."""
-    host = number % n_hosts if number % 4 else number % max(1, n_hosts // 1000)
-    return f"http://{host_of(host)}/resource/{number}"
-
-
-def crawled(number: int, n_hosts: int) -> Document:
-    """Return a document as a crawl leaves it; every tenth has a fault."""
-    started = _FIRST_MS + 20 * number
-    faults = (Fault(Reason.EMPTY, "nothing in it"),) if number % 10 == 3 else ()
-    parent = uri_of(number // 7, n_hosts) if number else ""
-    return document(
-        record=Record(url=uri_of(number, n_hosts), depth=2, parent=parent),
-        started_ms=started,
-        ended_ms=started + 5 + number % 90,
-        n_quads=0 if faults else 9,
-        faults=faults,
-    )
-
-
-async def write_logs(root: Path, n_documents: int, n_hosts: int) -> None:
-    """Write the logs of some workers, with two statements and links a document."""
-    for worker in range(_WORKERS):
-        name = f"w{worker}"
-        store = NQuadsStore(root / "quads", name)
-        await store.open()
-        logs = {
-            kind: QuadSegments(root / kind, name) for kind in ("provenance", "links")
-        }
-        numbers = range(worker, n_documents, _WORKERS)
-        for position, number in enumerate(numbers, 1):
-            each = crawled(number, n_hosts)
-            logs["provenance"].write_document(describe(each, WORKER))
-            target = uri_of(number * 7 % n_documents, n_hosts)
-            store.put(each.url, each.response.started_ms, _quads(each.url, target))
-            mark = document_mark(each.url, each.response.started_ms)
-            logs["links"].write_document(mark + f"<urn:p> <{target}>\n".encode())
-            if position % _A_MEMBER == 0:
-                await store.flush()
-                for log in logs.values():
-                    await log.flush(sync=False)
-        await store.close()
-        for log in logs.values():
-            await log.close()
-
-
-def _quads(url: str, target: str) -> bytes:
-    return (
-        f'<{url}> <http://www.w3.org/2000/01/rdf-schema#label> "a" <{url}> .\n'
-        f"<{url}> <http://www.w3.org/2000/01/rdf-schema#seeAlso> <{target}> <{url}> .\n"
-    ).encode()
-
-
-async def fill_frontier(server: RedisServer, program: str, n_hosts: int) -> None:
-    """Queue one to three URIs of each host."""
-    redis = server.client()
-    version = program_version(program) or ()
-    frontier = frontier_on(redis, version, crawl_id=CRAWL, partitions=PARTITIONS)
-    await frontier.open()
-    choose = random.Random(1)
-    for start in range(0, n_hosts, 2000):
-        urls = [
-            f"http://{host_of(number)}/queued/{n}"
-            for number in range(start, min(n_hosts, start + 2000))
-            for n in range(choose.randint(1, 3))
-        ]
-        await frontier.add(candidates(frontier, urls))
-    await redis.aclose()
+"""What is asked; pictures are drawn anew meanwhile."""
 
 
 @contextmanager
@@ -204,14 +136,22 @@ class PageBench:
         folder: of crawls.
         n_hosts: in its frontier.
         n_documents: in its logs.
+        n_datasets: that some of these describe.
         n_asks: of each view.
     """
 
     def __init__(
-        self, folder: Path, *, n_hosts: int, n_documents: int, n_asks: int
+        self,
+        folder: Path,
+        *,
+        n_hosts: int,
+        n_documents: int,
+        n_datasets: int,
+        n_asks: int,
     ) -> None:
         self._folder, self._root = folder, folder / CRAWL
         self._n_hosts, self._n_documents = n_hosts, n_documents
+        self._n_datasets = n_datasets
         self._n_asks = n_asks
         self._figures: list[Figure] = []
 
@@ -226,6 +166,7 @@ class PageBench:
         """Return all figures."""
         if not index_path(self._root).exists():
             asyncio.run(write_logs(self._root, self._n_documents, self._n_hosts))
+            asyncio.run(write_datasets(self._root, self._n_datasets))
             self._index()
         program = find_server()
         with tempfile.TemporaryDirectory(prefix="rc-") as name:
@@ -256,17 +197,17 @@ class PageBench:
             secs, took = time.monotonic() - began, cpu_secs(server.pid) - before
             self._show("hosts read for the first time in", secs, "s")
             self._show("  Redis meanwhile", 100 * took / secs, "% of a core", 5)
-            names = {
-                "host": quote(host_of(5)),
-                "uri": quote(uri_of(1001, self._n_hosts), safe=""),
+            uris = {
+                "uri": uri_of(1001, self._n_hosts),
+                "hub": HUB,
+                "unseen": "http://h5.site5.example/not/there",
+                "refused": REFUSED,
+                "dataset": dataset_of(7),
             }
+            names = {name: quote(uri, safe="") for name, uri in uris.items()}
+            names["host"] = quote(host_of(5))
             for path in PATHS:
                 target = url + path.format_map(names)
-                try:
-                    _ask(target)
-                except HTTPError as error:
-                    print(f"{path}: {error.code}, passed over")
-                    continue
                 before = cpu_secs(pid)
                 p95 = _p95_ms(target, self._n_asks)
                 used = 1000 * (cpu_secs(pid) - before) / self._n_asks
@@ -280,6 +221,7 @@ def main(words: list[str] | None = None) -> list[Figure]:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hosts", type=int, default=100_000)
     parser.add_argument("--documents", type=int, default=1_000_000)
+    parser.add_argument("--datasets", type=int, default=100_000)
     parser.add_argument("--asks", type=int, default=200)
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args(words)
@@ -289,6 +231,7 @@ def main(words: list[str] | None = None) -> list[Figure]:
             folder.absolute(),
             n_hosts=given.hosts,
             n_documents=given.documents,
+            n_datasets=given.datasets,
             n_asks=given.asks,
         ).run()
 
