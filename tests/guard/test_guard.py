@@ -434,6 +434,7 @@ _MAY_CONNECT = {
     "dataweb/server.py",
     "followers/sparql/client.py",
     "frontier/embedded.py",
+    "commands/page.py",  # takes a socket that listens already
 }
 
 

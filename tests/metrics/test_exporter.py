@@ -33,7 +33,7 @@ def test_counters_of_killed_and_restarted_workers_only_grow(
 
     Two crawls of one Redis are told apart, and no label names a host or a URL.
     """
-    web = TreeWeb(loopback, "127.94.1", n_hosts=2, n_docs=40, secs=0.08)
+    web = TreeWeb(loopback, "127.94.1", n_hosts=2, n_docs=80, secs=0.08)
     bad = loopback.response(b"<> <urn:p> .", "text/turtle")
     other = loopback({"/": bad}, host="127.94.2.1").url()
     redis: dict[str, Any] = {

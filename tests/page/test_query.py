@@ -182,9 +182,9 @@ def test_hostile_literals_are_text(crawl: QueriedCrawl, chromium: Browser) -> No
     with watched_page(chromium) as page:
         page.goto(f"{crawl.url}/query?q=SELECT ?o {{ <{crawl.document}> ?p ?o }}")
         assert page.title().startswith("Query ")
-        cells = page.locator("table.answer td")
+        cells = page.locator("table.rows td")
         assert any(_HOSTILE in text for text in cells.all_inner_texts())
-        hrefs = page.locator("table.answer a").evaluate_all("x => x.map(y => y.href)")
+        hrefs = page.locator("table.rows a").evaluate_all("x => x.map(y => y.href)")
         assert all(href.startswith(f"{crawl.url}/uri?u=") for href in hrefs)
 
 
@@ -195,13 +195,13 @@ def test_examples_have_answers(crawl: QueriedCrawl, chromium: Browser) -> None:
         page.locator(
             "ul.examples a", has_text="Things of the class <urn:x:Page>"
         ).click()
-        assert page.locator("table.answer tbody tr").count() > 1
+        assert page.locator("table.rows tbody tr").count() > 1
         page.locator(".CodeMirror").click()
         page.keyboard.press("Control+End")
         page.keyboard.type(" # more")
         page.keyboard.press("Control+Enter")
         page.wait_for_url("**more**")
-        assert page.locator("table.answer tbody tr").count() > 1
+        assert page.locator("table.rows tbody tr").count() > 1
 
 
 def test_query_needs_no_script(crawl: QueriedCrawl, chromium: Browser) -> None:
