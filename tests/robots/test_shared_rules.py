@@ -173,7 +173,7 @@ async def test_last_good_copy_holds_while_there_is_no_newer(
     server = await raw_server({})
     server.pages["/robots.txt"] = raw_server.response(RULES, "text/plain")
     # Each worker has an empty memory, as after a restart.
-    times = {"ttl_secs": 0.0, "first_secs": 0.5, "stale_secs": 30.0}
+    times = {"ttl_secs": 0.0, "first_secs": 0.3, "stale_secs": 30.0}
 
     async def ask(**changes: float) -> tuple[str, int]:
         before, given = len(server.requests), {**times, **changes}
@@ -185,16 +185,16 @@ async def test_last_good_copy_holds_while_there_is_no_newer(
     server.pages["/robots.txt"] = raw_server.response(b"", status="503 Busy")
     assert await ask() == (SOME, 1)
     assert await ask() == (SOME, 0)
-    await asyncio.sleep(0.55)
+    await asyncio.sleep(0.33)
     assert await ask() == (SOME, 1)
-    await asyncio.sleep(0.55)
+    await asyncio.sleep(0.33)
     assert await ask() == (SOME, 0)  # the pause has doubled
-    await asyncio.sleep(0.55)
+    await asyncio.sleep(0.33)
     assert await ask() == (SOME, 1)
     # The copy is too old to be of use (30 days), and nothing else is known.
     assert await ask(stale_secs=0.001) == (NONE, 0)
     server.pages["/robots.txt"] = raw_server.response(b"", status="404 No")
-    await asyncio.sleep(0.61)
+    await asyncio.sleep(1.25)
     assert await ask(stale_secs=30.0) == (ALL, 1)
 
 
