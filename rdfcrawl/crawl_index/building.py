@@ -58,7 +58,7 @@ class IndexBuilder:
         return IndexDatabase.open(self._root, schemas=schemas, is_read=False)
 
     def catch_up(self, is_stopped: Callable[[], bool] = lambda: False) -> int:
-        """Read what is new; return how many members that were.
+        """Read what is new; return the number of members.
 
         Args:
             is_stopped: asked after each member; then the rest is left for later.
@@ -96,7 +96,7 @@ class IndexBuilder:
         return n_members
 
     def _note_time(self, now_ms: int, n_members: int) -> None:
-        """Note that all was read which was there at a time; rarely if that is none."""
+        """Note until when all was read; rarely if nothing was new."""
         if n_members or now_ms - self._noted_ms > _NOTED_MS:
             self._noted_ms = now_ms
             self._database.connection.execute(
