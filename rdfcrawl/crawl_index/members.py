@@ -107,7 +107,7 @@ def _read_segment(path: Path, kind: str, start: int) -> Iterator[LogMember]:
 def _iter_pieces(
     blocks: Iterator[bytes], segment: str, kind: str, member: GzipMember
 ) -> Iterator[LogMember]:
-    """Yield a member as one, or in pieces if it is large."""
+    """Yield a member whole, or a large member in pieces."""
     place = kind, segment, member.offset, member.n_bytes
     mark, kept = b"", bytearray()
     for block in blocks:
@@ -137,4 +137,4 @@ def _last_mark(content: bytes) -> bytes:
 
 
 def _pass_over(_damage: SegmentDamage) -> None:
-    """Go on behind a damage, which readers of the log tell of."""
+    """Go on behind a damage: readers of the log tell of damages."""

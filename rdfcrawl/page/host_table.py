@@ -199,7 +199,7 @@ class HostTable:
             self._connection.executemany(_PUT, rows)
 
     def end_sweep(self, sweep: int) -> int:
-        """Take note that the frontier has only what a sweep has read; count that."""
+        """Forget states of hosts that a sweep has not met; count the others."""
         with self._lock, self._connection:
             found = self._connection.execute(
                 "SELECT count(*) FROM host WHERE sweep = ?", (sweep,)
@@ -225,7 +225,7 @@ class HostTable:
                 self._connection.execute(_SUM.format(self._by, marks), some)
 
     def choose(self, choice: HostChoice) -> tuple[int, list[HostRow]]:
-        """Return how many hosts there are by a choice, and those of its page.
+        """Return the number of hosts by a choice, and the hosts of the page.
 
         A large table is sorted rarely: its order is as it was some seconds ago.
         """
@@ -239,7 +239,7 @@ class HostTable:
         return order.n, found
 
     def _order_of(self, choice: HostChoice) -> RowOrder:
-        """Return the order of hosts, as far as a page of it needs at least."""
+        """Return the order of hosts, at least to the end of the page."""
         end = choice.first + choice.most
         is_whole = end > _FEW
         key = replace(choice, first=0, most=0), is_whole
@@ -260,7 +260,7 @@ class HostTable:
         return found
 
     def names_of(self, key: str, most: int) -> list[str]:
-        """Return hosts that a key stands for, those with the most documents first."""
+        """Return the hosts of a key, by their documents, the most first."""
         with self._lock:
             rows = self._connection.execute(
                 f"SELECT name FROM figure WHERE {self._by} = ?"  # noqa: S608

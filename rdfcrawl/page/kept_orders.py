@@ -81,7 +81,7 @@ def numbers_of(found: Iterable[tuple[int]]) -> array[int]:
 def rows_by_number(
     connection: sqlite3.Connection, query: str, numbers: Iterable[int]
 ) -> list[Any]:
-    """Return some rows in the order of their numbers; without those that are gone.
+    """Return some rows in the order of their numbers, without lost rows.
 
     Args:
         connection: that is asked.
