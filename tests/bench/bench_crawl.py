@@ -78,7 +78,7 @@ def main(arguments: list[str] | None = None) -> list[Figure]:
         runs = []
         for n in options.workers:
             before = _n_gets(web)
-            runs.append(_rdfcrawl(folder, n))
+            runs.append(crawl_web(folder, n))
             _print_row(runs[-1], bare, _n_gets(web) - before)
         again = _bare(folder)
         _print_row(again, bare, again.documents)
@@ -119,7 +119,8 @@ def _print_row(run: Run, bare: Run, n_gets: int) -> None:
     )
 
 
-def _rdfcrawl(folder: Path, n_workers: int) -> Run:
+def crawl_web(folder: Path, n_workers: int, *more: str) -> Run:
+    """Crawl the web of a folder; `more` are further words of the command."""
     crawl = folder / "crawl"
     shutil.rmtree(crawl, ignore_errors=True)
     socket = crawl / "linkeddata" / "frontier" / "redis.sock"
@@ -136,6 +137,7 @@ def _rdfcrawl(folder: Path, n_workers: int) -> Run:
         # Else a small crawl is read again when it has ended, and a large one is not.
         *("-s", "DESCRIBE=off"),
         *("-s", f"GUARD_ALLOW_NETS={NETWORK}"),
+        *more,
     ]
     redis_secs = 0.0
 
