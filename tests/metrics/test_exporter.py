@@ -33,7 +33,7 @@ def test_counters_of_killed_and_restarted_workers_only_grow(
 
     Two crawls of one Redis are told apart, and no label names a host or a URL.
     """
-    web = TreeWeb(loopback, "127.94.1", n_hosts=2, n_docs=60, secs=0.08)
+    web = TreeWeb(loopback, "127.94.1", n_hosts=2, n_docs=80, secs=0.08)
     bad = loopback.response(b"<> <urn:p> .", "text/turtle")
     other = loopback({"/": bad}, host="127.94.2.1").url()
     redis: dict[str, Any] = {
@@ -44,8 +44,8 @@ def test_counters_of_killed_and_restarted_workers_only_grow(
     crawl = redis | {"CRAWL_ID": "web", "VISIT_MAX_DOCUMENTS": 4}
     crawl["FRONTIER_LEASE_SECS"] = 2
     assert commands.crawl([other], CRAWL_ID="bad", **redis).code == 0
+    running = commands.start_crawl([web.seed], folder=folder, **crawl)
     with exporting(commands, **redis) as url:
-        running = commands.start_crawl([web.seed], folder=folder, **crawl)
         seen = [samples(url)]
         commands.wait_until(lambda: _n_documents(seen, url) > 10)
         running.send(signal.SIGKILL)
