@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.operating.damages import FrontierDamage
+    from rdfcrawl.operating.steering import HostChange
 
 Write = Callable[[str], object]
 Kind = TypeVar("Kind", HostOrder, HostPhase)
@@ -287,24 +288,35 @@ class FrontierActions:
             self._tell([line])
 
     async def _steer(self, action: str, rest: Sequence[str]) -> int:
-        steering = HostSteering(self._crawl)
         key = await self._crawl.key_of(rest[0])
-        match action:
-            case "pause":
-                change = await steering.pause(key)
-            case "resume":
-                change = await steering.resume(key)
-            case "drop":
-                change = await steering.drop(key)
-            case "set-delay":
-                change = await steering.set_delay(key, delay_of(rest[1]))
-            case _:
-                change = await steering.set_budget(key, budget_of(rest[1]))
+        value = rest[1] if len(rest) > 1 else ""
+        change = await steer_host(self._crawl, action, key, value)
         if self._opts.json:
             self._tell([tables.as_json(change)])
         else:
             self._tell([tables.change_line(action, change)])
         return 0
+
+
+async def steer_host(
+    crawl: OperatedCrawl, action: str, key: str, value: str
+) -> HostChange:
+    """Pause, resume or drop a host, or set its delay or budget.
+
+    Raises:
+        ConfigError: the value is wrong.
+    """
+    steering = HostSteering(crawl)
+    match action:
+        case "pause":
+            return await steering.pause(key)
+        case "resume":
+            return await steering.resume(key)
+        case "drop":
+            return await steering.drop(key)
+        case "set-delay":
+            return await steering.set_delay(key, delay_of(value))
+    return await steering.set_budget(key, budget_of(value))
 
 
 def _choice(name: str, text: str, kinds: type[Kind]) -> Kind:

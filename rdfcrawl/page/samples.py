@@ -112,7 +112,9 @@ class RecentSamples:
 
     def clear(self) -> None:
         """Forget all."""
-        self.__init__()  # type: ignore[misc]
+        self._kept.clear()
+        self._rates.clear()
+        self.last = None
 
     def add(self, sample: FigureSample) -> SampleRates:
         """Take a sample that is later than those before; return the rates by then."""

@@ -10,9 +10,8 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.operating.actions import budget_of, delay_of
+from rdfcrawl.operating.actions import budget_of, delay_of, steer_host
 from rdfcrawl.operating.draining import ask_to_end
-from rdfcrawl.operating.steering import HostSteering
 from rdfcrawl.operating.tables import change_line
 from rdfcrawl.operating.uris import add_uris
 from rdfcrawl.page.rendering import wants_json
@@ -215,22 +214,7 @@ async def _act(crawl: OperatedCrawl, step: ControlStep) -> str:
     if step.action == "add":
         (added,) = await add_uris(crawl, [step.value])
         return f"{added.url[:_SHOWN]}: {added.fate}"
-    return await _steer(crawl, step)
-
-
-async def _steer(crawl: OperatedCrawl, step: ControlStep) -> str:
-    steering, key = HostSteering(crawl), step.key
-    match step.action:
-        case "pause":
-            change = await steering.pause(key)
-        case "resume":
-            change = await steering.resume(key)
-        case "drop":
-            change = await steering.drop(key)
-        case "set-delay":
-            change = await steering.set_delay(key, delay_of(step.value))
-        case _:
-            change = await steering.set_budget(key, budget_of(step.value))
+    change = await steer_host(crawl, step.action, step.key, step.value)
     return change_line(step.action, change)
 
 
