@@ -40,6 +40,7 @@ class Reason(StrEnum):
     # the host
     DNS = "dns"
     DNS_UNANSWERED = "dns_unanswered"
+    DNS_BLOCKED = "dns_blocked"
     UNREACHABLE = "unreachable"
     TIMEOUT = "timeout"
     TLS = "tls"
@@ -165,13 +166,17 @@ TRAPS: Final = frozenset(
 # What may be had another time (`retry=failed`).
 MAY_PASS: Final = frozenset(
     {
-        *(Reason.DNS, Reason.DNS_UNANSWERED, Reason.UNREACHABLE, Reason.TIMEOUT),
+        *(Reason.DNS, Reason.DNS_UNANSWERED, Reason.DNS_BLOCKED),
+        *(Reason.UNREACHABLE, Reason.TIMEOUT),
         *(Reason.TLS, Reason.ROBOTS_UNREACHABLE, Reason.HOST_BUSY, Reason.BAD_HTTP),
         *(Reason.SERVER_ERROR, Reason.TRUNCATED_BODY),
     }
 )
 # A host that has these is not waited for: it will hardly be otherwise in an hour.
-LASTING: Final = frozenset({Reason.DNS, Reason.TLS})
+LASTING: Final = frozenset({Reason.DNS, Reason.DNS_BLOCKED, Reason.TLS})
+# The guard lets no request through. Name services lie at times: a name that leads
+# nowhere else is looked up again later, as one that has no address.
+GUARDED: Final = frozenset({Reason.GUARD_BLOCKED, Reason.DNS_BLOCKED})
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bytesource import body_of
-from rdfcrawl.errors import ConfigError, NeedsSandbox, Reason
+from rdfcrawl.errors import GUARDED, ConfigError, NeedsSandbox, Reason
 from rdfcrawl.extraction.messages import ExtractOutcome, ReadingJob
 from rdfcrawl.fetch.ftp.logins import NO_LOGINS, FtpLogins
 from rdfcrawl.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE
@@ -217,7 +217,7 @@ async def _find(request: InspectionRequest, web: _ClosedWeb, folder: Path) -> Do
         raise ConfigError(f"{request.target}: {error}") from error
     document = await (await web.open()).look_up(url)
     for fault in document.faults:
-        is_blocked = fault.reason is Reason.GUARD_BLOCKED
+        is_blocked = fault.reason in GUARDED
         if is_blocked and document.url == url and not document.status:
             raise ConfigError(f"{url}: {fault.detail}")
     return document

@@ -45,7 +45,8 @@ _GIVEN_UP: Final = (UriPlace.DEAD, UriPlace.FAILED)
 # Of a URI that was taken from the queue, and not asked for.
 _NOT_ASKED: Final = frozenset(
     {
-        *(Reason.ROBOTS_DISALLOWED, Reason.ROBOTS_UNREACHABLE, Reason.GUARD_BLOCKED),
+        *(Reason.ROBOTS_DISALLOWED, Reason.ROBOTS_UNREACHABLE),
+        *(Reason.GUARD_BLOCKED, Reason.DNS_BLOCKED),
         *(Reason.CRAWL_DELAY_TOO_LONG, Reason.HOST_LEFT, Reason.LEASES_LOST),
         *(Reason.NOT_WANTED, Reason.BAD_RECORD),
     }

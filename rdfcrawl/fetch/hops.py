@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.errors import GUARDED, Fault, Reason
 from rdfcrawl.frontier.blocked_hosts import BlockedHosts
 from rdfcrawl.uri.origin import origin_of
 
@@ -64,7 +64,7 @@ class RedirectJudge:
             return None
         rules = await robots.rules(origin_of(target), take=take)
         if isinstance(rules, list):
-            blocked = (each for each in rules if each.reason is Reason.GUARD_BLOCKED)
+            blocked = (each for each in rules if each.reason in GUARDED)
             return next(blocked, None) or rules
         fault = robots.refusal(rules, target)
         if fault is None or fault.reason is Reason.ROBOTS_DISALLOWED:

@@ -39,11 +39,6 @@ _MEANINGS: Final[tuple[tuple[tuple[type[Exception], ...], Reason, bool], ...]] =
 )
 
 
-def guard_fault(blocked: GuardBlocked) -> Fault:
-    """Return the fault of what the guard refuses."""
-    return Fault(Reason.GUARD_BLOCKED, blocked.detail[: Fault.MAX_DETAIL])
-
-
 def note_fault(answer: HttpResponse, exc: SourceFault) -> None:
     """Set the fault of a response; lack of room is our own failure."""
     answer.fault = exc.fault
@@ -63,7 +58,7 @@ def note_failure(answer: HttpResponse, exc: Exception) -> bool:
         note_fault(answer, exc)
         return True
     if isinstance(exc.__cause__, GuardBlocked):
-        answer.fault = guard_fault(exc.__cause__)
+        answer.fault = exc.__cause__.fault
         answer.is_host_fault = True
         return True
     reason, answer.is_host_fault = _judge(exc, has_status=answer.status > 0)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.guard.policy import ConnectionUse, Guard, RefusalCause, literal_address
 
 if TYPE_CHECKING:
@@ -38,11 +39,24 @@ _WORDS: Final = {
 
 
 class GuardBlocked(OSError):
-    """The guard refuses a connection."""
+    """The guard refuses a connection.
 
-    def __init__(self, why: RefusalCause, text: str) -> None:
+    Attributes:
+        is_of_name: no address of a name may be connected to; the name itself might.
+    """
+
+    def __init__(
+        self, why: RefusalCause, text: str, *, is_of_name: bool = False
+    ) -> None:
         super().__init__(errno.EACCES, text)
         self.why = why
+        self.is_of_name = is_of_name
+
+    @property
+    def fault(self) -> Fault:
+        """The fault of what would have been requested."""
+        reason = Reason.DNS_BLOCKED if self.is_of_name else Reason.GUARD_BLOCKED
+        return Fault(reason, self.detail[: Fault.MAX_DETAIL])
 
     @property
     def detail(self) -> str:
@@ -143,6 +157,7 @@ class ConnectionGate:
     ) -> GuardBlocked:
         """Return the refusal of a connection, and count it."""
         self._count(why)
+        is_of_name = False
         if why is RefusalCause.PORT and use is ConnectionUse.FTP_DATA:
             text = f"port {port} of {host} is none for data of FTP"
         elif why is RefusalCause.PORT:
@@ -154,11 +169,12 @@ class ConnectionGate:
         elif why is RefusalCause.NO_CONTACT:
             text = f"{host} is on the open web, and USER_AGENT names no contact"
         else:
+            is_of_name = not literal_address(host)
             name = host if host == address else f"{host} ({address})"
             mask = 128 if ":" in address else 32
             net = f"{address.partition('%')[0]}/{mask}"
             text = f"{name} is {_WORDS[why]}; GUARD_ALLOW_NETS={net} would allow it"
-        return GuardBlocked(why, text)
+        return GuardBlocked(why, text, is_of_name=is_of_name)
 
     def _is_scan(self, address: str, port: int) -> bool:
         with self._lock:

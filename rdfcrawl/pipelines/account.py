@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self, get_args
 
-from rdfcrawl.errors import OF_READING, Fault, Reason, StoreFault
+from rdfcrawl.errors import GUARDED, OF_READING, Fault, StoreFault
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.log.kept_time import KeptTime
 from rdfcrawl.options.values import integer
@@ -186,7 +186,7 @@ class AccountPipeline:
         for fault in document.faults:
             counts[f"fault/{fault.reason}"] += fault.count
         fault = document.faults[0]  # behind another one, it is not the seed itself
-        if fault.reason is Reason.GUARD_BLOCKED and _is_of_operator(document):
+        if fault.reason in GUARDED and _is_of_operator(document):
             self._tell_refusal(document.url, fault)
 
     def _tell_refusal(self, url: str, fault: Fault) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 from rdfcrawl.errors import Fault, Reason
 
 _REFUSALS: Final = (Reason.GUARD_BLOCKED, Reason.HOST_LEFT, Reason.LEASES_LOST)
+_NOT_ASKED: Final = (*_REFUSALS, Reason.DNS_BLOCKED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +20,7 @@ class RobotsResponse:
     location: str = ""
     retry_after_secs: float | None = None
     fault: Fault | None = None  # why there was no answer
-    is_blocked: bool = False  # the guard lets nobody ask the origin itself
+    is_blocked: bool = False  # the origin itself was not asked
     # nobody was asked, as the worker stops or has lost the host
     is_unasked: bool = False
 
@@ -30,10 +31,16 @@ def is_refused(response: RobotsResponse) -> bool:
     return fault is not None and fault.reason in _REFUSALS
 
 
+def is_not_asked(response: RobotsResponse) -> bool:
+    """Return whether we have asked nobody, now; the next time may be otherwise."""
+    fault = response.fault
+    return fault is not None and fault.reason in _NOT_ASKED
+
+
 def says_nothing(response: RobotsResponse) -> bool:
     """Return whether nobody has asked an origin, so that nothing is known of it now."""
     fault = response.fault
-    return is_refused(response) or (
+    return is_not_asked(response) or (
         fault is not None and fault.reason is Reason.HOST_BUSY
     )
 

@@ -16,6 +16,7 @@ from rdfcrawl.reservations import NOTHING, PRODUCT_TOKEN, Reservations
 from rdfcrawl.robots.answers import (
     RobotsResponse,
     faults_of,
+    is_not_asked,
     is_refused,
     says_nothing,
 )
@@ -370,7 +371,7 @@ class RobotsCache:
         url = origin + path
         for n in range(MAX_ROBOTS_REDIRECTS + 1):
             response = await self._fetch(url, take)
-            if n == 0 and is_refused(response):
+            if n == 0 and is_not_asked(response):
                 return replace(response, is_blocked=True)
             if not (300 <= response.status < 400 and response.location):
                 return response

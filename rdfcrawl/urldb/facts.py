@@ -47,7 +47,7 @@ _REFUSALS: Final = frozenset(
             *(Reason.BAD_URI, Reason.HOST_BUDGET, Reason.DOMAIN_BUDGET),
             *(Reason.URL_TRAP, Reason.NOT_WANTED, Reason.HOST_LEFT),
             *(Reason.ROBOTS_DISALLOWED, Reason.ROBOTS_UNREACHABLE),
-            *(Reason.CRAWL_DELAY_TOO_LONG, Reason.GUARD_BLOCKED),
+            *(Reason.CRAWL_DELAY_TOO_LONG, Reason.GUARD_BLOCKED, Reason.DNS_BLOCKED),
         ),
     )
 )

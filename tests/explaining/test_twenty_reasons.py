@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 N_COPIES, N_OF_BUDGET, N_HOSTS = 4, 30, 11
 OUTSIDE = "http://outside.example/x"
 TRAP = "www.site/" + "a/b/" * 5
+SHELL = "http://www.site.example:22/x"
 BAD = "http://bad.site.example:99999/"
 NET = "127.0.28"
 HOSTS = (
@@ -149,7 +150,7 @@ class PreparedWeb:
             *("www.site/private/x", "www.site/x?unwanted", "www.site/unchosen"),
             *(TRAP, "robots.site/secret", "left.site/x"),
             *("guarded.site/x", "nowhere.site/x", "slow.site/x", "www.other/x"),
-            *("budget.site/", "copies.site/0", OUTSIDE, BAD),
+            *("budget.site/", "copies.site/0", OUTSIDE, SHELL, BAD),
         ]
         unlooked = f"<{self.at('www.site/about')}> x:p 1 ."  # `follow` has no subjects
         self.put("www.site/", *links, more=unlooked)
@@ -235,6 +236,7 @@ def fates(
             LINK_POLICY_CLASS=f"{__name__}.ChosenLinks",
             TRAP_COPIES_PER_HOST=1,
             GUARD_ALLOW_NETS=f"{NET}.0/24",
+            GUARD_PORTS="1024-65535",
             XROBOTS_POLICY="respect",
         )
         assert result.code == 0, result.stderr
@@ -266,9 +268,10 @@ REASONS = {
     "www.site/private/listed": ("not queued", "denied"),
     # queued, and not asked for
     "robots.site/secret": ("refused", "robots_disallowed"),
-    "guarded.site/x": ("refused", "guard_blocked"),
+    SHELL: ("refused", "guard_blocked"),
     "slow.site/x": ("refused", "crawl_delay_too_long"),
     "nowhere.site/x": ("given up", "dns"),
+    "guarded.site/x": ("given up", "dns_blocked"),
     # asked for
     "www.site/lost": ("fetched", "not_found"),
     "www.site/gone": ("fetched", "gone"),

@@ -45,9 +45,9 @@ _BOM: Final = b"\xef\xbb\xbf"
 # It may be better when it is asked for again soon.
 _PASSING: Final = frozenset(
     {
-        Reason.DNS, Reason.DNS_UNANSWERED, Reason.UNREACHABLE, Reason.TIMEOUT,
-        Reason.TLS, Reason.BAD_HTTP, Reason.SERVER_ERROR, Reason.HOST_BUSY,
-        Reason.ROBOTS_UNREACHABLE,
+        Reason.DNS, Reason.DNS_UNANSWERED, Reason.DNS_BLOCKED,
+        Reason.UNREACHABLE, Reason.TIMEOUT, Reason.TLS, Reason.BAD_HTTP,
+        Reason.SERVER_ERROR, Reason.HOST_BUSY, Reason.ROBOTS_UNREACHABLE,
         Reason.TRUNCATED_BODY, Reason.INTERNAL,
     }
 )  # fmt: skip

@@ -62,7 +62,7 @@ class FtpProtocol(ftplib.FTP):
         try:
             self._dial(port)
         except GuardBlocked as exc:
-            raise NoConnection(Reason.GUARD_BLOCKED, exc.detail) from exc
+            raise NoConnection(exc.fault.reason, exc.detail) from exc
 
     def _dial(self, port: int) -> None:
         gate = self._settings.gate

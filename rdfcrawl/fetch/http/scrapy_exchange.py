@@ -27,7 +27,7 @@ from rdfcrawl.fetch.http.exchange import note_headers
 from rdfcrawl.fetch.http.recording import listening
 from rdfcrawl.fetch.http.scrapy_handler import TURN, GuardRefused, TurnIsOver
 from rdfcrawl.fetch.http.scrapy_recording import tell
-from rdfcrawl.fetch.network_faults import guard_fault, note_fault
+from rdfcrawl.fetch.network_faults import note_fault
 from rdfcrawl.fetch.spool_sink import SpoolSink
 from rdfcrawl.fetch.system_errors import errno_of, look_up
 from rdfcrawl.fetch.watch import WatchedExchange, WatchedTransfer
@@ -139,7 +139,7 @@ class ScrapyExchange(WatchedExchange):
         except TurnIsOver:
             answer.is_unasked = True
         except GuardRefused as exc:
-            answer.fault = guard_fault(exc.blocked)
+            answer.fault = exc.blocked.fault
             answer.is_host_fault = True
         except IgnoreRequest as exc:
             answer.fault = Fault(Reason.CLIENT_ERROR, f"a middleware refused: {exc}")

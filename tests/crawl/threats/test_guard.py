@@ -232,7 +232,9 @@ def test_refusal_is_kept(shown: Shown, inside: Inside, host: str) -> None:
         url = f"http://{host}/far"
     else:
         url = requestable(inside.url(f"link-{HOSTS.index(host)}", host))
-    assert shown.result.faults(url) == [Reason.GUARD_BLOCKED]
+    is_name = host == "inside.example"
+    reason = Reason.DNS_BLOCKED if is_name else Reason.GUARD_BLOCKED
+    assert shown.result.faults(url) == [reason]
     assert "GUARD_ALLOW_NETS" in shown.result.details(url)[0]
 
 
@@ -298,7 +300,7 @@ def test_redirect_within_a_key_is_judged(
             GUARD_ALLOW_NETS=LAB,
         )
     assert result.code == 0, result.stderr
-    assert result.faults(f"{host}/a") == [Reason.GUARD_BLOCKED]
+    assert result.faults(f"{host}/a") == [Reason.DNS_BLOCKED]
     assert result.graphs == {f"{host}/b"}
     assert inside.asked == []
 
@@ -342,6 +344,31 @@ def test_name_that_turns_inside_is_refused(
     assert result.faults(url) == [Reason.REMOTE_CONTEXT]
     assert "turned.example (127.0.81.1) is a loopback" in result.details(url)[0]
     assert inside.n_connections == 0
+
+
+@pytest.mark.parametrize("with_scrapy", [False, True])
+@pytest.mark.parametrize("obeys", [False, True])
+def test_name_that_was_lied_about_is_looked_up_again(
+    commands: Commands, loopback: Loopback, obeys: bool, with_scrapy: bool
+) -> None:
+    """If a name service gives a forbidden address once, then nothing is lost."""
+    paths = [f"/{n}" for n in range(5)]
+    lied = loopback(dict.fromkeys(paths, loopback.response(QUAD)), host="127.0.80.26")
+    urls = [f"http://lied.example:{lied.port}{path}" for path in paths]
+    body = "".join(f"<> <urn:x:p> <{url}> .\n" for url in urls)
+    public = loopback({"/": loopback.response(body.encode())}, host="127.0.80.27")
+    names = {"lied.example": [["169.254.169.254"], [lied.host]]}
+    folder = commands.folder()
+    with scripted_names(folder, names):
+        result = commands.crawl(
+            [public.url("/")],
+            folder=folder,
+            GUARD_ALLOW_NETS=LAB,
+            ROBOTSTXT_OBEY=obeys,
+            FETCH_WITH_SCRAPY=with_scrapy,
+        )
+    assert result.statistics["guard/link_local"] == 1
+    assert result.graphs == {public.url("/"), *urls}
 
 
 SPIDER = """
