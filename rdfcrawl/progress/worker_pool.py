@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.arguments.crawl import checked_quota
 from rdfcrawl.console import program
 from rdfcrawl.errors import CrawlGone
+from rdfcrawl.fetch.disk import WorkerDisk
 from rdfcrawl.followers.supervision import FollowerProcesses
 from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
 from rdfcrawl.frontier.options import RUN, WORKER, CrawlOptions
@@ -24,6 +25,7 @@ from rdfcrawl.frontier.profiles import SpiderProfiles, keep_settings
 from rdfcrawl.frontier.worker_drains import DRAINED
 from rdfcrawl.guard.operator import EXIT_CODE as REFUSED
 from rdfcrawl.log.background import BackgroundCompaction
+from rdfcrawl.options.values import integer
 from rdfcrawl.progress.describing import CrawlDescribing
 from rdfcrawl.progress.extension import follower_lines, watch
 from rdfcrawl.progress.options import ProgressOptions, failed_exit_code
@@ -45,6 +47,7 @@ logger = logging.getLogger(__name__)
 
 _MAX_RESTARTS = 1000  # past that the machine is at fault, not the document
 _RESTART_SECS = 0.5
+_DISK_SECS = 1.0  # between two looks at a disk that is too full
 _FINISHED = "finished"
 _UNFINISHED = frozenset({1, 2})  # exit codes that a worker chose
 
@@ -81,6 +84,8 @@ class WorkerPool:
         self._describing = CrawlDescribing.from_settings(settings)
         # Exit codes of a worker whose crawl has finished.
         self._finished = {0, REFUSED, failed_exit_code(settings)} - _UNFINISHED
+        least = integer(settings, "DISK_MIN_FREE_BYTES", 0)
+        self._disk = WorkerDisk([self._options.paths.root], min_free_bytes=least)
         self._children: dict[int, Worker] = {}
         self._is_stopping = False
         self._is_drained = False  # all workers have ended, and the crawl goes on
@@ -184,17 +189,34 @@ class WorkerPool:
     async def _keep(self, number: int) -> int:
         code = 1
         for _ in range(_MAX_RESTARTS):
+            await self._wait_for_room(number)
             child = self._children[number] = await self._start(number)
             if self._is_stopping:  # it was not there yet when all were told
                 child.send_signal(signal.SIGTERM)
             code = await child.wait()
-            if code in self._finished | _UNFINISHED or self._is_stopping:
+            if code in self._finished or self._is_stopping:
+                break
+            # On a full disk, a worker that begins cannot even write its log.
+            if code in _UNFINISHED and not await self._lack():
                 break
             logger.warning("worker %d died (%d), restarting it", number, code)
             await asyncio.sleep(_RESTART_SECS)
             if self._is_stopping:
                 break
         return code if code >= 0 else 1
+
+    async def _wait_for_room(self, number: int) -> None:
+        """Wait until a worker can write to the disk, or all are to stop."""
+        lack = await self._lack()
+        if lack:
+            logger.warning("worker %d waits for room on the disk: %s", number, lack)
+        while lack and not self._is_stopping:
+            await asyncio.sleep(_DISK_SECS)
+            lack = await self._lack()
+
+    async def _lack(self) -> str:
+        """Return where there is no room to write; empty if there is."""
+        return self._disk.lack() or await asyncio.to_thread(self._disk.refusal)
 
     async def _start(self, number: int) -> Worker:
         logs = self._options.paths.logs

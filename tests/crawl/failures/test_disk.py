@@ -6,6 +6,8 @@ import gzip
 import hashlib
 import io
 import json
+import os
+import signal
 import time
 import zipfile
 from contextlib import suppress
@@ -16,6 +18,7 @@ import pytest
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
 from rdfcrawl.harvest.resourcesync.files import path_of
+from tests.support.crawl_kills import worker_pids
 from tests.support.small_disk import MIB, SmallDisk, small_disk
 from tests.support.web_archives import read_archive
 
@@ -183,6 +186,34 @@ def test_read_only_disk_costs_nothing(
     assert result.graphs == {page.url("/"), *urls}
     assert "Traceback" not in result.stderr, result.stderr
     assert not any(name.startswith("fault/") for name in result.statistics)
+
+
+def test_worker_that_dies_while_the_disk_is_full_comes_back(
+    commands: Commands, loopback: Loopback, disk: SmallDisk
+) -> None:
+    """If a worker is killed on a full disk, then it is back once there is room."""
+    pages: dict[str, Any] = {
+        f"/{n}": [0.02, loopback.response(QUAD)] for n in range(N_PAGES)
+    }
+    server = loopback(pages, host="127.0.74.6")
+    seeds = [server.url(path) for path in server.pages]
+    (listed := disk.path / "seeds.txt").write_text("\n".join(seeds))
+    crew = commands.start(
+        *("workers", "-n2", "linkeddata", f"-aseeds=@{listed}"),
+        folder=disk.path,
+        DISK_MIN_FREE_BYTES=4 * MIB,
+        VISIT_MAX_DOCUMENTS=5,
+        FRONTIER_LEASE_SECS=3,
+    )
+    commands.wait_until(lambda: len(server.requests) > 30 and worker_pids(crew)[1:])
+    disk.fill(0)
+    os.kill(worker_pids(crew)[0], signal.SIGKILL)
+    commands.wait_until(lambda: "waits for room on the disk" in crew.stderr)
+    disk.empty()
+    commands.wait_until(lambda: worker_pids(crew)[1:] or crew.has_ended())
+    result = crew.wait(60)
+    assert result.code == 0, result.stderr
+    assert result.graphs == set(seeds)
 
 
 def _spooled(folder: Path) -> int:
