@@ -9,7 +9,7 @@ import socket
 import ssl
 import struct
 import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -202,7 +202,7 @@ class RawRequest:
 Step = bytes | float | None | Literal["reset"]
 """Bytes are sent, a number is waited for (seconds), None closes, "reset" aborts."""
 
-Reply = bytes | Sequence[Step] | Callable[[RawRequest], bytes | Sequence[Step]]
+Reply = bytes | Sequence[Step] | Callable[[RawRequest], bytes | Iterable[Step]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -363,9 +363,8 @@ async def _reply(
     reply = server.pages.get(request.target, server.pages.get("*"))
     if reply is None:
         reply = RawServers.response(b"nothing here", "text/plain", status="404 No")
-    if callable(reply):
-        reply = reply(request)
-    for step in [reply] if isinstance(reply, bytes) else reply:
+    steps = reply(request) if callable(reply) else reply
+    for step in [steps] if isinstance(steps, bytes) else steps:
         if step is None:
             return False
         if step == "reset":
