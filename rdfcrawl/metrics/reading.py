@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 MAX_CRAWLS: Final = 100  # that have metrics; others are counted
 _MAX_PARTITIONS: Final = 16_384  # of all of them together
 _LEASE_SECS: Final = 60.0  # workers of longer ones count as live for no longer
-# All names in the Redis are read to find its crawls: not often, and for a fiftieth of
-# the time at most.
-_LOOK_SECS: Final = 60.0
+# All names in the Redis are read to find its crawls: a fiftieth of the time at most.
 _LOOK_SHARE: Final = 0.02
 
 
@@ -102,13 +100,13 @@ class CrawlSearch:
         self._next = 0.0
 
     async def look(self) -> None:
-        """Look for crawls, once a minute at most."""
+        """Look for crawls, unless the last look took long and was not long ago."""
         began = monotonic()
         if self._named or began < self._next:
             return
         self.names = await crawls_in(self._redis)
         took = monotonic() - began
-        self._next = monotonic() + max(_LOOK_SECS, took / _LOOK_SHARE)
+        self._next = monotonic() + took / _LOOK_SHARE
 
 
 async def read_redis(redis: Redis, names: Iterable[str]) -> RedisReading:

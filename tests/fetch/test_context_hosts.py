@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import itertools
 from dataclasses import replace
+from time import monotonic
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
+
+from rdfcrawl.fetch.contexts.options import ContextHosts, LocalTurns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.request_turns import SoloTurn
+    from rdfcrawl.visits import Visit
     from tests.conftest import RawServers
 
     MakeOptions = Callable[..., FetchOptions]
@@ -26,6 +32,29 @@ from tests.support.context_workers import (
     response,
     worker,
 )
+
+
+class TimedLocalTurns(LocalTurns):
+    """Turns that note when they begin: the last time that is looked at for each."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        super().__init__()
+        self.times: list[float] = []
+        self._now = 0.0
+        clock = SimpleNamespace(monotonic=self._look)
+        patch.setattr("rdfcrawl.fetch.contexts.options.time", clock)
+
+    def _look(self) -> float:
+        self._now = monotonic()
+        return self._now
+
+    async def of_url(
+        self, url: str, delay_secs: float = 0.0, *, visit: Visit | None = None
+    ) -> SoloTurn | None:
+        """See `SoloTurns.of_url`."""
+        turn = await super().of_url(url, delay_secs, visit=visit)
+        self.times.append(self._now)
+        return turn
 
 
 async def test_private_context_is_refused(
@@ -142,13 +171,14 @@ async def test_host_that_wants_to_be_left_alone_is(
 
 
 async def test_requests_to_a_host_keep_the_delay(
-    raw_server: RawServers, fetch_options: MakeOptions
+    raw_server: RawServers, fetch_options: MakeOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If several contexts lie on one host, then the delay is between the requests."""
     server = await raw_server({"*": response(CONTEXT)})
     options = replace(FAST, delay_secs=0.1)
-    async with worker(fetch_options(), options, has_robots=True) as one:
+    turns = TimedLocalTurns(monkeypatch)
+    hosts = ContextHosts(turns=turns)
+    async with worker(fetch_options(), options, has_robots=True, hosts=hosts) as one:
         await asyncio.gather(*(one.load(server.url(f"/{n}")) for n in range(3)))
-    times = [request.at for request in server.requests]
-    assert len(times) == 4
-    assert min(b - a for a, b in itertools.pairwise(times)) >= 0.05
+    assert len(server.requests) == len(turns.times) == 4
+    assert all(b >= a + 0.1 for a, b in itertools.pairwise(turns.times))

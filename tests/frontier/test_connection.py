@@ -41,6 +41,7 @@ from tests.support.processes import is_running
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
+    from types import CoroutineType
 
 
 @pytest.fixture
@@ -311,22 +312,34 @@ class TestOutage:
         """If waiting can help, then it is an outage; a wrong command is none."""
         assert is_outage(error) is passes
 
-    async def test_pauses_grow(self, tmp_path: Path) -> None:
+    async def test_pauses_grow(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """If nothing answers, then the attempts become rarer until it stops."""
         client = async_client({}, f"unix://{tmp_path}/none.sock")
         stopping = asyncio.Event()
-        n_calls = 0
+        pauses: list[float] = []
+        n_calls, wait_for = 0, asyncio.wait_for
 
         async def ping() -> object:
             nonlocal n_calls
             n_calls += 1
+            if n_calls == 6:
+                stopping.set()
             return await client.echo("x")
 
-        asyncio.get_running_loop().call_later(0.5, stopping.set)
+        async def noted(waiting: CoroutineType[Any, Any, Any], secs: float) -> object:
+            if waiting.__qualname__ == "Event.wait":
+                pauses.append(secs)
+            return await wait_for(waiting, secs)
+
+        monkeypatch.setattr(asyncio, "wait_for", noted)
         with pytest.raises(redis.exceptions.ConnectionError):
             await RedisRetry(stopping=stopping).persistent("ping", ping)
-        # Pauses of 50, 100, 200, 400 ms, each x 0.5 to 1; then at most 300 ms each.
-        assert 3 <= n_calls <= 8 + LAST_SECS / 0.15
+        for secs, longest in zip(pauses, [0.05, 0.1, 0.2, 0.4, 0.8], strict=True):
+            assert longest / 2 <= secs <= longest
+        # Then 300 ms each; a timer may fire a tick early.
+        assert 6 < n_calls <= 6 + LAST_SECS / 0.3 + 1
 
     @pytest.mark.service
     async def test_full_server_is_waited_for(

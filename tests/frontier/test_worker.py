@@ -12,6 +12,7 @@ from tests.support.frontier_state import (
     check_frontier,
     expire_leases,
     read_partition,
+    sorted_set,
 )
 from tests.support.frontier_workers import (
     LONGEST_SECS,
@@ -96,6 +97,17 @@ async def lagging_worker(frontier: Frontier) -> tuple[FrontierWorker, float]:
     return worker, began
 
 
+async def age_leases(frontier: Frontier, secs: float) -> None:
+    """Let time pass for the leases of a partition; wait until they are renewed."""
+    (prefix,), redis = frontier._prefixes, frontier.redis
+    name = f"{prefix}:lease"
+    ((member, until_ms),) = (await sorted_set(redis, name)).items()
+    await redis.zincrby(name, -1000 * secs, member)
+    async with asyncio.timeout(LONGEST_SECS):
+        while (await sorted_set(redis, name))[member] < until_ms:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
 class TestCommit:
     """Children are queued, hosts released, stores flushed, visits acknowledged."""
 
@@ -172,14 +184,18 @@ class TestCommit:
         await check_frontier(frontier)
 
     async def test_leases_are_renewed_during_a_long_flush(
-        self, make_frontier: MakeFrontier
+        self, make_frontier: MakeFrontier, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """If a flush takes longer than a lease, then no lease is lost by it."""
-        frontier = await make_frontier(batch=1, lease_secs=0.8)
+        monkeypatch.setattr("rdfcrawl.frontier.leases.BEAT_SECS", 0.05)
+        frontier = await make_frontier(batch=1, lease_secs=300.0)
         await frontier.add(candidates(frontier, paths(1)))
+        n_back: list[int] = []
 
         async def flush() -> None:
-            await asyncio.sleep(1.2)
+            for _ in range(0 if n_back else 2):
+                await age_leases(frontier, secs=200.0)
+                n_back.extend((await frontier.reap())[:2])
 
         worker = new_worker(frontier, flush_stores=flush)
         await worker.open()
@@ -189,6 +205,7 @@ class TestCommit:
         assert (await frontier.counts()).done == 1
         (state,) = await check_frontier(frontier)
         assert state.hosts["a.example"]["ep"] == str(visit.epoch), "claimed once"
+        assert n_back == [0, 0] * 2
         await worker.close()
 
     async def test_the_ack_waits_for_the_lag(self, make_frontier: MakeFrontier) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from time import monotonic
 from typing import TYPE_CHECKING
 
 import pytest
@@ -37,6 +36,24 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.worker import FrontierWorker
     from tests.support.redis_fixtures import MakeFrontier, RedisServer
+
+
+class StoppedClock:
+    """A clock that goes on when a test says so."""
+
+    def __init__(self) -> None:
+        self.secs = 0.0
+        self._n_readings = 0
+
+    def __call__(self) -> float:
+        """Return the time."""
+        self._n_readings += 1
+        return self.secs
+
+    async def read_again(self) -> None:
+        """Wait until what is done at the time of now has begun and ended."""
+        enough = self._n_readings + 3
+        await until(lambda: self._n_readings >= enough)
 
 
 class Site:
@@ -145,18 +162,28 @@ class TestEnd:
         await idle.close()
 
     async def test_it_waits_for_the_idle_time(
-        self, make_frontier: MakeFrontier
+        self, make_frontier: MakeFrontier, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """If an idle time is set, then the crawl stays open, and takes what comes."""
+        clock = StoppedClock()
+        monkeypatch.setattr("rdfcrawl.frontier.worker.monotonic", clock)
         frontier = await make_frontier()
-        worker = new_worker(frontier, idle_secs=0.8)
-        began = monotonic()
+        worker = new_worker(frontier, idle_secs=3600.0)
         await worker.open()
-        await asyncio.sleep(0.5)
-        assert not worker.is_over or monotonic() - began >= 0.8
+        await clock.read_again()
+        clock.secs += 3599.0
+        await clock.read_again()
+        assert not worker.is_over
         await frontier.add(candidates(frontier, paths(1)))
         worker.finish(await next_visit(worker))
-        await until(lambda: worker.is_over)
+        await clock.read_again()
+        assert not worker.is_over
+
+        def is_over_later() -> bool:
+            clock.secs += 3600.0
+            return worker.is_over
+
+        await until(is_over_later)
         await worker.close()
 
     @pytest.mark.parametrize("n_workers", [1, 2, 3])

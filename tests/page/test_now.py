@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import expect
@@ -70,7 +71,15 @@ def hostile(commands: Commands, loopback: Loopback) -> str:
     server.pages["*"] = loopback.response(syntax)
     result = commands.crawl([server.url(code)])
     assert result.code == 0, result.stderr
-    return serve_page(commands, result.folder.parent)
+    url = serve_page(commands, result.folder.parent)
+    commands.wait_until(lambda: "script" in _faults(url))  # the page reads the logs
+    return url
+
+
+def _faults(url: str) -> str:
+    with urlopen(f"{url}/faults?reason=syntax", timeout=30) as answer:
+        text: str = answer.read().decode()
+    return text.partition("<main")[2].partition("<tbody")[2]
 
 
 def tile(page: Page, name: str) -> str:

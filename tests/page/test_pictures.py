@@ -30,7 +30,8 @@ def taken(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     needs_chromium()
     folder = tmp_path_factory.mktemp("pictures")
     work = tmp_path_factory.mktemp("crawl")
-    take_pictures(folder, work, n_nodes=14, run_secs=1.0, delay_secs=0.05)
+    quick = {"run_secs": 1.0, "delay_secs": 0.05, "patience": 0.05}
+    take_pictures(folder, work, n_nodes=14, **quick)
     shutil.rmtree(work)
     found = sorted(folder.glob("*.png"))
     assert {size_of(path) for path in found} == {(1100, 800)}

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
+import subprocess
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
+from scrapy.cmdline import execute
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.ranking.table import FOLDER as RANKS
@@ -23,16 +28,16 @@ from rdfcrawl.urldb.facts import FactReader
 from rdfcrawl.urldb.lock import writing_alone
 from rdfcrawl.urldb.manifest import FOLDER as URLS
 from rdfcrawl.urldb.mirrors import MirrorSearch, mirror_urls
+from tests.support.command_forks import ROOT, scrapy
 from tests.support.spark_fixtures import SITES, told_events, write_machines
 from tests.support.url_events import UrlFetched
 from tests.urldb.test_building import T0
 from tests.urldb.test_facts import same_as
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rdfcrawl.spark.job import SparkJobReport
     from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_webs import Loopback
     from tests.support.spark_fixtures import ManyMachines
 
 pytestmark = [
@@ -119,8 +124,7 @@ def check_figures(found: Ranked) -> None:
     assert keys[-3:] == ["mirrors", "same-content", "quotas"]
     once = of_one["sections"][-2]["items"][-1]
     assert (once["key"], len(once["rows"])) == ("stored-once", len(machines.roots))
-    told = json.loads((root / "report" / "report.json").read_text(encoding="utf-8"))
-    assert told == of_one
+    assert told(root / "report") == of_one
     rows = pq.read_table(root / "urls.parquet")
     assert rows.num_rows == done.n_urls
     of_all = rows_of_one(machines.one)
@@ -141,6 +145,66 @@ def test_figures_are_those_of_one_machine(first: Ranked) -> None:
 def test_figures_of_other_logs_are_so_too(tmp_path: Path, seed: int) -> None:
     """If the logs are others, then all is as if on one machine, too."""
     check_figures(ranked(tmp_path, seed))
+
+
+def crawled(commands: Commands, loopback: Loopback) -> Path:
+    """Return the folder of a crawl of two hosts that mirror each other."""
+    servers = [loopback(host=f"127.0.74.{n}") for n in (1, 2)]
+    for server in servers:
+        server.pages |= {
+            "/data": loopback.response(b"<> <urn:x:p> <#it>, <other> ."),
+            "/other": loopback.response(b"<> <urn:x:p> <#it>, [ <urn:x:p> 1 ] ."),
+        }
+    result = commands.crawl([server.url("/data") for server in servers])
+    assert result.code == 0, result.stderr
+    return result.folder
+
+
+def told(folder: Path) -> Any:
+    """Return what a report in a folder says."""
+    return json.loads((folder / "report.json").read_text(encoding="utf-8"))
+
+
+def test_command_and_submitted_job_make_the_report_of_one_machine(
+    commands: Commands,
+    loopback: Loopback,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If a machine has observed, then the command and `spark-submit` report the same.
+
+    That is what `scrapy report` says of the logs. The command takes the session that is
+    open; one that opens its own is killed in another test.
+    """
+    of_one = crawled(commands, loopback)
+    path, root = tmp_path / "machine.parquet", tmp_path / "spark" / of_one.name
+    for words in (("report",), ("urldb", "observe", "--to", path)):
+        made = scrapy(*words, f"-sCRAWL_DIR={of_one.parent}")
+        assert made.returncode == 0, made.stderr
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(SystemExit) as ended:
+        execute(["scrapy", "urldb", "spark", str(path), "--to", str(root)])
+    assert ended.value.code == 0
+    assert "are ranked" in capsys.readouterr().out
+    expected = told(of_one / "report")
+    keys = [section["key"] for section in expected["sections"]]
+    first = ["crawl", "coverage", "freshness", "usage", "health"]
+    assert keys == [*first, "mirrors", "same-content"]
+    assert told(root / "report") == expected
+    (root / "report" / "report.json").unlink()
+    submit = Path(sys.executable).with_name("spark-submit")
+    job = ROOT / "rdfcrawl" / "spark" / "__main__.py"
+    submitted = subprocess.run(
+        [submit, "--master", "local[1]", job, path, "--to", root],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert submitted.returncode == 0, submitted.stderr[-2000:]
+    assert "are ranked" in submitted.stdout
+    assert told(root / "report") == expected
 
 
 def everything(root: Path) -> dict[str, bytes]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from typing import TYPE_CHECKING, Self
+from functools import partial
+from typing import TYPE_CHECKING, Final, Self, cast
 
 from tests.conftest import RawServers
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tests.conftest import RawServer, Reply
+    from tests.conftest import RawRequest, RawServer, Reply, Step
+
+_LOOK_SECS: Final = 0.02
 
 
 class Loopback:
@@ -99,6 +102,22 @@ class TreeWeb:
     def documents(self) -> set[str]:
         """The URLs of all documents."""
         return {s.url(f"/{n}") for s in self._servers for n in range(self._n_docs)}
+
+    def hold_after(self, n_asked: int) -> threading.Event:
+        """Answer so many requests for documents, and others once the event is set."""
+        may_go_on = threading.Event()
+
+        def held(steps: Iterable[Step], _: RawRequest) -> Iterator[Step]:
+            if self.asked().total() > n_asked:
+                while not may_go_on.is_set():
+                    yield _LOOK_SECS
+            yield from steps
+
+        for server in self._servers:
+            for target, reply in server.pages.items():
+                steps = cast("list[Step]", reply)
+                server.pages[target] = partial(held, steps)
+        return may_go_on
 
     def truth(self) -> list[str]:
         """Return what the documents say, as N-Triples."""

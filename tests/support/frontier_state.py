@@ -154,13 +154,13 @@ async def _read_key(
         lists = state.queues if kind == "q" else state.flights
         lists[head, int(tail)] = await _list(redis, name)
     elif kind in ("ready", "down"):
-        setattr(state, kind, await _sorted_set(redis, name))
+        setattr(state, kind, await sorted_set(redis, name))
     elif kind in ("e", "ew", "es", "ed"):
         await _read_epochs(redis, state, name, kind, rest)
     elif kind == "w":
-        state.crowds[rest] = await _sorted_set(redis, name)
+        state.crowds[rest] = await sorted_set(redis, name)
     elif kind == "lease":
-        for member, score in (await _sorted_set(redis, name)).items():
+        for member, score in (await sorted_set(redis, name)).items():
             epoch, _, key = member.partition(":")
             state.leases[key, int(epoch)] = score
     elif kind in ("paused", "s"):
@@ -192,7 +192,7 @@ async def _read_epochs(
     elif kind == "ew":
         state.waiting[domain] = await _hash(redis, name)
     else:
-        state.waiting_by[kind[1], domain] = set(await _sorted_set(redis, name))
+        state.waiting_by[kind[1], domain] = set(await sorted_set(redis, name))
 
 
 def _take_hash(
@@ -216,7 +216,8 @@ async def _list(redis: Redis, name: str) -> list[bytes]:
     return cast("list[bytes]", await redis.lrange(name, 0, -1))
 
 
-async def _sorted_set(redis: Redis, name: str) -> dict[str, float]:
+async def sorted_set(redis: Redis, name: str) -> dict[str, float]:
+    """Return the members of a sorted set by their scores."""
     raw = await redis.zrange(name, 0, -1, withscores=True)
     pairs = cast("list[tuple[bytes, float]]", raw)
     return {member.decode(): score for member, score in pairs}
@@ -425,6 +426,6 @@ async def expire_leases(
     wanted = {f"{epoch}:{key}" for epoch, key in only}
     for prefix in frontier._prefixes:
         name = f"{prefix}:lease"
-        for member in await _sorted_set(frontier.redis, name):
+        for member in await sorted_set(frontier.redis, name):
             if not wanted or member in wanted:
                 await frontier.redis.zadd(name, {member: 1})

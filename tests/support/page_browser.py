@@ -6,7 +6,7 @@ import os
 import shutil
 import socket
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -77,6 +77,28 @@ def watched_page(
     finally:
         context.close()
     assert not [x for x in errors if not any(part in x for part in allowed)]
+
+
+def check_view(page: Page, url: str, width: int) -> None:
+    """See that a view fits, and breaks no rule of axe-core in light or dark colours.
+
+    Args:
+        page: of a browser, as wide as this.
+        url: of the view.
+        width: in pixels.
+    """
+    from axe_playwright_python.sync_playwright import Axe
+
+    page.goto(url)
+    page.wait_for_load_state("load")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width, url
+    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+    for scheme in schemes:
+        page.emulate_media(color_scheme=scheme)
+        is_dark = "matchMedia('(prefers-color-scheme: dark)').matches"
+        assert page.evaluate(is_dark) == (scheme == "dark")
+        found = Axe().run(page)
+        assert found.violations_count == 0, f"{url}: {found.generate_report()}"
 
 
 def serve_page(commands: Commands, folder: Path, *words: str, **settings: Any) -> str:

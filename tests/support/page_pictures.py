@@ -85,7 +85,13 @@ def pictures_of(url: str, seed: str) -> list[PagePicture]:
 
 
 def take_pictures(
-    folder: Path, work: Path, *, n_nodes: int, run_secs: float, delay_secs: float
+    folder: Path,
+    work: Path,
+    *,
+    n_nodes: int,
+    run_secs: float,
+    delay_secs: float,
+    patience: float = 1.0,
 ) -> None:
     """Crawl a web, and take all pictures of its page.
 
@@ -95,6 +101,7 @@ def take_pictures(
         n_nodes: of the web.
         run_secs: how long the crawl runs before the first pictures.
         delay_secs: between two requests to a host.
+        patience: share of the time that pictures have until they are drawn.
     """
     folder.mkdir(parents=True, exist_ok=True)
     config = WebConfig(
@@ -113,10 +120,12 @@ def take_pictures(
         with _crawling(work, delay_secs) as crawl, _serving(work) as url:
             time.sleep(run_secs)
             pictures = pictures_of(url, seed)
-            _take(browser, url, [x for x in pictures if x.is_running], folder)
+            first = [x for x in pictures if x.is_running]
+            _take(browser, url, first, folder, patience)
             crawl.wait()
-            time.sleep(2)  # the index is as far
-            _take(browser, url, [x for x in pictures if not x.is_running], folder)
+            time.sleep(2 * patience)  # the index is as far
+            others = [x for x in pictures if not x.is_running]
+            _take(browser, url, others, folder, patience)
         browser.close()
 
 
@@ -126,7 +135,11 @@ def _largest_host(url: str) -> str:
 
 
 def _take(
-    browser: Browser, url: str, pictures: Sequence[PagePicture], folder: Path
+    browser: Browser,
+    url: str,
+    pictures: Sequence[PagePicture],
+    folder: Path,
+    patience: float,
 ) -> None:
     for each in pictures:
         context = browser.new_context(
@@ -137,7 +150,7 @@ def _take(
         answer = page.goto(url + each.path, wait_until="load")
         if answer is None or not answer.ok:
             raise LookupError(f"{each.path}: {answer and answer.status}")
-        page.wait_for_timeout(each.secs * 1000)  # it is drawn, or made
+        page.wait_for_timeout(patience * each.secs * 1000)  # it is drawn, or made
         page.screenshot(path=folder / f"{each.name}.png")
         context.close()
 

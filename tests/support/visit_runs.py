@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.fetch.visit import VisitMaker
 from rdfcrawl.records import Record
+from rdfcrawl.request_turns import SoloTurn, SoloTurns
 from rdfcrawl.uri import host_of
 from rdfcrawl.visits import Visit
 
@@ -36,9 +38,43 @@ class Seen:
         return is_new
 
 
+class TimedTurn(SoloTurn):
+    """A turn that notes when its request is sent."""
+
+    def __init__(self, times: list[float]) -> None:
+        super().__init__()
+        self._times = times
+
+    def sent(self) -> None:
+        """Note the time."""
+        self.sent_at = time.monotonic()
+        self._times.append(self.sent_at)
+
+
+class TimedTurns(SoloTurns):
+    """Turns that note when their requests are sent, as those of a crawl do.
+
+    What holds between these times does so however loaded the machine is: a server
+    sees a request when it comes to it.
+
+    Attributes:
+        times: of all requests that were sent, in order.
+    """
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+
+    async def of_visit(
+        self, visit: Visit, url: str, *, is_for_rules: bool = False
+    ) -> SoloTurn | None:
+        """See `SoloTurns.of_visit`."""
+        turn = await super().of_visit(visit, url, is_for_rules=is_for_rules)
+        return turn and TimedTurn(self.times)
+
+
 @asynccontextmanager
 async def visiting(
-    options: FetchOptions, seen: Seen | None = None
+    options: FetchOptions, seen: Seen | None = None, turns: SoloTurns | None = None
 ) -> AsyncIterator[VisitMaker]:
     """Open a visitor on a real exchange; hosts are politeness keys."""
     with Spool(options.spool_dir, memory_limit_bytes=1 << 20) as spool:
@@ -49,6 +85,7 @@ async def visiting(
                 options,
                 key_of=host_of,
                 is_new=(seen or Seen()).is_new,
+                turns=turns or SoloTurns(),
             )
 
 
@@ -73,9 +110,14 @@ def reasons(visit: Visit) -> list[Reason | None]:
     return [d.faults[0].reason if d.faults else None for d in visit.documents]
 
 
-async def run(visit: Visit, options: FetchOptions, seen: Seen | None = None) -> Visit:
+async def run(
+    visit: Visit,
+    options: FetchOptions,
+    seen: Seen | None = None,
+    turns: SoloTurns | None = None,
+) -> Visit:
     """Make one visit and check what must hold after any."""
-    async with visiting(options, seen) as visitor:
+    async with visiting(options, seen, turns) as visitor:
         await visitor.visit(visit)
         check_invariant(visit)
         for document in visit.documents:

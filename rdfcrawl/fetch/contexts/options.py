@@ -50,11 +50,20 @@ class ContextOptions:
     passing_secs: float = 300.0
 
 
+@dataclass(slots=True)
+class _HostClock:
+    next_at: float = 0.0
+    queue: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
 class LocalTurns(SoloTurns):
-    """Keep the delay between the requests of this process to a host."""
+    """Keep the delay between the requests of this process to a host.
+
+    It counts from when a turn begins, which is later than planned in a busy process.
+    """
 
     def __init__(self) -> None:
-        self._next_at: dict[str, float] = {}
+        self._clocks: dict[str, _HostClock] = {}
 
     async def of_url(
         self, url: str, delay_secs: float = 0.0, *, visit: Visit | None = None
@@ -63,14 +72,25 @@ class LocalTurns(SoloTurns):
         del visit
         if delay_secs <= 0:
             return FREE
-        now, host = time.monotonic(), host_of(url)
-        if len(self._next_at) > _MAX_HOSTS:
-            kept = {host: at for host, at in self._next_at.items() if at > now}
-            self._next_at = kept
-        starts_at = max(now, self._next_at.get(host, now))
-        self._next_at[host] = starts_at + delay_secs
-        await asyncio.sleep(starts_at - now)
+        if len(self._clocks) > _MAX_HOSTS:
+            self._forget()
+        clock = self._clocks.setdefault(host_of(url), _HostClock())
+        async with clock.queue:
+            now = time.monotonic()
+            while now < clock.next_at:  # a timer may fire a clock tick early
+                await asyncio.sleep(clock.next_at - now)
+                now = time.monotonic()
+            clock.next_at = now + delay_secs
         return FREE
+
+    def _forget(self) -> None:
+        """Keep the clocks of hosts that are waited for."""
+        now = time.monotonic()
+        self._clocks = {
+            host: clock
+            for host, clock in self._clocks.items()
+            if clock.next_at > now or clock.queue.locked()
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
