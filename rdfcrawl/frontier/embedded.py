@@ -26,7 +26,7 @@ from importlib import resources
 from pathlib import Path
 from urllib.parse import quote
 
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.errors import NO_FILES, PASSING, ConfigError
 from rdfcrawl.frontier.redis_program import MIN_VERSION, find_server, program_version
 from rdfcrawl.frontier.redis_supervisor import LOG, WORKERS_LOCK
 
@@ -87,19 +87,28 @@ class EmbeddedServer:
         """Start the server unless a server or supervisor lives; return whether.
 
         Cheap if one of them lives; blocks for about 50 ms if it starts one, which
-        answers some time later.
+        answers some time later. Without descriptors or room on the disk, nothing is
+        known, and nothing is started.
 
         Raises:
             ConfigError: the program or the directory is gone.
         """
         with _explaining(self.directory):
-            lock_fd = _open_lock(self.directory / SERVER_LOCK)
             try:
-                if not _try_lock(lock_fd, fcntl.LOCK_EX):
+                return self._start_if_dead()
+            except OSError as error:
+                if error.errno in NO_FILES | PASSING:
                     return False
-                _start_guardian(self.directory, self._binary, lock_fd)
-            finally:
-                os.close(lock_fd)  # the guardian and the server have it now
+                raise
+
+    def _start_if_dead(self) -> bool:
+        lock_fd = _open_lock(self.directory / SERVER_LOCK)
+        try:
+            if not _try_lock(lock_fd, fcntl.LOCK_EX):
+                return False
+            _start_guardian(self.directory, self._binary, lock_fd)
+        finally:
+            os.close(lock_fd)  # the guardian and the server have it now
         return True
 
     def join(self) -> None:
@@ -137,7 +146,7 @@ class EmbeddedServer:
                 return
             elif has_started and (why := self._why_none_lives()):
                 raise ConfigError(why)
-            elif not has_started and self.revive():
+            elif not has_started and self._start_if_dead():
                 has_started, deadline = True, time.monotonic() + wait_secs
             elif time.monotonic() > deadline:
                 raise ConfigError(_explain("does not answer", self.directory))
@@ -178,7 +187,8 @@ def ensure_server(
         server = EmbeddedServer(directory, binary=binary)
     try:
         server.join()
-        server.await_answer(wait_secs)
+        with _explaining(directory):
+            server.await_answer(wait_secs)
     except BaseException:
         server.close()
         raise

@@ -155,6 +155,11 @@ class KeptRobots:
                     answers = await self._unless_full("know rules", self._send, entries)
                 except RedisError:  # each asks for itself
                     answers = [_UNKNOWN if x[2] != "bad" else None for x in entries]
+                except Exception as error:  # raised by whoever asked
+                    for _, future in asked:
+                        if not future.done():
+                            future.set_exception(error)
+                    continue
                 for (_, future), answer in zip(asked, answers, strict=True):
                     if not future.done():
                         future.set_result(answer)

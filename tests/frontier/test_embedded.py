@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -265,6 +266,23 @@ class TestData:
             wait_until(lambda: answers(client))
             assert crawl.client(server.url).get("a") == b"1"
             assert server_pid(client) != pid
+
+    def test_worker_without_descriptors_revives_later(self, crawl: Crawl) -> None:
+        """If a worker may open no files for a while, then it revives nothing then."""
+        with closing(ensure_server(crawl.directory, crawl.binary)) as server:
+            client = crawl.client(server.url)
+            pid = server_pid(client)
+            os.kill(parent(pid), signal.SIGKILL)
+            wait_until(lambda: not is_running(pid))
+            before = resource.getrlimit(resource.RLIMIT_NOFILE)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (3, before[1]))
+            try:
+                has_revived = server.revive()
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, before)
+            assert has_revived is False
+            wait_until(server.revive)
+            wait_until(lambda: answers(client))
 
     def test_answers_only_when_the_data_is_read(self, crawl: Crawl) -> None:
         """If there is much to read back, then the worker waits for all of it."""
