@@ -192,7 +192,7 @@ class UriSearch:
         mine = [
             decision
             for each in members.found
-            for decision in read_decisions(each.content)
+            for decision in read_decisions(each.mark + each.content)
             if self.is_it(decision.uri.encode())
         ]
         n_left_out = members.n_left_out.get(PlaceRole.DECISION, 0)
@@ -228,6 +228,9 @@ class UriSearch:
         """Yield links to the URI or from it, behind a mark of each document of its."""
         for each in members:
             document, ms, is_own = b"", 0, False
+            if mark := _DOCUMENT(each.mark.rstrip()):
+                document, ms = mark[1], int(mark[2])
+                is_own = self.is_it(document)
             for line in each.content.split(b"\n"):
                 if line[:1] == b"#" and (mark := _DOCUMENT(line)):
                     document, ms = mark[1], int(mark[2])
