@@ -14,6 +14,7 @@ from rdfcrawl.operating.actions import budget_of, delay_of, steer_host
 from rdfcrawl.operating.draining import ask_to_end
 from rdfcrawl.operating.tables import change_line
 from rdfcrawl.operating.uris import add_uris
+from rdfcrawl.page.forms import read_form
 from rdfcrawl.page.rendering import wants_json
 
 if TYPE_CHECKING:
@@ -79,14 +80,14 @@ class ControlStep:
     value: str
 
     @classmethod
-    def checked(cls, given: Mapping[str, object]) -> ControlStep:
+    def checked(cls, given: Mapping[str, str]) -> ControlStep:
         """Read a step.
 
         Raises:
             ConfigError: something is missing or wrong.
         """
         action, key, value = (
-            str(given.get(name, "")).strip() for name in ("action", "key", "value")
+            given.get(name, "").strip() for name in ("action", "key", "value")
         )
         if action not in _QUESTIONS:
             raise ConfigError(f"action: must be one of {', '.join(_QUESTIONS)}")
@@ -166,7 +167,7 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         if not context.options.has_control:
             raise web.HTTPForbidden(reason="the page has no --control")
         try:
-            step = ControlStep.checked(await request.post())
+            step = ControlStep.checked(await read_form(request))
             message = await do_step(context, step)
         except ConfigError as error:
             return refused(request, str(error), 400)
