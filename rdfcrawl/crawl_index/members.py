@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.crawl_index.activities import IndexedActivity, iter_indexed
+from rdfcrawl.crawl_index.pieces import read_pieces
 from rdfcrawl.log.segments import iter_read
-from rdfcrawl.rdf.namespaces import PROV, RDF_TYPE
-from rdfcrawl.stores.members import TornMember, is_whole, iter_content
 from rdfcrawl.stores.segment_file import list_segments
 from rdfcrawl.stores.segment_lock import reading
 
@@ -22,14 +20,6 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.members import GzipMember
 
 KINDS: Final = ("provenance", "quads", "links", "decisions")
-PIECE_BYTES: Final = 4 * 1024 * 1024
-"""Content of a piece; one that is cut nowhere has more."""
-_DOCUMENT: Final = b"#\tdocument "
-# Before the first line of an activity, which has its type.
-_ACTIVITY: Final = re.compile(
-    rb"\n(?=<[^>\n]*> <%s> <%s>)"
-    % (re.escape(RDF_TYPE.encode()), re.escape(f"{PROV}Activity".encode()))
-)
 
 
 @dataclass(frozen=True)
@@ -96,44 +86,12 @@ def iter_new_members(root: Path, offsets: Mapping[str, int]) -> Iterator[LogMemb
 
 def _read_segment(path: Path, kind: str, start: int) -> Iterator[LogMember]:
     def read(fd: int, member: GzipMember) -> Iterator[LogMember]:
-        if is_whole(fd, member):
-            return _iter_pieces(iter_content(fd, member), path.name, kind, member)
-        raise TornMember(member)
+        place = kind, path.name, member.offset, member.n_bytes
+        pieces = read_pieces(fd, member, is_provenance=kind == "provenance")
+        return (LogMember(*place, *piece) for piece in pieces)
 
     for pieces, _ in iter_read(path, path.name, start, read=read, tell=_pass_over):
         yield from pieces
-
-
-def _iter_pieces(
-    blocks: Iterator[bytes], segment: str, kind: str, member: GzipMember
-) -> Iterator[LogMember]:
-    """Yield a member whole, or a large member in pieces."""
-    place = kind, segment, member.offset, member.n_bytes
-    mark, kept = b"", bytearray()
-    for block in blocks:
-        kept += block
-        if len(kept) < PIECE_BYTES:
-            continue
-        if (end := _last_cut(kept, kind)) > 0:
-            content = bytes(kept[:end])
-            del kept[:end]
-            yield LogMember(*place, content, mark, is_last=False)
-            mark = _last_mark(content) or mark
-    yield LogMember(*place, bytes(kept), mark)
-
-
-def _last_cut(content: bytearray, kind: str) -> int:
-    """Return where the last activity begins, or else the last line; 0: nowhere."""
-    if kind != "provenance":
-        return content.rfind(b"\n") + 1
-    return max((found.end() for found in _ACTIVITY.finditer(content)), default=0)
-
-
-def _last_mark(content: bytes) -> bytes:
-    at = content.rfind(b"\n" + _DOCUMENT) + 1
-    if not content.startswith(_DOCUMENT, at):
-        return b""
-    return content[at : content.index(b"\n", at) + 1]
 
 
 def _pass_over(_damage: SegmentDamage) -> None:

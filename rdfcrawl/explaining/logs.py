@@ -109,19 +109,23 @@ class UriSearch:
 
     def is_it(self, spelling: bytes) -> bool:
         """Return whether a URL in a log is the one that is searched."""
-        if self._host not in spelling.lower():
-            return False
         found = self._known.get(spelling)
         if found is None:
-            try:
-                url = seed_url(spelling.decode("utf-8", "replace"))
-                found = self._normal_form.normalize(url) == self._normal
-            except BadUri:
-                found = False
+            if self._host not in spelling.lower():
+                return False
+            found = self._is_its_spelling(spelling.decode("utf-8", "replace"))
             if len(self._known) > 100_000:
                 self._known.clear()
             self._known[spelling] = found
         return found
+
+    def _is_its_spelling(self, text: str) -> bool:
+        if self._normal_form.is_simple(text):  # and so is its own normal form
+            return text == self._normal
+        try:
+            return self._normal_form.normalize(seed_url(text)) == self._normal
+        except BadUri:
+            return False
 
     def _wants(self, content: bytes) -> bool:
         return self._host in content or self._host in content.lower()
@@ -192,8 +196,7 @@ class UriSearch:
         mine = [
             decision
             for each in members.found
-            for decision in read_decisions(each.content)
-            if self.is_it(decision.uri.encode())
+            for decision in read_decisions(each.mark + each.content, self.is_it)
         ]
         n_left_out = members.n_left_out.get(PlaceRole.DECISION, 0)
         return sorted(mine, key=lambda each: each.ms), len(mine) + n_left_out
@@ -228,6 +231,9 @@ class UriSearch:
         """Yield links to the URI or from it, behind a mark of each document of its."""
         for each in members:
             document, ms, is_own = b"", 0, False
+            if mark := _DOCUMENT(each.mark.rstrip()):
+                document, ms = mark[1], int(mark[2])
+                is_own = self.is_it(document)
             for line in each.content.split(b"\n"):
                 if line[:1] == b"#" and (mark := _DOCUMENT(line)):
                     document, ms = mark[1], int(mark[2])

@@ -8,6 +8,7 @@ from contextlib import ExitStack, closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
+from rdfcrawl.crawl_index.pieces import read_pieces
 from rdfcrawl.crawl_index.uri_lookup import UriIndex
 from rdfcrawl.crawl_index.uri_places import PlaceRole
 from rdfcrawl.log.segments import iter_read
@@ -37,24 +38,28 @@ _KINDS: Final = {
 
 
 class FoundContent(NamedTuple):
-    """A member, inflated.
+    """A member, inflated, or a piece of a large one.
 
     Attributes:
         path: of its segment.
         member: its place there.
-        content: whole lines; empty for members of documents, which may be long.
+        content: whole lines; empty for members of documents, which are read later.
+        mark: line of the document to which the first ones belong, if a piece begins
+            within that; empty otherwise.
     """
 
     path: Path
     member: GzipMember
     content: bytes
+    mark: bytes = b""
 
 
 class NamingMembers(NamedTuple):
     """Members of a log that may say something of a URI.
 
     Attributes:
-        found: those that are read, in the order of the log.
+        found: those that are read, in the order of the log; one member or piece at a
+            time is in memory.
         n_left_out: how often the others say that, by role.
     """
 
@@ -182,7 +187,8 @@ class SearchedLogs:
             OSError: the disk cannot be read.
             sqlite3.Error: the index cannot be read.
         """
-        segments = self._segments[_KINDS[roles[0]]]
+        kind = _KINDS[roles[0]]
+        segments = self._segments[kind]
         chosen: _Places = {}
         n_left_out: dict[PlaceRole, int] = {}
         others: list[tuple[PlaceRole, MemberPlace]] = []
@@ -194,7 +200,7 @@ class SearchedLogs:
         for role, each in others:
             if (each.segment, each.offset) not in chosen:
                 n_left_out[role] += each.times
-        reader = _MemberReader(wants, tell, is_long=PlaceRole.STATEMENTS in roles)
+        reader = _MemberReader(wants, tell, kind)
         return NamingMembers(_iter_found(segments, chosen, reader), n_left_out)
 
     def _chosen(self, places: list[MemberPlace]) -> list[MemberPlace]:
@@ -223,20 +229,25 @@ class SearchedLogs:
 class _MemberReader(NamedTuple):
     wants: Callable[[bytes], bool]
     tell: Callable[[SegmentDamage], None]
-    is_long: bool
+    kind: str
 
-    def read(self, path: Path, fd: int, member: GzipMember) -> FoundContent:
-        content = b"" if self.is_long else b"".join(iter_content(fd, member))
-        return FoundContent(path, member, content)
+    def read(self, path: Path, fd: int, member: GzipMember) -> Iterator[FoundContent]:
+        if self.kind == "quads":
+            return iter((FoundContent(path, member, b""),))
+        pieces = read_pieces(fd, member, is_provenance=self.kind == "provenance")
+        return (FoundContent(path, member, x.content, x.mark) for x in pieces)
 
     def read_wanted(
         self, path: Path, fd: int, member: GzipMember
-    ) -> FoundContent | None:
-        if self.is_long:
+    ) -> Iterator[FoundContent]:
+        if self.kind == "quads":
             is_wanted = any(map(self.wants, iter_lines(iter_content(fd, member))))
-            return FoundContent(path, member, b"") if is_wanted else None
-        found = self.read(path, fd, member)
-        return found if self.wants(found.content) else None
+            return iter((FoundContent(path, member, b""),) if is_wanted else ())
+        return (
+            piece
+            for piece in self.read(path, fd, member)
+            if self.wants(piece.content) or self.wants(piece.mark)
+        )
 
 
 def _iter_found(
@@ -254,8 +265,7 @@ def _iter_found(
             for found, _ in iter_read(
                 segment.path, name, segment.offset, read=read, tell=reader.tell
             ):
-                if found is not None:
-                    yield found
+                yield from found
 
 
 def _iter_placed(
@@ -269,7 +279,7 @@ def _iter_placed(
         for place in places:
             member = GzipMember(place.offset, place.n_bytes, is_synced=True)
             with suppress(TornMember):  # it was damaged since
-                yield reader.read(path, fd, member)
+                yield from reader.read(path, fd, member)
     finally:
         os.close(fd)
 

@@ -17,6 +17,7 @@ from rdfcrawl.frontier.redis_retry import is_full
 from rdfcrawl.frontier.torn_logs import rewrite_torn_logs
 from rdfcrawl.frontier.worker_reports import (
     GONE_AFTER_SECS,
+    HOSTS,
     STARTED,
     Figures,
     added,
@@ -195,8 +196,9 @@ class LeaseKeeper:
         await frontier.leave(name)
 
     def _told(self) -> dict[str, float]:
-        started = {STARTED: float(self._state.has_started)}
-        figures = self._figures() | started
+        state = self._state
+        own = {STARTED: float(state.has_started), HOSTS: len(state.active)}
+        figures = self._figures() | own
         return without(figures, self._told_before) if self._told_before else figures
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 STARTED: Final = "started"  # among a worker's figures: 1 once its seeds are handed in
 CURRENT: Final = "now/"  # what begins so holds for the moment, and is not added up
+HOSTS: Final = f"{CURRENT}hosts"  # that a worker visits
 MAX_REPORTS: Final = 100  # beyond that, those of workers that are gone are added up
 ENDED: Final = "ended"  # in place of a worker's name: all that are gone, added up
 # One that was silent for so long is counted among those that are gone.

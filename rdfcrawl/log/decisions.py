@@ -63,16 +63,37 @@ def iter_decisions(
         yield from read_decisions(content)
 
 
-def read_decisions(content: bytes) -> Iterator[LoggedDecision]:
-    """Yield the decisions in some whole lines of a log."""
-    parent, ms = "", 0
+def read_decisions(
+    content: bytes, is_wanted: Callable[[bytes], bool] = bool
+) -> Iterator[LoggedDecision]:
+    """Yield the decisions in some whole lines of a log.
+
+    Args:
+        content: the lines.
+        is_wanted: told a URI, returns whether decisions about it are wanted; by
+            default, all are.
+    """
+    mark: re.Match[bytes] | None = None
     for line in content.split(b"\n"):
         match = _LINE.fullmatch(line)
         if match is None:
             continue
-        if match["parent"] is not None:
-            parent, ms = match["parent"].decode("utf-8", "replace"), int(match["ms"])
-            parent = "" if parent == OPERATOR else parent
-        else:
-            uri = match["uri"].decode("utf-8", "replace")
-            yield LoggedDecision(uri, match["why"].decode(), parent, ms)
+        parent, _, uri, why = match.groups()
+        if parent is not None:
+            mark = match
+        elif is_wanted(uri):
+            yield _decision(uri, why, mark)
+
+
+def _decision(uri: bytes, why: bytes, mark: re.Match[bytes] | None) -> LoggedDecision:
+    parent = _decoded(mark["parent"]) if mark else ""
+    return LoggedDecision(
+        uri=_decoded(uri),
+        reason=why.decode(),
+        parent="" if parent == OPERATOR else parent,
+        ms=int(mark["ms"]) if mark else 0,
+    )
+
+
+def _decoded(text: bytes) -> str:
+    return text.decode("utf-8", "replace")

@@ -14,7 +14,7 @@ from rdfcrawl.stores.members import GzipMember, TornMember, iter_content
 from rdfcrawl.stores.reading import iter_lines, iter_marked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
 DIGEST_BYTES: Final = 16
 _AFTER_ALL: Final = b"\xff" * (DIGEST_BYTES + 1)
@@ -230,19 +230,24 @@ def read_places(
     for (segment, offset, n_bytes), some in groupby(places, lambda place: place[:3]):
         wanted = {place.ordinal: place for place in some}
         member = GzipMember(offset, n_bytes, is_synced=True)
-        for ordinal, document in enumerate(_read_member(folder / segment, member)):
-            if ordinal in wanted:
-                yield wanted[ordinal], document
+        for document in _read_member(folder / segment, member, wanted):
+            yield wanted[document.place.ordinal], document
 
 
-def _read_member(path: Path, member: GzipMember) -> list[LogDocument]:
+def _read_member(
+    path: Path, member: GzipMember, wanted: Container[int]
+) -> list[LogDocument]:
     try:
         fd = os.open(path, os.O_RDONLY)
     except OSError:
         return []
     try:
-        found = iter_documents(path, fd, member)
-        return [each for each in found if isinstance(each, LogDocument)]
+        # The others may be many, and are not held.
+        return [
+            each
+            for each in iter_documents(path, fd, member)
+            if isinstance(each, LogDocument) and each.place.ordinal in wanted
+        ]
     except (OSError, TornMember):
         return []
     finally:

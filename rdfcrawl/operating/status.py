@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from rdfcrawl.frontier.client import StateCounts
 from rdfcrawl.frontier.redis_cluster import ask_primaries
-from rdfcrawl.frontier.worker_reports import STARTED
+from rdfcrawl.frontier.worker_reports import HOSTS, STARTED
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -64,6 +64,7 @@ class WorkerStatus:
         delay_secs: its `DOWNLOAD_DELAY`, None if it is not known.
         n_documents: documents that it has seen.
         n_faults: faults of these.
+        n_hosts: hosts that it visits, as it has said last; None if it does not say.
     """
 
     name: str
@@ -74,6 +75,7 @@ class WorkerStatus:
     delay_secs: float | None
     n_documents: int
     n_faults: int
+    n_hosts: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,7 +257,7 @@ async def _read_workers(crawl: OperatedCrawl, now: int) -> tuple[WorkerStatus, .
     for raw, at in cast("list[tuple[bytes, float]]", heard):
         name = raw.decode()
         own = figures.get(name, {})
-        delay = delay_of.get(name)
+        delay, n_hosts = delay_of.get(name), own.get(HOSTS)
         found.append(
             WorkerStatus(
                 name=name,
@@ -266,6 +268,7 @@ async def _read_workers(crawl: OperatedCrawl, now: int) -> tuple[WorkerStatus, .
                 delay_secs=None if delay is None else delay / 1000,
                 n_documents=int(own.get("document/seen", 0)),
                 n_faults=int(sum(v for k, v in own.items() if k.startswith(_FAULT))),
+                n_hosts=None if n_hosts is None else int(n_hosts),
             )
         )
     return tuple(sorted(found, key=lambda each: each.name))

@@ -271,6 +271,17 @@ async def add_uris(
         await dns.close()
 
 
+async def spider_names(crawl: OperatedCrawl) -> list[str]:
+    """Return the spiders of a crawl, the first one first.
+
+    Raises:
+        RedisError: Redis is unreachable.
+    """
+    profiles = SpiderProfiles(crawl.frontier, crawl.connection.outage)
+    numbers = await profiles.numbers()
+    return sorted(numbers, key=lambda name: numbers[name])
+
+
 def _seed(ingest: LinkIngest, text: str) -> str:
     try:
         return ingest.seed_url(text)

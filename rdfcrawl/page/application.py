@@ -14,6 +14,7 @@ from rdfcrawl.page.host_sweep import HostSweep
 from rdfcrawl.page.messages import PageMessages
 from rdfcrawl.page.moment_feed import MomentFeed
 from rdfcrawl.page.rendering import PageRenderer
+from rdfcrawl.page.request_log import REQUEST_LOG
 from rdfcrawl.page.views import (
     control,
     datasets,
@@ -74,6 +75,7 @@ class PageServer:
         self._runner = web.AppRunner(
             application,
             access_log=None,
+            logger=REQUEST_LOG,
             shutdown_timeout=1,
             max_line_size=_MAX_LINE_BYTES,
         )
@@ -106,10 +108,14 @@ async def _static(request: web.Request) -> web.Response:
         *[part for part in path.split("/") if part not in ("", ".", "..")]
     )
     kind = _TYPES.get(path.rpartition(".")[2])
-    if kind is None or not found.is_file():
+    if kind is None:
         raise web.HTTPNotFound
+    try:
+        content = found.read_bytes()
+    except (OSError, ValueError) as error:  # also of a name that can be none
+        raise web.HTTPNotFound from error
     return web.Response(
-        body=found.read_bytes(),
+        body=content,
         headers={
             "Content-Type": f"{kind}; charset=utf-8",
             "Cache-Control": "max-age=300",

@@ -12,7 +12,7 @@ from rdfcrawl.page.samples import NO_RATES
 from rdfcrawl.page.telling import told_away, told_end, told_state
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rdfcrawl.followers.status import FollowerStatus
     from rdfcrawl.frontier.client import StateCounts
@@ -101,11 +101,21 @@ def moment_of(
     rates: SampleRates,
     end: EndEstimate,
     followers: Sequence[FollowerStatus],
+    of_workers: Mapping[str, float],
 ) -> CrawlMoment:
-    """Return the moment of a reading."""
+    """Return the moment of a reading.
+
+    Args:
+        reading: of the frontier.
+        at_secs: Unix time.
+        rates: of all workers together.
+        end: when the crawl may end.
+        followers: on this machine.
+        of_workers: documents a second of each, by name.
+    """
     status, figures = reading.status, reading.figures
     told = told_state(status, rates)
-    rows = worker_rows(status)
+    rows = worker_rows(status, of_workers)
     return CrawlMoment(
         taken_secs=at_secs,
         state=told.word,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from rdfcrawl.page.form_token import FIELD, HEADER
+from rdfcrawl.page.forms import read_form
 from rdfcrawl.page.options import is_loopback
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class PageGuard:
             return None
         if HEADER in request.headers:
             return None
-        if self._form_token.is_in((await request.post()).get(FIELD)):
+        if self._form_token.is_in((await read_form(request)).get(FIELD)):
             return None
         return web.Response(
             status=403,

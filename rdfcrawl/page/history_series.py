@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.clock import now_ms
-from rdfcrawl.crawl_index.history import BUCKET_MS
+from rdfcrawl.crawl_index.history import MINUTE_MS, MOST_STEPS, STEP_MS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -15,20 +15,29 @@ if TYPE_CHECKING:
 
 MOST_POINTS: Final = 500
 _MOST_ROWS: Final = 60  # of a table
-_READ: Final = """
+_ENDS: Final = "SELECT MIN(minute), MAX(minute) FROM history"
+_MINUTES: Final = """
 SELECT minute / :width, SUM(n_documents), SUM(n_statements), SUM(n_bytes), SUM(n_faulty)
 FROM history WHERE minute BETWEEN :first AND :last GROUP BY 1 ORDER BY 1
 """
+_LATE_ENDS: Final = "SELECT MIN(step), MAX(step) FROM history_lately"
+_STEPS: Final = """
+SELECT step / :width, SUM(n_documents), SUM(n_statements), SUM(n_bytes), SUM(n_faulty)
+FROM history_lately WHERE step BETWEEN :first AND :last GROUP BY 1 ORDER BY 1
+"""
+_LATE_MINUTES: Final = MOST_STEPS * STEP_MS // MINUTE_MS - 1
+# The last documents stand in the logs some seconds after they were fetched.
+_SETTLED_MS: Final = 20_000
 
 HistoryRow = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistorySeries:
-    """The whole crawl as columns of equal length, the earliest first.
+    """A crawl, or a part of one, as columns of equal length, the earliest first.
 
     Attributes:
-        minutes: that each point is the sum of.
+        secs: that each point is the sum of.
         at_secs: Unix time at which each of them begins.
         n_documents: that were fetched.
         n_statements: that were stored.
@@ -36,7 +45,7 @@ class HistorySeries:
         n_faulty: documents with faults.
     """
 
-    minutes: int = 1
+    secs: int = MINUTE_MS // 1000
     at_secs: Sequence[int] = ()
     n_documents: Sequence[int] = ()
     n_statements: Sequence[int] = ()
@@ -54,25 +63,46 @@ class HistorySeries:
 
 
 async def read_history(access: CrawlAccess) -> HistorySeries:
-    """Return how the crawl went; without points as long as nothing is indexed."""
-    ends = await access.indexed("SELECT MIN(minute), MAX(minute) FROM history")
-    if not ends or ends[0][0] is None:
+    """Return how the crawl went; without points as long as nothing is indexed.
+
+    A crawl of less than an hour is told in steps of 5 or 10 seconds.
+    """
+    ends = await access.indexed(_ENDS)
+    late = await access.indexed(_LATE_ENDS)
+    if not ends or not late or ends[0][0] is None or late[0][0] is None:
         return HistorySeries()
-    first, last = ends[0]
+    (first, last), unit_ms, query = ends[0], MINUTE_MS, _MINUTES
+    if last - first < _LATE_MINUTES:  # no step was removed
+        (first, last), unit_ms, query = late[0], STEP_MS, _STEPS
     width = (last - first) // MOST_POINTS + 1
     # The point that goes on would be a fall at the end of each line.
-    begun = now_ms() // BUCKET_MS // width * width
-    last = max(first, min(last, begun - 1))
-    values = {"width": width, "first": first, "last": last}
-    return series_of(await access.indexed(_READ, values), width)
+    settled = now_ms() - (_SETTLED_MS if unit_ms == STEP_MS else 0)
+    begun = settled // unit_ms // width * width
+    values = {"width": width, "first": first, "last": max(first, min(last, begun - 1))}
+    return series_of(await access.indexed(query, values), width * unit_ms // 1000)
 
 
-def series_of(rows: Iterable[HistoryRow], width: int) -> HistorySeries:
+async def read_lately(access: CrawlAccess, since_secs: float) -> HistorySeries:
+    """Return what the logs tell of the last minutes in steps of five seconds.
+
+    Args:
+        access: to the crawl.
+        since_secs: Unix time.
+    """
+    values = {
+        "width": 1,
+        "first": -(-since_secs * 1000 // STEP_MS),
+        "last": (now_ms() - _SETTLED_MS) // STEP_MS - 1,
+    }
+    return series_of(await access.indexed(_STEPS, values), STEP_MS // 1000)
+
+
+def series_of(rows: Iterable[HistoryRow], secs: int) -> HistorySeries:
     """Return rows as columns, with zeros for the times when nothing was fetched.
 
     Args:
-        rows: in order; each begins with its time, in units of so many minutes.
-        width: minutes.
+        rows: in order; each begins with its time, in units of so many seconds.
+        secs: that each is the sum of.
     """
     filled: list[HistoryRow] = []
     for row in rows:
@@ -81,11 +111,11 @@ def series_of(rows: Iterable[HistoryRow], width: int) -> HistorySeries:
             filled += [(each, 0, 0, 0, 0) for each in times]
         filled.append(row)
     if not filled:
-        return HistorySeries(minutes=width)
+        return HistorySeries(secs=secs)
     at, documents, statements, n_bytes, faulty = zip(*filled, strict=True)
     return HistorySeries(
-        minutes=width,
-        at_secs=[each * width * 60 for each in at],
+        secs=secs,
+        at_secs=[each * secs for each in at],
         n_documents=documents,
         n_statements=statements,
         n_bytes=n_bytes,

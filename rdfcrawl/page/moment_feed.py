@@ -15,7 +15,7 @@ from rdfcrawl.page.estimate import estimate_end
 from rdfcrawl.page.longest_host import LongestHostSearch
 from rdfcrawl.page.moments import read_frontier
 from rdfcrawl.page.rendering import as_json
-from rdfcrawl.page.samples import FigureSample, RecentSamples
+from rdfcrawl.page.samples import FigureSample, RecentSamples, WorkerRates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +43,7 @@ class MomentFeed:
     def __init__(self, access: CrawlAccess) -> None:
         self._access = access
         self.samples = RecentSamples()
+        self._workers = WorkerRates()
         self.moment = away_moment(access.why_away)
         self._longest = LongestHostSearch()
         self._incarnation: bytes | None = None
@@ -114,12 +115,15 @@ class MomentFeed:
             self._incarnation = access.incarnation
             self._longest = LongestHostSearch()
             self.samples.clear()
+            self._workers.clear()
         if reading.status.counts.queued > 0:
             await access.ask(lambda crawl: self._longest.step(crawl, now))
         await self._follow()
         rates = self.samples.add(FigureSample.of(reading, now))
+        seen = {each.name: each.n_documents for each in reading.status.workers}
+        of_workers = self._workers.add(now, seen)
         end = estimate_end(self.samples.kept(), self._longest.found(now))
-        return moment_of(reading, now, rates, end, self._statuses)
+        return moment_of(reading, now, rates, end, self._statuses, of_workers)
 
     async def _follow(self) -> None:
         """Look at the stores that follow the crawl, now and then."""

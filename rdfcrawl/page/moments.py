@@ -48,6 +48,9 @@ class WorkerRow:
         delay_secs: its `DOWNLOAD_DELAY`; None if it is not known.
         n_documents: documents that it has seen.
         n_faults: faults of these.
+        documents_per_sec: on the average of the last ten seconds; None if it is not
+            known.
+        n_hosts: hosts that it visits; None if it is not known, or silent.
     """
 
     name: str
@@ -56,6 +59,8 @@ class WorkerRow:
     delay_secs: float | None
     n_documents: int
     n_faults: int
+    documents_per_sec: float | None
+    n_hosts: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +117,15 @@ async def read_frontier(crawl: OperatedCrawl) -> FrontierReading:
     return FrontierReading(status=status, figures=figures, current=current)
 
 
-def worker_rows(status: CrawlStatus) -> tuple[WorkerRow, ...]:
-    """Return the workers, those that live first; `MOST_WORKERS` at most."""
+def worker_rows(
+    status: CrawlStatus, rates: Mapping[str, float]
+) -> tuple[WorkerRow, ...]:
+    """Return the workers, those that live first; `MOST_WORKERS` at most.
+
+    Args:
+        status: of the crawl.
+        rates: documents a second of each, by name.
+    """
     found = sorted(status.workers, key=lambda each: (not each.is_live, each.name))
     return tuple(
         WorkerRow(
@@ -123,6 +135,8 @@ def worker_rows(status: CrawlStatus) -> tuple[WorkerRow, ...]:
             delay_secs=each.delay_secs,
             n_documents=each.n_documents,
             n_faults=each.n_faults,
+            documents_per_sec=rates.get(each.name),
+            n_hosts=each.n_hosts if each.is_live else None,
         )
         for each in found[:MOST_WORKERS]
     )

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from rdfcrawl.page.history_series import HistorySeries
     from rdfcrawl.page.moments import FrontierReading
 
 WINDOW_SECS: Final = 900.0
 _EVERY_SECS: Final = 2.0
-_ROW: Final = 30  # samples for one row of a table
+_ROW_SECS: Final = 59.0  # between two rows of a table, at least
 _RATE_SECS: Final = 10.0  # workers tell their figures every second or so
 
 
@@ -75,7 +76,7 @@ class RecentSeries:
 
     Attributes:
         at_secs: Unix times.
-        documents_per_sec: that were processed.
+        documents_per_sec: that were processed; None, as others: that is not known.
         statements_per_sec: that were stored.
         bytes_per_sec: of decoded bodies.
         n_left: URIs that were queued, waited or were in flight.
@@ -83,19 +84,52 @@ class RecentSeries:
     """
 
     at_secs: Sequence[float]
-    documents_per_sec: Sequence[float]
-    statements_per_sec: Sequence[float]
-    bytes_per_sec: Sequence[float]
-    n_left: Sequence[int]
-    n_hosts_at_work: Sequence[int]
+    documents_per_sec: Sequence[float | None]
+    statements_per_sec: Sequence[float | None]
+    bytes_per_sec: Sequence[float | None]
+    n_left: Sequence[int | None]
+    n_hosts_at_work: Sequence[int | None]
 
-    def rows(self) -> list[tuple[float, ...]]:
+    def rows(self) -> list[tuple[float | None, ...]]:
         """Return one sample of each minute or so as a row, the latest first."""
         columns = (
             *(self.at_secs, self.documents_per_sec, self.statements_per_sec),
             *(self.bytes_per_sec, self.n_left, self.n_hosts_at_work),
         )
-        return list(zip(*columns, strict=True))[::-_ROW]
+        rows: list[tuple[float | None, ...]] = []
+        last_secs = float("inf")
+        for at_secs, row in zip(
+            reversed(self.at_secs),
+            reversed(list(zip(*columns, strict=True))),
+            strict=True,
+        ):
+            if last_secs - at_secs >= _ROW_SECS:
+                rows.append(row)
+                last_secs = at_secs
+        return rows
+
+    def after(self, logged: HistorySeries) -> RecentSeries:
+        """Return the series with what the logs tell of the time before its samples."""
+        first_secs = self.at_secs[0] if self.at_secs else float("inf")
+        ends = [at_secs + logged.secs for at_secs in logged.at_secs]
+        n = sum(end_secs <= first_secs for end_secs in ends)
+        if not n:
+            return self
+
+        def rates(sums: Sequence[int], sampled: Sequence[float | None]) -> list[Any]:
+            # The first sample has none before it by which its rates were known.
+            own = [None, *sampled[1:]] if sampled else []
+            return [*(round(each / logged.secs, 2) for each in sums[:n]), *own]
+
+        return replace(
+            self,
+            at_secs=[*ends[:n], *self.at_secs],
+            documents_per_sec=rates(logged.n_documents, self.documents_per_sec),
+            statements_per_sec=rates(logged.n_statements, self.statements_per_sec),
+            bytes_per_sec=rates(logged.n_bytes, self.bytes_per_sec),
+            n_left=[*[None] * n, *self.n_left],
+            n_hosts_at_work=[*[None] * n, *self.n_hosts_at_work],
+        )
 
 
 class RecentSamples:
@@ -164,6 +198,36 @@ class RecentSamples:
             n_left=[each.n_left for each in kept],
             n_hosts_at_work=[each.n_hosts_at_work for each in kept],
         )
+
+
+class WorkerRates:
+    """Documents a second of each worker, on the average of the last ten seconds."""
+
+    def __init__(self) -> None:
+        self._kept: deque[tuple[float, Mapping[str, int]]] = deque()
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._kept.clear()
+
+    def add(self, at_secs: float, counts: Mapping[str, int]) -> dict[str, float]:
+        """Take how many documents workers have seen by now; return their rates.
+
+        A worker that is seen for the first time has none.
+        """
+        kept = self._kept
+        if kept and at_secs <= kept[-1][0]:
+            kept.clear()  # the clock was set back
+        while kept and at_secs - kept[0][0] > _RATE_SECS + _EVERY_SECS:
+            kept.popleft()
+        found: dict[str, float] = {}
+        for earlier_secs, earlier in kept:
+            for name in counts.keys() & earlier.keys() - found.keys():
+                secs = at_secs - earlier_secs
+                found[name] = _rate(earlier[name], counts[name], secs)
+        if not kept or at_secs - kept[-1][0] >= _EVERY_SECS:
+            kept.append((at_secs, counts))
+        return found
 
 
 def _rate(before: int, after: int, secs: float) -> float:

@@ -109,18 +109,26 @@ def shown_text(text: str, most: int = 300) -> str:
     return visible(text)
 
 
-def summary_text(values: Sequence[float], kind: str) -> str:
-    """Return in a sentence what a line shows.
+def width_text(secs: float) -> str:
+    """Return how long one point of a line is.
+
+    >>> width_text(10), width_text(120)
+    ('10 s', '2 min')
+    """
+    return f"{secs:,.0f} s" if secs < 60 else f"{secs / 60:,.0f} min"
+
+
+def summary_text(values: Sequence[float | None], kind: str) -> str:
+    """Return in a sentence what a line shows; what is not known counts for nothing.
 
     >>> summary_text([1, 5, 2], "number")
     'Last 2; between 1 and 5.'
     """
-    if not values:
+    known = [each for each in values if each is not None]
+    if not known:
         return "Nothing was read yet."
     text = FILTERS[kind]
-    return (
-        f"Last {text(values[-1])}; between {text(min(values))} and {text(max(values))}."
-    )
+    return f"Last {text(known[-1])}; between {text(min(known))} and {text(max(known))}."
 
 
 FILTERS: Final[dict[str, Callable[..., str]]] = {
@@ -130,6 +138,7 @@ FILTERS: Final[dict[str, Callable[..., str]]] = {
     "duration": duration_text,
     "time": time_text,
     "summary": summary_text,
+    "width": width_text,
     "shown": shown_text,
     "visible": visible,
 }

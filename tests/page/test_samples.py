@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from rdfcrawl.page.history_series import series_of
-from rdfcrawl.page.samples import NO_RATES, WINDOW_SECS, FigureSample, RecentSamples
+from rdfcrawl.page.samples import (
+    NO_RATES,
+    WINDOW_SECS,
+    FigureSample,
+    RecentSamples,
+    WorkerRates,
+)
 
 
 def sample(at_secs: float, n: int) -> FigureSample:
@@ -54,7 +60,7 @@ def test_clock_that_is_set_back_begins_anew() -> None:
 
 def test_history_has_zeros_where_nothing_was_fetched() -> None:
     """If a crawl paused, then its line goes down to zero and not across."""
-    series = series_of([(10, 5, 6, 7, 8), (13, 1, 2, 3, 4)], 2)
+    series = series_of([(10, 5, 6, 7, 8), (13, 1, 2, 3, 4)], 120)
     assert series.at_secs == [1200, 1320, 1440, 1560]
     assert series.n_documents == (5, 0, 0, 1)
     assert series.n_faulty == (8, 0, 0, 4)
@@ -63,8 +69,41 @@ def test_history_has_zeros_where_nothing_was_fetched() -> None:
 
 def test_long_history_is_a_short_table() -> None:
     """If there are five hundred points, then the table has sums of them."""
-    series = series_of([(n, 1, 1, 1, 1) for n in range(500)], 1)
+    series = series_of([(n, 1, 1, 1, 1) for n in range(500)], 60)
     rows = series.rows()
     assert len(rows) <= 60
     assert sum(row[1] for row in rows) == 500
     assert rows[-1][0] == 0
+
+
+def test_logs_tell_what_was_before_the_page() -> None:
+    """If a page is served late, then its lines begin with what the logs tell."""
+    samples = RecentSamples()
+    for second in range(61):
+        samples.add(sample(1002 + second, 10 * second))
+    logged = series_of(
+        [(198, 5, 10, 15, 0), (199, 50, 50, 50, 0), (200, 9, 9, 9, 0)], 5
+    )
+    series = samples.series().after(logged)
+    # What goes on when the first sample is taken is left to the samples.
+    assert series.at_secs[:4] == [995, 1000, 1002, 1004]
+    assert series.documents_per_sec[:4] == [1, 10, None, 10]
+    assert series.bytes_per_sec[:2] == [3, 10]
+    assert series.n_left[:3] == [None, None, 0]
+    assert [row[0] for row in series.rows()] == [1062, 1002]
+    assert samples.series().after(series_of([], 5)) == samples.series()
+    alone = RecentSamples().series().after(logged)
+    assert alone.documents_per_sec == [1, 10, 1.8]
+
+
+def test_workers_have_rates_of_their_own() -> None:
+    """If workers come, go, and begin anew, then each has its own rate, at least 0."""
+    rates = WorkerRates()
+    assert rates.add(0, {"a": 5}) == {}
+    assert rates.add(2, {"a": 15, "b": 7}) == {"a": 5}
+    assert rates.add(4, {"a": 1, "b": 8}) == {"a": 0, "b": 0.5}
+    assert rates.add(60, {"b": 100}) == {}
+    assert rates.add(62, {"b": 200}) == {"b": 50}
+    assert rates.add(1, {"b": 300}) == {}
+    rates.clear()
+    assert rates.add(3, {"b": 300}) == {}

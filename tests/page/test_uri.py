@@ -9,10 +9,11 @@ import urllib.error
 import urllib.request
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import quote
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from scrapy.settings import Settings
 
 from rdfcrawl.crawl_index.building import IndexBuilder
@@ -220,6 +221,31 @@ def test_start_has_documents_and_faults(crawled: Crawled, chromium: Browser) -> 
         page.get_by_label("URI, in any spelling").fill(f"{crawled.site}/%61")
         page.get_by_role("button", name="Explain").click()
         assert "was fetched" in page.locator(".answer").inner_text()
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 320), ("dark", 1600)])
+def test_answers_break_no_rule_of_axe(
+    crawled: Crawled, chromium: Browser, scheme: Literal["light", "dark"], width: int
+) -> None:
+    """If an answer is shown, whatever it is, then axe-core finds no violation.
+
+    Nor is it wider than the window.
+    """
+    site = crawled.site
+    uris = {name: f"{site}/{name}" for name in ("a", "secret", "nowhere", "page")}
+    uris |= {
+        "": "",
+        "far": FAR,
+        "bad": "http://exa mple/",
+        "hostile": f"{site}/hostile",
+    }
+    size: Any = {"width": width, "height": 900}
+    with watched_page(chromium, color_scheme=scheme, viewport=size) as page:
+        for name, uri in uris.items():
+            show(page, crawled, uri)
+            found = Axe().run(page)
+            assert found.violations_count == 0, f"{name}: {found.generate_report()}"
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_answers_by_index_are_those_by_scanning(

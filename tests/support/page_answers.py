@@ -7,6 +7,8 @@ from http.client import HTTPConnection
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
+from rdfcrawl.page.form_token import HEADER
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -34,11 +36,32 @@ def get(
         query: parameters of the URL.
         headers: of the request.
     """
+    return _ask("GET", f"{url}?{urlencode(query)}", None, headers or {})
+
+
+def post(url: str, fields: Mapping[str, str]) -> PageAnswer:
+    """Return the answer to a form that a program sends.
+
+    Args:
+        url: of the page, with a path.
+        fields: of the form.
+    """
+    headers = {
+        "Accept": "application/json",
+        "Content-Type": "application/x-www-form-urlencoded",
+        HEADER: "yes",
+    }
+    return _ask("POST", url, urlencode(fields), headers)
+
+
+def _ask(
+    method: str, url: str, body: str | None, headers: Mapping[str, str]
+) -> PageAnswer:
     parts = urlsplit(url)
     connection = HTTPConnection(parts.netloc, timeout=100)
     try:
-        path = f"{parts.path}?{urlencode(query)}"
-        connection.request("GET", path, headers=headers or {})
+        path = f"{parts.path}?{parts.query}"
+        connection.request(method, path, body, dict(headers))
         answer = connection.getresponse()
         text = answer.read().decode()
     finally:

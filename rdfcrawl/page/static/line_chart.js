@@ -91,7 +91,7 @@ export class LineChart {
         ],
         series: [
           {},
-          { stroke: colour("--s0"), width: 1.5, points: { size: 4 } },
+          { stroke: colour("--s0"), width: 1.5, points: { size: 4 }, spanGaps: true },
         ],
         hooks: { setCursor: [(plot) => this.#tell(plot)] },
       },

@@ -1,5 +1,5 @@
 // The view of the moment: numbers in place, lines that grow, and one stream of events.
-import { texts, summary } from "./texts.js";
+import { texts, summary, width } from "./texts.js";
 import { LineChart } from "./line_chart.js";
 
 const RECENT_SECS = 900;
@@ -80,6 +80,8 @@ function showTables(now) {
       word(each.name),
       word(each.state),
       number(each.silent_secs, "number", " s ago"),
+      number(each.documents_per_sec, "rate"),
+      number(each.n_hosts),
       number(each.n_documents),
       number(each.n_faults),
       number(each.delay_secs, "duration"),
@@ -167,7 +169,7 @@ async function load() {
   }
   columns.history = view.history;
   columns.recent = view.recent;
-  say(document.getElementById("minutes"), texts.number(view.history.minutes));
+  say(document.getElementById("width"), width(view.history.secs));
   draw("recent");
   draw("history");
 }

@@ -37,10 +37,16 @@ function duration(secs) {
   return `${withCommas(Math.floor(secs / size), 0)} ${unit} ${rest} ${smaller}`;
 }
 
+/** Return how long one point of a line is. */
+export function width(secs) {
+  return secs < 60 ? `${withCommas(secs, 0)} s` : `${withCommas(secs / 60, 0)} min`;
+}
+
 export const texts = { number, rate, bytes, duration };
 
-/** Return in a sentence what a line shows. */
-export function summary(values, as) {
+/** Return in a sentence what a line shows; what is not known counts for nothing. */
+export function summary(all, as) {
+  const values = all.filter((each) => each != null);
   if (!values.length) return "Nothing was read yet.";
   const text = texts[as];
   const most = values.reduce((a, b) => Math.max(a, b));

@@ -13,7 +13,8 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.operating.actions import budget_of, delay_of, steer_host
 from rdfcrawl.operating.draining import ask_to_end
 from rdfcrawl.operating.tables import change_line
-from rdfcrawl.operating.uris import add_uris
+from rdfcrawl.operating.uris import add_uris, spider_names
+from rdfcrawl.page.forms import read_form
 from rdfcrawl.page.rendering import wants_json
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ logger = logging.getLogger(__name__)
 
 _PATIENCE_SECS: Final = 60.0  # to drop a million URIs takes a while
 _MAX_CHARS: Final = 4096
+_MOST_SPIDERS: Final = 256
 _SHOWN: Final = 200
 _OF_HOST: Final = frozenset(["pause", "resume", "drop", "set-delay", "set-budget"])
 _OF_VALUE: Final = frozenset(["set-delay", "set-budget", "add"])
@@ -58,7 +60,8 @@ _QUESTIONS: Final = {
         "Stop the crawl?",
         (
             "All workers finish what is under way, give back the rest, and end as"
-            " drained. Nothing is lost: started again, the crawl goes on."
+            " drained. Nothing is lost: started again, the crawl goes on. Workers that"
+            " are started after this, by somebody or by a service, are not asked."
         ),
     ),
 }
@@ -72,26 +75,30 @@ class ControlStep:
         action: `pause`, `resume`, `drop`, `set-delay`, `set-budget`, `add` or `stop`.
         key: of the host; empty where none is meant.
         value: seconds, URIs or a URL; empty where none is meant.
+        spider: whose seed is added; empty for the first of the crawl.
     """
 
     action: str
     key: str
     value: str
+    spider: str = ""
 
     @classmethod
-    def checked(cls, given: Mapping[str, object]) -> ControlStep:
+    def checked(cls, given: Mapping[str, str]) -> ControlStep:
         """Read a step.
 
         Raises:
             ConfigError: something is missing or wrong.
         """
-        action, key, value = (
-            str(given.get(name, "")).strip() for name in ("action", "key", "value")
+        action, key, value, spider = (
+            given.get(name, "").strip() for name in ("action", "key", "value", "spider")
         )
         if action not in _QUESTIONS:
             raise ConfigError(f"action: must be one of {', '.join(_QUESTIONS)}")
-        if max(len(key), len(value)) > _MAX_CHARS:
-            raise ConfigError(f"key, value: have more than {_MAX_CHARS} characters")
+        if max(map(len, (key, value, spider))) > _MAX_CHARS:
+            raise ConfigError(
+                f"key, value, spider: have more than {_MAX_CHARS} characters"
+            )
         if action in _OF_HOST and not key:
             raise ConfigError("key: name a host")
         if action in _OF_VALUE and not value:
@@ -104,6 +111,7 @@ class ControlStep:
             action=action,
             key=key if action in _OF_HOST else "",
             value=value if action in _OF_VALUE else "",
+            spider=spider if action == "add" else "",
         )
 
     @property
@@ -122,6 +130,7 @@ class ControlView:
         effect: what it does.
         back: path of the view before.
         error: why it was refused; empty if it was not.
+        spiders: of the crawl, the first one first, if a seed may be of several.
     """
 
     step: ControlStep | None
@@ -129,6 +138,7 @@ class ControlView:
     effect: str = ""
     back: str = "/hosts"
     error: str = ""
+    spiders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,14 +169,20 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         except ConfigError as error:
             return refused(request, str(error), 400)
         question, effect = _QUESTIONS[step.action]
-        view = ControlView(step=step, question=question, effect=effect, back=step.back)
+        view = ControlView(
+            step=step,
+            question=question,
+            effect=effect,
+            back=step.back,
+            spiders=await _spiders(context) if step.action == "add" else (),
+        )
         return context.renderer.respond(request, "control.html", view)
 
     async def change(request: web.Request) -> web.Response:
         if not context.options.has_control:
             raise web.HTTPForbidden(reason="the page has no --control")
         try:
-            step = ControlStep.checked(await request.post())
+            step = ControlStep.checked(await read_form(request))
             message = await do_step(context, step)
         except ConfigError as error:
             return refused(request, str(error), 400)
@@ -181,6 +197,12 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         raise web.HTTPSeeOther(context.renderer.at(f"{step.back}{mark}{said}"))
 
     return [web.get("/control", confirm), web.post("/control", change)]
+
+
+async def _spiders(context: PageContext) -> tuple[str, ...]:
+    """Return the spiders that a seed may be of; none if there is no choice."""
+    found = await context.access.ask(spider_names) or []
+    return tuple(found[:_MOST_SPIDERS]) if len(found) > 1 else ()
 
 
 def _away(context: PageContext) -> str:
@@ -212,7 +234,7 @@ async def _act(crawl: OperatedCrawl, step: ControlStep) -> str:
     if step.action == "stop":
         return _stopped(await ask_to_end(crawl))
     if step.action == "add":
-        (added,) = await add_uris(crawl, [step.value])
+        (added,) = await add_uris(crawl, [step.value], spider=step.spider)
         return f"{added.url[:_SHOWN]}: {added.fate}"
     change = await steer_host(crawl, step.action, step.key, step.value)
     return change_line(step.action, change)
@@ -224,5 +246,5 @@ def _stopped(workers: list[str]) -> str:
     names = ", ".join(workers[:10]) + (" ..." if len(workers) > 10 else "")
     return (
         f"{len(workers):,} workers were asked to end, and do so when what is under way"
-        f" is stored: {names}"
+        f" is stored: {names}. Those that are started later are not asked"
     )

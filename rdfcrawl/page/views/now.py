@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from rdfcrawl.clock import now_ms
 from rdfcrawl.page.event_streams import EventStreams
-from rdfcrawl.page.history_series import HistorySeries, read_history
+from rdfcrawl.page.history_series import HistorySeries, read_history, read_lately
+from rdfcrawl.page.samples import WINDOW_SECS
 
 if TYPE_CHECKING:
     from rdfcrawl.page.context import PageContext
@@ -22,7 +24,7 @@ class NowView:
 
     Attributes:
         moment: what `/events` sends, too.
-        recent: the last minutes, since the page is served.
+        recent: the last minutes, by the logs until the page was served.
         history: the whole crawl, from its logs.
     """
 
@@ -39,13 +41,18 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         view = await read_now(context)
         return context.renderer.respond(request, "now.html", view)
 
-    return [web.get("/", show), web.get("/events", streams.serve)]
+    return [
+        web.get("/", show),
+        web.get("/events", streams.serve, allow_head=False),
+    ]
 
 
 async def read_now(context: PageContext) -> NowView:
     """Return the moment, which is at most a second old."""
+    recent = context.feed.samples.series()
+    logged = await read_lately(context.access, now_ms() / 1000 - WINDOW_SECS)
     return NowView(
         moment=context.feed.moment,
-        recent=context.feed.samples.series(),
+        recent=recent.after(logged),
         history=await read_history(context.access),
     )

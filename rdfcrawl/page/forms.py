@@ -1,0 +1,35 @@
+"""Forms that visitors send, of which anything may be wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_TYPE: Final = "application/x-www-form-urlencoded"
+_MOST_FIELDS: Final = 16
+
+
+async def read_form(request: web.Request) -> Mapping[str, str]:
+    """Return the fields of a form; of several with one name, the last.
+
+    Raises:
+        web.HTTPException: the body is no form, too large, or cannot be read.
+    """
+    if request.content_type != _TYPE:
+        raise web.HTTPUnsupportedMediaType(reason=f"a form must be {_TYPE}")
+    try:
+        body = await request.read()
+    except (HttpProcessingError, web.RequestPayloadError) as error:
+        raise web.HTTPBadRequest(reason="the body cannot be read") from error
+    text = body.decode("utf-8", "replace")
+    try:
+        fields = parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError as error:
+        raise web.HTTPBadRequest(reason="the form has too many fields") from error
+    return dict(fields)
