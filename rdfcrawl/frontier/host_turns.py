@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.host_clocks import HostClocks
-    from rdfcrawl.frontier.sleeping import Sleepers
+    from rdfcrawl.frontier.sleeping import WorkerSleep
     from rdfcrawl.frontier.worker import FrontierWorker
     from rdfcrawl.visits import Visit
 
@@ -49,7 +49,7 @@ class HostTurns(SoloTurns):
         clocks: HostClocks,
         frontier: Frontier,
         worker: FrontierWorker,
-        sleepers: Sleepers,
+        sleepers: WorkerSleep,
         *,
         key_of: Callable[[str], str],
         prime: Callable[[str], Awaitable[None]],
@@ -199,7 +199,7 @@ class _HostTurn(SoloTurn):
         key: str,
         delay_secs: float,
         visit: Visit | None,
-        sleepers: Sleepers,
+        sleepers: WorkerSleep,
     ) -> None:
         super().__init__()
         self._turns = turns
