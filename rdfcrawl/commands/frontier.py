@@ -51,24 +51,7 @@ class Command(QuietCommand):
             action="store_true",
             help="of status: a line for each partition",
         )
-        group.add_argument(
-            "--sort",
-            default="queue",
-            metavar="BY",
-            help="of hosts: queue (the longest first), delay, next, failures, accepted"
-            " or name",
-        )
-        group.add_argument(
-            "--reverse", action="store_true", help="of hosts: the others first"
-        )
-        group.add_argument(
-            "--phase",
-            metavar="PHASE",
-            help="of hosts: only ready, leased, refusing, paused or idle ones",
-        )
-        group.add_argument(
-            "--below", default="", metavar="DOMAIN", help="of hosts: only hosts of it"
-        )
+        _add_choice_of_hosts(group)
         group.add_argument(
             "--repair", action="store_true", help="of check: mend what is wrong"
         )
@@ -112,6 +95,28 @@ class Command(QuietCommand):
             fail(f"frontier {args[0]}: {error}")
         except OSError as error:
             fail(f"frontier {args[0]}: {error}")
+
+
+def _add_choice_of_hosts(group: argparse._ActionsContainer) -> None:
+    """Declare which hosts are listed, and in which order."""
+    group.add_argument(
+        "--sort",
+        default="queue",
+        metavar="BY",
+        help="of hosts: queue (the longest first), delay, next, failures, accepted"
+        " or name",
+    )
+    group.add_argument(
+        "--reverse", action="store_true", help="of hosts: the others first"
+    )
+    group.add_argument(
+        "--phase",
+        metavar="PHASE",
+        help="of hosts: only ready, leased, refusing, paused or idle ones",
+    )
+    group.add_argument(
+        "--below", default="", metavar="DOMAIN", help="of hosts: only hosts of it"
+    )
 
 
 async def _export(settings: BaseSettings, opts: argparse.Namespace) -> None:
