@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import signal
 import sys
 from functools import partial
 from math import isfinite
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+LOOPBACK: Final = "127.0.0.1"
+"""Address of this machine, at which commands listen unless others are let in."""
 _LARGEST: Final = 2**53
 
 
@@ -108,6 +112,47 @@ def _number(
             bounds = f"{least:.15g} to {most:.15g}"
         fail(f"{name} {text}: must be {bounds}")
     return value
+
+
+def add_listening(
+    parser: argparse._ActionsContainer,
+    port: int,
+    *,
+    action: str = "",
+    on_address: str = "",
+    on_port: str = "",
+) -> None:
+    """Declare `--address` and `--port` of a command that serves; None if not given.
+
+    Args:
+        parser: that takes the options.
+        port: that is used if none is given.
+        action: of the command that serves; empty: the command itself.
+        on_address: more of what the address means.
+        on_port: more of what the port means.
+    """
+    what = f"of {action}: listen at it" if action else "listen at it"
+    parser.add_argument(
+        "--address",
+        metavar="ADDRESS",
+        help=f"{what} ({LOOPBACK}: for this machine alone){on_address}",
+    )
+    add_number(
+        parser,
+        "--port",
+        least=0,
+        most=65_535,
+        metavar="PORT",
+        help=f"{what} ({port}{on_port}); 0 chooses a free one",
+    )
+
+
+def stop_event() -> asyncio.Event:
+    """Return an event of the running loop that Ctrl-C sets, and no second one stops."""
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    return stopped
 
 
 def tell_interrupts() -> None:

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from posixpath import normpath
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bytesource import body_of
@@ -261,7 +262,7 @@ def _of_file(request: InspectionRequest, folder: Path) -> Document:
     path = Path("/dev/stdin" if target == "-" else target)
     if not path.exists() or path.is_dir():
         raise ConfigError(f"{target}: neither a file nor a URL that can be crawled")
-    url = path.absolute().as_uri()
+    url = Path(normpath(path.absolute())).as_uri()  # without `..`, which no URL has
     if not path.is_file():  # read once only: a pipe, a terminal
         path = _copied(path, folder / "input", request.fetch.max_document_bytes)
     response = FetchedResponse(path=path, n_bytes=path.stat().st_size)

@@ -8,9 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy.exceptions import UsageError
-
-from rdfcrawl.console import QuietCommand, add_number, program
+from rdfcrawl.console import QuietCommand, add_number, fail, program
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.extras import needed_by_operator
 
@@ -99,7 +97,7 @@ class Command(QuietCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run the action; the exit code is 2 on errors."""
         if args:
-            raise UsageError(f"unknown arguments: {' '.join(args)}", print_help=False)
+            fail(f"dataweb: unknown arguments: {' '.join(args)}")
         try:
             with needed_by_operator("dataweb", "the synthetic web"):
                 if opts.action == "serve":
@@ -109,10 +107,9 @@ class Command(QuietCommand):
                 elif opts.action == "recall":
                     self._recall(opts)
                 else:
-                    message = "say what to do: serve, advance or recall"
-                    raise UsageError(message, print_help=False)
+                    fail("dataweb: say what to do: serve, advance or recall")
         except ConfigError as error:
-            raise UsageError(str(error), print_help=False) from error
+            fail(f"dataweb: {error}")
 
     def _serve(self, opts: argparse.Namespace) -> None:
         from rdfcrawl.dataweb.process import LOG_NAME, serve_until_stopped

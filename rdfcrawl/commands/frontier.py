@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 from typing import TYPE_CHECKING
 
-from rdfcrawl.console import QuietCommand, add_number, fail
+from rdfcrawl.console import (
+    LOOPBACK,
+    QuietCommand,
+    add_listening,
+    add_number,
+    fail,
+    stop_event,
+)
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.extras import needed_by_operator
 
@@ -23,7 +29,7 @@ _ACTIONS = (
     *("drain WORKER", "export FILE", "import FILE", "exporter"),
 )
 _EXPORTER = "exporter"
-_ADDRESS, _PORT = "127.0.0.1", 6823
+_PORT = 6823
 
 
 class Command(QuietCommand):
@@ -45,24 +51,7 @@ class Command(QuietCommand):
             action="store_true",
             help="of status: a line for each partition",
         )
-        group.add_argument(
-            "--sort",
-            default="queue",
-            metavar="BY",
-            help="of hosts: queue (the longest first), delay, next, failures, accepted"
-            " or name",
-        )
-        group.add_argument(
-            "--reverse", action="store_true", help="of hosts: the others first"
-        )
-        group.add_argument(
-            "--phase",
-            metavar="PHASE",
-            help="of hosts: only ready, leased, refusing, paused or idle ones",
-        )
-        group.add_argument(
-            "--below", default="", metavar="DOMAIN", help="of hosts: only hosts of it"
-        )
+        _add_choice_of_hosts(group)
         group.add_argument(
             "--repair", action="store_true", help="of check: mend what is wrong"
         )
@@ -85,22 +74,7 @@ class Command(QuietCommand):
             most=100_000,
             help="most that are listed: hosts (20), URIs of a host (10), dead (1000)",
         )
-
-        group.add_argument(
-            "--address",
-            default=_ADDRESS,
-            metavar="ADDRESS",
-            help=f"of exporter: listen at it ({_ADDRESS}: for this machine alone)",
-        )
-        add_number(
-            group,
-            "--port",
-            least=0,
-            most=65_535,
-            default=_PORT,
-            metavar="PORT",
-            help=f"of exporter: listen at it ({_PORT}); 0 chooses a free one",
-        )
+        add_listening(group, _PORT, action=_EXPORTER)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Do one action; exit with 2 if the operator is wrong."""
@@ -123,20 +97,41 @@ class Command(QuietCommand):
             fail(f"frontier {args[0]}: {error}")
 
 
+def _add_choice_of_hosts(group: argparse._ActionsContainer) -> None:
+    """Declare which hosts are listed, and in which order."""
+    group.add_argument(
+        "--sort",
+        default="queue",
+        metavar="BY",
+        help="of hosts: queue (the longest first), delay, next, failures, accepted"
+        " or name",
+    )
+    group.add_argument(
+        "--reverse", action="store_true", help="of hosts: the others first"
+    )
+    group.add_argument(
+        "--phase",
+        metavar="PHASE",
+        help="of hosts: only ready, leased, refusing, paused or idle ones",
+    )
+    group.add_argument(
+        "--below", default="", metavar="DOMAIN", help="of hosts: only hosts of it"
+    )
+
+
 async def _export(settings: BaseSettings, opts: argparse.Namespace) -> None:
     """Serve metrics until Ctrl-C is pressed."""
     with needed_by_operator("metrics", "frontier exporter"):
         from rdfcrawl.metrics.exporter import PATH, MetricsExporter
+    from rdfcrawl.uri import host_of_address
 
-    stopped = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    stopped = stop_event()
     exporter = await MetricsExporter.open(settings)
-    address, port = opts.address, opts.port
+    address = opts.address or LOOPBACK
+    port = _PORT if opts.port is None else opts.port
     try:
         bound = await exporter.listen(address, port)
-        host = f"[{address}]" if ":" in address else address
-        sys.stdout.write(f"metrics: http://{host}:{bound}{PATH}\n")
+        sys.stdout.write(f"metrics: http://{host_of_address(address)}:{bound}{PATH}\n")
         sys.stdout.flush()
         await stopped.wait()
     except OSError as error:

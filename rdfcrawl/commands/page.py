@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import socket
 import sys
 from typing import TYPE_CHECKING
 
-from rdfcrawl.console import QuietCommand, add_number, fail
+from rdfcrawl.console import LOOPBACK, QuietCommand, add_listening, fail, stop_event
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.extras import needed_by_operator
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-_ADDRESS, _PORT = "127.0.0.1", 6824
+_PORT = 6824
 
 
 class Command(QuietCommand):
@@ -30,20 +29,11 @@ class Command(QuietCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
         super().add_options(parser)
-        parser.add_argument(
-            "--address",
-            default=_ADDRESS,
-            metavar="ADDRESS",
-            help=f"listen at it ({_ADDRESS}: for this machine alone); others need a"
-            " token in the environment: RDFCRAWL_PAGE_TOKEN",
-        )
-        add_number(
+        add_listening(
             parser,
-            "--port",
-            least=0,
-            most=65_535,
-            metavar="PORT",
-            help=f"listen at it ({_PORT}, or the next one that is free); 0 chooses one",
+            _PORT,
+            on_address="; others need a token, RDFCRAWL_PAGE_TOKEN in the environment",
+            on_port=", or the next one that is free",
         )
         parser.add_argument(
             "--prefix",
@@ -77,15 +67,13 @@ async def _serve(settings: BaseSettings, opts: argparse.Namespace) -> None:
     from rdfcrawl.page.options import PageOptions
 
     options = PageOptions.checked(
-        address=opts.address,
+        address=opts.address or LOOPBACK,
         port=opts.port,
         prefix=opts.prefix,
         has_control=opts.control,
         environment=os.environ,
     )
-    stopped = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    stopped = stop_event()
     given = settings.get(SOCKET)
     access = CrawlAccess.of(settings, is_awaited=given is not None)
     bound = socket.socket(fileno=int(given)) if given else page_socket(options)

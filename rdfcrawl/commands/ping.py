@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 from typing import TYPE_CHECKING
 
-from rdfcrawl.console import QuietCommand, add_number, fail, program
+from rdfcrawl.console import (
+    LOOPBACK,
+    QuietCommand,
+    add_listening,
+    fail,
+    program,
+    stop_event,
+)
 from rdfcrawl.errors import RdfcrawlError
 
 if TYPE_CHECKING:
@@ -18,7 +24,7 @@ if TYPE_CHECKING:
     from rdfcrawl.pings.server import PingServer
 
 _USAGE = 2  # exit code: wrong usage, or refused
-_ADDRESS, _PORT = "127.0.0.1", 6822
+_PORT = 6822
 
 
 class Command(QuietCommand):
@@ -30,19 +36,7 @@ class Command(QuietCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
         super().add_options(parser)
-        parser.add_argument(
-            "--address",
-            metavar="ADDRESS",
-            help=f"of serve: listen at it ({_ADDRESS}: for this machine alone)",
-        )
-        add_number(
-            parser,
-            "--port",
-            least=0,
-            most=65_535,
-            metavar="PORT",
-            help=f"of serve: listen at it ({_PORT}); 0 chooses a free one",
-        )
+        add_listening(parser, _PORT, action="serve")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Ping or serve; exit with 2 if a sitemap is refused or there is no crawl."""
@@ -90,13 +84,12 @@ async def _serve(settings: BaseSettings, opts: argparse.Namespace) -> None:
     from rdfcrawl.pings.intake import PingIntake
     from rdfcrawl.pings.options import ping_limits
     from rdfcrawl.pings.server import PingServer
+    from rdfcrawl.uri import host_of_address
 
     limits = ping_limits(settings)
-    address = opts.address or _ADDRESS
+    address = opts.address or LOOPBACK
     port = _PORT if opts.port is None else opts.port
-    stopped = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    stopped = stop_event()
     intake = await PingIntake.open(settings)
     try:
         server = PingServer(intake, limits)
@@ -105,10 +98,8 @@ async def _serve(settings: BaseSettings, opts: argparse.Namespace) -> None:
         except OSError as error:
             where = f"--address {address} --port {port}"
             fail(f"ping serve: {where}: {error.strerror or error}")
-        host = f"[{address}]" if ":" in address else address
-        _say(
-            f"pings for crawl {intake.crawl_id}: http://{host}:{bound}/ping?sitemap=URL"
-        )
+        where = f"http://{host_of_address(address)}:{bound}/ping?sitemap=URL"
+        _say(f"pings for crawl {intake.crawl_id}: {where}")
         await stopped.wait()
         await server.close()
         _say(_summary(server))

@@ -73,17 +73,9 @@ def _load(root: Path, plan: FollowerPlan) -> int:
     from rdfcrawl.followers.process import ReportedFollowing
 
     run = ReportedFollowing(root, plan, is_over=lambda: True, ends_if_unusable=True)
-    state, detail = "failed", ""
-    try:
-        run.open()
+    with run.opened():
         run.following.catch_up()
         run.end()
-        state = "ended"
-    except RdfcrawlError as error:
-        detail = str(error)
-        raise
-    finally:
-        run.close(state, detail)
     counts = run.following.counts
     _write(f"{plan.name}: {counts.n_documents:,} documents read, it is up to date")
     if run.summary:

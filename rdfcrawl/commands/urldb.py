@@ -35,7 +35,7 @@ class Command(QuietCommand):
         parser.add_argument(
             "--to",
             metavar="FILE",
-            help="of export and observe: file of Parquet; of spark: folder",
+            help="of export and observe, a file of Parquet; of spark, a folder",
         )
         parser.add_argument(
             "--master",

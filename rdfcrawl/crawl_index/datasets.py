@@ -72,6 +72,14 @@ ON CONFLICT (dataset, url) DO UPDATE SET status = excluded.status,
         + CASE WHEN ?10 OR run <> excluded.run THEN 0 ELSE n_bytes END,
     ended_ms = excluded.ended_ms, run = excluded.run
 """
+_ADD_WORDS: Final = """
+UPDATE dataset SET
+    kinds = CASE WHEN instr(' ' || kinds || ' ', ' ' || :kind || ' ') THEN kinds
+        ELSE trim(kinds || ' ' || :kind) END,
+    ways = CASE WHEN instr(' ' || ways || ' ', ' ' || :way || ' ') THEN ways
+        ELSE trim(ways || ' ' || :way) END
+WHERE name = :name
+"""
 _OF_ENDPOINT: Final = """
 SELECT subject FROM dataset_said JOIN dataset ON name = subject
 WHERE about = 'endpoint' AND value = ?1 AND subject <> ?1 LIMIT ?2
@@ -194,7 +202,7 @@ def _describe(
     stated = _says(said, "triples")
     is_number = stated.isascii() and stated.isdecimal() and len(stated) < 18
     for kind in sorted(kinds):
-        _add_word(connection, name, "kinds", kind)
+        _add_words(connection, name, kind=kind)
     for each in said:
         if each.about == "endpoint" and each.value != name:
             _copy_files(connection, name, each.value)
@@ -227,15 +235,11 @@ def _make(connection: sqlite3.Connection, name: str) -> bool:
     return found.fetchone() is not None
 
 
-def _add_word(
-    connection: sqlite3.Connection, name: str, column: str, word: str
+def _add_words(
+    connection: sqlite3.Connection, name: str, *, kind: str = "", way: str = ""
 ) -> None:
-    """Add a word to a list of words; `column` is a constant of this file."""
-    connection.execute(
-        f"UPDATE dataset SET {column} = TRIM({column} || ' ' || ?1)"  # noqa: S608
-        f" WHERE name = ?2 AND ' ' || {column} || ' ' NOT LIKE '% ' || ?1 || ' %'",
-        (word, name),
-    )
+    """Add a kind and a way to those of a dataset, each at most once."""
+    connection.execute(_ADD_WORDS, {"name": name, "kind": kind, "way": way})
 
 
 def _add_fetch(
@@ -252,8 +256,7 @@ def _add_fetch(
         return
     if not _make(connection, name):
         return
-    if kind:
-        _add_word(connection, name, "kinds", kind)
+    _add_words(connection, name, kind=kind)
     _put_file(connection, name, activity, way)
     if way == "endpoint":
         described = connection.execute(_OF_ENDPOINT, (name, _MAX_OF_ENDPOINT))
@@ -277,7 +280,7 @@ def _put_file(
 
 
 def _sum_up(connection: sqlite3.Connection, name: str, way: str) -> None:
-    _add_word(connection, name, "ways", way)
+    _add_words(connection, name, way=way)
     connection.execute(
         "UPDATE dataset SET (n_stored, n_files, n_faulty, last_ms) ="
         " (SELECT SUM(n_statements), COUNT(*), SUM(reason <> ''), MAX(ended_ms)"

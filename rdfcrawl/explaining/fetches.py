@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
-from contextlib import suppress
-from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.explaining.values import (
@@ -16,6 +13,7 @@ from rdfcrawl.explaining.values import (
     UriFault,
 )
 from rdfcrawl.rdf.namespaces import HTTP, PROV, RC, RDF, RDFS, SQUIRREL
+from rdfcrawl.rdf.values import text_of_term, unix_ms, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,21 +42,21 @@ def read_fetch(name: bytes, content: bytes) -> ExplainedFetch:
     for suffix, predicate, iri, text in _find_facts(_lines_about(name, content)):
         node = suffix.decode()
         facts = own if node in ("", ":response") else nodes[node]
-        facts[predicate.decode()].append(_text(iri, text))
+        facts[predicate.decode()].append(text_of_term(iri, text))
 
     def first(term: str) -> str:
         return own[term][0] if term in own else ""
 
     return ExplainedFetch(
         uri=first(f"{SQUIRREL}crawled"),
-        started_ms=_time(first(f"{PROV}startedAtTime")),
-        ended_ms=_time(first(f"{PROV}endedAtTime")),
+        started_ms=unix_ms(first(f"{PROV}startedAtTime")) or 0,
+        ended_ms=unix_ms(first(f"{PROV}endedAtTime")) or 0,
         status=first(f"{SQUIRREL}status"),
-        http_status=_number(first(f"{HTTP}statusCodeValue")),
-        n_statements=_number(first(_N_STATEMENTS)),
-        n_links=_number(first(f"{RC}links")),
-        run=_number(first(f"{RC}run"), -1),
-        depth=_number(first(f"{SQUIRREL}depth")),
+        http_status=whole_number(first(f"{HTTP}statusCodeValue")),
+        n_statements=whole_number(first(_N_STATEMENTS)),
+        n_links=whole_number(first(f"{RC}links")),
+        run=whole_number(first(f"{RC}run"), -1),
+        depth=whole_number(first(f"{SQUIRREL}depth")),
         parent=first(f"{RC}parent"),
         found_by=first(f"{RC}foundBy"),
         task=first(f"{RC}task"),
@@ -66,7 +64,7 @@ def read_fetch(name: bytes, content: bytes) -> ExplainedFetch:
         same_content_as=first(f"{RC}sameContentAs"),
         hops=tuple(_each(nodes, ":hop:", f"{RDF}first")),
         faults=tuple(_faults(nodes)),
-        n_faults=_number(first(f"{RC}faults")),
+        n_faults=whole_number(first(f"{RC}faults")),
         reading=_reading(own, nodes, first(f"{RC}bytes")),
     )
 
@@ -86,7 +84,7 @@ def _reading(
         return own[RC + term][0] if RC + term in own else ""
 
     return ExplainedReading(
-        n_bytes=_number(n_bytes, -1),
+        n_bytes=whole_number(n_bytes, -1),
         media_type=first("mediaType"),
         etag=first("etag"),
         last_modified=first("lastModified"),
@@ -103,7 +101,7 @@ def _reading(
         tdm_policy=first("tdmPolicy"),
         extractors=tuple(_parts(nodes, ":extraction:")),
         members=tuple(_parts(nodes, ":member:")[:MAX_LISTED]),
-        n_members=_number(first("members")),
+        n_members=whole_number(first("members")),
     )
 
 
@@ -125,7 +123,7 @@ def _parts(nodes: Mapping[str, _Facts], kind: str) -> list[ReadPart]:
                 ReadPart(
                     name=labels[0] if labels else "",
                     format=facts.get(f"{RC}format", [""])[0],
-                    n_statements=_number(facts.get(_N_STATEMENTS, [""])[0]),
+                    n_statements=whole_number(facts.get(_N_STATEMENTS, [""])[0]),
                 )
             )
     return found
@@ -136,28 +134,8 @@ def _faults(nodes: Mapping[str, _Facts]) -> list[UriFault]:
         UriFault(
             facts.get(f"{RC}reason", [""])[0],
             facts.get(f"{RC}detail", [""])[0],
-            _number(facts.get(f"{RC}count", [""])[0], 1),
+            whole_number(facts.get(f"{RC}count", [""])[0], 1),
         )
         for name, facts in nodes.items()
         if name.startswith(":fault:")
     ]
-
-
-def _text(iri: bytes, literal: bytes) -> str:
-    if literal:
-        with suppress(ValueError):  # escapes of N-Quads are among those of JSON
-            return str(json.loads(literal))
-        return literal[1:-1].decode("utf-8", "replace")
-    return iri.decode("utf-8", "replace")
-
-
-def _number(text: str, default: int = 0) -> int:
-    is_number = text.isascii() and text.isdecimal() and len(text) < 19
-    return int(text) if is_number else default
-
-
-def _time(text: str) -> int:
-    try:
-        return round(datetime.fromisoformat(text).timestamp() * 1000)
-    except (ValueError, OverflowError):
-        return 0

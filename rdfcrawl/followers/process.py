@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -34,7 +34,7 @@ from rdfcrawl.log.crawl_log import CrawlLog
 from rdfcrawl.stores.identity import is_finished, read_identity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
 logger = logging.getLogger(__name__)
@@ -134,6 +134,24 @@ class ReportedFollowing:
         self._damages |= dict.fromkeys(map(str, self.log.damages))
         return list(self._damages)[:_MAX_DAMAGES]
 
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Keep the store open; at the end, the status says how that came.
+
+        Raises:
+            RdfcrawlError: the store cannot be used.
+        """
+        state, detail = "failed", ""
+        try:
+            self.open()
+            yield
+            state = "ended"
+        except RdfcrawlError as error:
+            detail = str(error)
+            raise
+        finally:
+            self.close(state, detail)
+
     def open(self) -> None:
         """Open the store.
 
@@ -207,9 +225,7 @@ def _follow(
         if has_ended.wait(_POLL_SECS) and read_identity(root / "quads") is None:
             return 0
     run = ReportedFollowing(root, plan, has_ended.is_set, tell=tell)
-    state, detail = "failed", ""
-    try:
-        run.open()
+    with run.opened():
         while True:
             is_last = has_ended.is_set()
             if run.following.catch_up():
@@ -219,12 +235,6 @@ def _follow(
                 break
             else:
                 has_ended.wait(_POLL_SECS)
-        state = "ended"
-    except RdfcrawlError as error:
-        detail = str(error)
-        raise
-    finally:
-        run.close(state, detail)
     return 0
 
 

@@ -25,14 +25,14 @@ from rdfcrawl.frontier.sleeping import PlainSleep
 from rdfcrawl.frontier.turn_taker import TurnEntry
 from rdfcrawl.guard.policy import literal_address
 from rdfcrawl.request_turns import HostRestsError, SoloTurn, SoloTurns, steady_time
-from rdfcrawl.uri import host_of, is_of_web, key_of_address
+from rdfcrawl.uri import host_of, host_of_address, is_of_web
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.host_clocks import HostClocks
-    from rdfcrawl.frontier.sleeping import Sleepers
+    from rdfcrawl.frontier.sleeping import WorkerSleep
     from rdfcrawl.frontier.worker import FrontierWorker
     from rdfcrawl.visits import Visit
 
@@ -49,7 +49,7 @@ class HostTurns(SoloTurns):
         clocks: HostClocks,
         frontier: Frontier,
         worker: FrontierWorker,
-        sleepers: Sleepers,
+        sleepers: WorkerSleep,
         *,
         key_of: Callable[[str], str],
         prime: Callable[[str], Awaitable[None]],
@@ -199,7 +199,7 @@ class _HostTurn(SoloTurn):
         key: str,
         delay_secs: float,
         visit: Visit | None,
-        sleepers: Sleepers,
+        sleepers: WorkerSleep,
     ) -> None:
         super().__init__()
         self._turns = turns
@@ -219,7 +219,7 @@ class _HostTurn(SoloTurn):
         """Wait for the turn, on the clock of the address that will be connected to."""
         self.address = await self._turns.address_of(self._key)
         if self.address and self.address != literal_address(self._key):
-            self._key = key_of_address(self.address)  # which is leased to nobody here
+            self._key = host_of_address(self.address)  # which is leased to nobody here
         return await self.take()
 
     async def elsewhere(self, url: str) -> bool:
@@ -228,7 +228,7 @@ class _HostTurn(SoloTurn):
         address = await _other_address(self._turns, url, self.address)
         if not address:
             return False
-        self.address, self._key = address, key_of_address(address)
+        self.address, self._key = address, host_of_address(address)
         return await self.take()
 
     async def take(self) -> bool:

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, unquote, urlencode
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.redis_cluster import NodeAddress
+from rdfcrawl.uri import host_of_address
 
 SCHEMES: Final = (
     *("redis", "rediss", "unix", "redis+cluster", "rediss+cluster"),
@@ -117,5 +118,4 @@ def _nodes_of(hosts: str, url: str, port: int) -> list[NodeAddress]:
 
 
 def _text(node: NodeAddress) -> str:
-    host = f"[{node.host}]" if ":" in node.host else node.host
-    return f"{host}:{node.port}"
+    return f"{host_of_address(node.host)}:{node.port}"

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.candidate import Candidate
     from rdfcrawl.frontier.first_contents import FetchedContent
     from rdfcrawl.frontier.options import CrawlOptions
-    from rdfcrawl.frontier.sleeping import Sleepers
+    from rdfcrawl.frontier.sleeping import WorkerSleep
     from rdfcrawl.frontier.worker_state import WorkerHooks
     from rdfcrawl.links.policy import EveryLink
     from rdfcrawl.visits import Visit
@@ -469,7 +469,7 @@ class CrawlSession:
         """Return `LinkIngest.refuses`: a queued record is denied."""
         return self.ingests.of(record).refuses(record)
 
-    def turns(self, sleepers: Sleepers) -> HostTurns:
+    def turns(self, sleepers: WorkerSleep) -> HostTurns:
         """Return the source of turns for requests, until `sleepers` are stopped."""
         secs = self.options.address_delay_secs
         return HostTurns(

@@ -6,7 +6,7 @@ import asyncio
 from typing import Protocol
 
 
-class Sleepers(Protocol):
+class WorkerSleep(Protocol):
     """Waits that may end when the worker stops."""
 
     is_stopping: bool

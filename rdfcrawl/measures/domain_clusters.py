@@ -94,17 +94,6 @@ def with_clusters(
         yield each if is_plain else replace(each, copies=found, containment=share)
 
 
-def _find_error_pages(
-    facts: Sequence[UriFacts], known: Mapping[str, PageContent]
-) -> set[str]:
-    """Return the URLs of pages that say that there is none, or nothing of their own."""
-    found = {each.url for each in facts if each.is_error_page}
-    read = ((each.url, _few_words(each, known)) for each in facts)
-    texts = {url: text for url, text in read if text is not None}
-    same = Counter(texts.values())
-    return found | {url for url, text in texts.items() if same[text] >= LEAST_EQUAL}
-
-
 def _few_words(
     facts: UriFacts, known: Mapping[str, PageContent]
 ) -> tuple[str, str] | None:

@@ -242,6 +242,15 @@ def _partition(number: int, row: list[Any], now: int) -> PartitionStatus:
     )
 
 
+def worker_state(worker: WorkerStatus) -> str:
+    """Return what a worker does: `at work`, `begins`, `ends` or `silent`."""
+    if not worker.is_live:
+        return "silent"
+    if worker.is_drained:
+        return "ends"
+    return "at work" if worker.has_started else "begins"
+
+
 def _memory(info: Mapping[str, Any]) -> tuple[int, int]:
     """Return used bytes and limit of one server."""
     return int(info["used_memory"]), int(info.get("maxmemory") or 0)

@@ -8,11 +8,13 @@ from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from rdfcrawl.operating.status import worker_state
+
 if TYPE_CHECKING:
     from rdfcrawl.operating.draining import DrainedWorker
     from rdfcrawl.operating.exporting import MovedFrontier
     from rdfcrawl.operating.hosts import HostDetail, HostSummary
-    from rdfcrawl.operating.status import CrawlStatus, WorkerStatus
+    from rdfcrawl.operating.status import CrawlStatus
     from rdfcrawl.operating.steering import HostChange
     from rdfcrawl.operating.uris import UriStatus
 
@@ -91,7 +93,7 @@ def status_lines(status: CrawlStatus, *, with_partitions: bool) -> list[str]:
             [
                 [
                     each.name,
-                    _worker_state(each),
+                    worker_state(each),
                     f"{each.silent_secs} s ago",
                     "?" if each.delay_secs is None else f"{each.delay_secs:g} s",
                     each.n_documents,
@@ -116,14 +118,6 @@ def _partition_lines(status: CrawlStatus) -> list[str]:
         for each in status.partitions
     ]
     return table(["partition", *names, *more, "lag"], rows)
-
-
-def _worker_state(worker: WorkerStatus) -> str:
-    if not worker.is_live:
-        return "silent"
-    if worker.is_drained:
-        return "ending"
-    return "running" if worker.has_started else "taking seeds"
 
 
 def _numbers(told: Mapping[str, int]) -> str:

@@ -66,7 +66,7 @@ class PageServer:
             messages=PageMessages(),
         )
         application = web.Application(
-            middlewares=[PageGuard(options, form_token).middleware()],  # type: ignore[list-item]
+            middlewares=[PageGuard(options, form_token).middleware()],
             client_max_size=_MAX_FORM_BYTES,
         )
         routes = [route for view in _VIEWS for route in view.routes(context)]

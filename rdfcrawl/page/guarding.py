@@ -13,7 +13,7 @@ from rdfcrawl.page.forms import read_form
 from rdfcrawl.page.options import is_loopback
 
 if TYPE_CHECKING:
-    from aiohttp.typedefs import Handler
+    from aiohttp.typedefs import Handler, Middleware
 
     from rdfcrawl.page.form_token import FormToken
     from rdfcrawl.page.options import PageOptions
@@ -46,7 +46,7 @@ class PageGuard:
         self._options = options
         self._form_token = form_token
 
-    def middleware(self) -> object:
+    def middleware(self) -> Middleware:
         """Return what aiohttp calls for each request."""
 
         @web.middleware

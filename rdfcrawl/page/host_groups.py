@@ -66,8 +66,8 @@ def group_hosts(
     groups = [HostGroup(each.host, "host", 1, each.n_documents) for each in alone]
     of_host = {each.number: n for n, each in enumerate(alone)}
     left = hosts[len(alone) :]
-    for kind, n_groups in (("domain", most // 4), ("suffix", most // 4 - 1)):
-        left = _gather(left, kind, n_groups, groups, of_host)  # type: ignore[arg-type]
+    left = _gather(left, "domain", most // 4, groups, of_host)
+    left = _gather(left, "suffix", most // 4 - 1, groups, of_host)
     if left:
         _append("others", "rest", left, groups, of_host)
     return groups, of_host

@@ -61,6 +61,11 @@ ON CONFLICT (key) DO UPDATE SET n_documents = excluded.n_documents,
     n_statements = excluded.n_statements, n_bytes = excluded.n_bytes,
     n_faulty = excluded.n_faulty, last_ms = excluded.last_ms
 """
+_NAMES: Final = """
+SELECT name FROM figure WHERE {} = ? ORDER BY n_documents DESC LIMIT ?
+"""
+_COUNT: Final = "SELECT count(*) FROM host"
+_NUMBERS: Final = "SELECT rowid FROM host"
 _GONE: Final = """
 UPDATE host SET phase = '', n_queued = 0, n_over = 0, delay_ms = NULL,
     delay_from = '', next_ms = 0, n_failures = 0, budget = NULL
@@ -148,7 +153,7 @@ class HostChoice:
     most: int = 50
 
     def where(self) -> tuple[str, list[Any]]:
-        """Return the condition in SQL, and its values."""
+        """Return the condition in SQL, of constants alone, and its values."""
         claims, values = ["1"], list[Any]()
         if self.text:
             claims.append("instr(key, ?)")
@@ -248,11 +253,10 @@ class HostTable:
         began = monotonic()
         where, values = choice.where()
         execute = self._connection.execute
-        counted = execute(f"SELECT count(*) FROM host WHERE {where}", values)  # noqa: S608
-        ((n,),) = counted.fetchall()
+        ((n,),) = execute(f"{_COUNT} WHERE {where}", values).fetchall()
         order = _order(choice.sort, is_down=choice.is_down)
         rows = execute(
-            f"SELECT rowid FROM host WHERE {where} ORDER BY {order} LIMIT ?",  # noqa: S608
+            f"{_NUMBERS} WHERE {where} ORDER BY {order} LIMIT ?",
             (*values, -1 if is_whole else _FEW),
         )
         found = RowOrder(n, numbers_of(rows))
@@ -263,9 +267,7 @@ class HostTable:
         """Return the hosts of a key, by their documents, the most first."""
         with self._lock:
             rows = self._connection.execute(
-                f"SELECT name FROM figure WHERE {self._by} = ?"  # noqa: S608
-                " ORDER BY n_documents DESC LIMIT ?",
-                (key, most),
+                _NAMES.format(self._by), (key, most)
             ).fetchall()
         return [name for (name,) in rows]
 

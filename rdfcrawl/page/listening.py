@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.page.options import PORT
+from rdfcrawl.uri import host_of_address
 
 if TYPE_CHECKING:
     from rdfcrawl.page.options import PageOptions
@@ -45,5 +46,5 @@ def page_socket(options: PageOptions) -> socket.socket:
 def url_of(bound: socket.socket, options: PageOptions) -> str:
     """Return the URL of a page that listens at a socket."""
     port = bound.getsockname()[1]
-    host = f"[{options.address}]" if ":" in options.address else options.address
+    host = host_of_address(options.address)
     return f"http://{host}:{port}{options.prefix}/"

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.frontier.follower_lag import DOCUMENTS, LAG, SECS, STUCK
 from rdfcrawl.frontier.worker_reports import CURRENT
 from rdfcrawl.frontier.worker_state import FAULT
-from rdfcrawl.operating.status import read_status
+from rdfcrawl.operating.status import read_status, worker_state
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rdfcrawl.followers.status import FollowerStatus
     from rdfcrawl.operating.crawl import OperatedCrawl
-    from rdfcrawl.operating.status import CrawlStatus, WorkerStatus
+    from rdfcrawl.operating.status import CrawlStatus
 
 MOST_WORKERS: Final = 64  # that are shown
 _MOST_FOLLOWERS: Final = 32
@@ -130,7 +130,7 @@ def worker_rows(
     return tuple(
         WorkerRow(
             name=each.name,
-            state=_state_of(each),
+            state=worker_state(each),
             silent_secs=each.silent_secs,
             delay_secs=each.delay_secs,
             n_documents=each.n_documents,
@@ -140,14 +140,6 @@ def worker_rows(
         )
         for each in found[:MOST_WORKERS]
     )
-
-
-def _state_of(worker: WorkerStatus) -> str:
-    if not worker.is_live:
-        return "silent"
-    if worker.is_drained:
-        return "ends"
-    return "at work" if worker.has_started else "begins"
 
 
 def follower_rows(

@@ -14,7 +14,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, TextIO, cast
 
 from rdfcrawl.console import has_log_file
-from rdfcrawl.errors import MAY_PASS, TRAPS
+from rdfcrawl.errors import MAY_PASS, TRAPS, Reason
 from rdfcrawl.frontier.domain_epochs import EpochTotals
 from rdfcrawl.json_logs import json_lines
 from rdfcrawl.options.defaults import STORE
@@ -202,17 +202,29 @@ def print_summary(
 def _hint(
     now: CrawlSnapshot, paths: CrawlPaths, *, left: int, done: int, outcome: str
 ) -> str:
-    if left:
-        return "the same command continues, unless it says fresh=1"
-    if outcome == "not finished":
-        return f"the logs of the workers say why: {_shown(paths.logs)}"
-    if not now.counts.seen:
-        return "nothing to crawl: give -a seeds=URL or -a seeds=@FILE"
-    if not done:
-        return "the crawl was over already; -a fresh=1 begins it anew"
-    if MAY_PASS & now.faults.keys():
-        return "-a retry=failed asks once more for what hosts failed to give"
-    return ""
+    has_raised = Reason.INTERNAL in now.faults
+    may_pass = bool(MAY_PASS & now.faults.keys())
+    hints = (
+        (left > 0, "the same command continues, unless it says fresh=1"),
+        (
+            outcome == "not finished",
+            f"the logs of the workers say why: {_shown(paths.logs)}",
+        ),
+        (
+            not now.counts.seen,
+            "nothing to crawl: give -a seeds=URL or -a seeds=@FILE",
+        ),
+        (
+            not done and (now.documents or not has_raised),
+            "the crawl was over already; -a fresh=1 begins it anew",
+        ),
+        (has_raised, "internal: an exception, which the log has with its traceback"),
+        (
+            may_pass,
+            "-a retry=failed asks once more for what hosts failed to give",
+        ),
+    )
+    return next((text for holds, text in hints if holds), "")
 
 
 def _shown(path: Path) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.measures.uri_facts import UriFetch
+from rdfcrawl.rdf.values import unix_ms
 from rdfcrawl.refresh.sitemap_led import is_claimed
 from rdfcrawl.tasks.pages import RefreshedPage
 from rdfcrawl.urldb.joining import MAX_FETCHES
@@ -83,11 +83,7 @@ def _with_refusals(record: UrlRecord, facts: UriFacts) -> UriFacts:
 
 
 def _immutable_until_ms(record: UrlRecord) -> int:
-    text = record.latest.get("immutableUntil")
-    try:
-        return round(datetime.fromisoformat(text).timestamp() * 1000) if text else 0
-    except ValueError:
-        return 0
+    return unix_ms(record.latest.get("immutableUntil") or "") or 0
 
 
 def _is_stored(record: UrlRecord) -> bool:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter, defaultdict
-from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -15,6 +12,7 @@ from rdfcrawl.description.hosts import host_of_iri
 from rdfcrawl.measures.first_seen import DAY_SECS
 from rdfcrawl.measures.ratio import MeasuredRatio
 from rdfcrawl.rdf.namespaces import PROV, RC, SQUIRREL
+from rdfcrawl.rdf.values import text_of_term, unix_ms, whole_number
 from rdfcrawl.tasks.pages import RefreshedPage
 from rdfcrawl.uri import host_of, registered_domain
 
@@ -165,7 +163,10 @@ class ActivityCounts:
             return
         facts, faults = activity
         url = facts["url"]
-        started, ended = _time(facts.get("started")), _time(facts.get("ended"))
+        started, ended = (
+            unix_ms(facts.get("started", "")),
+            unix_ms(facts.get("ended", "")),
+        )
         if not self._is_wanted(url, started):
             return
         self.last_ms = max(self.last_ms, started or 0)
@@ -175,8 +176,12 @@ class ActivityCounts:
             _count_name(self.by_format, facts["format"])
         if facts.get("task", "").startswith(RefreshedPage.TAG):
             _count_name(self.refreshed, facts["status"])
-            _count_name(self.refreshed_bytes, facts["status"], _number(facts, "bytes"))
-        n_statements = _number(facts, "statements")
+            _count_name(
+                self.refreshed_bytes,
+                facts["status"],
+                whole_number(facts.get("bytes", "")),
+            )
+        n_statements = whole_number(facts.get("statements", ""))
         if n_statements and started is not None:
             self.documents[started // 1000 // DAY_SECS] += 1
             self.statements[started // 1000 // DAY_SECS] += n_statements
@@ -244,7 +249,7 @@ def iter_activities(blocks: Iterable[bytes]) -> Iterator[CrawlActivity]:
             if activity != current:
                 yield CrawlActivity(facts, faults)
                 current, facts, faults = activity, {}, []
-            text = _text(iri, literal)
+            text = text_of_term(iri, literal)
             if name == "reason":
                 faults.append([text, ""])
             elif name == "detail" and faults:
@@ -252,11 +257,6 @@ def iter_activities(blocks: Iterable[bytes]) -> Iterator[CrawlActivity]:
             elif not part or name == "bytes":
                 facts[name] = text
     yield CrawlActivity(facts, faults)
-
-
-def _number(facts: dict[str, str], name: str) -> int:
-    digits = facts.get(name, "")
-    return int(digits) if digits.isdecimal() and len(digits) < 19 else 0
 
 
 def _count_name(counts: Counter[str], name: str, number: int = 1) -> None:
@@ -271,21 +271,3 @@ def shorten(text: str) -> str:
     'aa…'
     """
     return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - 1] + "…"
-
-
-def _text(iri: bytes, literal: bytes) -> str:
-    if literal:
-        with suppress(ValueError):  # escapes of N-Quads are among those of JSON
-            return str(json.loads(literal))
-        return literal[1:-1].decode("utf-8", "replace")
-    return iri.decode("utf-8", "replace")
-
-
-def _time(text: str | None) -> int | None:
-    """Return a time of provenance in ms since 1970; None if there is none."""
-    if text is None:
-        return None
-    try:
-        return round(datetime.fromisoformat(text).timestamp() * 1000)
-    except (ValueError, OverflowError):
-        return None

@@ -96,11 +96,6 @@ class ReportFigure:
         """Whether there is nothing to draw."""
         return not any(each.points for each in self.series)
 
-    @property
-    def n_marks_for(self) -> int:
-        """How many things all marks stand for."""
-        return sum(point.n for each in self.series for point in each.points)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportTable:

@@ -5,12 +5,7 @@ from __future__ import annotations
 import html
 import re
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Final
-
-from rdfcrawl.measures.ratio import MeasuredRatio
-
-if TYPE_CHECKING:
-    from rdfcrawl.report.content import ReportCell
+from typing import Final
 
 UNDEFINED: Final = "-"
 _EPOCH: Final = date(1970, 1, 1)
@@ -54,18 +49,6 @@ def number(value: float | None) -> str:
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.4g}"
-
-
-def cell_text(cell: ReportCell) -> str:
-    """Return a value as plain text; a ratio with numerator and denominator.
-
-    >>> cell_text(MeasuredRatio(1, 4)), cell_text(MeasuredRatio(0, 0))
-    ('0.25 (1 / 4)', '- (0 / 0)')
-    """
-    if isinstance(cell, MeasuredRatio):
-        parts = f"{number(cell.numerator)} / {number(cell.denominator)}"
-        return f"{number(cell.value)} ({parts})"
-    return shown(cell) if isinstance(cell, str) else number(cell)
 
 
 def day_text(day: float) -> str:

@@ -14,6 +14,7 @@ import os
 import resource
 import sys
 from pathlib import Path
+from posixpath import normpath
 from struct import Struct
 from typing import Any, BinaryIO, Final
 
@@ -74,7 +75,7 @@ def main() -> None:
 def read_shapes(path: Path) -> rdflib.Graph:
     """Return a file of shapes: Turtle, or what its extension says."""
     kind = _FORMATS.get(path.suffix[1:].lower(), ox.RdfFormat.TURTLE)
-    base = path.absolute().as_uri()
+    base = Path(normpath(path.absolute())).as_uri()
     return _graph(path.read_bytes(), kind, base)
 
 

@@ -276,6 +276,16 @@ class RdfSpider(Spider):
         if sources:
             await self.joined().add_sources(sources)
 
+    async def add_source(self, name: str, url: str) -> None:
+        """Queue a source that begins at a URL; to be called in `start`.
+
+        Args:
+            name: of its harvester in `HARVESTERS`.
+            url: of the first request.
+        """
+        root = self.harvesters.custom_root(name, url)
+        await self.joined().add_sources([FollowUp(root, is_part_of_source=True)])
+
     def join(self, session: CrawlSession) -> None:
         """Join a crawl, with the options and arguments that the crawl keeps."""
         self.session = session

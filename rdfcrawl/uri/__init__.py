@@ -22,7 +22,7 @@ from rdfcrawl.uri.politeness import (
     PolitenessKey,
     compact,
     expand,
-    key_of_address,
+    host_of_address,
     partition_of,
     registered_domain,
 )
@@ -40,8 +40,8 @@ __all__ = [
     "expand",
     "fingerprint",
     "host_of",
+    "host_of_address",
     "is_of_web",
-    "key_of_address",
     "parse_uri",
     "partition_of",
     "registered_domain",

@@ -62,7 +62,7 @@ class PolitenessKey:
             return registered_domain(host)
         if self.grouping is HostGrouping.IP and self.resolve and not _is_ip(host):
             address = self.resolve(host)
-            return host if address is None else key_of_address(address)
+            return host if address is None else host_of_address(address)
         return host
 
 
@@ -149,6 +149,10 @@ def _is_ip(host: str) -> bool:
     return host.startswith("[") or _IPV4(host) is not None
 
 
-def key_of_address(address: str) -> str:
-    """Return the politeness key of an address: IPv6 has brackets."""
+def host_of_address(address: str) -> str:
+    """Return an address as the host of a URL, also of a politeness key.
+
+    >>> host_of_address("::1")
+    '[::1]'
+    """
     return f"[{address}]" if ":" in address else address

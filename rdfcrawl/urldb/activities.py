@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
-from datetime import datetime
 from json.encoder import encode_basestring as quoted
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.rdf.namespaces import HTTP, PROV, RC, RDF, RDF_TYPE, SQUIRREL
+from rdfcrawl.rdf.values import unix_ms, whole_number
 from rdfcrawl.uri import MAX_URL_CHARS
 from rdfcrawl.urldb.joining import observe
 
@@ -207,14 +207,9 @@ def text_of(term: str) -> str:
 def number_of(term: str | None, default: int) -> int:
     """Return a whole number of canonical N-Quads, or what stands for none."""
     digits = "" if term is None else term[1:].partition('"')[0]
-    is_number = digits.isdecimal() and digits.isascii() and len(digits) < 19
-    return int(digits) if is_number else default
+    return whole_number(digits, default)
 
 
 def time_of(term: str) -> int:
     """Return a time of provenance in ms; 0 if there is none."""
-    try:
-        when = datetime.fromisoformat(term[1:].partition('"')[0])
-    except ValueError:
-        return 0
-    return round(when.timestamp() * 1000)
+    return unix_ms(term[1:].partition('"')[0]) or 0

@@ -24,6 +24,7 @@ from rdfcrawl.measures.uri_facts import (
     UriFetch,
 )
 from rdfcrawl.ranking.table import RankScore
+from rdfcrawl.rdf.values import whole_number
 from rdfcrawl.sitemaps.dates import parse_point
 from rdfcrawl.uri import BadUri, fingerprint
 
@@ -57,7 +58,6 @@ MAX_CLUSTERED: Final = 100_000
 """URLs of a domain that are held in memory to find duplicates among them."""
 _NOTHING_KNOWN: Final = PageContent(minima=array("I"))
 _MAX_DEPTH: Final = 4  # of indexes of sitemaps
-_MAX_DIGITS: Final = 19
 _CACHED: Final = 10_000  # sitemaps
 
 
@@ -128,7 +128,7 @@ class FactReader:
         redirect = self.redirect_of(record)
         return PageContent(
             minima=_minima(record.current("sketch")),
-            n_shingles=_count(record.current("shingles")),
+            n_shingles=whole_number(record.current("shingles")),
             redirects_to=(redirect,) if redirect else (),
             canonical=self.canonical_of(record),
         )
@@ -175,9 +175,9 @@ class FactReader:
             claims=tuple(_claims(record.claims, self._dropped_ms(record))),
             fetches=fetches_of(record),
             redirects_to=self.redirect_of(record),
-            n_images=_count(record.current("images")),
-            n_words=_count(record.current("words")),
-            n_linked_words=_count(record.current("linkedWords")),
+            n_images=whole_number(record.current("images")),
+            n_words=whole_number(record.current("words")),
+            n_linked_words=whole_number(record.current("linkedWords")),
             is_error_page=record.current("errorPage") == "true",
             pagerank=self.pagerank_of(record.url),
         )
@@ -285,11 +285,6 @@ def _minima(sketch: str) -> array[int]:
         return array("I", read_sketch(sketch) if sketch else ())
     except ValueError:
         return array("I")
-
-
-def _count(text: str) -> int:
-    """Return a number of provenance; 0 of what is none."""
-    return int(text) if text.isdecimal() and len(text) < _MAX_DIGITS else 0
 
 
 def fetches_of(record: UrlRecord) -> tuple[UriFetch, ...]:

@@ -140,11 +140,6 @@ class UrlRecord:
     latest: dict[str, str]
     told: dict[str, int] = field(default_factory=dict)
 
-    @property
-    def last_fetch(self) -> UrlFetch | None:
-        """The latest fetch."""
-        return self.fetches[-1] if self.fetches else None
-
     def current(self, name: str) -> str:
         """Return a latest value of the present content; empty if older.
 

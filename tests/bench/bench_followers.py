@@ -44,7 +44,7 @@ _LOOK_SECS = 0.05
 _FULL_BYTES = 64 * 1024  # that are left
 
 
-class Crawled(NamedTuple):
+class CrawlCost(NamedTuple):
     """What a crawl took.
 
     Attributes:
@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None) -> list[Figure]:
     options = parser.parse_args(arguments)
     config = crawled_web(options.nodes)
     n_documents = options.nodes * config.n_resources
-    runs: dict[str, list[Crawled]] = {}
+    runs: dict[str, list[CrawlCost]] = {}
     with tempfile.TemporaryDirectory() as name, run_dataweb(config, Path(name)):
         for _ in range(options.turns):
             for trouble, stores in TROUBLES.items():
@@ -95,7 +95,7 @@ def main(arguments: list[str] | None = None) -> list[Figure]:
     ]
 
 
-def _crawl(seeds: Path, folder: Path, stores: Stores) -> Crawled:
+def _crawl(seeds: Path, folder: Path, stores: Stores) -> CrawlCost:
     root = folder / "linkeddata"
     line = [
         *(sys.executable, "-m", "scrapy", "crawl", "linkeddata"),
@@ -115,7 +115,7 @@ def _crawl(seeds: Path, folder: Path, stores: Stores) -> Crawled:
     wall_secs = time.monotonic() - began
     told = "; ".join(status.summary() for status in read_statuses(root))
     _end(process)
-    return Crawled(secs, wall_secs, told)
+    return CrawlCost(secs, wall_secs, told)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -125,6 +125,15 @@ def test_file_is_unpacked_and_written_as_hdt(rdf: RunRdf, tmp_path: Path) -> Non
     assert triples(again.stdout) == triples(TURTLE.decode())
 
 
+def test_url_of_a_file_has_no_steps_up(rdf: RunRdf, tmp_path: Path) -> None:
+    """If a path leads up and down again, then the URL is that of the file."""
+    (tmp_path / "a.ttl").write_text("<> <urn:x:p> <#b> .")
+    (tmp_path / "down").mkdir()
+    done = rdf(tmp_path / "down" / ".." / "a.ttl")
+    url = (tmp_path / "a.ttl").as_uri()
+    assert done.stdout.strip() == f"<{url}> <urn:x:p> <{url}#b> ."
+
+
 def test_what_hdt_cannot_hold_is_told(rdf: RunRdf, tmp_path: Path) -> None:
     """If a statement cannot be written, then the command says so, and writes others."""
     dump, target = tmp_path / "d.nt", tmp_path / "d.hdt"

@@ -74,7 +74,7 @@ def uri_of(servers: dict[str, RawServer], place: str) -> str:
 
 
 @dataclass(frozen=True)
-class Fates:
+class FinishedCrawl:
     """A finished crawl.
 
     Attributes:
@@ -204,7 +204,7 @@ class PreparedWeb:
 @pytest.fixture(scope="module")
 def fates(
     commands: Commands, loopback: Loopback, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Fates]:
+) -> Iterator[FinishedCrawl]:
     """Yield the crawl, with its frontier."""
     folder = tmp_path_factory.mktemp("fates")
     web = PreparedWeb(loopback)
@@ -241,7 +241,7 @@ def fates(
         )
         assert result.code == 0, result.stderr
         stack.enter_context(closing(ensure_server(result.folder / "frontier")))
-        yield Fates(web.servers, result.folder)
+        yield FinishedCrawl(web.servers, result.folder)
 
 
 # URI -> verdict, and the one reason that decided
@@ -299,13 +299,13 @@ def reason_of(found: UriExplanation) -> str:
 
 
 @pytest.mark.parametrize("place", REASONS)
-def test_reason_is_right(fates: Fates, place: str) -> None:
+def test_reason_is_right(fates: FinishedCrawl, place: str) -> None:
     """If a URI has met a fate, then the verdict and the reason are those."""
     found = fates.explain(fates.uri(place))
     assert (found.verdict, reason_of(found)) == REASONS[place]
 
 
-def test_budgets_are_reasons(fates: Fates) -> None:
+def test_budgets_are_reasons(fates: FinishedCrawl) -> None:
     """If a host or a domain has all that it may, then that is the reason for others."""
     paths = [f"/{n}" for n in range(N_OF_BUDGET + 9)]
     found = fates.explain(fates.left_out("budget.site", paths))
@@ -316,20 +316,20 @@ def test_budgets_are_reasons(fates: Fates) -> None:
     assert (found.verdict, reason_of(found)) == ("not queued", "domain_budget")
 
 
-def test_other_spelling_is_a_reason(fates: Fates) -> None:
+def test_other_spelling_is_a_reason(fates: FinishedCrawl) -> None:
     """If a URI was seen in another spelling, then the log names the duplicate."""
     found = fates.explain(fates.uri("www.site/f%69ne"))
     assert [each.reason for each in found.decisions] == [Decision.DUPLICATE]
     assert fates.uri("www.site/fine") in found.spellings
 
 
-def test_way_leads_through_the_source(fates: Fates) -> None:
+def test_way_leads_through_the_source(fates: FinishedCrawl) -> None:
     """If a sitemap lists a URI that is turned away, then the way leads there."""
     found = fates.explain(fates.uri("www.foreign/mine"))
     assert found.way[0].uri == fates.uri("www.site/sitemap.xml")
 
 
-def test_each_decision_is_prepared(fates: Fates) -> None:
+def test_each_decision_is_prepared(fates: FinishedCrawl) -> None:
     """If all fates are told of, then every decision that there is was among these."""
     logged = {each.reason for each in decisions_of(fates.folder)}
     assert logged == {str(each) for each in Decision}
@@ -338,7 +338,7 @@ def test_each_decision_is_prepared(fates: Fates) -> None:
 @pytest.mark.parametrize(
     "place", ["www.foreign/mine", "robots.site/secret", "nowhere.site/x"]
 )
-def test_command_names_verdict_and_reason(fates: Fates, place: str) -> None:
+def test_command_names_verdict_and_reason(fates: FinishedCrawl, place: str) -> None:
     """If the command is asked, then the answer is the same."""
     folder = fates.folder
     done = scrapy(

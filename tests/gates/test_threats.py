@@ -5,13 +5,17 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
+from typing import TYPE_CHECKING
 
 import pytest
 
 from rdfcrawl.options import defaults
-from tests.mutants.threats import MUTANTS, Mutant
+from tests.mutants.threats import MUTANTS
 from tests.support.page_tables import rows
 from tests.support.pages import ROOT, read_page
+
+if TYPE_CHECKING:
+    from tests.mutants.mutant import Mutant
 
 THREATS = {int(row["#"]): row for row in rows(read_page("security.md"), "#")}
 N_OF_THE_BEGINNING = 28

@@ -18,9 +18,12 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tests.mutants.threats import MUTANTS, Mutant
+from tests.mutants.threats import MUTANTS
+
+if TYPE_CHECKING:
+    from tests.mutants.mutant import Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("rdfcrawl", "tests", "docs", "deploy", "changes")

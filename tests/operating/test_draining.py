@@ -128,8 +128,8 @@ async def test_worker_that_is_to_end_is_shown(
     frontier = await make_frontier()
     await frontier.beat("w1", {})
     named = {"REDIS_URL": redis_server.url, "CRAWL_ID": "c"}
-    assert re.search(r"\nw1 +taking seeds", operate(tmp_path, "status", **named).stdout)
+    assert re.search(r"\nw1 +begins", operate(tmp_path, "status", **named).stdout)
     await frontier.drains.ask("w1")
-    assert re.search(r"\nw1 +ending", operate(tmp_path, "status", **named).stdout)
+    assert re.search(r"\nw1 +ends", operate(tmp_path, "status", **named).stdout)
     await frontier.leave("w1")
     assert not await frontier.drains.asked()

@@ -33,7 +33,7 @@ async def guarded(options: PageOptions) -> AsyncIterator[aiohttp.ClientSession]:
         return web.Response(text="done")
 
     middleware = PageGuard(options, FORM).middleware()
-    application = web.Application(middlewares=[middleware])  # type: ignore[list-item]
+    application = web.Application(middlewares=[middleware])
     application.router.add_route("*", "/", answer)
     runner = web.AppRunner(application)
     await runner.setup()

@@ -32,7 +32,7 @@ ROBOTS = b"User-agent: *\nDisallow: /</pre><script>alert(1)</script>\nCrawl-dela
 
 
 @dataclass(frozen=True)
-class Served:
+class ServedCrawl:
     """A crawl that goes on, and its page.
 
     Attributes:
@@ -47,7 +47,7 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(commands: Commands, loopback: Loopback) -> Served:
+def served(commands: Commands, loopback: Loopback) -> ServedCrawl:
     """Return a crawl of four hosts by two workers, which has enough to do."""
     web = TreeWeb(loopback, "127.0.91", n_hosts=3, n_docs=2000, secs=0.0)
     server = loopback(host=HOSTILE)
@@ -67,7 +67,7 @@ def served(commands: Commands, loopback: Loopback) -> Served:
     redis.close()
     url = serve_page(commands, folder, "--control")
     commands.wait_until(lambda: _n_faulty(url))
-    return Served(url, folder, crawl)
+    return ServedCrawl(url, folder, crawl)
 
 
 def _n_faulty(url: str) -> int:
@@ -82,7 +82,9 @@ def first_names(page: Page) -> list[str]:
     return page.locator("tbody th").all_inner_texts()
 
 
-def test_table_sorts_filters_and_turns_pages(served: Served, chromium: Browser) -> None:
+def test_table_sorts_filters_and_turns_pages(
+    served: ServedCrawl, chromium: Browser
+) -> None:
     """If a visitor sorts, filters and turns pages, then links and forms do so alone."""
     with watched_page(chromium, java_script_enabled=False) as page:
         page.goto(f"{served.url}/hosts")
@@ -109,7 +111,9 @@ def test_table_sorts_filters_and_turns_pages(served: Served, chromium: Browser) 
         assert first_names(page) == names[:2]
 
 
-def test_host_tells_its_rules_and_requests(served: Served, chromium: Browser) -> None:
+def test_host_tells_its_rules_and_requests(
+    served: ServedCrawl, chromium: Browser
+) -> None:
     """If a host is looked at, then its rules, requests and faults are there as text."""
     with watched_page(chromium) as page:
         page.on("dialog", lambda _: pytest.fail("a script of the Web has run"))
@@ -131,7 +135,7 @@ def test_host_tells_its_rules_and_requests(served: Served, chromium: Browser) ->
 
 @pytest.mark.parametrize("width", [320, 1600])
 def test_views_fit_and_are_accessible(
-    served: Served, chromium: Browser, width: int
+    served: ServedCrawl, chromium: Browser, width: int
 ) -> None:
     """If a screen is small or wide, light or dark, nothing is cut or hard to read."""
     viewport = {"width": width, "height": 800}
@@ -147,7 +151,7 @@ def confirm(page: Page, button: str) -> str:
     return page.get_by_role("status").inner_text()
 
 
-def test_host_is_steered(served: Served, chromium: Browser) -> None:
+def test_host_is_steered(served: ServedCrawl, chromium: Browser) -> None:
     """If a visitor confirms a change, then it is made, and told; else nothing is."""
     with watched_page(chromium, java_script_enabled=False) as page:
         page.goto(f"{served.url}/host?key=127.0.91.2")
@@ -172,7 +176,7 @@ def test_host_is_steered(served: Served, chromium: Browser) -> None:
         assert page.get_by_role("status").count() == 0
 
 
-def test_wrong_values_change_nothing(served: Served, chromium: Browser) -> None:
+def test_wrong_values_change_nothing(served: ServedCrawl, chromium: Browser) -> None:
     """If a value is wrong, then a line says why."""
     with watched_page(chromium, allowed=("400",)) as page:
         page.goto(f"{served.url}/host?key={HOSTILE}")
@@ -186,7 +190,7 @@ def test_wrong_values_change_nothing(served: Served, chromium: Browser) -> None:
         assert "Nothing was changed" in page.get_by_role("alert").inner_text()
 
 
-def test_seed_is_added(served: Served, chromium: Browser) -> None:
+def test_seed_is_added(served: ServedCrawl, chromium: Browser) -> None:
     """If a visitor adds a seed, then it is queued as by `scrapy frontier add`."""
     with watched_page(chromium) as page:
         page.goto(f"{served.url}/hosts")
@@ -195,7 +199,9 @@ def test_seed_is_added(served: Served, chromium: Browser) -> None:
         assert said == "http://127.0.91.9:1/later: queued"
 
 
-def test_crawl_is_stopped_and_goes_on_later(served: Served, chromium: Browser) -> None:
+def test_crawl_is_stopped_and_goes_on_later(
+    served: ServedCrawl, chromium: Browser
+) -> None:
     """If a visitor stops the crawl, then all workers end, and nothing is lost."""
     with watched_page(chromium) as page:
         page.goto(f"{served.url}/hosts")
@@ -209,7 +215,7 @@ def test_crawl_is_stopped_and_goes_on_later(served: Served, chromium: Browser) -
     assert int(str(status["counts"]["queued"])) > 0
 
 
-def _told(served: Served, *words: str) -> list[dict[str, dict[str, object]]]:
+def _told(served: ServedCrawl, *words: str) -> list[dict[str, dict[str, object]]]:
     done = operate(served.folder, *words, "--json")
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]

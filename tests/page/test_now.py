@@ -34,7 +34,7 @@ _SHIFTS = """
 """
 
 
-class Watched(NamedTuple):
+class UnfinishedCrawl(NamedTuple):
     """A crawl that goes on, and its folder."""
 
     folder: Path
@@ -52,13 +52,13 @@ def finished(commands: Commands, loopback: Loopback) -> str:
 
 
 @pytest.fixture(scope="module")
-def running(commands: Commands, loopback: Loopback) -> Iterator[Watched]:
+def running(commands: Commands, loopback: Loopback) -> Iterator[UnfinishedCrawl]:
     """Run a crawl that lasts longer than the tests."""
     web = TreeWeb(loopback, "127.97.1", n_hosts=3, n_docs=900, secs=0.2)
     folder = commands.folder()
     crawl = commands.start_crawl([web.seed], folder=folder, FRONTIER_COMMIT_SECS=0.1)
     commands.wait_until(lambda: list(folder.glob("*/quads/*.nq.gz")))
-    yield Watched(folder, free_port())
+    yield UnfinishedCrawl(folder, free_port())
     crawl.send(signal.SIGKILL)
     crawl.wait()
 
@@ -131,7 +131,7 @@ def test_hostile_faults_are_only_text(hostile: str, chromium: Browser) -> None:
 
 
 def test_numbers_move_in_place(
-    running: Watched, commands: Commands, chromium: Browser
+    running: UnfinishedCrawl, commands: Commands, chromium: Browser
 ) -> None:
     """If a crawl goes on, then numbers and lines do, and nothing else is moved.
 

@@ -45,7 +45,7 @@ PAGE = f"""<!DOCTYPE html><html><head><title>{SCRIPT}</title>
 </body></html>"""
 
 
-class Crawled(NamedTuple):
+class ShownCrawl(NamedTuple):
     """A finished crawl, and the page that shows it.
 
     Attributes:
@@ -70,7 +70,7 @@ class Crawled(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def crawled(commands: Commands, loopback: Loopback) -> Crawled:
+def crawled(commands: Commands, loopback: Loopback) -> ShownCrawl:
     """Return a finished crawl of a site with something of everything."""
     server = loopback({}, host="127.0.28.1")
     url = server.url
@@ -101,19 +101,19 @@ def crawled(commands: Commands, loopback: Loopback) -> Crawled:
     quads = f'<{url("/a")}> <{P}> "later" <{url("/a")}> .\n'.encode()
     write_log(result.folder, [RawVersion(url("/a"), 4_000_000_000_000, quads)], "z")
     page = serve_page(commands, result.folder.parent)
-    found = Crawled(result.folder, url("/").rstrip("/"), page)
+    found = ShownCrawl(result.folder, url("/").rstrip("/"), page)
     commands.wait_until(lambda: not found.told(url("/a"))["is_behind"])
     return found
 
 
-def show(page: Page, crawled: Crawled, uri: str, **more: str) -> str:
+def show(page: Page, crawled: ShownCrawl, uri: str, **more: str) -> str:
     """Open the view of a URI; return its text."""
     page.goto(crawled.at(uri, **more))
     return page.locator("main").inner_text()
 
 
 def test_each_fate_is_shown_with_what_led_to_it(
-    crawled: Crawled, chromium: Browser
+    crawled: ShownCrawl, chromium: Browser
 ) -> None:
     """If a URI has met some fate, then its view says which, and why."""
     site = crawled.site
@@ -150,7 +150,7 @@ def test_each_fate_is_shown_with_what_led_to_it(
         assert "cannot be crawled" in show(page, crawled, "http://exa mple/")
 
 
-def test_versions_are_compared(crawled: Crawled, chromium: Browser) -> None:
+def test_versions_are_compared(crawled: ShownCrawl, chromium: Browser) -> None:
     """If a document has two versions, then the view shows what differs."""
     uri = f"{crawled.site}/a"
     with watched_page(chromium) as page:
@@ -166,7 +166,7 @@ def test_versions_are_compared(crawled: Crawled, chromium: Browser) -> None:
         assert '"later"' not in turtle
 
 
-def test_hostile_data_is_shown_as_text(crawled: Crawled, chromium: Browser) -> None:
+def test_hostile_data_is_shown_as_text(crawled: ShownCrawl, chromium: Browser) -> None:
     """If literals and URLs are code, then nothing runs, and all is shown as text."""
     site = crawled.site
     with watched_page(chromium) as page:
@@ -192,7 +192,7 @@ def test_hostile_data_is_shown_as_text(crawled: Crawled, chromium: Browser) -> N
         )
 
 
-def test_statements_are_downloaded_as_no_page(crawled: Crawled) -> None:
+def test_statements_are_downloaded_as_no_page(crawled: ShownCrawl) -> None:
     """If statements are downloaded, then as a file that no browser renders."""
     uri = quote(f"{crawled.site}/hostile", safe="")
     for form in ("ttl", "nq"):
@@ -208,7 +208,7 @@ def test_statements_are_downloaded_as_no_page(crawled: Crawled) -> None:
             urllib.request.urlopen(f"{crawled.page}/uri/statements?{query}")
 
 
-def test_start_has_documents_and_faults(crawled: Crawled, chromium: Browser) -> None:
+def test_start_has_documents_and_faults(crawled: ShownCrawl, chromium: Browser) -> None:
     """If no URI is asked for, then recent documents and faults lead to some."""
     with watched_page(chromium, viewport={"width": 320, "height": 700}) as page:
         page.goto(f"{crawled.page}/uri")
@@ -225,7 +225,7 @@ def test_start_has_documents_and_faults(crawled: Crawled, chromium: Browser) -> 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 320), ("dark", 1600)])
 def test_answers_break_no_rule_of_axe(
-    crawled: Crawled, chromium: Browser, scheme: Literal["light", "dark"], width: int
+    crawled: ShownCrawl, chromium: Browser, scheme: Literal["light", "dark"], width: int
 ) -> None:
     """If an answer is shown, whatever it is, then axe-core finds no violation.
 
@@ -249,7 +249,7 @@ def test_answers_break_no_rule_of_axe(
 
 
 def test_answers_by_index_are_those_by_scanning(
-    crawled: Crawled, tmp_path: Path
+    crawled: ShownCrawl, tmp_path: Path
 ) -> None:
     """If an index names the members of a URI, then the answer is that of all members.
 

@@ -88,7 +88,7 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedMachines:
     """The logs of three machines, and what a job has made of them."""
 
     machines: ManyMachines
@@ -96,24 +96,24 @@ class Ranked:
     done: SparkJobReport
 
 
-def ranked(folder: Path, seed: int) -> Ranked:
+def ranked(folder: Path, seed: int) -> RankedMachines:
     """Run the job for what was told with a seed."""
     first, *others = (f"{site}/same" for site in SITES)
     fetched = [UrlFetched(each, T0, facts=CONTENT) for each in (first, *others)]
     same: list[Any] = [same_as(each, first) for each in others]
     machines = write_machines(folder, [*told_events(seed), *fetched, *same])
     root = folder / "result" / "crawl"
-    return Ranked(machines, root, run(machines.files, root))
+    return RankedMachines(machines, root, run(machines.files, root))
 
 
 @pytest.fixture(scope="module")
-def first(spark: None, tmp_path_factory: pytest.TempPathFactory) -> Ranked:
+def first(spark: None, tmp_path_factory: pytest.TempPathFactory) -> RankedMachines:
     """Return what the tests share, who leave it as it is."""
     del spark
     return ranked(tmp_path_factory.mktemp("first"), 1)
 
 
-def check_figures(found: Ranked) -> None:
+def check_figures(found: RankedMachines) -> None:
     """Check all results against those of one machine."""
     machines, root, done = found.machines, found.root, found.done
     assert segments(root) == segments(machines.one)
@@ -135,7 +135,7 @@ def check_figures(found: Ranked) -> None:
     assert rows.schema.equals(pq.read_schema(machines.one / "urls.parquet"))
 
 
-def test_figures_are_those_of_one_machine(first: Ranked) -> None:
+def test_figures_are_those_of_one_machine(first: RankedMachines) -> None:
     """If logs are on three machines, then all is, byte for byte, as if on one."""
     check_figures(first)
 
@@ -226,7 +226,7 @@ def kill_behind_database(commands: Commands, files: list[Path], root: Path) -> N
 
 
 def test_failed_job_leaves_the_results_before(
-    tmp_path: Path, commands: Commands, first: Ranked
+    tmp_path: Path, commands: Commands, first: RankedMachines
 ) -> None:
     """If a file is damaged in the middle, one line says so, and nothing has changed.
 

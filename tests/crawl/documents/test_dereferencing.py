@@ -16,7 +16,7 @@ HERE = f"<> <{P}> <relative> .".encode()
 BLANKS = f'_:a <{P}> _:b , [ <{P}> "in" ] . _:b <{P}> _:a, "été" .'.encode()
 
 
-class Crawled(NamedTuple):
+class RepeatedCrawl(NamedTuple):
     """Two hosts, and two crawls of them, one after the other."""
 
     here: RawServer
@@ -27,7 +27,7 @@ class Crawled(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def crawled(commands: Commands, loopback: Loopback) -> Crawled:
+def crawled(commands: Commands, loopback: Loopback) -> RepeatedCrawl:
     """Return two crawls of one web; the second began anew."""
     here, there = loopback(host="127.0.21.1"), loopback(host="127.0.21.2")
     response, redirect = loopback.response, loopback.redirect
@@ -65,7 +65,7 @@ def crawled(commands: Commands, loopback: Loopback) -> Crawled:
     second = commands.crawl(
         seeds, folder=folder, arguments={"follow": "none", "fresh": 1}
     )
-    return Crawled(here, there, first, second, n_first)
+    return RepeatedCrawl(here, there, first, second, n_first)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def crawled(commands: Commands, loopback: Loopback) -> Crawled:
     [("/id/x", "/doc/x"), ("/temporary", "/doc/temporary"), ("/fragment", "/fragment")],
 )
 def test_graph_and_base_are_the_final_url(
-    crawled: Crawled, name: str, document: str
+    crawled: RepeatedCrawl, name: str, document: str
 ) -> None:
     """If a host redirects to itself, then the final URL is graph name and base."""
     at = crawled.here.url
@@ -82,7 +82,7 @@ def test_graph_and_base_are_the_final_url(
     assert name == document or not crawled.first.about(at(name))
 
 
-def test_redirect_on_the_host_is_in_the_provenance(crawled: Crawled) -> None:
+def test_redirect_on_the_host_is_in_the_provenance(crawled: RepeatedCrawl) -> None:
     """If a host redirects to itself, then one crawl has the whole chain."""
     at, result = crawled.here.url, crawled.first
     assert result.statuses(at("/id/x")) == ["SUCCESSFUL"]
@@ -90,7 +90,7 @@ def test_redirect_on_the_host_is_in_the_provenance(crawled: Crawled) -> None:
     assert result.statuses(at("/doc/x")) == []
 
 
-def test_redirect_to_another_host_is_handed_over(crawled: Crawled) -> None:
+def test_redirect_to_another_host_is_handed_over(crawled: RepeatedCrawl) -> None:
     """If a host redirects to another, then that one's document has the chain."""
     name, document = crawled.here.url("/id/away"), crawled.there.url("/doc/away")
     assert crawled.first.statuses(name) == ["REDIRECTED"]
@@ -100,7 +100,7 @@ def test_redirect_to_another_host_is_handed_over(crawled: Crawled) -> None:
     assert crawled.first.about(document) == {(document, P, relative)}
 
 
-def test_chain_across_hosts_and_back(crawled: Crawled) -> None:
+def test_chain_across_hosts_and_back(crawled: RepeatedCrawl) -> None:
     """If a chain of redirects crosses hosts twice, then it is whole at its end."""
     chain = [
         crawled.here.url("/there-and-back"),
@@ -113,7 +113,7 @@ def test_chain_across_hosts_and_back(crawled: Crawled) -> None:
 
 @pytest.mark.parametrize("target", ["/doc/twins", "/fragment", "/doc/seed"])
 def test_one_document_of_many_names_is_fetched_once(
-    crawled: Crawled, target: str
+    crawled: RepeatedCrawl, target: str
 ) -> None:
     """If two URIs lead to one document, then it is fetched once and stored once."""
     first = crawled.here.targets[: crawled.n_first]
@@ -121,14 +121,14 @@ def test_one_document_of_many_names_is_fetched_once(
     assert crawled.first.writes()[crawled.here.url(target)] == 1
 
 
-def test_base_of_the_document_wins(crawled: Crawled) -> None:
+def test_base_of_the_document_wins(crawled: RepeatedCrawl) -> None:
     """If a document sets its base, then relative IRIs resolve against that."""
     graph = crawled.here.url("/base")
     expected = ("http://b.example/x/", P, "http://b.example/x/relative")
     assert crawled.first.about(graph) == {expected}
 
 
-def test_blank_nodes_are_the_same_in_every_crawl(crawled: Crawled) -> None:
+def test_blank_nodes_are_the_same_in_every_crawl(crawled: RepeatedCrawl) -> None:
     """If a document has not changed, then another crawl stores the same bytes."""
     graph = crawled.here.url("/blanks")
     first, second = crawled.first.raw(graph), crawled.second.raw(graph)
@@ -136,14 +136,14 @@ def test_blank_nodes_are_the_same_in_every_crawl(crawled: Crawled) -> None:
     assert first == second
 
 
-def test_fresh_fetches_everything_again(crawled: Crawled) -> None:
+def test_fresh_fetches_everything_again(crawled: RepeatedCrawl) -> None:
     """If a crawl begins anew, then it asks for the same URLs once more."""
     targets, n_first = crawled.here.targets, crawled.n_first
     assert sorted(targets[:n_first]) == sorted(targets[n_first:])
     assert crawled.first.quads == crawled.second.quads
 
 
-def test_fresh_moves_old_data_aside(crawled: Crawled) -> None:
+def test_fresh_moves_old_data_aside(crawled: RepeatedCrawl) -> None:
     """If a crawl begins anew, then what was stored before is kept elsewhere."""
     assert set(crawled.second.writes().values()) == {1}
     (before,) = crawled.second.folder.glob("before-*")
@@ -151,7 +151,7 @@ def test_fresh_moves_old_data_aside(crawled: Crawled) -> None:
     assert list((before / "provenance").glob("*.nq.gz"))
 
 
-def test_requests_say_who_asks_and_what_for(crawled: Crawled) -> None:
+def test_requests_say_who_asks_and_what_for(crawled: RepeatedCrawl) -> None:
     """If anything is asked for, then the request names us and what we can read."""
     requests = [*crawled.here.requests, *crawled.there.requests]
     assert all("rdfcrawl/" in r.headers["user-agent"] for r in requests)

@@ -21,7 +21,7 @@ DELAY_SECS = 0.1
 TEXT = "text/plain"
 
 
-class Crawled(NamedTuple):
+class RedirectedCrawl(NamedTuple):
     """One crawl of a host with several ports, and of another host."""
 
     main: RawServer
@@ -49,7 +49,7 @@ def denying(folder: Path, *patterns: str) -> Path:
 @pytest.fixture(scope="module", params=["own", "scrapy"])
 def crawled(
     request: pytest.FixtureRequest, commands: Commands, loopback: Loopback
-) -> Crawled:
+) -> RedirectedCrawl:
     """Return a crawl of URIs that redirect, by our own requests and by Scrapy's."""
     response, redirect = loopback.response, loopback.redirect
     host = f"127.0.24.{1 + (request.param == 'scrapy')}"
@@ -100,7 +100,7 @@ def crawled(
         FETCH_WITH_SCRAPY=request.param == "scrapy",
     )
     assert result.code == 0, result.stderr
-    return Crawled(main, port, broken, slow, away, result)
+    return RedirectedCrawl(main, port, broken, slow, away, result)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def crawled(
     ],
 )
 def test_no_redirect_walks_around_a_refusal(
-    crawled: Crawled, path: str, server: str, target: str, reason: Reason
+    crawled: RedirectedCrawl, path: str, server: str, target: str, reason: Reason
 ) -> None:
     """If a target is refused, then it is not asked for, and a fault names it."""
     there: RawServer = getattr(crawled, server)
@@ -127,14 +127,14 @@ def test_no_redirect_walks_around_a_refusal(
     assert crawled.result.statistics[f"fault/{reason}"] >= 1
 
 
-def test_unreadable_rules_of_another_port(crawled: Crawled) -> None:
+def test_unreadable_rules_of_another_port(crawled: RedirectedCrawl) -> None:
     """If robots.txt of a target's origin cannot be had, then nothing is asked there."""
     assert set(crawled.broken.targets) == {"/robots.txt"}
     (first, _), *_ = crawled.faults("/id/broken")
     assert first == Reason.ROBOTS_UNREACHABLE
 
 
-def test_what_is_allowed_is_followed(crawled: Crawled) -> None:
+def test_what_is_allowed_is_followed(crawled: RedirectedCrawl) -> None:
     """If nobody minds a target, then it is fetched, on the same host or another."""
     for server, path, target in (
         (crawled.main, "/id/ok", "/doc/ok"),
@@ -145,7 +145,7 @@ def test_what_is_allowed_is_followed(crawled: Crawled) -> None:
     assert crawled.result.statuses(crawled.away.url("/x")) == ["SUCCESSFUL"]
 
 
-def test_hops_are_paced(crawled: Crawled) -> None:
+def test_hops_are_paced(crawled: RedirectedCrawl) -> None:
     """If one host has several ports, then all requests to it keep the delay."""
     servers = (crawled.main, crawled.port, crawled.broken, crawled.slow)
     times = sorted(request.at for server in servers for request in server.requests)
@@ -153,7 +153,7 @@ def test_hops_are_paced(crawled: Crawled) -> None:
     assert min(b - a for a, b in pairwise(times)) > DELAY_SECS * 0.5
 
 
-def test_delay_of_a_target_is_kept(crawled: Crawled) -> None:
+def test_delay_of_a_target_is_kept(crawled: RedirectedCrawl) -> None:
     """If the origin of a target asks for a delay, then its host gets it from then."""
     asked = crawled.port.requests[-1]
     servers = (crawled.main, crawled.port, crawled.broken, crawled.slow)

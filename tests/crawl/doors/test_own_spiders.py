@@ -376,6 +376,7 @@ def test_pipeline_that_returns_nothing_is_no_silent_loss(
     assert not result.graphs
     assert "returned no item" in result.stderr
     assert result.statistics["fault/internal"] == 1
+    assert "hint          internal: an exception, which the log has" in result.stderr
 
 
 def test_attributes_of_a_spider_are_obeyed(

@@ -25,7 +25,7 @@ Crawl-delay: {CRAWL_DELAY_SECS}
 OURS = "User-agent: *\nAllow: /\n\nUser-agent: rdfcrawl\nDisallow: /ours$\n"
 
 
-class Crawled(NamedTuple):
+class PacedCrawl(NamedTuple):
     """One crawl of hosts of different temper."""
 
     hosts: dict[str, RawServer]
@@ -75,7 +75,7 @@ def _hosts(loopback: Loopback) -> dict[str, dict[str, Reply]]:
 
 
 @pytest.fixture(scope="module")
-def crawled(commands: Commands, loopback: Loopback) -> Crawled:
+def crawled(commands: Commands, loopback: Loopback) -> PacedCrawl:
     """Return one crawl of all hosts."""
     hosts = {
         name: loopback(pages, host=f"127.0.22.{number}")
@@ -91,7 +91,7 @@ def crawled(commands: Commands, loopback: Loopback) -> Crawled:
         seeds, arguments={"follow": "none"}, DOWNLOAD_DELAY=DELAY_SECS
     )
     assert result.code == 0, result.stderr
-    return Crawled(hosts, result)
+    return PacedCrawl(hosts, result)
 
 
 def check_pauses(gaps: list[float], least_secs: float) -> None:
@@ -106,7 +106,7 @@ def check_pauses(gaps: list[float], least_secs: float) -> None:
 @pytest.mark.parametrize(
     ("name", "least_secs"), [("plain", DELAY_SECS), ("strict", CRAWL_DELAY_SECS)]
 )
-def test_pauses_are_kept(crawled: Crawled, name: str, least_secs: float) -> None:
+def test_pauses_are_kept(crawled: PacedCrawl, name: str, least_secs: float) -> None:
     """If a delay is set or asked for, then no two requests are closer than that."""
     # What the robots.txt says is known only after it was read.
     gaps = crawled.gaps(name)[1:]
@@ -117,7 +117,9 @@ def test_pauses_are_kept(crawled: Crawled, name: str, least_secs: float) -> None
 @pytest.mark.parametrize(
     ("name", "target"), [("strict", "/private/x"), ("ours", "/ours")]
 )
-def test_disallowed_is_not_asked_for(crawled: Crawled, name: str, target: str) -> None:
+def test_disallowed_is_not_asked_for(
+    crawled: PacedCrawl, name: str, target: str
+) -> None:
     """If robots.txt disallows a URL, then it is a named fault and never asked for."""
     server = crawled.hosts[name]
     assert target not in server.targets
@@ -125,13 +127,13 @@ def test_disallowed_is_not_asked_for(crawled: Crawled, name: str, target: str) -
     assert server.targets.count("/robots.txt") == 1
 
 
-def test_rules_end_where_they_say(crawled: Crawled) -> None:
+def test_rules_end_where_they_say(crawled: PacedCrawl) -> None:
     """If a rule covers one path, then others of the host are asked for."""
     server = crawled.hosts["ours"]
     assert crawled.result.statuses(server.url("/ours/not")) == ["SUCCESSFUL"]
 
 
-def test_retry_after_is_obeyed(crawled: Crawled) -> None:
+def test_retry_after_is_obeyed(crawled: PacedCrawl) -> None:
     """If a host says 429 and when to come back, then it is left alone until then."""
     server = crawled.hosts["busy"]
     times = [request.at for request in server.requests]
@@ -143,7 +145,7 @@ def test_retry_after_is_obeyed(crawled: Crawled) -> None:
 
 @pytest.mark.parametrize(("name", "n_tries"), [("down", 3), ("shaky", 3)])
 def test_passing_trouble_is_waited_for(
-    crawled: Crawled, name: str, n_tries: int
+    crawled: PacedCrawl, name: str, n_tries: int
 ) -> None:
     """If a host fails twice and then answers, then the document is stored."""
     server = crawled.hosts[name]
@@ -161,7 +163,7 @@ def test_passing_trouble_is_waited_for(
     ],
 )
 def test_host_that_cannot_be_crawled_is_named(
-    crawled: Crawled, name: str, reason: Reason
+    crawled: PacedCrawl, name: str, reason: Reason
 ) -> None:
     """If a host is never ready or too slow, then its URLs are named faults."""
     url = crawled.hosts[name].url("/1")
@@ -169,7 +171,7 @@ def test_host_that_cannot_be_crawled_is_named(
     assert crawled.result.statuses(url) == ["FAILED"]
 
 
-def test_nothing_is_asked_for_without_rules(crawled: Crawled) -> None:
+def test_nothing_is_asked_for_without_rules(crawled: PacedCrawl) -> None:
     """If robots.txt cannot be read, then nothing else of the host is asked for."""
     for name in ("no-robots", "slow-robots"):
         assert set(crawled.hosts[name].targets) == {"/robots.txt"}

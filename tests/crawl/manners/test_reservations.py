@@ -72,7 +72,7 @@ def page(server: RawServer, name: str, head: str) -> bytes:
 
 
 @dataclass(frozen=True)
-class Crawled:
+class ReservedCrawl:
     """A crawl of all of them."""
 
     result: CrawlResult
@@ -88,10 +88,10 @@ class Crawled:
 
 
 @pytest.fixture(scope="module")
-def crawl(commands: Commands, loopback: Loopback) -> Callable[..., Crawled]:
+def crawl(commands: Commands, loopback: Loopback) -> Callable[..., ReservedCrawl]:
     """Return what crawls all documents, with some settings."""
 
-    def run(**settings: Any) -> Crawled:
+    def run(**settings: Any) -> ReservedCrawl:
         server = loopback()
         pages: dict[str, Reply] = {}
         names = []
@@ -112,13 +112,13 @@ def crawl(commands: Commands, loopback: Loopback) -> Callable[..., Crawled]:
             names.append(name)
         server.pages.update(pages)
         seeds = [server.url(f"/{name}") for name in names]
-        return Crawled(commands.crawl(seeds, **settings), server)
+        return ReservedCrawl(commands.crawl(seeds, **settings), server)
 
     return run
 
 
 @pytest.fixture(scope="module")
-def crawled(crawl: Callable[..., Crawled]) -> Crawled:
+def crawled(crawl: Callable[..., ReservedCrawl]) -> ReservedCrawl:
     """Return a crawl as it is by default."""
     return crawl(TDM_POLICY="respect")
 
@@ -127,7 +127,7 @@ ALL: dict[str, tuple[Any, bool, bool]] = {**TAGS, **METAS, **TDM}
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_reservation_is_obeyed(crawled: Crawled, name: str) -> None:
+def test_reservation_is_obeyed(crawled: ReservedCrawl, name: str) -> None:
     """If a publisher asks not to store or not to follow, then that is done."""
     _, is_stored, is_followed = ALL[name]
     assert crawled.is_stored(name) is is_stored
@@ -145,7 +145,7 @@ def test_reservation_is_obeyed(crawled: Crawled, name: str) -> None:
     ],
 )
 def test_what_is_not_stored_has_a_reason(
-    crawled: Crawled, name: str, reason: str
+    crawled: ReservedCrawl, name: str, reason: str
 ) -> None:
     """If statements are not stored, then a named fault says why."""
     url = crawled.server.url(f"/{name}")
@@ -156,7 +156,7 @@ def test_what_is_not_stored_has_a_reason(
     ) == ["0"]
 
 
-def test_reservations_are_kept_and_counted(crawled: Crawled) -> None:
+def test_reservations_are_kept_and_counted(crawled: ReservedCrawl) -> None:
     """If a publisher asks for something, then provenance and statistics have it."""
     result, url = crawled.result, crawled.server.url
 
@@ -182,7 +182,9 @@ def test_reservations_are_kept_and_counted(crawled: Crawled) -> None:
     assert counted["link/nofollow"] == 8  # subjects and objects
 
 
-def test_reservations_can_be_recorded_alone(crawl: Callable[..., Crawled]) -> None:
+def test_reservations_can_be_recorded_alone(
+    crawl: Callable[..., ReservedCrawl],
+) -> None:
     """If the operator only records reservations, then all is stored and followed."""
     crawled = crawl(XROBOTS_POLICY="record", TDM_POLICY="record")
     assert all(map(crawled.is_stored, ALL))
@@ -192,7 +194,7 @@ def test_reservations_can_be_recorded_alone(crawl: Callable[..., Crawled]) -> No
     assert "fault/noindex" not in crawled.result.statistics
 
 
-def test_reservations_can_be_ignored(crawl: Callable[..., Crawled]) -> None:
+def test_reservations_can_be_ignored(crawl: Callable[..., ReservedCrawl]) -> None:
     """If the operator ignores reservations, then nothing is kept of them."""
     crawled = crawl(XROBOTS_POLICY="ignore", TDM_POLICY="ignore")
     assert all(map(crawled.is_stored, ALL))
@@ -209,7 +211,7 @@ def test_page_goes_before_its_header(commands: Commands, loopback: Loopback) -> 
         server.pages[f"/{name}"] = loopback.response(
             page(server, name, head), "text/html", tdm_reservation=header
         )
-    crawled = Crawled(
+    crawled = ReservedCrawl(
         commands.crawl(
             [server.url("/open"), server.url("/shut")], TDM_POLICY="respect"
         ),
@@ -232,7 +234,9 @@ def test_our_name_is_that_of_robots_txt(commands: Commands, loopback: Loopback) 
         page(server, "page", "<meta name=LabBot content=noindex>"), "text/html"
     )
     seeds = [server.url(f"/{name}") for name in ("ours", "theirs", "page")]
-    crawled = Crawled(commands.crawl(seeds, ROBOTSTXT_USER_AGENT="LabBot"), server)
+    crawled = ReservedCrawl(
+        commands.crawl(seeds, ROBOTSTXT_USER_AGENT="LabBot"), server
+    )
     assert crawled.result.graphs & set(seeds) == {server.url("/theirs")}
 
 
