@@ -83,12 +83,56 @@ def test_rows_are_terms_and_the_store_is_up_to_date(crawl: QueriedCrawl) -> None
 def test_answers_are_cut_at_the_limit(crawl: QueriedCrawl) -> None:
     """If there are more rows than the limit, then the answer says so."""
     query = "SELECT ?n { ?s <urn:x:number> ?n }"
-    found = crawl.ask(query).json["answer"]
-    assert (len(found["rows"]), found["is_cut"]) == (200, True)
+    found = crawl.ask(query).json
+    assert (found["rows"], found["max_rows"]) == (200, 200)
+    assert (found["answer"]["n_rows"], found["answer"]["is_cut"]) == (200, True)
     file = crawl.file(query, "csv", rows="3")
     assert file.headers["Rdfcrawl-Cut"] == "yes"
     assert file.headers["Content-Disposition"].startswith("attachment")
     assert len(file.text.splitlines()) == 4
+
+
+def test_pages_are_of_one_answer(crawl: QueriedCrawl) -> None:
+    """If pages are turned, then each row of the answer is on one, also the last one."""
+    query = "SELECT ?n { ?s <urn:x:number> ?n } # in pages"
+    more = {"rows": "95", "most": "30"}
+    answers = [crawl.ask(query, **more).json["answer"]]
+    answers += [
+        crawl.ask(query, **more, page=page).json["answer"] for page in ("2", "3", "4")
+    ]
+    assert len({answer["asked_ms"] for answer in answers}) == 1
+    assert [answer["first"] for answer in answers] == [1, 31, 61, 91]
+    rows = [row[0]["value"] for answer in answers for row in answer["rows"]]
+    assert len(set(rows)) == len(rows) == 95
+    behind = crawl.ask(query, **more, page="99").json["answer"]
+    assert (behind["page"], behind["n_pages"], behind["rows"]) == (
+        *(4, 4),
+        answers[-1]["rows"],
+    )
+
+
+def test_pages_need_no_kept_answer(crawl: QueriedCrawl) -> None:
+    """If an answer is not kept, then a page of it is had by asking again."""
+    query = "SELECT ?n { ?s <urn:x:number> ?n } ORDER BY ?n # anew"
+    found = crawl.ask(query, most="10", page="3").json["answer"]
+    assert [row[0]["value"] for row in found["rows"]] == [str(n) for n in range(20, 30)]
+    none = crawl.ask("SELECT ?n { ?n <urn:x:none> 1 }", page="3").json["answer"]
+    assert (none["rows"], none["page"], none["n_pages"], none["first"]) == ([], 1, 1, 0)
+
+
+def test_pages_are_turned_by_links(crawl: QueriedCrawl, chromium: Browser) -> None:
+    """If an answer is long, then links lead from page to page, and to files of all."""
+    query = "SELECT ?n { ?s <urn:x:number> ?n } ORDER BY ?n"
+    with watched_page(chromium, java_script_enabled=False) as page:
+        page.goto(f"{crawl.url}/query?q={query}")
+        text = page.locator("main").inner_text()
+        assert "200 rows; there are more, which are left out, 100 on each page" in text
+        page.get_by_role("link", name="Next").first.click()
+        rows = page.locator("table.rows tbody tr")
+        assert (rows.count(), "100" in rows.first.inner_text()) == (100, True)
+        assert "page 2 of 2" in page.locator("nav.pages").last.inner_text()
+        page.get_by_role("link", name="Previous").last.click()
+        assert "page 1 of 2" in page.locator("nav.pages").last.inner_text()
 
 
 @pytest.mark.parametrize(
