@@ -10,6 +10,7 @@ import pytest
 
 from rdfcrawl.crawl_index.datasets import DatasetTally
 from rdfcrawl.page.dataset_table import DatasetChoice, DatasetTable
+from rdfcrawl.page.host_datasets import read_host_datasets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -90,3 +91,24 @@ async def test_rows_that_change_are_shown_as_they_are(index: AskedIndex) -> None
     _, _, rows = await table.choose(deep)
     assert rows[3].title == "new"
     assert before[4].name not in {row.name for row in rows}
+
+
+async def test_datasets_of_a_host_are_found_by_ranges(index: AskedIndex) -> None:
+    """If a host has many datasets, then so many as asked for are read of it alone."""
+    index.connection.executemany(
+        "INSERT INTO dataset VALUES (?, '', '', '', '', '', ?, 1, 1, 0, 0, 0)",
+        [
+            ("urn:named", "https://f:8443/void"),
+            ("http://f/d", ""),
+            ("http://f.e/d", "http://ff/void"),
+        ],
+    )
+    found = await read_host_datasets(index.rows, ["e"], 51)
+    assert len(found) == 51
+    assert all(row.name.startswith("http://e/") for row in found)
+    found = await read_host_datasets(index.rows, ["f", "%"], 51)
+    assert {row.name for row in found} == {"urn:named", "http://f/d"}
+    queries = "SELECT rowid FROM dataset WHERE {0} >= 'a' AND {0} < 'b' ORDER BY {0}"
+    for column in ("name", "document"):
+        plan = await index.rows(f"EXPLAIN QUERY PLAN {queries.format(column)}", ())
+        assert "SEARCH dataset USING COVERING INDEX" in plan[0][-1]
