@@ -126,7 +126,7 @@ def test_pages_are_turned_by_links(crawl: QueriedCrawl, chromium: Browser) -> No
     with watched_page(chromium, java_script_enabled=False) as page:
         page.goto(f"{crawl.url}/query?q={query}")
         text = page.locator("main").inner_text()
-        assert "200 rows; there are more, which are left out, 100 on each page" in text
+        assert "200 rows, 100 on a page; there are more, which are left out" in text
         page.get_by_role("link", name="Next").first.click()
         rows = page.locator("table.rows tbody tr")
         assert (rows.count(), "100" in rows.first.inner_text()) == (100, True)
