@@ -29,6 +29,9 @@ _AT_ONCE: Final = 2
 _TURN_SECS: Final = 5.0  # that a query waits for its turn
 _UPDATE_SECS: Final = 5.0  # for bringing the store up to date, and one batch more
 _UPDATE_MOST_SECS: Final = 60.0  # then it is given up
+_ENDED: Final = (
+    "query: its process has ended: it needed too much memory, or is nested too deeply"
+)
 _MODULE: Final = "rdfcrawl.page.query_child"
 
 
@@ -181,7 +184,7 @@ def _told(line: dict[str, Any] | None) -> dict[str, Any]:
         QueryRefused: it has refused, or died.
     """
     if line is None:
-        raise QueryRefused(400, "query: it needed too much memory, and was ended")
+        raise QueryRefused(400, _ENDED)
     if "refusal" in line:
         status = 503 if line["refusal"] == BUSY else 400
         raise QueryRefused(status, line["refusal"])
