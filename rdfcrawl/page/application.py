@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from rdfcrawl.page.context import PageContext
 from rdfcrawl.page.form_token import FormToken
@@ -44,6 +46,18 @@ _MAX_FORM_BYTES: Final = 1024 * 1024
 _MAX_LINE_BYTES: Final = 64 * 1024  # of a request with a query of SPARQL in its URL
 
 
+class _BrokenRequests(logging.Filter):
+    """Leaves out what is no HTTP: whoever sent that gets 400, and fills no log."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        return not isinstance(error, HttpProcessingError)
+
+
+_logger = logging.getLogger("rdfcrawl.page.http")
+_logger.addFilter(_BrokenRequests())
+
+
 class PageServer:
     """The page of one crawl.
 
@@ -74,6 +88,7 @@ class PageServer:
         self._runner = web.AppRunner(
             application,
             access_log=None,
+            logger=_logger,
             shutdown_timeout=1,
             max_line_size=_MAX_LINE_BYTES,
         )

@@ -218,3 +218,11 @@ def test_odd_parameters_are_refused_or_bounded(crawl: WatchedCrawl, path: str) -
             assert status in (b"200", b"400", b"404"), (target, answer[:300])
             assert b"Traceback" not in answer, target
             assert len(answer) < 1_000_000, target
+
+
+def test_what_is_no_http_fills_no_log(crawl: WatchedCrawl) -> None:
+    """If a visitor sends what is no HTTP, then that is 400, and nothing is logged."""
+    for target in (b"/?a= b", b"/" + b"x" * 100_000, b"/ /"):
+        answer = raw_answer(crawl.url, target)
+        assert answer.split(b" ", 2)[1] == b"400", answer[:200]
+    assert "Traceback" not in crawl.process.stderr
