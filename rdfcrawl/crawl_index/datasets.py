@@ -110,6 +110,7 @@ class DatasetTally:
     );
     CREATE INDEX IF NOT EXISTS dataset_stored ON dataset (n_stored DESC, name);
     CREATE INDEX IF NOT EXISTS dataset_last ON dataset (last_ms DESC, name);
+    CREATE INDEX IF NOT EXISTS dataset_document ON dataset (document);
     CREATE TABLE IF NOT EXISTS dataset_said (
         subject TEXT, about TEXT, value TEXT, document TEXT,
         PRIMARY KEY (subject, about, value)

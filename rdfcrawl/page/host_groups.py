@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 MAX_LINKS: Final = 1200  # that are drawn
 _LINKS_OF_NODE: Final = 4  # the strongest of each node, in either direction
 
-GroupKind = Literal["host", "domain", "suffix", "rest"]
+GroupKind = Literal["host", "domain", "suffix", "rest", "linked", "elsewhere"]
 
 
 class CrawledHost(NamedTuple):
@@ -29,7 +29,8 @@ class HostGroup:
     """A node of the picture.
 
     Attributes:
-        name: of the host or registered domain; `.org` of a suffix; `others`.
+        name: of the host or registered domain; `.org` of a suffix; `others`;
+            `elsewhere`.
         kind: what it stands for.
         n_hosts: hosts in it.
         n_documents: of these.
@@ -60,7 +61,7 @@ def group_hosts(
 
     Args:
         hosts: the largest first.
-        most: nodes, 8 or more.
+        most: nodes, 7 or more.
     """
     alone = hosts if len(hosts) <= most else hosts[: most // 2]
     groups = [HostGroup(each.host, "host", 1, each.n_documents) for each in alone]
@@ -140,11 +141,18 @@ def add_links(
     return found
 
 
-def strongest(links: Mapping[tuple[int, int], int]) -> list[GroupLink]:
-    """Return the links that are drawn: the strongest of each node."""
+def strongest(
+    links: Mapping[tuple[int, int], int], *, of_node: int = _LINKS_OF_NODE
+) -> list[GroupLink]:
+    """Return the links that are drawn: the strongest of each node.
+
+    Args:
+        links: between nodes.
+        of_node: so many of each, or more if there are few nodes.
+    """
     n_of: Counter[int] = Counter()
     n_nodes = len({node for pair in links for node in pair})
-    most_each = max(_LINKS_OF_NODE, 300 // max(1, n_nodes))  # all of few nodes
+    most_each = max(of_node, 75 * of_node // max(1, n_nodes))  # all of few nodes
     kept = []
     for (source, target), n in sorted(links.items(), key=lambda x: (-x[1], x[0])):
         if min(n_of[source], n_of[target]) >= most_each:

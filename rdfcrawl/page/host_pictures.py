@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections import Counter
 from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -17,21 +18,22 @@ from rdfcrawl.page.host_groups import (
     group_hosts,
     strongest,
 )
+from rdfcrawl.page.hosts_outside import LinkWeights, OutsideHosts, group_outside
 from rdfcrawl.page.node_places import place_nodes
 
 if TYPE_CHECKING:
-    from collections import Counter
+    from collections.abc import Collection, Iterable
     from pathlib import Path
 
 _KEPT: Final = 20  # pictures
 _WAIT_SECS: Final = 0.2  # for the first picture of a scope
 _FRESH_SECS: Final = 30.0  # then a picture is drawn again, and shown meanwhile
+_OUTSIDE: Final = 6  # a node of so many may be outside
 _HOSTS: Final = """
 SELECT id, host, domain, n_documents FROM web_host WHERE n_documents > 0 AND {}
 ORDER BY n_documents DESC, host
 """
 _LINKS: Final = "SELECT source, target, n FROM host_link"
-_LINKS_BETWEEN: Final = f"{_LINKS} WHERE source IN ({{}}) AND target IN ({{}})"
 _NEIGHBOURS: Final = """
 SELECT id FROM (
     SELECT target AS id, n FROM host_link WHERE source = ?1
@@ -39,20 +41,29 @@ SELECT id FROM (
 ) JOIN web_host USING (id) WHERE n_documents > 0
 GROUP BY id ORDER BY SUM(n) DESC LIMIT ?2
 """
+_LINKING: Final = """
+SELECT l.source FROM web_host AS t JOIN host_link AS l ON l.target = t.id
+JOIN web_host AS s ON s.id = l.source
+WHERE t.n_documents = 0 AND (t.domain = ?1 OR t.host = ?1) AND s.n_documents > 0
+GROUP BY l.source ORDER BY SUM(l.n) DESC LIMIT ?2
+"""
 
 
 class PictureScope(NamedTuple):
     """What a picture is of: all hosts, or those around or within one thing.
 
     Attributes:
-        about: `host`, `domain`, `suffix`; empty: all.
+        about: `host`, `domain`, `suffix`, `linked` (a domain or host that was not
+            crawled); empty: all.
         name: of it.
         most: nodes.
+        has_outside: hosts that were not crawled are shown.
     """
 
     about: str
     name: str
     most: int
+    has_outside: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +72,8 @@ class PictureNode:
 
     Attributes:
         name: of the host or group.
-        kind: host, domain, suffix or rest.
+        kind: host, domain, suffix or rest of crawled hosts; `linked` or `elsewhere` of
+            others.
         n_hosts: in it.
         n_documents: fetched from these.
         n_links: between it and the other nodes.
@@ -89,6 +101,7 @@ class HostPicture:
         links: those that are drawn.
         n_hosts: that were crawled, within the scope.
         n_links: between nodes, drawn or not, as pairs.
+        n_outside: hosts that were not crawled, and that these link to.
         is_drawing: it is not there yet; ask again.
     """
 
@@ -96,6 +109,7 @@ class HostPicture:
     links: tuple[GroupLink, ...] = ()
     n_hosts: int = 0
     n_links: int = 0
+    n_outside: int = 0
     is_drawing: bool = False
 
 
@@ -153,10 +167,17 @@ def draw_hosts(root: Path, scope: PictureScope) -> HostPicture:
 
 def _drawn(database: IndexDatabase, scope: PictureScope) -> HostPicture:
     hosts = _hosts_of(database, scope)
-    groups, of_host = group_hosts(hosts, scope.most)
-    links = _links_of(database, of_host)
-    drawn = strongest(links)
-    places = place_nodes([each.n_documents for each in groups], drawn)
+    outside = _outside(database, scope, {each.number for each in hosts})
+    groups, of_host = group_hosts(hosts, scope.most - len(outside.groups))
+    led: Counter[tuple[int, int]] = Counter()
+    rows = outside.take_links(_links_of(database, of_host), of_host, led)
+    links = add_links(rows, of_host)
+    drawn = strongest(links) + strongest(led, of_node=2)
+    links += led
+    sizes = [each.n_documents for each in groups]
+    sizes += outside.sizes(max(sizes, default=0))
+    groups += outside.groups
+    places = place_nodes(sizes, drawn)
     n_links = [0] * len(groups)
     for (source, target), n in links.items():
         n_links[source] += n
@@ -165,7 +186,20 @@ def _drawn(database: IndexDatabase, scope: PictureScope) -> HostPicture:
         PictureNode(each.name, each.kind, each.n_hosts, each.n_documents, n, *place)
         for each, n, place in zip(groups, n_links, places, strict=True)
     )
-    return HostPicture(nodes, tuple(drawn), len(hosts), len(links))
+    return HostPicture(nodes, tuple(drawn), len(hosts), len(links), outside.n_hosts)
+
+
+def _outside(
+    database: IndexDatabase, scope: PictureScope, crawled: set[int]
+) -> OutsideHosts:
+    """Return the hosts outside that the crawled ones of a scope link to, as nodes."""
+    if not (scope.has_outside and crawled):
+        return OutsideHosts()
+    weights = LinkWeights(database)
+    weights.count(_links_of(database, crawled), crawled)
+    within = scope.name if scope.about == "linked" else ""
+    most = max(1, scope.most // _OUTSIDE)
+    return group_outside(database, weights, most, within=within)
 
 
 def _hosts_of(database: IndexDatabase, scope: PictureScope) -> list[CrawledHost]:
@@ -176,33 +210,34 @@ def _hosts_of(database: IndexDatabase, scope: PictureScope) -> list[CrawledHost]
             like = "domain LIKE ? ESCAPE '!'"
             name = scope.name.replace("!", "!!").replace("%", "!%").replace("_", "!_")
             rows = database.rows(_HOSTS.format(like), (f"%{name}",))
-        case "host":
-            rows = _around(database, scope)
+        case "host" | "linked":
+            ids = _around(database, scope)
+            marks = ", ".join("?" * len(ids))
+            rows = database.rows(_HOSTS.format(f"id IN ({marks})"), ids)
         case _:
             rows = database.rows(_HOSTS.format("1"))
     return [CrawledHost(*row) for row in rows]
 
 
-def _around(database: IndexDatabase, scope: PictureScope) -> list[tuple[object, ...]]:
-    """Return a host and those with most links from or to it."""
+def _around(database: IndexDatabase, scope: PictureScope) -> list[int]:
+    """Return the hosts with most links from or to a host, and that one if crawled."""
+    if scope.about == "linked":
+        rows = database.rows(_LINKING, (scope.name, scope.most))
+        return [int(row[0]) for row in rows]
     found = database.rows("SELECT id FROM web_host WHERE host = ?", (scope.name,))
     if not found:
         return []
     centre = int(found[0][0])
     near = database.rows(_NEIGHBOURS, (centre, scope.most - 1))
-    ids = [centre, *(int(row[0]) for row in near)]
-    marks = ", ".join("?" * len(ids))
-    return database.rows(_HOSTS.format(f"id IN ({marks})"), ids)
+    return [centre, *(int(row[0]) for row in near)]
 
 
 def _links_of(
-    database: IndexDatabase, of_host: dict[int, int]
-) -> Counter[tuple[int, int]]:
-    """Return the links between nodes; of few hosts, without reading all links."""
+    database: IndexDatabase, crawled: Collection[int]
+) -> Iterable[tuple[int, int, int]]:
+    """Return the links from some hosts; of few, without reading all links."""
     execute = database.connection.execute
-    if len(of_host) > 500:  # as many as a list in SQL may well have
-        rows = execute(_LINKS)
-        return add_links(rows, of_host)
-    marks = ", ".join("?" * len(of_host))
-    query = _LINKS_BETWEEN.format(marks, marks)
-    return add_links(execute(query, [*of_host, *of_host]), of_host)
+    if len(crawled) > 500:  # as many as a list in SQL may well have
+        return execute(_LINKS)
+    marks = ", ".join("?" * len(crawled))
+    return execute(f"{_LINKS} WHERE source IN ({marks})", [*crawled])

@@ -91,5 +91,15 @@ def rows_by_number(
     """
     wanted = list(numbers)
     marks = ", ".join("?" * len(wanted))
-    found = {row[0]: row[1:] for row in connection.execute(query.format(marks), wanted)}
-    return [found[number] for number in wanted if number in found]
+    return in_order(connection.execute(query.format(marks), wanted), wanted)
+
+
+def in_order(rows: Iterable[Any], numbers: Iterable[int]) -> list[Any]:
+    """Return rows in the order of their numbers, without these; lost rows are left out.
+
+    Args:
+        rows: each begins with its number.
+        numbers: in order.
+    """
+    found = {row[0]: row[1:] for row in rows}
+    return [found[number] for number in numbers if number in found]

@@ -7,9 +7,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from rdfcrawl.clock import now_ms
 from rdfcrawl.errors import RdfcrawlError
 from rdfcrawl.options.values import integer, is_on, number
 from rdfcrawl.page.children import PageChild
+from rdfcrawl.page.kept_answers import (
+    AnswerKey,
+    KeptAnswers,
+    PagedAnswer,
+    QueryAnswer,
+)
 from rdfcrawl.page.query_rules import BUSY
 
 if TYPE_CHECKING:
@@ -22,6 +29,9 @@ _AT_ONCE: Final = 2
 _TURN_SECS: Final = 5.0  # that a query waits for its turn
 _UPDATE_SECS: Final = 5.0  # for bringing the store up to date, and one batch more
 _UPDATE_MOST_SECS: Final = 60.0  # then it is given up
+_ENDED: Final = (
+    "query: its process has ended: it needed too much memory, or is nested too deeply"
+)
 _MODULE: Final = "rdfcrawl.page.query_child"
 
 
@@ -65,33 +75,6 @@ class QueryOptions:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryAnswer:
-    """What a query has given.
-
-    Attributes:
-        kind: `rows`, `triples` or `boolean`.
-        variables: of rows.
-        rows: each a term for each variable, as in the JSON of SPARQL; None: unbound.
-        text: statements, or what is downloaded.
-        is_true: of ASK.
-        n_rows: rows or statements given.
-        is_cut: there are more.
-        n_behind: documents of the log that the store lacks; -1: not known.
-        note: why the store was not brought up to date; empty if that was tried.
-    """
-
-    kind: str
-    variables: tuple[str, ...] = ()
-    rows: tuple[Any, ...] = ()
-    text: str = ""
-    is_true: bool = False
-    n_rows: int = 0
-    is_cut: bool = False
-    n_behind: int = 0
-    note: str = ""
-
-
 class QueryDesk:
     """Answers the queries of all visitors of one crawl.
 
@@ -104,23 +87,51 @@ class QueryDesk:
         self._root = root
         self.options = options
         self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._kept = KeptAnswers()
 
-    async def answer(self, query: str, *, rows: int, form: str = "view") -> QueryAnswer:
-        """Return the answer to a query.
+    async def page(self, key: AnswerKey, number: int) -> QueryAnswer:
+        """Return the answer to a query with a page of its rows.
 
         Args:
-            query: SPARQL.
-            rows: the most.
-            form: `view`, or the format of a download.
+            key: the query, and how its answer is divided.
+            number: of the page, from 1: of the answer that is kept, if there is one;
+                0: the first page of an answer of now.
 
         Raises:
             QueryRefused: there is none.
         """
+        paged = self._kept.get(key) if number else None
+        if paged is None:
+            found = await self._asked(key.query, key.rows, "view", most=key.most)
+            pages = found.pop("pages", ())
+            paged = PagedAnswer(QueryAnswer(**found), pages, key.most)
+            if pages:
+                self._kept.put(key, paged)
+        return paged.page(number)
+
+    async def file(self, query: str, *, rows: int, form: str) -> QueryAnswer:
+        """Return the answer to a query as the text of a file.
+
+        Args:
+            query: SPARQL.
+            rows: the most.
+            form: the format.
+
+        Raises:
+            QueryRefused: there is none.
+        """
+        return QueryAnswer(**await self._asked(query, rows, form))
+
+    async def _asked(
+        self, query: str, rows: int, form: str, *, most: int = 1
+    ) -> dict[str, Any]:
+        """Return what a process of its own has told of a query."""
         job = {
             "root": str(self._root),
             "is_once": self.options.is_once,
             "query": query,
             "rows": min(rows, self.options.max_rows),
+            "most": most,
             "form": form,
             "update_secs": _UPDATE_SECS,
         }
@@ -147,21 +158,23 @@ class QueryDesk:
         finally:
             self._turns.release()
 
-    async def _answered(self, child: PageChild) -> QueryAnswer:
+    async def _answered(self, child: PageChild) -> dict[str, Any]:
         try:
             begun = await child.answer(_UPDATE_MOST_SECS)
         except TimeoutError:
             raise QueryRefused(
                 503, "query: the store takes too long to come up to date; ask again"
             ) from None
-        lag = _told(begun)["begun"]
+        lag: dict[str, Any] = _told(begun)["begun"]
+        asked_ms = now_ms()
         try:
-            answer = _told(await child.answer(self.options.secs))["answer"]
+            told = _told(await child.answer(self.options.secs))
         except TimeoutError:
             raise QueryRefused(
                 400, f"PAGE_QUERY_SECS={self.options.secs:g}: the query took longer"
             ) from None
-        return QueryAnswer(**(answer | lag))
+        answer: dict[str, Any] = told["answer"]
+        return lag | answer | {"asked_ms": asked_ms}
 
 
 def _told(line: dict[str, Any] | None) -> dict[str, Any]:
@@ -171,7 +184,7 @@ def _told(line: dict[str, Any] | None) -> dict[str, Any]:
         QueryRefused: it has refused, or died.
     """
     if line is None:
-        raise QueryRefused(400, "query: it needed too much memory, and was ended")
+        raise QueryRefused(400, _ENDED)
     if "refusal" in line:
         status = 503 if line["refusal"] == BUSY else 400
         raise QueryRefused(status, line["refusal"])

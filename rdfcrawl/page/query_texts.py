@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.results import Row
 
 MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
+MAX_VIEW_BYTES: Final = 8 * 1024 * 1024  # of an answer on the page, as JSON
 MAX_CELL_CHARS: Final = 2000  # of a term in a table
 ROW_FORMATS: Final = ("csv", "tsv", "json", "xml")
 _OF_TRIPLES: Final = {"ttl": ox.RdfFormat.TURTLE, "nt": ox.RdfFormat.N_TRIPLES}
@@ -45,7 +47,8 @@ def answer_of(store: ox.Store, job: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         store: that is asked; its default graph is the union of all graphs, unless the
             query has FROM.
-        job: `query`, `rows` (the most) and `form`: `view`, or that of a download.
+        job: `query`, `rows` (the most), `form`: `view`, or that of a download, and
+            for the view `most` rows of a page.
 
     Raises:
         ConfigError: the query is wrong, or has no answer in this form.
@@ -67,6 +70,8 @@ def answer_of(store: ox.Store, job: Mapping[str, Any]) -> dict[str, Any]:
         rows: list[Row] = [list(row) for row in islice(result, most + 1)]
     except (SyntaxError, ValueError) as error:
         raise ConfigError(f"query: {' '.join(str(error).split())[:500]}") from error
+    if form == "view":
+        return _in_pages(names, rows, most, int(job["most"]))
     return _rows(names, rows, most, form)
 
 
@@ -90,19 +95,44 @@ def _triples(triples: list[ox.Triple], most: int, form: str) -> dict[str, Any]:
 
 
 def _rows(names: list[str], rows: list[Row], most: int, form: str) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "kind": "rows",
-        "variables": names,
-        "n_rows": min(len(rows), most),
-        "is_cut": len(rows) > most,
-    }
-    if form == "view":
-        return found | {"rows": [list(_cells(row)) for row in rows[:most]]}
     if form not in ROW_FORMATS:
         raise ConfigError(f"as={form[:20]}: rows can be {', '.join(ROW_FORMATS)}")
     text = _BoundedText()
     WRITERS[form](names, rows[:most], text)
-    return found | {"text": text.getvalue()}
+    return {
+        "kind": "rows",
+        "variables": names,
+        "n_rows": min(len(rows), most),
+        "is_cut": len(rows) > most,
+        "text": text.getvalue(),
+    }
+
+
+def _in_pages(
+    names: list[str], rows: list[Row], most: int, on_page: int
+) -> dict[str, Any]:
+    """Return rows in pages, each of which is JSON already; a long answer is cut."""
+    pages, n_bytes, n_rows = list[str](), 0, 0
+    for start in range(0, min(len(rows), most), on_page):
+        given = rows[start : min(start + on_page, most)]
+        page = json.dumps([list(_cells(row)) for row in given], ensure_ascii=False)
+        n_bytes += len(page.encode())
+        if n_bytes > MAX_VIEW_BYTES:
+            if not pages:
+                raise ConfigError(
+                    f"query: {len(given)} rows have more than {MAX_VIEW_BYTES:,} bytes;"
+                    " ask for fewer rows (rows, most)"
+                )
+            break
+        pages.append(page)
+        n_rows += len(given)
+    return {
+        "kind": "rows",
+        "variables": names,
+        "n_rows": n_rows,
+        "is_cut": len(rows) > n_rows,
+        "pages": pages,
+    }
 
 
 def _cells(row: Row) -> Iterable[dict[str, Any] | None]:

@@ -101,6 +101,21 @@ def test_dataset_has_its_files_and_ways(crawl: DescribedCrawl) -> None:
     assert get(f"{crawl.url}/dataset", {"u": "urn:none"}).status == 404
 
 
+def test_host_has_its_datasets(crawl: DescribedCrawl, chromium: Browser) -> None:
+    """If datasets are described at a host, its page alone leads to them."""
+    url = f"{crawl.url}/host"
+    found = get(url, {"key": "127.0.0.61", "format": "json"}).json
+    names = {crawl.site.at(f"/void#{x}") for x in "as"}
+    assert names <= {x["name"] for x in found["datasets"]}
+    assert found["has_more_datasets"] is False
+    assert get(url, {"key": "127.0.0.62", "format": "json"}).json["datasets"] == []
+    with watched_page(chromium, viewport={"width": 320, "height": 700}) as page:
+        page.goto(f"{url}?key=127.0.0.61")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320
+        page.get_by_role("link", name=_HOSTILE).click()
+        page.wait_for_url("**/dataset?u=*")
+
+
 def test_hostile_titles_are_text(crawl: DescribedCrawl, chromium: Browser) -> None:
     """If the title of a dataset is markup, then a browser shows it as text."""
     with watched_page(chromium, viewport={"width": 320, "height": 700}) as page:

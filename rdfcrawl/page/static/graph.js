@@ -4,7 +4,9 @@
 const COLOURS = { host: "--s0", domain: "--s2", suffix: "--s1", rest: "--soft" };
 const KINDS = {
   host: "host", domain: "registered domain", suffix: "top-level domain", rest: "others",
+  linked: "not crawled", elsewhere: "not crawled",
 };
+const OUTSIDE = ["linked", "elsewhere"];
 const frame = document.getElementById("graph");
 const told = document.getElementById("chosen");
 const count = new Intl.NumberFormat("en");
@@ -66,6 +68,17 @@ function style() {
       selector: `node[kind = "${kind}"]`,
       style: { "background-color": colour(name) },
     })),
+    ...OUTSIDE.map((kind) => ({
+      selector: `node[kind = "${kind}"]`,
+      style: {
+        "background-color": colour("--panel"), color: colour("--text"),
+        "border-width": 2, "border-style": "dashed", "border-color": colour("--soft"),
+      },
+    })),
+    { // too small for its label, and mostly at the rim, where there is room
+      selector: OUTSIDE.map((kind) => `node[kind = "${kind}"][letters < 10]`).join(", "),
+      style: { "text-valign": "bottom", "text-margin-y": 2, "font-size": 11 },
+    },
     {
       selector: "edge",
       style: {
@@ -81,8 +94,9 @@ function style() {
 function say(node) {
   const { name, kind, n_hosts: hosts, n_documents: documents, n_links: links } = node;
   const group = hosts > 1 ? `, ${count.format(hosts)} hosts` : "";
+  const had = OUTSIDE.includes(kind) ? "" : ` ${count.format(documents)} documents,`;
   told.textContent =
-    `${name} (${KINDS[kind]}${group}): ${count.format(documents)} documents,` +
+    `${name} (${KINDS[kind]}${group}):${had}` +
     ` ${count.format(links)} links from and to the others here.`;
 }
 
@@ -119,11 +133,12 @@ async function draw() {
   });
   graph.on("tap", "node", ({ target }) => {
     const { kind, name } = target.data();
-    if (kind === "rest") return;
+    if (kind === "rest" || kind === "elsewhere") return;
     const next = new URL(here.pathname, here);
     next.searchParams.set(kind, name);
-    if (here.searchParams.has("nodes")) {
-      next.searchParams.set("nodes", here.searchParams.get("nodes"));
+    for (const word of ["nodes", "outside"]) {
+      const value = here.searchParams.get(word);
+      if (value) next.searchParams.set(word, value);
     }
     if (next.href !== here.href) location.assign(next);
   });

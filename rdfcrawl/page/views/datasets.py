@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
 from rdfcrawl.frontier.state_store import StateStore
 from rdfcrawl.harvest.known_datasets import DATASET, KnownDatasets
+from rdfcrawl.page.dataset_table import (
+    COLUMNS,
+    HAD,
+    KINDS,
+    ORDERS,
+    DatasetChoice,
+    DatasetRow,
+    DatasetTable,
+)
 from rdfcrawl.page.rendering import whole_number
 
 if TYPE_CHECKING:
@@ -17,72 +26,10 @@ if TYPE_CHECKING:
     from rdfcrawl.operating.crawl import OperatedCrawl
     from rdfcrawl.page.context import PageContext
 
-_ROWS: Final = 50  # of a page of the table
 _MOST_PAGES: Final = 100_000
 _MAX_NAME: Final = 4096
+_MAX_TEXT: Final = 200
 _MAX_SHOWN: Final = 200  # statements and files of one dataset
-# How the table can be sorted; the keys are what a visitor says.
-_ORDERS: Final = {
-    "name": "name",
-    "kinds": "kinds",
-    "ways": "ways",
-    "stated": "n_stated DESC",
-    "stored": "n_stored DESC",
-    "complete": "share",
-    "licence": "licence",
-    "modified": "modified DESC",
-    "faults": "n_faulty DESC",
-    "last": "last_ms DESC",
-}
-_KINDS: Final = ("VoID", "DCAT", "SPARQL", "CKAN", "ResourceSync", "other")
-_HAD: Final = ("all", "whole", "part", "nothing", "faults")
-_COLUMNS: Final = (
-    "name, kinds, ways, title, licence, modified, document, n_stated, n_stored,"
-    " n_files, n_faulty, last_ms,"
-    " MIN(1.0, 1.0 * n_stored / NULLIF(n_stated, 0)) AS share"
-)
-_HAD_WHERE: Final = {
-    "all": "1",
-    "whole": "n_stored >= n_stated",
-    "part": "n_stored > 0 AND n_stored < n_stated",
-    "nothing": "n_stored = 0",
-    "faults": "n_faulty > 0",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class DatasetRow:
-    """One dataset.
-
-    Attributes:
-        name: IRI of the dataset, or URL of the source.
-        kinds: who describes it: VoID, DCAT, SPARQL, CKAN, ResourceSync.
-        ways: how it was fetched: dump, endpoint, harvest; empty: by crawling alone.
-        title: as it was said first.
-        licence: likewise.
-        modified: the latest date that was said.
-        document: that described it first; empty: a sitemap, or it is a source.
-        n_stated: statements that it is said to have; None: not known.
-        n_stored: statements of its files and endpoints that were stored.
-        n_files: files and steps that were fetched.
-        n_faulty: those of them with a fault.
-        last_ms: end of the last fetch, Unix time; 0: there was none.
-        share: stored of those stated, at most 1; None: not known.
-    """
-
-    name: str
-    kinds: str
-    ways: str
-    title: str
-    licence: str
-    modified: str
-    document: str
-    n_stated: int | None
-    n_stored: int
-    n_files: int
-    n_faulty: int
-    last_ms: int
-    share: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,9 +58,9 @@ class DatasetsView:
     text: str
     kind: str
     had: str
-    sorts: tuple[str, ...] = tuple(_ORDERS)
-    kind_names: tuple[str, ...] = _KINDS
-    had_names: tuple[str, ...] = _HAD
+    sorts: tuple[str, ...] = tuple(ORDERS)
+    kind_names: tuple[str, ...] = KINDS
+    had_names: tuple[str, ...] = tuple(HAD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +122,10 @@ class DatasetView:
 
 def routes(context: PageContext) -> list[web.RouteDef]:
     """Return the routes of the views."""
+    table = DatasetTable(context.access.indexed)
 
-    async def table(request: web.Request) -> web.Response:
-        view = await read_datasets(context, request.query)
+    async def many(request: web.Request) -> web.Response:
+        view = await read_datasets(table, request.query)
         return context.renderer.respond(request, "datasets.html", view)
 
     async def one(request: web.Request) -> web.Response:
@@ -186,49 +134,32 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         status = 200 if view.dataset else 404
         return context.renderer.respond(request, "dataset.html", view, status=status)
 
-    return [web.get("/datasets", table), web.get("/dataset", one)]
+    return [web.get("/datasets", many), web.get("/dataset", one)]
 
 
-async def read_datasets(context: PageContext, query: Mapping[str, str]) -> DatasetsView:
+async def read_datasets(table: DatasetTable, query: Mapping[str, str]) -> DatasetsView:
     """Return one page of the table.
 
     Raises:
         web.HTTPBadRequest: a parameter has no such value.
     """
-    sort = _chosen(query, "sort", tuple(_ORDERS), "stored")
-    had = _chosen(query, "had", _HAD, "all")
-    kind = _chosen(query, "kind", ("", *_KINDS), "")
-    text = query.get("text", "")[:200]
-    where, values = [_HAD_WHERE[had]], list[Any]()
-    if text:
-        where.append("(INSTR(LOWER(name), ?) OR INSTR(LOWER(title), ?))")
-        values += [text.lower()] * 2
-    if kind:
-        where.append("kinds = ''" if kind == "other" else "INSTR(kinds, ?)")
-        values += [] if kind == "other" else [kind]
-    condition = " AND ".join(where)  # of texts of this file
-    indexed = context.access.indexed
-    counted = await indexed(
-        f"SELECT COUNT(*) FROM dataset WHERE {condition}",  # noqa: S608
-        values,
+    asked = DatasetChoice(
+        sort=_chosen(query, "sort", tuple(ORDERS), "stored"),
+        text=query.get("text", "")[:_MAX_TEXT],
+        kind=_chosen(query, "kind", ("", *KINDS), ""),
+        had=_chosen(query, "had", tuple(HAD), "all"),
+        page=whole_number(query, "page", 1, least=1, most=_MOST_PAGES),
     )
-    n_rows = counted[0][0] if counted else 0
-    n_pages = max(1, -(-n_rows // _ROWS))
-    page = whole_number(query, "page", 1, least=1, most=min(n_pages, _MOST_PAGES))
-    rows = await indexed(
-        f"SELECT {_COLUMNS} FROM dataset WHERE {condition}"  # noqa: S608
-        f" ORDER BY {_ORDERS[sort]}, name LIMIT {_ROWS} OFFSET ?",
-        [*values, (page - 1) * _ROWS],
-    )
+    choice, n_rows, rows = await table.choose(asked)
     return DatasetsView(
-        rows=[DatasetRow(*row) for row in rows],
+        rows=rows,
         n_rows=n_rows,
-        page=page,
-        n_pages=n_pages,
-        sort=sort,
-        text=text,
-        kind=kind,
-        had=had,
+        page=choice.page,
+        n_pages=max(1, -(-n_rows // choice.most)),
+        sort=choice.sort,
+        text=choice.text,
+        kind=choice.kind,
+        had=choice.had,
     )
 
 
@@ -243,7 +174,7 @@ def _chosen(
 
 async def _read_dataset(context: PageContext, name: str) -> DatasetView:
     indexed = context.access.indexed
-    rows = await indexed(f"SELECT {_COLUMNS} FROM dataset WHERE name = ?", [name])  # noqa: S608
+    rows = await indexed(f"SELECT {COLUMNS} FROM dataset WHERE name = ?", [name])  # noqa: S608
     said = await indexed(
         "SELECT * FROM dataset_said WHERE subject = ?1 OR subject IN (SELECT value"
         " FROM dataset_said WHERE subject = ?1 AND about = 'distribution') LIMIT ?2",

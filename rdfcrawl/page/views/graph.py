@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _NODES: Final = 150
 _LEAST_NODES, _MOST_NODES = 8, 300
-_ABOUT: Final = ("host", "domain", "suffix")
+_ABOUT: Final = ("host", "domain", "suffix", "linked")
+_OUTSIDE: Final = ("yes", "no")
 _MAX_NAME: Final = 300
 
 
@@ -25,15 +26,18 @@ class GraphView:
     """A picture.
 
     Attributes:
-        about: what it is of: host, domain, suffix; empty: all.
+        about: what it is of: host, domain, suffix, or what is linked and was not
+            crawled; empty: all.
         name: of that.
         most: nodes.
+        outside: whether hosts that were not crawled are shown: `yes` or `no`.
         picture: with its circles and lines.
     """
 
     about: str
     name: str
     most: int
+    outside: str
     picture: HostPicture
 
 
@@ -48,8 +52,14 @@ def routes(context: PageContext) -> list[web.RouteDef]:
         )
         about = next((each for each in _ABOUT if query.get(each)), "")
         name = query[about][:_MAX_NAME].lower() if about else ""
-        picture = await desk.picture(PictureScope(about, name, most))
-        view = GraphView(about=about, name=name, most=most, picture=picture)
+        outside = query.get("outside") or "yes"
+        if outside not in _OUTSIDE:
+            raise web.HTTPBadRequest(reason="outside: must be yes or no")
+        scope = PictureScope(about, name, most, outside == "yes")
+        picture = await desk.picture(scope)
+        view = GraphView(
+            about=about, name=name, most=most, outside=outside, picture=picture
+        )
         return context.renderer.respond(request, "graph.html", view)
 
     return [web.get("/datasets/graph", show)]

@@ -13,6 +13,7 @@ from rdfcrawl.crawl_index.host_tally import MAX_CHARS, MAX_FETCHES
 from rdfcrawl.operating.hosts import HostDetail, read_host
 from rdfcrawl.operating.robots_rules import KeptOrigin, read_origins
 from rdfcrawl.operating.tables import DELAY_ORIGINS, budget_text, next_text
+from rdfcrawl.page.host_datasets import read_host_datasets
 from rdfcrawl.page.rendering import whole_number
 from rdfcrawl.page.timeline import HostTimeline, draw_timeline
 from rdfcrawl.uri.origin import origin_of
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
 
     from rdfcrawl.operating.crawl import OperatedCrawl
     from rdfcrawl.page.context import PageContext
+    from rdfcrawl.page.dataset_table import DatasetRow
 
 _MAX_KEY: Final = 300
 _MAX_NAMES: Final = 20  # hosts that a key stands for
 _MAX_ORIGINS: Final = 20
 _MAX_FAULTS: Final = 50
 _MAX_SOURCES: Final = 100
+_MAX_DATASETS: Final = 50
 _SHOWN: Final = 50  # fetches
 _HEAD: Final = 10  # of the queue
 _SUMS: Final = """
@@ -137,6 +140,8 @@ class HostView:
         timeline: of the latest fetches.
         faults: by reason, the most frequent first.
         sources: sitemaps.
+        datasets: that have their name there, or were first described there.
+        has_more_datasets: there are others.
         now_ms: time of the page, Unix time.
         message: what has become of a change.
     """
@@ -159,6 +164,8 @@ class HostView:
     timeline: HostTimeline | None
     faults: list[HostFault]
     sources: list[HostSource]
+    datasets: list[DatasetRow]
+    has_more_datasets: bool
     now_ms: int
     message: str = ""
 
@@ -199,8 +206,9 @@ async def read_one(context: PageContext, query: Mapping[str, str]) -> HostView:
         _indexed(context, _FAULTS, names, _MAX_FAULTS),
         _indexed(context, _SOURCES, names, _MAX_SOURCES),
     )
+    datasets = await read_host_datasets(access.indexed, names, _MAX_DATASETS + 1)
     n_known, *figures = sums[0] if sums else (0,)
-    if detail is None and not n_known:
+    if detail is None and not (n_known or datasets):
         raise web.HTTPNotFound(reason="nothing is known of this host")
     origins = _origins_of(names, [row[0] for row in fetches])
     robots = await access.ask(lambda crawl: read_origins(crawl, origins))
@@ -233,6 +241,8 @@ async def read_one(context: PageContext, query: Mapping[str, str]) -> HostView:
             HostSource(uri=uri, kind=kind, found_by=found_by, ms=ms)
             for uri, kind, found_by, ms in sources
         ],
+        datasets=datasets[:_MAX_DATASETS],
+        has_more_datasets=len(datasets) > _MAX_DATASETS,
         now_ms=now_ms(),
     )
 

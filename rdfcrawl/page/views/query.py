@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from rdfcrawl.page.foreign import is_foreign
+from rdfcrawl.page.kept_answers import AnswerKey
 from rdfcrawl.page.query_desk import QueryDesk, QueryOptions, QueryRefused
 from rdfcrawl.page.query_examples import QueryExample, make_examples
 from rdfcrawl.page.query_rules import MAX_QUERY_CHARS
@@ -16,7 +17,7 @@ from rdfcrawl.rdf.namespaces import PREFIXES
 
 if TYPE_CHECKING:
     from rdfcrawl.page.context import PageContext
-    from rdfcrawl.page.query_desk import QueryAnswer
+    from rdfcrawl.page.kept_answers import QueryAnswer
 
 _TERMS: Final = "SELECT term FROM vocabulary WHERE kind = ? ORDER BY n DESC LIMIT 10"
 _TYPES: Final = {
@@ -27,6 +28,9 @@ _TYPES: Final = {
     "ttl": "text/turtle",
     "nt": "application/n-triples",
 }
+_ON_PAGE: Final = 100  # rows
+_MOST_ON_PAGE: Final = 1000
+_MOST_PAGES: Final = 100_000
 _FOREIGN: Final = "another site has led here: read the query, and run it yourself"
 
 
@@ -38,7 +42,9 @@ class QueryView:
         query: as it was asked; empty: none was.
         answer: to it; None: there is none.
         refusal: why there is none.
-        rows: the most that are given.
+        rows: the most that are given, on all pages.
+        max_rows: the most that can be asked for.
+        most: rows of a page.
         secs: the time that a query has.
         max_chars: of a query.
         examples: queries that work here.
@@ -49,6 +55,8 @@ class QueryView:
     answer: QueryAnswer | None
     refusal: str
     rows: int
+    max_rows: int
+    most: int
     secs: float
     max_chars: int
     examples: list[QueryExample]
@@ -61,15 +69,21 @@ def routes(context: PageContext) -> list[web.RouteDef]:
     desk = QueryDesk(access.root, QueryOptions.from_settings(access.settings))
 
     async def show(request: web.Request) -> web.Response:
-        query = request.query.get("q", "").replace("\r\n", "\n")
-        most = desk.options.max_rows
-        rows = whole_number(request.query, "rows", most, least=1, most=most)
-        form = request.query.get("as", "")
+        given = request.query
+        query = given.get("q", "").replace("\r\n", "\n")
+        max_rows = desk.options.max_rows
+        rows = whole_number(given, "rows", max_rows, least=1, most=max_rows)
+        most = whole_number(given, "most", _ON_PAGE, least=1, most=_MOST_ON_PAGE)
+        page = whole_number(given, "page", 0, least=1, most=_MOST_PAGES)
+        form = given.get("as", "")
         answer, refusal, status = None, "", 200
         try:
             if query.strip():
                 _check(request, form)
-                answer = await desk.answer(query, rows=rows, form=form or "view")
+                if form:
+                    answer = await desk.file(query, rows=rows, form=form)
+                else:
+                    answer = await desk.page(AnswerKey(query, rows, most), page)
         except QueryRefused as error:
             refusal, status = str(error), error.status
         if form and answer is not None and answer.kind != "boolean":
@@ -79,6 +93,8 @@ def routes(context: PageContext) -> list[web.RouteDef]:
             answer=answer,
             refusal=refusal,
             rows=rows,
+            max_rows=max_rows,
+            most=most,
             secs=desk.options.secs,
             max_chars=MAX_QUERY_CHARS,
             examples=await _examples(context),

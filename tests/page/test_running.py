@@ -1,0 +1,228 @@
+"""Views of datasets, links and queries while a crawl goes on, and for odd visitors."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from urllib.parse import quote, urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.support.crawl_webs import TreeWeb
+from tests.support.described_sites import TurtleSite
+from tests.support.page_answers import get
+from tests.support.page_browser import free_port, start_page, watched_page
+from tests.support.page_json import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser
+
+    from tests.support.crawl_fixtures import Commands, RunningCrawl
+    from tests.support.crawl_webs import Loopback
+
+AWAY = "127.98.1.200"  # nobody listens there
+DOCUMENTS = "SELECT (COUNT(DISTINCT ?g) AS ?n) { GRAPH ?g { ?s <urn:x:child> ?o } }"
+VIEWS = (
+    "/datasets",
+    "/datasets?text=nowhere",
+    "/dataset?u={dataset}",
+    "/dataset?u=urn:none",
+    "/datasets/graph",
+    f"/datasets/graph?linked={AWAY}",
+    "/query",
+    "/query?q=SELECT * {{ ?s ?p ?o }}&most=3&page=2",
+    "/query?q=SELECT",
+    "/query?q=DESCRIBE <{dataset}>",
+    "/report",
+    "/host?key={host}",
+)
+PARAMETERS = {
+    "/datasets": ("page", "sort", "text", "kind", "had"),
+    "/dataset": ("u",),
+    "/datasets/graph": ("nodes", "host", "domain", "suffix", "linked", "outside"),
+    "/query": ("q", "rows", "most", "page", "as"),
+    "/hosts": ("page", "most", "sort", "q", "phase", "direction"),
+    "/host": ("key", "most"),
+    "/report": ("site",),
+    "/report/file": ("name", "site"),
+    "/report/page": ("site",),
+    "/uri": ("u", "version"),
+}
+ODD = (
+    *(b"-1", b"0", b"1e9", b"9" * 15, b"9" * 40, b"%D9%A1", b"1_000", b"[]"),
+    *(b"%00", b"a%00b", b"%FF", b"%ED%A0%80", b"\xff\xfe", b"%", b"%zz", b"1%0a"),
+    *(b"x" * 9000, b"%27%22%3E%3Cscript%3E", b"..%2f..%2fetc%2fpasswd"),
+)
+
+
+class WatchedCrawl(NamedTuple):
+    """A crawl that goes on, and its page.
+
+    Attributes:
+        url: of the page.
+        process: of the page.
+        site: that describes a dataset.
+    """
+
+    url: str
+    process: RunningCrawl
+    site: TurtleSite
+
+    def view(self, path: str, **query: str) -> Any:
+        """Return a view as JSON."""
+        return get(f"{self.url}{path}", query | {"format": "json"}).json
+
+    def n_documents(self) -> int:
+        """Return of how many documents a query knows."""
+        answer = self.view("/query", q=DOCUMENTS)["answer"]
+        return int(answer["rows"][0][0]["value"])
+
+
+@pytest.fixture(scope="module")
+def crawl(commands: Commands, loopback: Loopback) -> Iterator[WatchedCrawl]:
+    """Run a crawl that lasts longer than the tests, and its page."""
+    web = TreeWeb(loopback, "127.98.1", n_hosts=2, n_docs=2000, secs=0.1)
+    site = TurtleSite(loopback, "127.98.1.9")
+    site.server.pages["/a.nt"] = loopback.response(
+        b"<urn:a> <urn:b> <urn:c> .\n", "application/n-triples"
+    )
+    void = site.put(
+        "/void",
+        f"""<#a> a void:Dataset ; dct:title "A" ; void:triples 4 ;
+            void:dataDump <{site.at("/a.nt")}> .
+        <> x:see <{web.seed}>, <http://{AWAY}:1/1>, <http://{AWAY}:1/2> .""",
+    )
+    folder = commands.folder()
+    running = commands.start_crawl(
+        [web.seed, void], folder=folder, FRONTIER_COMMIT_SECS=0.1
+    )
+    commands.wait_until(lambda: list(folder.glob("*/quads/*.nq.gz")))
+    port = free_port()
+    process = start_page(commands, folder, port)
+    found = WatchedCrawl(f"http://127.0.0.1:{port}", process, site)
+    commands.wait_until(lambda: [x["share"] for x in found.view("/datasets")["rows"]])
+    yield found
+    running.send(signal.SIGKILL)
+    running.wait()
+
+
+def test_datasets_come_up_while_the_crawl_runs(
+    crawl: WatchedCrawl, commands: Commands
+) -> None:
+    """If a dump is fetched while a crawl goes on, then what is had of it is known."""
+    name = crawl.site.at("/void#a")
+
+    def row() -> dict[str, Any]:
+        rows = crawl.view("/datasets", kind="VoID")["rows"]
+        return next((each for each in rows if each["name"] == name), {})
+
+    commands.wait_until(lambda: row().get("n_files"))
+    assert (row()["n_stored"], row()["n_stated"]) == (1, 4)
+    found = crawl.view("/dataset", u=name)
+    assert ([x["way"] for x in found["ways"]], found["why_away"]) == (["dump"], "")
+    assert moment(crawl.url)["state"] == "running"
+
+
+def test_graph_has_what_is_not_crawled(crawl: WatchedCrawl, commands: Commands) -> None:
+    """If a crawl goes on, then its graph has hosts that are linked, but not crawled."""
+
+    def kinds() -> dict[str, str]:
+        nodes = crawl.view("/datasets/graph", nodes="299")["picture"]["nodes"]
+        return {each["name"]: each["kind"] for each in nodes}
+
+    commands.wait_until(lambda: AWAY in kinds() and len(kinds()) > 2)
+    host = urlsplit(crawl.site.at("/")).netloc
+    assert (kinds()[AWAY], kinds()[host]) == ("linked", "host")
+    around = crawl.view("/datasets/graph", linked=AWAY)["picture"]
+    assert [each["name"] for each in around["nodes"]] == [host, f"{AWAY}:1"]
+    assert [each["n"] for each in around["links"]] == [2]
+    assert moment(crawl.url)["state"] == "running"
+
+
+def test_queries_follow_the_crawl(crawl: WatchedCrawl, commands: Commands) -> None:
+    """If a crawl goes on, then a query that is asked again knows more documents."""
+    first = crawl.n_documents()
+    commands.wait_until(lambda: crawl.n_documents() > first)
+    assert moment(crawl.url)["state"] == "running"
+
+
+def test_report_is_made_of_a_running_crawl(
+    crawl: WatchedCrawl, commands: Commands
+) -> None:
+    """If a report is asked for while a crawl goes on, then it has what is there."""
+    get(f"{crawl.url}/report", {"make": "1"})
+    commands.wait_until(lambda: crawl.view("/report")["report"])
+    assert crawl.view("/report")["refusal"] == ""
+    assert moment(crawl.url)["state"] == "running"
+
+
+def test_circles_lead_to_what_is_around_them(
+    crawl: WatchedCrawl, chromium: Browser
+) -> None:
+    """If hosts outside are shown, then the table and the form lead to them, or not."""
+    with watched_page(chromium) as page:
+        page.goto(f"{crawl.url}/datasets/graph?nodes=298")
+        page.wait_for_selector("#graph[data-nodes] canvas", state="attached")
+        page.get_by_role("link", name=AWAY, exact=True).click()
+        page.wait_for_url("**linked=127.98.1.200*")
+        page.wait_for_selector("#graph[data-nodes='2'] canvas", state="attached")
+        page.get_by_label("Hosts not crawled").select_option("no")
+        page.get_by_role("button", name="Draw").click()
+        page.wait_for_selector("#graph[data-nodes='1'] canvas", state="attached")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_views_break_no_rule_of_axe(
+    crawl: WatchedCrawl, chromium: Browser, scheme: Literal["light", "dark"]
+) -> None:
+    """If a view is shown in either scheme, then axe-core finds no violation.
+
+    Nor is it wider than a phone.
+    """
+    names = {"dataset": crawl.site.at("/void#a"), "host": "127.98.1.9"}
+    names = {name: quote(value, safe="") for name, value in names.items()}
+    size = {"width": 320, "height": 900}
+    allowed = ("status of 4",)
+    with watched_page(
+        chromium, allowed=allowed, color_scheme=scheme, viewport=size
+    ) as page:
+        for path in VIEWS:
+            page.goto(crawl.url + path.format_map(names))
+            page.wait_for_load_state("load")
+            found = Axe().run(page)
+            assert found.violations_count == 0, f"{path}: {found.generate_report()}"
+            assert page.evaluate("document.documentElement.scrollWidth") <= 320, path
+
+
+def raw_answer(url: str, target: bytes) -> bytes:
+    """Return the whole answer to a request whose target is sent as it stands."""
+    host, _, port = urlsplit(url).netloc.partition(":")
+    with socket.create_connection((host, int(port)), 60) as connection:
+        head = b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        connection.sendall(b"GET " + target + head)
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+@pytest.mark.parametrize("path", PARAMETERS)
+def test_odd_parameters_are_refused_or_bounded(crawl: WatchedCrawl, path: str) -> None:
+    """If a parameter is odd, then the answer is 400, or 404, or a bounded one."""
+    for name in PARAMETERS[path]:
+        for value in ODD:
+            target = f"{path}?format=json&{name}=".encode() + value
+            answer = raw_answer(crawl.url, target)
+            status = answer.split(b" ", 2)[1]
+            assert status in (b"200", b"400", b"404"), (target, answer[:300])
+            assert b"Traceback" not in answer, target
+            assert len(answer) < 1_000_000, target
+
+
+def test_what_is_no_http_fills_no_log(crawl: WatchedCrawl) -> None:
+    """If a visitor sends what is no HTTP, then that is 400, and nothing is logged."""
+    for target in (b"/?a= b", b"/" + b"x" * 100_000, b"/ /"):
+        answer = raw_answer(crawl.url, target)
+        assert answer.split(b" ", 2)[1] == b"400", answer[:200]
+    assert "Traceback" not in crawl.process.stderr
