@@ -242,11 +242,17 @@ def test_nightly_commands_are_one_command() -> None:
 
 
 @pytest.mark.service
+def has_joined(log: Path) -> bool:
+    """Return whether a worker is at work, by its log."""
+    return log.exists() and "frontier in" in log.read_text()
+
+
 def test_two_machines_share_a_crawl(
     commands: Commands, loopback: Loopback, lasting_server: RedisServer, tmp_path: Path
 ) -> None:
     """If two machines run the command, then each document is stored on one of them."""
     web = TreeWeb(loopback, "127.0.96", n_hosts=6, n_docs=16, secs=0)
+    may_go_on = web.hold_after(6)
     page = read_page("several-machines.md")
     (words,) = (words for words in commands_in(page) if "workers" in words)
     seeds = tmp_path / "seeds.txt"
@@ -267,6 +273,9 @@ def test_two_machines_share_a_crawl(
                 VISIT_WINDOW_SECS=0.6,
             )
         )
+    logs = [folder / "lod-2026/logs/worker-0.log" for folder in folders]
+    commands.wait_until(lambda: all(map(has_joined, logs)))
+    may_go_on.set()
     results = [machine.wait() for machine in machines]
     assert [result.code for result in results] == [0, 0], results[0].stderr
     assert all(result.graphs for result in results)

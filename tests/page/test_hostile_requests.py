@@ -22,7 +22,7 @@ _PARTS = b"Content-Type: multipart/form-data; boundary=x"
 _LONG = b"x" * 60_000
 
 
-class Served(NamedTuple):
+class HostilePage(NamedTuple):
     """A page with control.
 
     Attributes:
@@ -48,14 +48,14 @@ class Served(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def served(commands: Commands, loopback: Loopback) -> Served:
+def served(commands: Commands, loopback: Loopback) -> HostilePage:
     """Return the page of a finished crawl."""
     server = loopback({"/a": loopback.response(b"<> <urn:x:p> <b> .")})
     result = commands.crawl([server.url("/a")])
     assert result.code == 0, result.stderr
     port = free_port()
     running = start_page(commands, result.folder.parent, port, "--control")
-    return Served(running, port)
+    return HostilePage(running, port)
 
 
 def get(path: bytes, *headers: bytes, method: bytes = b"GET") -> bytes:
@@ -89,7 +89,9 @@ _QUERIES = (
 
 
 @pytest.mark.parametrize("query", _QUERIES)
-def test_values_of_queries_are_shown_or_refused(served: Served, query: bytes) -> None:
+def test_values_of_queries_are_shown_or_refused(
+    served: HostilePage, query: bytes
+) -> None:
     """If a value of a query is anything, then the answer is short and no error."""
     for value in _VALUES:
         status, body = served.send(get(query + value))
@@ -146,7 +148,9 @@ def packed(body: bytes) -> bytes:
         (400, b"\x16\x03\x01\x02\0" + b"x" * 50 + b"\r\n\r\n"),
     ],
 )
-def test_wrong_requests_are_refused(served: Served, status: int, sent: bytes) -> None:
+def test_wrong_requests_are_refused(
+    served: HostilePage, status: int, sent: bytes
+) -> None:
     """If a request is wrong in some way, then the answer says so, and all goes on."""
     found, body = served.send(sent)
     assert found == status
@@ -155,7 +159,7 @@ def test_wrong_requests_are_refused(served: Served, status: int, sent: bytes) ->
 
 
 def test_hundreds_of_streams_leave_the_page_at_work(
-    served: Served, commands: Commands
+    served: HostilePage, commands: Commands
 ) -> None:
     """If hundreds watch at once, then a few do, and others are answered as before."""
     with ExitStack() as stack:
@@ -178,7 +182,7 @@ def test_hundreds_of_streams_leave_the_page_at_work(
     commands.wait_until(is_free)
 
 
-def test_nothing_of_that_is_an_error_of_ours(served: Served) -> None:
+def test_nothing_of_that_is_an_error_of_ours(served: HostilePage) -> None:
     """If visitors have sent all of that, then the log of the page has no traceback."""
     assert served.send(get(b"/uri"))[0] == 200
     assert not served.running.has_ended()
