@@ -172,8 +172,9 @@ MAY_PASS: Final = frozenset(
         *(Reason.SERVER_ERROR, Reason.TRUNCATED_BODY),
     }
 )
+OF_NAMES: Final = frozenset({Reason.DNS, Reason.DNS_BLOCKED})
 # A host that has these is not waited for: it will hardly be otherwise in an hour.
-LASTING: Final = frozenset({Reason.DNS, Reason.DNS_BLOCKED, Reason.TLS})
+LASTING: Final = OF_NAMES | {Reason.TLS}
 # The guard lets no request through. Name services lie at times: a name that leads
 # nowhere else is looked up again later, as one that has no address.
 GUARDED: Final = frozenset({Reason.GUARD_BLOCKED, Reason.DNS_BLOCKED})

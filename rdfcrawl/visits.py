@@ -52,6 +52,7 @@ class Visit:
     known: list[str] = field(default_factory=list)
     not_before_secs: float = 0.0  # for so long after the visit the host is left alone
     retry_after_secs: float = 0.0  # for so long the host itself has asked for that
+    has_answered: bool = False  # its robots.txt is known: once at least, it answered
     host_refused: bool = False  # the host did not answer, or said that it is busy
     is_unasked: bool = False  # no record may be asked for: the host is not kept waiting
     is_put_off: bool = False  # ended by us before it could tell anything about its host

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from rdfcrawl.errors import LASTING, MAY_PASS, Fault, Reason
+from rdfcrawl.errors import LASTING, MAY_PASS, OF_NAMES, Fault, Reason
 from rdfcrawl.fetch.answer import HttpResponse
 from rdfcrawl.fetch.attempt import FAILING, RecordAttempt
 from rdfcrawl.fetch.retry_policy import backoff_secs
@@ -149,8 +149,10 @@ class VisitRecords:
         if self.busy is not None:
             # So endpoints say that it was too much: they are asked for less.
             return self.busy.record.kind is Kind.SPARQL
+        # A name that had an address has one again once name services tell the truth.
+        passes = OF_NAMES if self.visit.has_answered else frozenset()
         faults = (fault for each in self.dead.values() for fault in each)
-        return all(each.reason in LASTING for each in faults)
+        return all(each.reason in LASTING - passes for each in faults)
 
     def _unanswered(self, attempt: RecordAttempt) -> Document:
         """Return the document of a record that shares the fault of another."""

@@ -141,6 +141,7 @@ class RobotsCache:
                 return visit.delay_secs
             if isinstance(found, RobotsRules):
                 rules_of[origin] = found
+                visit.has_answered |= is_of_web(origin)
                 if 0 < found.delay_secs <= self._options.max_delay_secs:
                     visit.keep_delay(found.delay_secs)
             else:

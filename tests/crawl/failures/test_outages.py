@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import time
 from itertools import count
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rdfcrawl.errors import Reason
-from tests.support.crawl_names import names_outage, scripted_names
+from tests.support.crawl_names import lying_names, names_outage, scripted_names
 from tests.support.ftp_servers import OddFtp
 from tests.support.outages import PAGES, PATIENT, QUAD, Away, away
 
@@ -188,6 +189,33 @@ def test_name_without_address_is_not_waited_for(commands: Commands) -> None:
     none, lame = seeds
     assert Reason.DNS in result.faults(none)
     assert Reason.DNS_UNANSWERED in result.faults(lame)
+
+
+@pytest.mark.parametrize("lie", ["EAI_NONAME", ["169.254.169.254"]])
+def test_name_that_is_lied_about_is_waited_for(
+    commands: Commands, loopback: Loopback, away: Away, lie: str | list[str]
+) -> None:
+    """If a host has answered, and its name is lied about then, nothing is lost."""
+    server = loopback(dict.fromkeys(PAGES, loopback.response(QUAD)))
+    seeds = [f"http://lied.example:{server.port}{path}" for path in PAGES]
+    folder = commands.folder()
+    with scripted_names(folder, {"lied.example": [["127.0.0.1"]]}):
+        first = commands.start_crawl(
+            seeds, folder=folder, DOWNLOAD_DELAY=0.2, **away.settings
+        )
+        commands.wait_until(lambda: len(server.requests) > 2)
+        first.send(signal.SIGINT)
+        first.wait()
+        with lying_names(folder, {"lied.example": lie}):
+            crawl = commands.start_crawl(seeds, folder=folder, **away.settings)
+            commands.wait_until(
+                lambda: crawl.has_ended() or "waiting for 1 hosts" in crawl.stderr
+            )
+            time.sleep(away.secs)
+        result = crawl.wait()
+    assert result.code == 0, result.stderr
+    assert result.graphs == set(seeds)
+    assert set(server.targets) == {"/robots.txt", *PAGES}
 
 
 def test_host_that_asks_for_more_than_the_last_wait_is_not_asked_again(
