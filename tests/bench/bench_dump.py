@@ -17,7 +17,7 @@ import sys
 import tempfile
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from multiprocessing import Process
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
 
@@ -67,7 +67,8 @@ def _measure(folder: Path, name: str, n_bytes: int) -> list[Figure]:
     handler = partial(_Quiet, directory=str(folder))
     bare_secs, pair_secs = [_bare_secs(plain, 1)], [_bare_secs(plain, 2)]
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    process = Process(target=server.serve_forever)
+    # Of `make bench` too, whose own processes are spawned.
+    process = get_context("fork").Process(target=server.serve_forever)
     process.start()
     try:
         url = f"http://127.0.0.1:{server.server_port}/{dump.name}"
