@@ -33,7 +33,7 @@ SECRET = "correct-horse-battery"
 _PROGRAM = Path(sys.executable).with_name("rdfcrawl")
 
 
-class Placed(NamedTuple):
+class PlacedDeployment(NamedTuple):
     """Where a deployment is on this machine.
 
     Attributes:
@@ -57,7 +57,7 @@ class Placed(NamedTuple):
         return re.sub(r"\b682[34]\b", str(port), text)
 
 
-def of_systemd(placed: Placed, role: str) -> list[str]:
+def of_systemd(placed: PlacedDeployment, role: str) -> list[str]:
     """Return the command of a unit."""
     (path,) = (DEPLOY / "systemd").glob(f"rdfcrawl-{role}*.service")
     text = path.read_text(encoding="utf-8")
@@ -82,7 +82,7 @@ def of_systemd(placed: Placed, role: str) -> list[str]:
     return [str(_PROGRAM), *(placed.line(word, role) for word in words[1:])]
 
 
-def of_compose(placed: Placed, role: str) -> list[str]:
+def of_compose(placed: PlacedDeployment, role: str) -> list[str]:
     """Return the command of a service of the trial."""
     path = DEPLOY / "container" / "compose.yml"
     services = yaml.safe_load(path.read_text(encoding="utf-8"))["services"]
@@ -92,7 +92,7 @@ def of_compose(placed: Placed, role: str) -> list[str]:
     return [*before, *(placed.line(word, role) for word in words)]
 
 
-def of_kubernetes(placed: Placed, role: str) -> list[str]:
+def of_kubernetes(placed: PlacedDeployment, role: str) -> list[str]:
     """Return the command of a container of the manifests."""
     for path in (DEPLOY / "kubernetes").glob("*.yaml"):
         for each in yaml.safe_load_all(path.read_text(encoding="utf-8")):
@@ -106,17 +106,17 @@ def of_kubernetes(placed: Placed, role: str) -> list[str]:
 
 
 @pytest.fixture(name="placed")
-def _placed(loopback: Loopback, tmp_path: Path) -> Placed:
+def _placed(loopback: Loopback, tmp_path: Path) -> PlacedDeployment:
     """Return the places of a deployment, with a site to crawl."""
     server = loopback({"/a": loopback.response(b"<> <urn:x:p> <b> .")})
     (tmp_path / "seeds.txt").write_text(f"{server.url('/a')}\n")
-    return Placed(tmp_path, {"exporter": free_port(), "page": free_port()})
+    return PlacedDeployment(tmp_path, {"exporter": free_port(), "page": free_port()})
 
 
 @pytest.mark.parametrize("deployment", [of_systemd, of_compose, of_kubernetes])
 def test_commands_of_a_deployment_work_together(
     deployment: Any,
-    placed: Placed,
+    placed: PlacedDeployment,
     commands: Commands,
     lasting_server: RedisServer,
 ) -> None:
@@ -176,11 +176,11 @@ def started(
         process.wait()
 
 
-def _told(placed: Placed) -> str:
+def _told(placed: PlacedDeployment) -> str:
     return _read(f"http://127.0.0.1:{placed.ports['exporter']}/metrics")
 
 
-def _shown(placed: Placed) -> str:
+def _shown(placed: PlacedDeployment) -> str:
     return _read(f"http://127.0.0.1:{placed.ports['page']}/")
 
 

@@ -36,7 +36,7 @@ _FOLDERS = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 _LOCATION = re.compile(r"(?ms)^```\n(location /crawl/ \{\n.*?^\})\n```$")
 
 
-class Proxied(NamedTuple):
+class ProxiedPage(NamedTuple):
     """A page, and the nginx before it.
 
     Attributes:
@@ -102,7 +102,7 @@ def configuration(folder: Path, port: int, page_port: int) -> str:
 @pytest.fixture(scope="module")
 def proxied(
     commands: Commands, loopback: Loopback, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Proxied]:
+) -> Iterator[ProxiedPage]:
     """Serve the page of a finished crawl with prefix, token and control."""
     places = f"{os.environ.get('PATH', '')}:/usr/sbin"
     program = shutil.which("nginx", path=places) or pytest.skip("no nginx here")
@@ -117,7 +117,7 @@ def proxied(
     path = folder / "nginx.conf"
     path.write_text(configuration(folder, port, int(url.rpartition(":")[2])))
     nginx = subprocess.Popen([program, "-p", folder, "-e", "stderr", "-c", path])
-    found = Proxied(server.url("/a").split("/")[2].partition(":")[0], port)
+    found = ProxiedPage(server.url("/a").split("/")[2].partition(":")[0], port)
 
     def answers() -> bool:
         assert nginx.poll() is None
@@ -134,7 +134,7 @@ def proxied(
         nginx.wait()
 
 
-def test_all_that_a_view_names_is_below_the_prefix(proxied: Proxied) -> None:
+def test_all_that_a_view_names_is_below_the_prefix(proxied: ProxiedPage) -> None:
     """If a visitor comes by nginx, then each link, style and script is found there."""
     seen = set()
     for path in ("/crawl/", "/crawl/hosts", "/crawl/uri", "/crawl/query"):
@@ -151,7 +151,7 @@ def test_all_that_a_view_names_is_below_the_prefix(proxied: Proxied) -> None:
     assert proxied.ask("/crawl").status == 301
 
 
-def test_token_is_asked_for_by_nginx(proxied: Proxied) -> None:
+def test_token_is_asked_for_by_nginx(proxied: ProxiedPage) -> None:
     """If a visitor does not say the token, then nothing is told."""
     for said in ("", "Basic " + base64.b64encode(b"anybody:wrong").decode()):
         answer = proxied.ask("/crawl/", Authorization=said)
@@ -159,7 +159,7 @@ def test_token_is_asked_for_by_nginx(proxied: Proxied) -> None:
         assert "Basic" in answer.headers["WWW-Authenticate"]
 
 
-def test_events_come_through_nginx(proxied: Proxied) -> None:
+def test_events_come_through_nginx(proxied: ProxiedPage) -> None:
     """If a visitor watches, then moments come one by one while the stream is open."""
     connection = proxied.connect("GET", "/crawl/events", {"Authorization": LOGIN}, None)
     try:
@@ -175,7 +175,7 @@ def test_events_come_through_nginx(proxied: Proxied) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_control_works_through_nginx(proxied: Proxied, scheme: str) -> None:
+def test_control_works_through_nginx(proxied: ProxiedPage, scheme: str) -> None:
     """If a form is sent, then it is done if the form is of the page, else refused.
 
     Browsers say the origin; of what has no TLS, they say no more.
