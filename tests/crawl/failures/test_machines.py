@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.service
 
 DELAY_SECS, LEASE_SECS = 0.25, 1.5
-N_HOSTS, N_DOCS = 4, 30
+N_HOSTS, N_DOCS = 8, 16
+N_MACHINES, N_AT_ONCE = 3, 2
+N_FREE = 30  # requests that the web answers before all machines have begun
 
 
 def start_machine(
@@ -46,7 +48,7 @@ def start_machine(
         "FRONTIER_LEASE_SECS": LEASE_SECS,
         "FRONTIER_COMMIT_SECS": 0.2,
         "VISIT_MAX_DOCUMENTS": 3,
-        "CONCURRENT_REQUESTS": 2,
+        "CONCURRENT_REQUESTS": N_AT_ONCE,
         "GUARD_ALLOW_NETS": LOOPBACK_NETS,
         "CONTACT_REQUIRED": False,
         "DESCRIBE": "off",
@@ -77,6 +79,7 @@ def test_machines_vanish_and_come_back_with_other_clocks(
     clocks differ by a quarter of an hour. One of them comes back when all is over.
     """
     web = TreeWeb(loopback, "127.0.87", n_hosts=N_HOSTS, n_docs=N_DOCS, secs=0.02)
+    may_go_on = web.hold_after(N_FREE)
     url = lasting_server.url
     folders = [tmp_path / name for name in ("ahead", "behind", "right")]
     with ExitStack() as stack:
@@ -86,9 +89,12 @@ def test_machines_vanish_and_come_back_with_other_clocks(
         )
         for folder in folders:  # until it has begun
             commands.wait_until(partial(has_begun, folder))
-        commands.wait_until(lambda: web.asked().total() > 15)
+        # Until each visits as many hosts as it may, and has leases of them.
+        n_held = N_MACHINES * N_AT_ONCE
+        commands.wait_until(lambda: web.asked().total() == N_FREE + n_held)
         for process in (ahead, behind):
             process.send_signal(signal.SIGSTOP)
+        may_go_on.set()
         n_asked = web.asked().total()
         commands.wait_until(lambda: web.asked().total() > n_asked + 30)
         ahead.send_signal(signal.SIGCONT)
