@@ -7,7 +7,6 @@ they run, the others at the end.
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -23,7 +22,7 @@ from playwright.sync_api import sync_playwright
 
 from rdfcrawl.dataweb.config import DumpProfile, NodeKind, WebConfig
 from rdfcrawl.dataweb.process import NETWORK, SEEDS_NAME, run_dataweb
-from tests.support.page_browser import CHROMIUM_FLAGS, free_port
+from tests.support.page_browser import CHROMIUM_FLAGS, find_chromium, free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -114,7 +113,7 @@ def take_pictures(
     )
     with run_dataweb(config, work) as _, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=CHROMIUM_FLAGS
+            executable_path=find_chromium(), args=CHROMIUM_FLAGS
         )
         seed = (work / SEEDS_NAME).read_text().split()[0]
         with _crawling(work, delay_secs) as crawl, _serving(work) as url:
