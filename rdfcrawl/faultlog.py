@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from rdfcrawl.errors import Decision, Fault, Reason, one_line
@@ -40,7 +39,7 @@ class FaultLog:
         if known is None:
             self._faults[key] = Fault(reason, one_line(detail), count)
         else:
-            self._faults[key] = replace(known, count=known.count + count)
+            self._faults[key] = Fault(reason, known.detail, known.count + count)
 
     def count(self, reason: Reason) -> int:
         """Return how many faults were noted with this reason and not apart."""

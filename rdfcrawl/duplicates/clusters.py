@@ -17,6 +17,7 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass
 from itertools import chain
+from sys import byteorder
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.duplicates.fingerprints import LOW_BITS
@@ -35,6 +36,11 @@ MAX_COMPARED: Final = 256
 
 _BAND: Final = N_MINIMA // N_BANDS
 _LOW: Final = (1 << LOW_BITS) - 1
+# The top bit of each lane of 16 or 32 bits, and all below it.
+_SHORT_TOPS: Final = int.from_bytes(b"\x80\0" * N_MINIMA, "big")
+_SHORT_RESTS: Final = int.from_bytes(b"\x7f\xff" * N_MINIMA, "big")
+_LONG_TOPS: Final = int.from_bytes(b"\x80\0\0\0" * N_MINIMA, "big")
+_LONG_RESTS: Final = int.from_bytes(b"\x7f\xff\xff\xff" * N_MINIMA, "big")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +71,7 @@ def resemblance(one: Sequence[int], other: Sequence[int]) -> float:
     """
     if (max(one) > _LOW) != (max(other) > _LOW):
         one, other = low_bits(one), low_bits(other)
-    return _share(one, other)
-
-
-def _share(one: Sequence[int], other: Sequence[int]) -> float:
-    equal = sum(map(int.__eq__, one, other))
-    return equal / len(one)
+    return sum(map(int.__eq__, one, other)) / len(one)
 
 
 def low_bits(minima: Sequence[int]) -> array[int]:
@@ -79,22 +80,30 @@ def low_bits(minima: Sequence[int]) -> array[int]:
 
 
 class SketchMinima:
-    """Minima of one sketch, prepared to be compared often."""
+    """Minima of one sketch, prepared to be compared often.
 
-    __slots__ = "_is_whole", "_low", "_minima", "low_bytes"
+    All of them are one number, so that those that differ are counted at once: in each
+    lane of bits, a sum carries to the top bit if the lane is not 0.
+    """
+
+    __slots__ = "_is_whole", "_low", "_minima", "_n", "low_bytes"
 
     def __init__(self, minima: Sequence[int]) -> None:
-        self._minima, self._low = minima, low_bits(minima)
+        self._n = len(minima)
         self._is_whole = max(minima) > _LOW
-        self.low_bytes = self._low.tobytes()
+        self.low_bytes = low_bits(minima).tobytes()
+        self._low = int.from_bytes(self.low_bytes, byteorder)
+        self._minima = int.from_bytes(array("I", minima).tobytes(), byteorder)
 
     def resembles(self, other: SketchMinima, least: float) -> bool:
         """Return whether the resemblance with another one is `least` or more."""
-        if _share(self._low, other._low) < least:
+        differing = ((self._low ^ other._low) + _SHORT_RESTS) & _SHORT_TOPS
+        if (self._n - differing.bit_count()) / self._n < least:
             return False
         if not (self._is_whole and other._is_whole):
             return True
-        return _share(self._minima, other._minima) >= least
+        differing = ((self._minima ^ other._minima) + _LONG_RESTS) & _LONG_TOPS
+        return (self._n - differing.bit_count()) / self._n >= least
 
 
 def find_clusters(prints: Iterable[ContentPrint]) -> Iterator[tuple[str, ...]]:

@@ -145,11 +145,6 @@ class ClusterClient(Redis):
             pipe.execute_command("UNLINK", name)
         return sum(await pipe.execute())
 
-    async def script_load(self, script: Any) -> Any:
-        """Make all primaries know a script."""
-        found = await self.ask_all(lambda node: cast("Any", node.script_load(script)))
-        return next(iter(found.values()))
-
     async def aclose(self, close_connection_pool: bool | None = None) -> None:
         """Disconnect from all nodes."""
         del close_connection_pool  # none of it was used

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from hashlib import sha1
 from importlib.resources import files
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from redis.exceptions import NoScriptError
+
+from rdfcrawl.frontier.redis_cluster import ask_primaries
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -74,9 +77,14 @@ class LuaScripts:
         self._digests[name] = digest.hexdigest()
 
     async def load(self) -> None:
-        """Make the server know all operations that were read."""
+        """Make the server know all operations that were read, in one round trip."""
+        await ask_primaries(self._redis, self._load_on)
+
+    async def _load_on(self, server: Redis) -> None:
+        pipe = server.pipeline(transaction=False)
         for source in self._sources.values():
-            await self._redis.script_load(source)
+            pipe.script_load(source)
+        await pipe.execute()
 
     async def run(
         self, name: AnyOperation, calls: Iterable[tuple[str, Sequence[Argument]]]
@@ -118,6 +126,7 @@ class LuaScripts:
         return await pipe.execute(raise_on_error=False)
 
 
+@cache  # a process may have many frontiers
 def script_source(name: AnyOperation) -> str:
     """Return the source of an operation, with what it needs of the shared files."""
     folder = files("rdfcrawl.frontier") / "lua"

@@ -33,7 +33,7 @@ MOST_BYTES: Final = 48 * 2**20
 _FILLING: Final = b"".join(
     b"<urn:p> <http://other.example/%d%s>\n" % (n, b"x" * 2000) for n in range(100)
 )
-_N_FILLINGS: Final = 300  # of 200 kB
+_N_FILLINGS: Final = 260  # of 200 kB
 
 
 async def write_member(root: Path, kind: str, pieces: Iterable[bytes]) -> None:
@@ -56,20 +56,20 @@ async def write_logs(root: Path) -> None:
     activity = other[1 : other.index(b">")].removesuffix(b">")
     others = (
         other.replace(activity, b"urn:rdfcrawl:activity:%032x" % n)
-        for n in range(60 * 2**20 // len(other))
+        for n in range(52 * 2**20 // len(other))
     )
     await write_member(root, "provenance", (first, *others, last))
     filling = (_FILLING for _ in range(_N_FILLINGS))
     end = f"<urn:p> <{B}>\n".encode()
     await write_member(root, "links", (document_mark(A, 1), *filling, end))
     mark = document_mark(A, 1)
-    long_line = (b"<http://b.example/" + b"x" * 10**6 for _ in range(60))
+    long_line = (b"<http://b.example/" + b"x" * 10**6 for _ in range(52))
     decision = f"\n<{B}> <{DECISION_IRI}too_deep>\n".encode()
     await write_member(root, "decisions", (mark, *long_line, decision))
     store = NQuadsStore(root / "quads", "w")
     await store.open()
     value = b"x" * 900_000
-    for url in (A, *(f"http://other.example/{n}" for n in range(66)), B):
+    for url in (A, *(f"http://other.example/{n}" for n in range(58)), B):
         store.put(url, 1, b'<urn:s> <urn:p> "%s" <%s> .\n' % (value, url.encode()))
     await store.flush()
     await store.close()

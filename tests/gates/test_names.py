@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,35 +39,65 @@ _is_no_order = re.compile(
 ).match
 
 
+@dataclass(frozen=True, slots=True)
+class Docstring:
+    """The first line of one, and where it stands.
+
+    Attributes:
+        place: file and line.
+        line: its text.
+        is_of_call: of a function that is no property.
+    """
+
+    place: str
+    line: str
+    is_of_call: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NamedThings:
+    """What a module says of itself: a tree of each would be much to keep."""
+
+    classes: tuple[str, ...]
+    docstrings: tuple[Docstring, ...]
+
+
 @cache
-def modules() -> dict[str, ast.Module]:
-    """Return the source of each module of the package."""
-    paths = sorted(ROOT.rglob("*.py"))
-    return {
-        str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8"))
-        for path in paths
-    }
+def modules() -> dict[str, NamedThings]:
+    """Return what each module of the package says of itself."""
+    found = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        name = str(path.relative_to(ROOT))
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        classes = (node.name for node in tree.body if isinstance(node, ast.ClassDef))
+        found[name] = NamedThings(tuple(classes), tuple(_docstrings(name, tree)))
+    return found
+
+
+def _docstrings(path: str, tree: ast.Module) -> Iterator[Docstring]:
+    for node in statements(tree):
+        if isinstance(node, Documented) and (text := ast.get_docstring(node)):
+            yield Docstring(
+                f"{path}:{getattr(node, 'lineno', 1)}",
+                text.partition("\n")[0],
+                isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+                and not is_property(node),
+            )
 
 
 def class_names() -> dict[str, list[str]]:
     """Return the public classes, with the modules that have one of this name."""
     found = defaultdict(list)
-    for path, tree in modules().items():
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                found[node.name].append(path)
+    for path, things in modules().items():
+        for name in things.classes:
+            if not name.startswith("_"):
+                found[name].append(path)
     return {name: paths for name, paths in found.items() if name not in EXEMPT}
 
 
-def docstrings() -> Iterator[tuple[str, Documented, str]]:
-    """Yield place, node and first line of each docstring."""
-    for path, tree in modules().items():
-        for node in statements(tree):
-            if isinstance(node, Documented):
-                text = ast.get_docstring(node)
-                if text:
-                    line = getattr(node, "lineno", 1)
-                    yield f"{path}:{line}", node, text.partition("\n")[0]
+def docstrings() -> list[Docstring]:
+    """Return all docstrings."""
+    return [each for things in modules().values() for each in things.docstrings]
 
 
 def is_property(node: Documented) -> bool:
@@ -97,24 +128,23 @@ def test_class_names_of_one_word_become_fewer() -> None:
 
 def test_docstrings_begin_with_a_sentence() -> None:
     """If something has a docstring, then its first line is a whole sentence."""
-    wrong = [place for place, _, line in docstrings() if not line.endswith(".")]
+    wrong = [each.place for each in docstrings() if not each.line.endswith(".")]
     assert not wrong
 
 
 def test_docstrings_of_functions_are_orders() -> None:
     """If a function has a docstring, then this begins with a verb: `Return ...`."""
     wrong = [
-        f"{place}: {line}"
-        for place, node, line in docstrings()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        if not is_property(node) and _is_no_order(line)
+        f"{each.place}: {each.line}"
+        for each in docstrings()
+        if each.is_of_call and _is_no_order(each.line)
     ]
     assert not wrong, "\n".join(wrong)
 
 
 def test_first_sentences_with_bare_pronouns_become_fewer() -> None:
     """If a docstring begins, then it names the thing before it says `it` of it."""
-    lines = [line for _, _, line in docstrings()]
+    lines = [each.line for each in docstrings()]
     n_bare = sum(1 for line in lines if _has_pronoun(line))
     share = 100 * n_bare / len(lines)
     check_percent("first sentences have a bare pronoun", share, MOST_WITH_PRONOUNS)

@@ -8,6 +8,7 @@ import json
 import os
 import tempfile
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,12 +74,18 @@ def documents(
     )
 
 
+@cache
+def packed_once(kind: str) -> bytes:
+    """Return N-Triples in a packing."""
+    return CODECS[kind](NT) if kind in CODECS else ARCHIVES[kind]({"data.nt": NT})
+
+
 @pytest.mark.parametrize("inner", [*CODECS, *ARCHIVES])
 @pytest.mark.parametrize("outer", [*CODECS, *ARCHIVES])
 def test_all_packings_nest(outer: str, inner: str, file_scratch: FileScratch) -> None:
     """If a packing is in another one, of whatever kind, then its document is read."""
     name = f"data.nt.{EXTENSIONS[inner]}"
-    packed = CODECS[inner](NT) if inner in CODECS else ARCHIVES[inner]({"data.nt": NT})
+    packed = packed_once(inner)
     if outer in CODECS:
         packed = CODECS[outer](packed)
     else:
@@ -106,7 +113,7 @@ def test_depth_is_limited() -> None:
 
 def test_a_file_that_holds_itself_ends() -> None:
     """If a gzip unpacks to itself for ever, then the depth ends it."""
-    packed = NT
+    packed = NT[:9_000]
     for _ in range(50):
         packed = gzip.compress(packed)
     found, faults = unpack(packed)

@@ -12,6 +12,7 @@ import ssl
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rdfcrawl.fetch.ftp.connection import FtpConnection
@@ -129,6 +130,12 @@ class FtpPool:
 
 
 def _tls_context(*, verifies: bool) -> ssl.SSLContext:
+    return _context_of(ssl.get_default_verify_paths(), verifies=verifies)
+
+
+@cache  # to read the certificates of authorities takes 20 ms
+def _context_of(places: ssl.DefaultVerifyPaths, *, verifies: bool) -> ssl.SSLContext:
+    del places  # other ones have other certificates
     context = ssl.create_default_context()
     if not verifies:
         context.check_hostname = False
