@@ -233,7 +233,7 @@ def submit(path: Path, root: Path) -> None:
     job = ROOT / "rdfcrawl" / "spark" / "__main__.py"
     submitted = subprocess.run(
         [submit, *words, job, path, "--to", root],
-        env=os.environ | {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable},
+        env=os.environ | {"PYSPARK_PYTHON": sys.executable},
         capture_output=True,
         text=True,
         check=False,
