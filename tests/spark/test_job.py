@@ -8,7 +8,9 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +30,7 @@ from rdfcrawl.urldb.facts import FactReader
 from rdfcrawl.urldb.lock import writing_alone
 from rdfcrawl.urldb.manifest import FOLDER as URLS
 from rdfcrawl.urldb.mirrors import MirrorSearch, mirror_urls
+from rdfcrawl.urldb.rank_building import rank
 from tests.support.command_forks import ROOT, scrapy
 from tests.support.spark_fixtures import SITES, told_events, write_machines
 from tests.support.url_events import UrlFetched
@@ -35,7 +38,6 @@ from tests.urldb.test_building import T0
 from tests.urldb.test_facts import same_as
 
 if TYPE_CHECKING:
-    from rdfcrawl.spark.job import SparkJobReport
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
     from tests.support.spark_fixtures import ManyMachines
@@ -89,21 +91,29 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class RankedMachines:
-    """The logs of three machines, and what a job has made of them."""
+    """The logs of three machines, and what the command has made and said of them."""
 
     machines: ManyMachines
     root: Path
-    done: SparkJobReport
+    said: str
 
 
 def ranked(folder: Path, seed: int) -> RankedMachines:
-    """Run the job for what was told with a seed."""
+    """Run the command, in the session that is open, for what was told with a seed."""
     first, *others = (f"{site}/same" for site in SITES)
     fetched = [UrlFetched(each, T0, facts=CONTENT) for each in (first, *others)]
     same: list[Any] = [same_as(each, first) for each in others]
     machines = write_machines(folder, [*told_events(seed), *fetched, *same])
     root = folder / "result" / "crawl"
-    return RankedMachines(machines, root, run(machines.files, root))
+    words = ["urldb", "spark", *map(str, machines.files), "--to", str(root)]
+    with (
+        chdir(ROOT),
+        redirect_stdout(StringIO()) as said,
+        pytest.raises(SystemExit) as ended,
+    ):
+        execute(["scrapy", *words])
+    assert ended.value.code == 0
+    return RankedMachines(machines, root, said.getvalue())
 
 
 @pytest.fixture(scope="module")
@@ -115,10 +125,11 @@ def first(spark: None, tmp_path_factory: pytest.TempPathFactory) -> RankedMachin
 
 def check_figures(found: RankedMachines) -> None:
     """Check all results against those of one machine."""
-    machines, root, done = found.machines, found.root, found.done
+    machines, root = found.machines, found.root
     assert segments(root) == segments(machines.one)
     assert table(root) == table(machines.one)
-    assert table(root)[0]["n_links"] == done.n_links > 100
+    n_links = table(root)[0]["n_links"]
+    assert n_links > 100
     of_one = json.loads(json.dumps(to_json(report_crawl(machines.one))))
     keys = [section["key"] for section in of_one["sections"]]
     assert keys[-3:] == ["mirrors", "same-content", "quotas"]
@@ -126,7 +137,7 @@ def check_figures(found: RankedMachines) -> None:
     assert (once["key"], len(once["rows"])) == ("stored-once", len(machines.roots))
     assert told(root / "report") == of_one
     rows = pq.read_table(root / "urls.parquet")
-    assert rows.num_rows == done.n_urls
+    assert f"{rows.num_rows} URIs with {n_links} links are ranked" in found.said
     of_all = rows_of_one(machines.one)
     assert (
         {row["cluster"] for row in of_all} > {None} < {row["mirror"] for row in of_all}
@@ -136,7 +147,10 @@ def check_figures(found: RankedMachines) -> None:
 
 
 def test_figures_are_those_of_one_machine(first: RankedMachines) -> None:
-    """If logs are on three machines, then all is, byte for byte, as if on one."""
+    """If logs are on three machines, then all is, byte for byte, as if on one.
+
+    The command has made it, in the session that is open.
+    """
     check_figures(first)
 
 
@@ -165,73 +179,16 @@ def told(folder: Path) -> Any:
     return json.loads((folder / "report.json").read_text(encoding="utf-8"))
 
 
-def test_command_and_submitted_job_make_the_report_of_one_machine(
-    commands: Commands,
-    loopback: Loopback,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """If a machine has observed, then the command and `spark-submit` report the same.
-
-    That is what `scrapy report` says of the logs. The command takes the session that is
-    open; one that opens its own is killed in another test.
-    """
-    of_one = crawled(commands, loopback)
-    path, root = tmp_path / "machine.parquet", tmp_path / "spark" / of_one.name
-    for words in (("report",), ("urldb", "observe", "--to", path)):
-        made = scrapy(*words, f"-sCRAWL_DIR={of_one.parent}")
-        assert made.returncode == 0, made.stderr
-    monkeypatch.chdir(ROOT)
-    with pytest.raises(SystemExit) as ended:
-        execute(["scrapy", "urldb", "spark", str(path), "--to", str(root)])
-    assert ended.value.code == 0
-    assert "are ranked" in capsys.readouterr().out
-    expected = told(of_one / "report")
-    keys = [section["key"] for section in expected["sections"]]
-    first = ["crawl", "coverage", "freshness", "usage", "health"]
-    assert keys == [*first, "mirrors", "same-content"]
-    assert told(root / "report") == expected
-    (root / "report" / "report.json").unlink()
-    submit = Path(sys.executable).with_name("spark-submit")
-    job = ROOT / "rdfcrawl" / "spark" / "__main__.py"
-    submitted = subprocess.run(
-        [submit, "--master", "local[1]", job, path, "--to", root],
-        env=os.environ | {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert submitted.returncode == 0, submitted.stderr[-2000:]
-    assert "are ranked" in submitted.stdout
-    assert told(root / "report") == expected
-
-
 def everything(root: Path) -> dict[str, bytes]:
     """Return all files of results but locks and drafts."""
     paths = (x for x in root.rglob("*") if x.is_file() and not x.name.startswith("."))
     return {str(x.relative_to(root)): x.read_bytes() for x in paths}
 
 
-def kill_behind_database(commands: Commands, files: list[Path], root: Path) -> None:
-    """Begin the job; kill the driver as soon as the URL database is replaced."""
-    named = root / URLS / "urldb.json"
-    before = named.read_bytes()
-    words = ["--to", str(root), "--master", "local[1]"]
-    running = commands.start("urldb", "spark", *map(str, files), *words)
-    commands.wait_until(lambda: named.read_bytes() != before or running.has_ended())
-    running.send(signal.SIGKILL)
-    running.process.wait()
-    assert running.process.returncode == -signal.SIGKILL, running.stderr
-
-
-def test_failed_job_leaves_the_results_before(
-    tmp_path: Path, commands: Commands, first: RankedMachines
-) -> None:
+def test_damaged_file_changes_nothing(tmp_path: Path, first: RankedMachines) -> None:
     """If a file is damaged in the middle, one line says so, and nothing has changed.
 
-    If the driver is killed once the database is new, then all else is as it was. The
-    next job with whole files replaces the results.
+    Nor has anything where another job writes.
     """
     from rdfcrawl.spark.session import SparkFault
 
@@ -254,13 +211,66 @@ def test_failed_job_leaves_the_results_before(
         pytest.raises(ConfigError, match="is being written already"),
     ):
         run(machines.files, root)
-    kill_behind_database(commands, machines.files, root)
-    assert segments(machines.one).items() <= segments(root).items()
+    assert everything(root) == before
+
+
+def kill_behind_database(commands: Commands, path: Path, root: Path) -> None:
+    """Begin the command; kill the driver as soon as the URL database is replaced."""
+    named = root / URLS / "urldb.json"
+    before = named.read_bytes()
+    words = ["--to", str(root), "--master", "local[1]"]
+    running = commands.start("urldb", "spark", str(path), *words)
+    commands.wait_until(lambda: named.read_bytes() != before or running.has_ended())
+    running.send(signal.SIGKILL)
+    running.process.wait()
+    assert running.process.returncode == -signal.SIGKILL, running.stderr
+
+
+def submit(path: Path, root: Path) -> None:
+    """Run `spark-submit` for the file of a machine, with plans that adapt."""
+    submit = Path(sys.executable).with_name("spark-submit")
+    words = ["--master", "local[1]", "--conf", "spark.sql.adaptive.enabled=true"]
+    job = ROOT / "rdfcrawl" / "spark" / "__main__.py"
+    submitted = subprocess.run(
+        [submit, *words, job, path, "--to", root],
+        env=os.environ | {"PYSPARK_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert submitted.returncode == 0, submitted.stderr[-2000:]
+    assert "are ranked" in submitted.stdout
+
+
+def test_killed_and_submitted_jobs(
+    commands: Commands, loopback: Loopback, tmp_path: Path, first: RankedMachines
+) -> None:
+    """If the driver is killed once the database is new, then all else is as it was.
+
+    The command opens a session of its own there. The next job, by `spark-submit`,
+    replaces the results, and makes the report that `scrapy report` makes of the logs.
+    """
+    of_one = crawled(commands, loopback)
+    path, root = tmp_path / "machine.parquet", tmp_path / "spark" / of_one.name
+    for words in (("report",), ("urldb", "observe", "--to", path)):
+        made = scrapy(*words, f"-sCRAWL_DIR={of_one.parent}")
+        assert made.returncode == 0, made.stderr
+    shutil.copytree(first.root, root, symlinks=True)
+    before = everything(root)
+    kill_behind_database(commands, path, root)
+    assert segments(of_one).items() <= segments(root).items()
     results = {name: content for name, content in before.items() if URLS not in name}
     left = everything(root)
     assert {name: left.get(name) for name in results} == results
-    run(machines.files, root)
-    assert table(root) == table(machines.one)
+    submit(path, root)
+    expected = told(of_one / "report")
+    keys = [section["key"] for section in expected["sections"]]
+    first_keys = ["crawl", "coverage", "freshness", "usage", "health"]
+    assert keys == [*first_keys, "mirrors", "same-content"]
+    assert told(root / "report") == expected
+    rank(of_one)
+    assert segments(root) == segments(of_one)
+    assert table(root) == table(of_one)
     assert not list(root.rglob("*draft*"))
 
 

@@ -1,0 +1,25 @@
+"""The process that Spark forks those of Python from, with all that tasks import.
+
+What is forked reads and does what `pyspark.worker` does. To import in each process
+what is imported here, and to look through it for garbage after each task, is most of
+the CPU of Python where there is little to do.
+"""
+
+from __future__ import annotations
+
+import gc
+from importlib import import_module
+from runpy import run_module
+
+_IMPORTED = (
+    "pandas",  # for which pyarrow looks as soon as there is a column
+    "pyspark.worker",
+    "rdfcrawl.spark.figures",
+    "rdfcrawl.spark.ranks",
+)
+
+if __name__ == "__main__":
+    for name in _IMPORTED:
+        import_module(name)
+    gc.freeze()
+    run_module("pyspark.daemon", run_name="__main__")
