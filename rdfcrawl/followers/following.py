@@ -140,7 +140,7 @@ class LogFollowing:
             return self._follower.open(identity)
 
         found = self._until_done(open_store)
-        self._check_alone()
+        self._until_done(self._check_alone)
         if self._once is not None:
             once, noted = self._once, found
             found = self._until_done(lambda: once.open(noted))

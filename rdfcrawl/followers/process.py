@@ -41,7 +41,6 @@ logger = logging.getLogger(__name__)
 
 _POLL_SECS: Final = 1.0
 _MAX_DAMAGES: Final = 100  # are named
-_LAST_PATIENCE_SECS: Final = 60.0  # of a store that fails when the crawl has ended
 
 
 class ReportedFollowing:

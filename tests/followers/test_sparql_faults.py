@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 import pytest
@@ -83,6 +85,24 @@ def test_refused_document_is_set_aside_and_the_others_are_there(
             A,
             *(f"http://e/{n}" for n in range(9)),
         }
+
+
+def test_each_request_may_fail_once(tmp_path: Path) -> None:
+    """If a store fails at any one request, also while it is opened, all is there."""
+    write_log(tmp_path, [Written(A, 1, [(A, "x")])])
+    with ScriptedStore(STARDOG) as store:
+        follow(tmp_path, store)
+        expected, n_requests = store.quads(), len(store.requests)
+
+    def follow_with_one(number: int) -> None:
+        answers = chain([None] * number, [Answer(status=503)], repeat(None))
+        with ScriptedStore(STARDOG) as store:
+            store.misdeed = lambda _: next(answers)
+            assert follow(tmp_path, store, 60).counts.n_faults == 1
+            assert store.quads() == expected
+
+    with ThreadPoolExecutor(n_requests) as pool:  # they wait half a second each
+        assert len(list(pool.map(follow_with_one, range(n_requests)))) > 5
 
 
 @pytest.mark.parametrize(
