@@ -95,12 +95,14 @@ def test_hosts_that_are_waited_for_are_shown(
     row = r" 6 +5 +0 +1\r?$"  # hosts, waited for, faults, workers
     drawn = on_a_terminal(
         *("crawl", "linkeddata", f"-aseeds=@{path}", f"-sCRAWL_DIR={tmp_path}"),
-        *("-sHOST_BACKOFF_SECS=0.5", "-sHOST_PATIENCE_SECS=600"),
+        *("-sHOST_BACKOFF_SECS=60", "-sHOST_PATIENCE_SECS=600"),
         *("-sDOWNLOAD_DELAY=0", f"-sGUARD_PORTS=1-{MAX_PORT}"),
         until=row,
     )
     assert re.search(row, drawn, re.MULTILINE)
-    crawl = commands.start_crawl(seeds, HOST_PATIENCE_SECS=600, PROGRESS_LOG_SECS=1)
+    crawl = commands.start_crawl(
+        seeds, HOST_BACKOFF_SECS=60, HOST_PATIENCE_SECS=600, PROGRESS_LOG_SECS=1
+    )
     text = " 6 hosts (5 waited for), "
     commands.wait_until(lambda: text in crawl.stderr, secs=60)
     crawl.send(signal.SIGTERM)
