@@ -82,8 +82,7 @@ def low_bits(minima: Sequence[int]) -> array[int]:
 class SketchMinima:
     """Minima of one sketch, prepared to be compared often.
 
-    All of them are one number, so that those that differ are counted at once: in each
-    lane of bits, a sum carries to the top bit if the lane is not 0.
+    All of them are one number, so that those that differ are counted at once.
     """
 
     __slots__ = "_is_whole", "_low", "_minima", "_n", "low_bytes"
@@ -97,13 +96,18 @@ class SketchMinima:
 
     def resembles(self, other: SketchMinima, least: float) -> bool:
         """Return whether the resemblance with another one is `least` or more."""
-        differing = ((self._low ^ other._low) + _SHORT_RESTS) & _SHORT_TOPS
-        if (self._n - differing.bit_count()) / self._n < least:
+        n_differing = _n_lanes(self._low ^ other._low, _SHORT_TOPS, _SHORT_RESTS)
+        if (self._n - n_differing) / self._n < least:
             return False
         if not (self._is_whole and other._is_whole):
             return True
-        differing = ((self._minima ^ other._minima) + _LONG_RESTS) & _LONG_TOPS
-        return (self._n - differing.bit_count()) / self._n >= least
+        n_differing = _n_lanes(self._minima ^ other._minima, _LONG_TOPS, _LONG_RESTS)
+        return (self._n - n_differing) / self._n >= least
+
+
+def _n_lanes(number: int, tops: int, rests: int) -> int:
+    """Return how many lanes of bits are not 0; no sum goes beyond its lane."""
+    return ((((number & rests) + rests) | number) & tops).bit_count()
 
 
 def find_clusters(prints: Iterable[ContentPrint]) -> Iterator[tuple[str, ...]]:

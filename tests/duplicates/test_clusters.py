@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from rdfcrawl.duplicates.clusters import (
     MAX_COMPARED,
+    N_MINIMA,
     NEAR_DUPLICATE,
     ContentPrint,
+    SketchMinima,
     find_clusters,
     find_related,
     resemblance,
@@ -120,3 +122,16 @@ def test_threshold_of_related_contents(n: int, *, is_related: bool) -> None:
     ]
     found = {url: sorted(some) for url, some in find_related(prints, {"a", "d"})}
     assert found == {"a": ["a", "b", "c"] if is_related else ["a"]}
+
+
+@pytest.mark.parametrize("n_bits", [12, 24, 31, 32])
+def test_prepared_minima_are_compared_as_others_are(n_bits: int) -> None:
+    """If minima are prepared, then they resemble each other as much as before."""
+    chance = random.Random(n_bits)
+    for _ in range(300):
+        one = [chance.getrandbits(n_bits) for _ in range(N_MINIMA)]
+        bits = 1 << n_bits - 1 | chance.getrandbits(n_bits)
+        other = [x ^ bits if chance.random() < 0.25 else x for x in one]
+        for least in (0.7, 0.75, 0.8):
+            found = SketchMinima(one).resembles(SketchMinima(other), least)
+            assert found == (resemblance(one, other) >= least)

@@ -40,8 +40,8 @@ _is_no_order = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Docstring:
-    """The first line of one, and where it stands.
+class FirstLine:
+    """The first line of a docstring, and where it stands.
 
     Attributes:
         place: file and line.
@@ -55,29 +55,32 @@ class Docstring:
 
 
 @dataclass(frozen=True, slots=True)
-class NamedThings:
-    """What a module says of itself: a tree of each would be much to keep."""
+class ModuleOutline:
+    """The classes of a module, and how its docstrings begin.
+
+    The syntax trees of all modules would be much to keep.
+    """
 
     classes: tuple[str, ...]
-    docstrings: tuple[Docstring, ...]
+    docstrings: tuple[FirstLine, ...]
 
 
 @cache
-def modules() -> dict[str, NamedThings]:
+def modules() -> dict[str, ModuleOutline]:
     """Return what each module of the package says of itself."""
     found = {}
     for path in sorted(ROOT.rglob("*.py")):
         name = str(path.relative_to(ROOT))
         tree = ast.parse(path.read_text(encoding="utf-8"))
         classes = (node.name for node in tree.body if isinstance(node, ast.ClassDef))
-        found[name] = NamedThings(tuple(classes), tuple(_docstrings(name, tree)))
+        found[name] = ModuleOutline(tuple(classes), tuple(_docstrings(name, tree)))
     return found
 
 
-def _docstrings(path: str, tree: ast.Module) -> Iterator[Docstring]:
+def _docstrings(path: str, tree: ast.Module) -> Iterator[FirstLine]:
     for node in statements(tree):
         if isinstance(node, Documented) and (text := ast.get_docstring(node)):
-            yield Docstring(
+            yield FirstLine(
                 f"{path}:{getattr(node, 'lineno', 1)}",
                 text.partition("\n")[0],
                 isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
@@ -95,7 +98,7 @@ def class_names() -> dict[str, list[str]]:
     return {name: paths for name, paths in found.items() if name not in EXEMPT}
 
 
-def docstrings() -> list[Docstring]:
+def docstrings() -> list[FirstLine]:
     """Return all docstrings."""
     return [each for things in modules().values() for each in things.docstrings]
 

@@ -228,11 +228,11 @@ def kill_behind_database(commands: Commands, path: Path, root: Path) -> None:
 
 def submit(path: Path, root: Path) -> None:
     """Run `spark-submit` for the file of a machine, with plans that adapt."""
-    submit = Path(sys.executable).with_name("spark-submit")
+    program = Path(sys.executable).with_name("spark-submit")
     words = ["--master", "local[1]", "--conf", "spark.sql.adaptive.enabled=true"]
     job = ROOT / "rdfcrawl" / "spark" / "__main__.py"
     submitted = subprocess.run(
-        [submit, *words, job, path, "--to", root],
+        [program, *words, job, path, "--to", root],
         env=os.environ | {"PYSPARK_PYTHON": sys.executable},
         capture_output=True,
         text=True,
