@@ -173,8 +173,7 @@ MAY_PASS: Final = frozenset(
     }
 )
 OF_NAMES: Final = frozenset({Reason.DNS, Reason.DNS_BLOCKED})
-# A host that has these is not waited for: it will hardly be otherwise in an hour.
-LASTING: Final = OF_NAMES | {Reason.TLS}
+_LASTING: Final = OF_NAMES | {Reason.TLS}
 # The guard lets no request through. Name services lie at times: a name that leads
 # nowhere else is looked up again later, as one that has no address.
 GUARDED: Final = frozenset({Reason.GUARD_BLOCKED, Reason.DNS_BLOCKED})
@@ -195,6 +194,16 @@ class Fault:
     count: int = 1
 
     MAX_DETAIL: ClassVar[int] = 300
+
+
+def lasting_reasons(*, has_answered: bool) -> frozenset[Reason]:
+    """Return the reasons for which a host is not waited for, as they hardly pass soon.
+
+    Args:
+        has_answered: the host did so before. Then its name had an address, and has one
+            again once name services tell the truth; and a server did listen there.
+    """
+    return _LASTING - OF_NAMES if has_answered else _LASTING | {Reason.UNREACHABLE}
 
 
 def one_line(text: object) -> str:

@@ -144,7 +144,7 @@ def _exit_code(reasons: list[str], crawler: Crawler) -> int:
     stats = crawler.stats.get_stats() if crawler.stats else {}
     if stats.get("guard/seeds"):
         return EXIT_CODE
-    failed = stats.get("frontier/failed")
+    failed = stats.get("frontier/failed") or stats.get("frontier/owed")
     return failed_exit_code(crawler.settings) if failed else 0
 
 

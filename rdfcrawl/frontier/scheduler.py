@@ -351,6 +351,7 @@ class FrontierScheduler(BaseScheduler):
         }
         if_any = {
             "frontier/failed": session.worker.n_failed,
+            "frontier/owed": session.worker.n_owed,
             "frontier/closed": session.worker.n_closed,
             "frontier/wildcards": session.addresses.n_wildcards,
             "ping/taken": session.n_pings_taken,

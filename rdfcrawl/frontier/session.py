@@ -188,6 +188,7 @@ class CrawlSession:
         self.worker.links.restore_shared = self._restore
         self._clocks = HostClocks(frontier, retry)
         self.run = await frontier.begin_run() if options.run is None else options.run
+        await self._begin_run()
         if options.decisions.share:
             self.decisions = DecisionLog(options.decisions, options.normal_form)
             frontier.adder.decisions = self.decisions
@@ -215,6 +216,13 @@ class CrawlSession:
         self.blocked.changed.append(self.ingests.renew_filters)
         self._blocking = asyncio.create_task(self._leave_list.run())
         await self.worker.open()
+
+    async def _begin_run(self) -> None:
+        """Have the first worker of a run visit the hosts that owe URIs of the last."""
+        is_first, began_ms = await self.frontier.note_begin(self.run)
+        self.worker.run_began_ms = began_ms
+        if is_first and self.run and (n := await self.frontier.owed.forgive()):
+            logger.info("%d hosts owe URIs of earlier runs; they are visited again", n)
 
     async def _retry(self) -> None:
         if not self.arguments.retry:
@@ -260,8 +268,9 @@ class CrawlSession:
         await self._clocks.close()
         await self._dns.close()
         try:
-            if (await self._persistent("counts", self.frontier.counts)).is_over:
-                await self._end(forget=forget)
+            counts = await self._persistent("counts", self.frontier.counts)
+            if counts.is_over or self.worker.is_over:
+                await self._end(forget=forget and counts.is_over)
         except RedisError as error:
             if self.worker.gone is None:  # else it was told
                 logger.warning("Redis is unreachable at the end: %s", one_line(error))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.frontier.owed import NOTHING_OWED, OwedUris
 from rdfcrawl.frontier.worker_state import FAULT, STATUS
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class CrawlSnapshot:
     workers: int  # that are alive
     n_down: int = 0  # hosts that have work and do not answer, or are busy
     down: tuple[str, ...] = ()  # some of them
+    owed: OwedUris = NOTHING_OWED  # at the end: what they have
     epochs: EpochTotals | None = None  # of domains, in a crawl that has quotas
     # statistics summed over all workers, also dead ones
     figures: dict[str, float] = field(default_factory=dict)
@@ -69,6 +71,14 @@ class CrawlSnapshot:
         return max(0.0, done / (self.taken - earlier.taken))
 
 
+async def take_last_snapshot(frontier: Frontier) -> CrawlSnapshot:
+    """Return a snapshot of a crawl at its end, with what it owes."""
+    now = await take_snapshot(frontier)
+    if not now.n_down:
+        return now
+    return replace(now, owed=await frontier.owed.list(_MOST_DOWN))
+
+
 async def take_snapshot(frontier: Frontier) -> CrawlSnapshot:
     """Return a snapshot of a crawl, in four round trips; five if it has quotas."""
     total: dict[str, float] = {}
@@ -80,5 +90,11 @@ async def take_snapshot(frontier: Frontier) -> CrawlSnapshot:
     n_down, down = await frontier.waited_for(_MOST_DOWN)
     epochs = await frontier.epochs.totals() if frontier.epochs.is_scheduled else None
     return CrawlSnapshot(
-        *(time.monotonic(), counts, workers, n_down, tuple(down), epochs, total)
+        taken=time.monotonic(),
+        counts=counts,
+        workers=workers,
+        n_down=n_down,
+        down=tuple(down),
+        epochs=epochs,
+        figures=total,
     )

@@ -29,7 +29,11 @@ from rdfcrawl.options.values import integer
 from rdfcrawl.progress.describing import CrawlDescribing
 from rdfcrawl.progress.extension import follower_lines, watch
 from rdfcrawl.progress.options import ProgressOptions, failed_exit_code
-from rdfcrawl.progress.snapshot import CrawlSnapshot, take_snapshot
+from rdfcrawl.progress.snapshot import (
+    CrawlSnapshot,
+    take_last_snapshot,
+    take_snapshot,
+)
 from rdfcrawl.progress.table import print_summary
 from rdfcrawl.stores.identity import mark_finished
 from rdfcrawl.stores.options import store_uri
@@ -88,6 +92,7 @@ class WorkerPool:
         self._disk = WorkerDisk([self._options.paths.root], min_free_bytes=least)
         self._children: dict[int, Worker] = {}
         self._is_stopping = False
+        self._run = 0  # number of runs before
         self._is_drained = False  # all workers have ended, and the crawl goes on
 
     async def run(self) -> int:
@@ -110,7 +115,7 @@ class WorkerPool:
                 mark_finished(paths.quads)
             await asyncio.to_thread(compaction.finish)
             try:
-                last = await take_snapshot(link.frontier)
+                last = await take_last_snapshot(link.frontier)
             except CrawlGone as gone:
                 logger.critical("%s", gone)
                 return code or 1
@@ -145,8 +150,8 @@ class WorkerPool:
         await keep_settings(frontier, self._options, self._settings)
         await SpiderProfiles(frontier, link.outage).enter(self._member)
         self._arguments.pop("reset", None)
-        run = await frontier.begin_run()
-        self._words.append(f"-s{RUN}={run}")
+        self._run = await frontier.begin_run()
+        self._words.append(f"-s{RUN}={self._run}")
         return await take_snapshot(frontier)
 
     async def _keep_all(self, frontier: Frontier) -> int:
@@ -172,7 +177,8 @@ class WorkerPool:
         if code not in self._finished:
             return "not finished"
         with suppress(CrawlGone):  # that is told below
-            self._is_drained = not (await frontier.counts()).is_over
+            counts, n_ended = await frontier.counts(), await frontier.begin_run()
+            self._is_drained = not counts.is_over and n_ended == self._run
         return DRAINED if self._is_drained else _FINISHED
 
     async def _watch(self, frontier: Frontier) -> None:
