@@ -77,7 +77,7 @@ def web_of(place: str, behaviour: Behaviour, n: int, prefix: str, size: float) -
     if place == "host":
         return bad_hosts([behaviour], 20, int(20 * size), prefix)
     if place == "hosts":
-        return bad_hosts([behaviour] * 100, 5, int(100 * size), prefix)
+        return bad_hosts([behaviour] * 100, 5, int(300 * size), prefix, n_bad=1)
     return one_url([(behaviour, POSITIONS[n])], int(40 * size), prefix)
 
 
@@ -123,7 +123,7 @@ def run_packed(
         if place == "url":
             web = one_url(pairs, int(40 * size), "127.111")
         else:
-            web = bad_hosts(bad, 20, int(20 * size), "127.111")
+            web = bad_hosts(bad, 20, int(20 * size), "127.111", 1 if len(bad) > 99 else 3)
         folder = Path(tempfile.mkdtemp(prefix="rc-pack-", dir=os.environ.get("TMPDIR")))
         run = run_crawl(web, folder, settings)
         for name, urls in sorted(run.verdict.missing.items()):

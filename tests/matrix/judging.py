@@ -46,6 +46,11 @@ class Verdict:
         return sum(map(len, self.missing.values()))
 
     @property
+    def lacks(self) -> str:
+        """Name the hosts that lack pages, and how many."""
+        return "\n".join(f"{name}: {len(urls)}" for name, urls in self.missing.items())
+
+    @property
     def ratio(self) -> float:
         """Requests for each of a run without misbehaviour."""
         return self.requests / max(1, self.plain)
@@ -55,7 +60,14 @@ def requests_in(log_path: Path) -> list[tuple[float, str, str, str]]:
     """Return what was requested: time, host, door, target."""
     if not log_path.exists():
         return []
-    return [tuple(json.loads(line)) for line in log_path.read_text().splitlines()]
+    lines = map(json.loads, log_path.read_text().splitlines())
+    return [tuple(line) for line in lines if len(line) == 4]
+
+
+def most_sent(log_path: Path) -> int:
+    """Return the most bytes that a response had sent when it was cut."""
+    lines = map(json.loads, log_path.read_text().splitlines())
+    return max((line[4] for line in lines if len(line) == 5), default=0)
 
 
 def stored_graphs(crawl_folder: Path) -> set[str]:
@@ -86,12 +98,16 @@ def judge(web: Web, log_path: Path, crawl_folder: Path, skip: int = 0) -> Verdic
         )
         verdict.n_good += len(urls)
         verdict.twice += sum(asked[host, each] > 1 for each in targets.values())
-    if late := sorted(web.heals - stored):
-        verdict.missing["healing"] = late
+    for url in sorted(web.heals - stored):
+        host = url.split("/")[2].partition(":")[0]
+        verdict.missing[f"{web.names[host]} ({host}, healing)"] = [url]
     verdict.requests = sum(
         n for (_, target), n in asked.items() if not target.startswith(_OF_HOSTS)
     )
-    paths = Counter((h, t.partition("?")[0]) for _, h, _, t in log)
-    bad = [(n, f"{web.names[h]} {h}{t}") for (h, t), n in paths.items() if (h, t) in web.bad]
+    bad = [
+        (n, f"{web.names[host]} {host}{target}")
+        for (host, target), n in asked.items()
+        if (host, target.partition("?")[0]) in web.bad
+    ]
     verdict.most = max(bad, default=(0, ""))
     return verdict

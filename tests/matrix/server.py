@@ -2,8 +2,8 @@
 
     python -m tests.matrix.server SPEC LOG
 
-SPEC is a file of JSON, see `HostSpec`. LOG gets a line of JSON for each request:
-time, host, door, request target. While `SPEC.healed` is there, all hosts are healthy.
+SPEC is a file of JSON, see `HostSpec`. LOG gets a line of JSON for each request: time,
+host, door, request target; and one with the bytes sent, too, after each that was cut. While `SPEC.healed` is there, all hosts are healthy.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Hosts:
             self.note(address, door, "connection")
             end = door.rpartition("-")[2]
             ends: dict[str, Step] = {"silent": "hang", "garbage": b"\x15\x03nonsense"}
-            await _play([ends.get(end, end)], reader, writer)  # type: ignore[list-item]
+            await _play([ends.get(end, end)], reader, writer, [0])  # type: ignore[list-item]
         else:
             while await self._reply(address, door, reader, writer):
                 pass
@@ -151,11 +151,16 @@ class Hosts:
         )
         script = None if self._healed.exists() else self._script(address, door, target)
         script_steps = [ask.good] if script is None else script(ask)
-        return await _play(script_steps, reader, writer)
+        n_sent = [0]
+        try:
+            return await _play(script_steps, reader, writer, n_sent)
+        except (ConnectionError, OSError):
+            self.note(address, door, target, n_sent[0])
+            raise
 
-    def note(self, address: str, door: str, target: str) -> None:
+    def note(self, address: str, door: str, target: str, *more: int) -> None:
         """Write a line of the log."""
-        line = json.dumps([time.monotonic(), address, door, target]) + "\n"
+        line = json.dumps([time.monotonic(), address, door, target, *more]) + "\n"
         os.write(self._log, line.encode())
 
     def _script(self, address: str, door: str, target: str) -> Script | None:
@@ -178,16 +183,27 @@ class Hosts:
 
 
 async def _play(
-    steps: Iterable[Step], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    steps: Iterable[Step],
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    n_sent: list[int],
 ) -> bool:
-    """Play a script; return whether the connection goes on."""
+    """Play a script; return whether the connection goes on.
+
+    Args:
+        steps: of the script.
+        reader: of the connection.
+        writer: of the connection.
+        n_sent: one number, which the bytes that are sent are added to.
+    """
     for step in steps:
         if isinstance(step, bytes):
             writer.write(step)
             await writer.drain()
+            n_sent[0] += len(step)
         elif isinstance(step, (int, float)):
             if reader.at_eof():
-                return False
+                raise ConnectionResetError
             await asyncio.sleep(step)
         elif step == "hang":
             while await reader.read(1 << 16):
@@ -220,7 +236,7 @@ async def _talk_ftp(
                 await writer.drain()
                 await asyncio.sleep(0.01)
         if said in {"hang", "reset"}:
-            await _play([said], reader, writer)  # type: ignore[list-item]
+            await _play([said], reader, writer, [0])  # type: ignore[list-item]
             return
         writer.write(said.encode() + b"\r\n")
         await writer.drain()

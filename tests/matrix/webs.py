@@ -196,9 +196,17 @@ def one_url(
 
 
 def bad_hosts(
-    chosen: Sequence[Behaviour], n_good: int, n_pages: int, prefix: str
+    chosen: Sequence[Behaviour], n_good: int, n_pages: int, prefix: str, n_bad: int = 3
 ) -> Web:
-    """Return a web of good hosts, and a bad host for each behaviour given."""
+    """Return a web of good hosts, and a bad host for each behaviour given.
+
+    Args:
+        chosen: the behaviours.
+        n_good: good hosts.
+        n_pages: of each.
+        prefix: of the addresses.
+        n_bad: URLs of each bad host.
+    """
     web = Web(prefix)
     stranger = web.host("stranger")
     _elsewhere(web, n_pages)
@@ -207,13 +215,14 @@ def bad_hosts(
         host = web.host(behaviour.name, _doors(behaviour))
         if behaviour.path or behaviour.kind:
             links += _bad_urls(web, host, behaviour, 1)
-            links += [web.url(host, f"/x{each}") for each in (1, 2, 3)]
+            links += [web.url(host, f"/x{each}") for each in range(n_bad)]
         else:
             spec = web.spec["hosts"][host]
             spec["all"] = behaviour.name if behaviour.door == "http" else ""
-            urls = [web.url(host, f"/x{each}", behaviour.door) for each in (1, 2, 3)]
+            targets = [f"/x{each}" for each in range(n_bad)]
+            urls = [web.url(host, each, behaviour.door) for each in targets]
             links += urls
-            web.bad |= {(host, f"/x{each}") for each in (1, 2, 3)}
+            web.bad |= {(host, each) for each in targets}
             if behaviour.heals:
                 web.heals |= set(urls)
     for _ in range(n_good):
