@@ -186,6 +186,16 @@ def interim(times: int) -> Script:
     return lambda ask: [b"HTTP/1.1 103 Early Hints\r\n\r\n" * times, ask.good]
 
 
+def then(end: Step) -> Script:
+    """Answer well, say nothing of the connection, and end it."""
+    return lambda ask: [ask.good, end]
+
+
+def late(text: bytes) -> Script:
+    """Answer well, and send more a little later."""
+    return lambda ask: [ask.good, 0.05, text]
+
+
 # -- redirects ---------------------------------------------------------------------
 
 
@@ -422,6 +432,15 @@ def _floods() -> Iterator[Behaviour]:
     yield Behaviour("interim-5", interim(5), heals=True)
 
 
+def _endings() -> Iterator[Behaviour]:
+    second = response("200 OK", b"<> <urn:x:says> 'not asked for' .")
+    yield Behaviour("good-then-closed", then("close"), heals=True)
+    yield Behaviour("good-then-reset", then("reset"), heals=True)
+    yield Behaviour("good-then-late-bytes", late(b"\0\0\0\0"), heals=True)
+    yield Behaviour("good-then-late-response", late(second), heals=True)
+    yield Behaviour("good-then-late-408", late(response("408 X")), heals=True)
+
+
 def _nonsense() -> Iterator[Behaviour]:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/turtle\r\n"
     texts = {
@@ -503,7 +522,7 @@ def _files() -> Iterator[Behaviour]:
 BEHAVIOURS: Final[dict[str, Behaviour]] = {
     each.name: each
     for family in (
-        *(_statuses, _retry_afters, _healing, _silences, _floods, _nonsense),
+        *(_statuses, _retry_afters, _healing, _silences, _floods, _endings, _nonsense),
         *(_redirects, _robots, _doors, _files),
     )
     for each in family()

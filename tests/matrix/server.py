@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 _BACKLOG: Final = 1024
 _HELD_BYTES: Final = 1 << 16  # that a client has not read before we wait for it
 _CONTEXT: Final = b'{"@context": {"says": "urn:x:says"}}'
+_DEAF_DOORS: Final = {*RAW_DOORS, "tls-silent", "tls-reset", "tls-garbage"}
 _LINGER_NOT: Final = struct.pack("ii", 1, 0)
 
 
@@ -116,7 +117,7 @@ class Hosts:
         if door in FTP_DOORS:
             self.note(address, door, "connection")
             await _talk_ftp(FTP_DOORS[door], reader, writer)
-        elif door in RAW_DOORS or door in {"tls-silent", "tls-reset", "tls-garbage"}:
+        elif door in _DEAF_DOORS and not self._healed.exists():
             self.note(address, door, "connection")
             end = door.rpartition("-")[2]
             ends: dict[str, Step] = {"silent": "hang", "garbage": b"\x15\x03nonsense"}

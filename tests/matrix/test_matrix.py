@@ -8,38 +8,21 @@ alone at default settings, and judges CPU, too.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.matrix.judging import judge
+from tests.matrix.running import assert_costs_no_page, crawl
 from tests.matrix.scripts import BEHAVIOURS, HEALTHY
-from tests.matrix.webs import NAMES, bad_hosts, named, one_url, served
-from tests.support.crawl_names import scripted_names
+from tests.matrix.webs import bad_hosts, named, one_url
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.matrix.scripts import Behaviour
-    from tests.matrix.judging import Verdict
-    from tests.matrix.webs import Position, Web
+    from tests.matrix.webs import Position
     from tests.support.crawl_fixtures import Commands
 
-# Waits are short; a page that is answered at all is answered within a second.
-SETTINGS: Final[dict[str, Any]] = {
-    "HOST_BACKOFF_SECS": 0.2,
-    "HOST_PATIENCE_SECS": 86400,
-    "HOST_LAST_WAIT_SECS": 5,
-    "TRANSFER_FIRST_BYTE_SECS": 1,
-    "ENDPOINT_FIRST_BYTE_SECS": 1,
-    "DOWNLOAD_TIMEOUT": 2,
-    "TRANSFER_MIN_RATE_SECS": 0.5,
-    "SLOW_VISITS": 256,
-    "STATS_DUMP": False,
-    "LOG_LEVEL": "WARNING",
-}
-MOST_TRIES = 12  # of one bad URL, or of robots.txt
-SLACK = 0.2  # of good pages may be requested again, on a machine that is busy
 N_PAGES = 3
 _IN_TURN: Final[tuple[Position, ...]] = (
     *("stranger", "first", "three", "middle", "stranger", "last", "three"),
@@ -63,27 +46,6 @@ FILES: Final = [b for b in BEHAVIOURS.values() if is_file(b)]
 def pairs_of(behaviours: list[Behaviour]) -> list[tuple[Behaviour, Position]]:
     """Return each behaviour at one of the positions, which take turns."""
     return list(zip(behaviours, itertools.cycle(_IN_TURN), strict=False))
-
-
-def crawl(commands: Commands, web: Web, folder: Path, **more: Any) -> Verdict:
-    """Crawl a web to its end; return the verdict."""
-    arguments = {"seeds": f"@{web.seed_file(folder / 'seeds.csv')}"}
-    arguments |= more.pop("arguments", {})
-    with served(web, folder) as log, scripted_names(folder, NAMES):
-        result = commands.start_crawl(
-            arguments=arguments, **(SETTINGS | more)
-        ).wait()
-        verdict = judge(web, log, result.folder)
-    assert result.code == 0, result.stderr
-    assert "internal" not in result.stderr
-    return verdict
-
-
-def assert_costs_no_page(verdict: Verdict) -> None:
-    """Check that all good pages are stored, and each was requested about once."""
-    assert not verdict.missing, verdict.lacks
-    assert verdict.twice <= SLACK * verdict.n_good
-    assert verdict.most[0] <= MOST_TRIES, verdict.most
 
 
 def test_a_bad_url_costs_no_other_page(commands: Commands, tmp_path: Path) -> None:
