@@ -60,7 +60,9 @@ def run_crawl(
         env = os.environ | {"SSL_CERT_FILE": str(folder / AUTHORITY)}
         began = time.monotonic()
         with (folder / "said.txt").open("wb") as said:
-            process = subprocess.Popen(line, cwd=ROOT, stdout=said, stderr=said, env=env)
+            process = subprocess.Popen(
+                line, cwd=ROOT, stdout=said, stderr=said, env=env
+            )
             _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         return Run(
@@ -123,7 +125,9 @@ def run_packed(
         if place == "url":
             web = one_url(pairs, int(40 * size), "127.111")
         else:
-            web = bad_hosts(bad, 20, int(20 * size), "127.111", 1 if len(bad) > 99 else 3)
+            web = bad_hosts(
+                bad, 20, int(20 * size), "127.111", 1 if len(bad) > 99 else 3
+            )
         folder = Path(tempfile.mkdtemp(prefix="rc-pack-", dir=os.environ.get("TMPDIR")))
         run = run_crawl(web, folder, settings)
         for name, urls in sorted(run.verdict.missing.items()):

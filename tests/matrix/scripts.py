@@ -68,9 +68,7 @@ def _body(ask: Ask) -> bytes:
     return ask.good[ask.good.index(b"\r\n\r\n") + 4 :]
 
 
-_CHUNKED: Final = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/turtle\r\nTransfer-Encoding: chunked\r\n\r\n"
-)
+_CHUNKED: Final = b"HTTP/1.1 200 OK\r\nContent-Type: text/turtle\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 # -- statuses ----------------------------------------------------------------------
@@ -155,7 +153,7 @@ def trickle(where: str, secs: float = 1.0) -> Script:
         at_once = {"head": b"", "body": head}[where]
         if at_once:
             yield at_once
-        for byte in (head + body if where == "head" else body):
+        for byte in head + body if where == "head" else body:
             yield bytes([byte])
             yield secs
         yield "hang"
@@ -498,9 +496,7 @@ def _doors() -> Iterator[Behaviour]:
 def _robots() -> Iterator[Behaviour]:
     for name, script in _ROBOTS_BAD.items():
         HTTP_DOORS[f"robots-{name}"] = script
-        yield Behaviour(
-            f"robots-{name}", script, path="/robots.txt", closes_host=True
-        )
+        yield Behaviour(f"robots-{name}", script, path="/robots.txt", closes_host=True)
     for name, script in _ROBOTS_OPEN.items():
         HTTP_DOORS[f"robots-{name}"] = script
         yield Behaviour(f"robots-{name}", script, path="/robots.txt")

@@ -54,7 +54,9 @@ def severe_web(prefix: str) -> Web:
 
 def pages_in(web: Web, log: Path, skip: int = 0) -> Counter[tuple[str, str]]:
     """Return how often each good page was requested, by host and target."""
-    good = {(host, "/" + u.split("/", 3)[3]) for host in web.good for u in web.good[host]}
+    good = {
+        (host, "/" + u.split("/", 3)[3]) for host in web.good for u in web.good[host]
+    }
     asked = [(host, target) for _, host, _, target in requests_in(log)[skip:]]
     return Counter(each for each in asked if each in good)
 

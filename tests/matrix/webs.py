@@ -41,9 +41,7 @@ class Web:
     """
 
     prefix: str = "127.110"
-    spec: Spec = field(
-        default_factory=lambda: Spec(ports={}, hosts={}, elsewhere={})
-    )
+    spec: Spec = field(default_factory=lambda: Spec(ports={}, hosts={}, elsewhere={}))
     seeds: list[tuple[str, str]] = field(default_factory=list)
     good: dict[str, set[str]] = field(default_factory=dict)
     heals: set[str] = field(default_factory=set)
