@@ -94,6 +94,13 @@ OF_DOCUMENTS = (
     Mutant(
         9,
         "rdfcrawl/extraction/child.py",
+        "    bounds.set()\n",
+        "",
+        "tests/extraction/test_sandbox.py::test_limits_are_hard",
+    ),
+    Mutant(
+        9,
+        "rdfcrawl/extraction/child.py",
         "        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))\n",
         "        del soft, hard\n",
         "tests/extraction/test_sandbox.py::test_cpu_time_is_bounded",
