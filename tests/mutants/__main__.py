@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,14 +19,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from tests.mutants.copies import copied, replace
 from tests.mutants.threats import MUTANTS
 
 if TYPE_CHECKING:
     from tests.mutants.mutant import Mutant
 
-ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("rdfcrawl", "tests", "docs", "deploy", "changes")
-FILES = ("*.toml", "*.cfg", "*.py", "*.md", "Makefile", "LICENSE")
 FAILED: Final = 1  # exit code of pytest; others are errors of its own
 MOST_BYTES: Final = 6 * 2**30  # of address space of each process
 MOST_SECS: Final = 120.0  # with a defence taken out: some tests never end then
@@ -56,17 +53,6 @@ def main() -> int:
     return 1 if alive else 0
 
 
-def copied(tree: Path) -> Path:
-    """Return a copy of the checkout, without what is not under version control."""
-    ignored = shutil.ignore_patterns("__pycache__", ".*")
-    for part in PARTS:
-        shutil.copytree(ROOT / part, tree / part, ignore=ignored)
-    for pattern in FILES:
-        for path in ROOT.glob(pattern):
-            shutil.copy(path, tree)
-    return tree
-
-
 def is_noticed(tree: Path, mutant: Mutant) -> bool:
     """Take out a defence, run its tests, and put the defence back."""
     path = tree / mutant.path
@@ -90,13 +76,6 @@ def is_noticed(tree: Path, mutant: Mutant) -> bool:
         print(done.said[-3000:])
     sys.stdout.flush()
     return done.is_failure
-
-
-def replace(path: Path, text: str) -> None:
-    """Write a file so that no bytecode of its former text is taken for its own."""
-    later = max(time.time(), path.stat().st_mtime + 2)
-    path.write_text(text, encoding="utf-8")
-    os.utime(path, (later, later))
 
 
 class Outcome(NamedTuple):
