@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from struct import unpack_from
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -211,3 +212,74 @@ def test_rights_are_given_up_as_far_as_the_kernel_knows_them(
             for n in (6, 7)
         },
     }
+
+
+class Kernel:
+    """A kernel as `confinement` calls it.
+
+    Attributes:
+        calls: what was asked.
+        opened: descriptors of rulesets.
+        refused: the thread that cannot have the filter.
+    """
+
+    def __init__(self, *, seccomp: int = 0, refused: int = 0) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.opened: list[int] = []
+        self._seccomp = seccomp
+        self._refused = refused
+
+    def prctl(self, *arguments: int) -> int:
+        """Set nothing; tell whether there are filters."""
+        self.calls.append(arguments)
+        return self._seccomp if arguments[0] == 21 else 0
+
+    def syscall(self, number: int, *arguments: Any) -> int:
+        """Give the version of Landlock, a ruleset, or an answer about the filter."""
+        if number == 444 and arguments[0] is None:
+            return 1
+        if number == 444:
+            self.opened.append(os.dup(2))
+            return self.opened[-1]
+        return self._refused
+
+
+NO_NEW_PRIVILEGES = (38, 1, 0, 0, 0)
+
+
+def test_layers_come_with_their_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a layer is taken, then no program that is run later has more rights."""
+    for take in (confinement._take_landlock, confinement._take_seccomp):
+        kernel = Kernel()
+        monkeypatch.setattr(confinement, "_c", lambda kernel=kernel: kernel)
+        take()
+        assert NO_NEW_PRIVILEGES in kernel.calls
+        for each in kernel.opened:
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                os.fstat(each)
+    monkeypatch.setattr(confinement, "_c", lambda: Kernel(refused=7))
+    with pytest.raises(OSError, match="thread 7"):
+        confinement._take_seccomp()
+
+
+def test_layers_are_those_of_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a kernel lacks a layer, or the machine is another, then it is not taken."""
+    landlock, seccomp = confinement.LANDLOCK, confinement.SECCOMP
+    for machine, answer, layers in [
+        ("x86_64", 0, (landlock, seccomp)),
+        ("aarch64", 0, (landlock, seccomp)),
+        ("x86_64", -1, (landlock,)),
+        ("riscv64", 0, (landlock,)),
+    ]:
+        kernel, names = Kernel(seccomp=answer), SimpleNamespace(machine=machine)
+        monkeypatch.setattr(confinement, "_c", lambda kernel=kernel: kernel)
+        monkeypatch.setattr(os, "uname", lambda names=names: names)
+        assert confinement.kernel_layers() == layers
+        assert (machine in confinement._SECCOMP) is (seccomp in layers or answer < 0)
+
+
+def test_refusal_of_the_kernel_is_an_error() -> None:
+    """If the kernel refuses a call, then the error has its number."""
+    with pytest.raises(OSError) as refused:  # noqa: PT011 (the number is judged)
+        confinement._call("prctl", 9999, 0, 0, 0, 0)
+    assert refused.value.errno == errno.EINVAL

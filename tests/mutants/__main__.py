@@ -1,14 +1,14 @@
 """Take out one defence after another, and see a test fail: `make mutants`.
 
-Works in a copy of the checkout. First all tests run in it as it is, and have to pass;
-then each defence is taken out, its tests run, one has to fail, and the file is written
-back. A patch that does not fit exactly once ends the run.
-
-Arguments: numbers of threats; none are all.
+Those of the threats are patches written by hand (`threats`). All others follow from the
+code of modules that defend something (`modules`): each member of a table, alternative
+of a pattern, limit, check and call is taken out by itself (`derived`). Works in copies
+of the checkout.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import signal
@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tests.mutants.copies import copied, replace
+from tests.mutants.modules import TESTS
 from tests.mutants.threats import MUTANTS
+from tests.mutants.trying import changed_mutants, mutants_of, try_mutants
 
 if TYPE_CHECKING:
     from tests.mutants.mutant import Mutant
@@ -35,7 +37,32 @@ _counts = re.compile(r"\b(\d+) (failed|passed|error|errors|skipped)\b").findall
 
 def main() -> int:
     """Run it; return the exit code."""
-    wanted = set(map(int, sys.argv[1:]))
+    parser = argparse.ArgumentParser("python -m tests.mutants", description=__doc__)
+    parser.add_argument("threats", nargs="*", type=int, help="by number; none: all")
+    parser.add_argument("--derived", metavar="PATH", help="those of modules alone")
+    parser.add_argument(
+        "--changed",
+        metavar="REVISION",
+        nargs="?",
+        const="",
+        help="those of lines that differ from a revision; none: the last landing",
+    )
+    parser.add_argument("--secs", type=float, default=float("inf"), help="then end")
+    given = parser.parse_args()
+    if given.changed is not None:
+        mutants = changed_mutants(given.changed)
+        return 1 if mutants and try_mutants(mutants, secs=given.secs) else 0
+    paths = [path for path in TESTS if (given.derived or "") in path]
+    if given.derived is not None:
+        return 1 if try_mutants(mutants_of(paths), secs=given.secs) else 0
+    code = try_threats(set(given.threats))
+    if not given.threats and try_mutants(mutants_of(paths)):
+        code = code or 1
+    return code
+
+
+def try_threats(wanted: set[int]) -> int:
+    """Take out the defences of threats, or of all; return the exit code."""
     mutants = [each for each in MUTANTS if not wanted or each.threat in wanted]
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         tree = copied(Path(folder) / "rdfcrawl")
