@@ -62,20 +62,25 @@ _ROOMS: Final = (
         "rdfcrawl/page",
         "foreign form_token forms guarding listening options request_log rendering",
         (
+            "tests/page/test_parts.py",
             "tests/page/test_guarding.py",
             "tests/page/test_hostile_requests.py",
-            "tests/page/test_control.py",
         ),
     ),
     Defended(
         "rdfcrawl/page",
         "query_rules query_child query_desk kept_answers child_jobs children",
-        ("tests/page/test_kept_answers.py", "tests/page/test_query.py"),
+        (
+            "tests/page/test_parts.py",
+            "tests/page/test_kept_answers.py",
+            "tests/page/test_query.py",
+        ),
     ),
     Defended(
         "rdfcrawl/page",
         "event_streams kept_orders",
         (
+            "tests/page/test_parts.py",
             "tests/page/test_kept_orders.py",
             "tests/page/test_hostile_requests.py",
             "tests/page/test_live.py",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from multiprocessing.queues import SimpleQueue
 
 _LEAST_SECS: Final = 20.0  # of the tests of one mutant
-_FACTOR: Final = 4  # of what they take with the code as it is
+_FACTOR: Final = 2.5  # of what they take with the code as it is
 _FRESH_SECS: Final = 300.0  # of tests that start anew
 _AT_ONCE: Final = 2
 _hunks = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE).findall
