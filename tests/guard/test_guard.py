@@ -443,6 +443,7 @@ def test_names_of_the_operator_are_looked_up(monkeypatch: pytest.MonkeyPatch) ->
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0))]
 
     assert operator.LOOKUP_SECS <= 3
+    assert operator.EXIT_CODE == 3
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
     monkeypatch.setattr(operator, "LOOKUP_SECS", 0.2)
     names = [f"http://n{n}.example/" for n in range(20)]

@@ -16,8 +16,8 @@ class Defended(NamedTuple):
 _ROOMS: Final = (
     Defended(
         "rdfcrawl/guard",
-        "gate policy",
-        ("tests/guard/test_guard.py",),
+        "gate policy twisted_names",
+        ("tests/guard/test_guard.py", "tests/guard/test_twisted_names.py"),
     ),
     Defended(
         "rdfcrawl/guard",
@@ -26,11 +26,6 @@ _ROOMS: Final = (
             "tests/guard/test_guard.py",
             "tests/pings/test_judging.py",
         ),
-    ),
-    Defended(
-        "rdfcrawl/guard",
-        "twisted_names",
-        ("tests/crawl/threats/test_guard.py",),
     ),
     Defended(
         "rdfcrawl/extraction",
