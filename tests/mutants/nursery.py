@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pytest
+from hypothesis import Phase, settings
 
 from tests.mutants.copies import replace
 from tests.mutants.patching import patch
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _MOST_BYTES: Final = 6 * 2**30  # of address space of each process
 _REMEMBERED: Final = 8  # tests that noticed the last mutants
+_SLOW_FIXTURES: Final = {"commands", "redis", "served", "sandbox", "dump"}
 _OPTIONS: Final = (
     *("-x", "-q", "--tb=native", "-p", "no:cacheprovider"),
     *("-p", "no:hypothesispytest"),  # it reads all modules, for a second
@@ -83,6 +85,9 @@ def nursery(
             seconds those of the next one may take.
     """
     _enter(tree)
+    # A failure is enough: no smaller one is looked for.
+    settings.register_profile("mutants", phases=(Phase.explicit, Phase.generate))
+    settings.load_profile("mutants")
     pytest.main([*_OPTIONS, *tests], [_Nursery(tree, changes, tell)])
 
 
@@ -141,6 +146,12 @@ class _Nursery(_Reporter):
             secs = self._tell(change, ended)
         return True
 
+    def _rank(self, item: pytest.Item) -> tuple[int, bool]:
+        """Return where a test belongs: those that noticed the latest mutants first."""
+        node, latest = item.nodeid.partition("[")[0], self._noticed
+        place = latest.index(node) if node in latest else len(latest)
+        return place, _is_slow(item)
+
     def _child(
         self, session: pytest.Session, change: Change, old: str
     ) -> Callable[[int], None]:
@@ -151,13 +162,7 @@ class _Nursery(_Reporter):
             except Exception:
                 os.write(result, b"2 ")
                 return
-            first = self._noticed
-
-            def rank(item: pytest.Item) -> int:
-                node = item.nodeid.partition("[")[0]
-                return first.index(node) if node in first else len(first)
-
-            session.items.sort(key=rank)
+            session.items.sort(key=self._rank)
             code = 0
             for n, item in enumerate(session.items):
                 rest = session.items[n + 1 :]
@@ -169,6 +174,13 @@ class _Nursery(_Reporter):
             os.write(result, f"{code} {self.failed}".encode())
 
         return run
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    """Return whether a test tries many values, or needs a server or a crawl."""
+    names = set(getattr(item, "fixturenames", ()))
+    tries_many = hasattr(getattr(item, "obj", None), "hypothesis")
+    return tries_many or not names.isdisjoint(_SLOW_FIXTURES)
 
 
 def _forked(child: Callable[[int], None], tree: Path, secs: float) -> Ended:
