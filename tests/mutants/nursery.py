@@ -32,6 +32,7 @@ _REMEMBERED: Final = 8  # tests that noticed the last mutants
 _SLOW_FIXTURES: Final = {"commands", "redis", "served", "sandbox", "dump"}
 _OPTIONS: Final = (
     *("-x", "-q", "--tb=native", "-p", "no:cacheprovider"),
+    *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
     *("-p", "no:hypothesispytest"),  # it reads all modules, for a second
 )
 
@@ -88,7 +89,9 @@ def nursery(
     # A failure is enough: no smaller one is looked for.
     settings.register_profile("mutants", phases=(Phase.explicit, Phase.generate))
     settings.load_profile("mutants")
-    pytest.main([*_OPTIONS, *tests], [_Nursery(tree, changes, tell)])
+    code = pytest.main([*_OPTIONS, *tests], [_Nursery(tree, changes, tell)])
+    if code:
+        raise RuntimeError(f"pytest cannot collect {tests}: {code!r}")
 
 
 def _enter(tree: Path) -> None:

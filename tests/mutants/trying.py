@@ -30,21 +30,25 @@ _AT_ONCE: Final = 2
 _hunks = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE).findall
 
 
-def try_mutants(mutants: list[Derived], *, secs: float = float("inf")) -> list[Derived]:
-    """Try mutants, two at a time; return those that no test notices.
+def try_mutants(mutants: list[Derived], *, secs: float = float("inf")) -> int:
+    """Try mutants, two at a time; return the exit code.
+
+    It is 1 if no test notices one, else 2 if tests fail as they are.
 
     Args:
         mutants: those listed as equivalent are left out.
         secs: after which no further one is begun.
 
     Raises:
-        SystemExit: the tests of a module do not pass as it is.
+        SystemExit: tests cannot be collected.
     """
     wanted = [each for each in mutants if each.name not in EQUIVALENT]
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         trial = _Trial(Path(folder), began + secs)
         trial.run(wanted)
+    if trial.is_broken:
+        print("\nThe tests of some modules do not pass as they are: not tried.")
     n_alive, n_tried = len(trial.alive), trial.n_tried
     print(
         f"\n{n_tried - n_alive} of {n_tried} derived mutants are noticed;"
@@ -53,7 +57,9 @@ def try_mutants(mutants: list[Derived], *, secs: float = float("inf")) -> list[D
     )
     for each in trial.alive:
         print(f"NOT NOTICED  {each.path}:{each.line}  {each.name}")
-    return trial.alive
+    if trial.alive:
+        return 1
+    return 2 if trial.is_broken else 0
 
 
 class _Trial:
@@ -66,6 +72,7 @@ class _Trial:
         )
         self.alive: list[Derived] = []
         self.n_tried = 0
+        self.is_broken = False
 
     def run(self, wanted: list[Derived]) -> None:
         groups: dict[tuple[str, ...], list[Derived]] = defaultdict(list)
@@ -91,17 +98,19 @@ class _Trial:
             if told is None:
                 n_open -= 1
             elif not told[0].name and told[1].is_failure:
-                print(f"{told[0].path}: not as imported: {told[1].failed}", flush=True)
-                doubted += [each for each in mutants if each.path == told[0].path]
+                print(f"fails as it is: {told[1].failed or tests}", flush=True)
+                self.is_broken = True
             elif told[0].name:
                 self._take(by_name[told[0].name], told[1], doubted)
         for process in processes:
             process.join()
+            if process.exitcode:
+                raise SystemExit(f"cannot try the mutants of {tests}")
         for mutant in dict.fromkeys(doubted):
             self._try_fresh(mutant)
 
     def _take(self, mutant: Derived, ended: Ended, doubted: list[Derived]) -> None:
-        if ended.is_failure and mutant not in doubted:
+        if ended.is_failure:
             self.n_tried += 1
             print(f"{ended.secs:5.1f}  noticed  {mutant.name}", flush=True)
         else:
@@ -109,23 +118,26 @@ class _Trial:
 
     def _serve(self, tree: Path, tests: list[str], mutants: list[Derived]) -> None:
         """Try mutants by a process that has collected their tests."""
-        allowed: dict[str, float] = {}
+        allowed = _FRESH_SECS
 
         def changes() -> Iterator[Change]:
+            first = mutants[0].path
+            yield Change(first, (tree / first).read_text(encoding="utf-8"))
             for mutant in mutants:
-                if mutant.path not in allowed:
-                    text = (tree / mutant.path).read_text(encoding="utf-8")
-                    yield Change(mutant.path, text)
-                if allowed[mutant.path] and time.monotonic() < self._ends_at:
+                if allowed and time.monotonic() < self._ends_at:
                     yield Change(mutant.path, mutant.text, mutant.name)
 
         def tell(change: Change, ended: Ended) -> float:
+            nonlocal allowed
             if not change.name:
                 secs = max(_LEAST_SECS, _FACTOR * ended.secs)
-                allowed[change.path] = 0 if ended.is_failure else secs
+                allowed = 0 if ended.is_failure else secs
             self._told.put((change, ended))
-            return allowed[change.path] or _FRESH_SECS
+            return allowed
 
+        if not mutants:
+            self._told.put(None)
+            return
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, 1)
         try:
