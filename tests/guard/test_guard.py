@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import socket
+import threading
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from ipaddress import IPv4Address, IPv6Address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,9 @@ from scrapy.utils.project import get_project_settings
 from rdfcrawl.errors import ConfigError, Reason
 from rdfcrawl.fetch.http.exchange import HttpExchange
 from rdfcrawl.fetch.spool import Spool
-from rdfcrawl.guard.gate import ConnectionGate, GuardBlocked
+from rdfcrawl.guard import operator, policy
+from rdfcrawl.guard.gate import MAX_ADDRESSES, ConnectionGate, GuardBlocked
+from rdfcrawl.guard.operator import looked_up_refusal, refusal_of
 from rdfcrawl.guard.options import guard_of
 from rdfcrawl.guard.policy import (
     MAX_PORT,
@@ -155,32 +158,125 @@ def test_networks_are_allowed() -> None:
     assert guard.refusal("::ffff:10.1.2.3", 80) is RefusalCause.TUNNEL
 
 
+def filled(beginning: str) -> str:
+    """Return the last address of IPv6 that begins so."""
+    groups = beginning.split(":") if beginning else []
+    return ":".join(groups + ["ffff"] * (8 - len(groups)))
+
+
+NETWORKS = [
+    # first and last address of each, IANA's registries
+    ("0.0.0.0", "0.255.255.255", RefusalCause.UNSPECIFIED),
+    ("10.0.0.0", "10.255.255.255", RefusalCause.PRIVATE),
+    ("100.64.0.0", "100.127.255.255", RefusalCause.SHARED),
+    ("127.0.0.0", "127.255.255.255", RefusalCause.LOOPBACK),
+    ("168.63.129.16", "168.63.129.16", RefusalCause.CLOUD),
+    ("169.254.0.0", "169.254.255.255", RefusalCause.LINK_LOCAL),
+    ("172.16.0.0", "172.31.255.255", RefusalCause.PRIVATE),
+    ("192.0.0.0", "192.0.0.255", RefusalCause.RESERVED),
+    ("192.0.2.0", "192.0.2.255", RefusalCause.DOCUMENTATION),
+    ("192.88.99.0", "192.88.99.255", RefusalCause.TUNNEL),
+    ("192.168.0.0", "192.168.255.255", RefusalCause.PRIVATE),
+    ("198.18.0.0", "198.19.255.255", RefusalCause.BENCHMARK),
+    ("198.51.100.0", "198.51.100.255", RefusalCause.DOCUMENTATION),
+    ("203.0.113.0", "203.0.113.255", RefusalCause.DOCUMENTATION),
+    ("224.0.0.0", "239.255.255.255", RefusalCause.MULTICAST),
+    ("240.0.0.0", "255.255.255.255", RefusalCause.RESERVED),
+    ("::", "::", RefusalCause.UNSPECIFIED),
+    ("::1", "::1", RefusalCause.LOOPBACK),
+    ("::2", filled("0:0"), RefusalCause.TUNNEL),
+    ("0:1::", filled("64:ff9a"), RefusalCause.RESERVED),
+    ("64:ff9b::", "64:ff9b::ff:ffff", RefusalCause.UNSPECIFIED),
+    ("64:ff9b::7f00:0", "64:ff9b::7fff:ffff", RefusalCause.LOOPBACK),
+    ("64:ff9b::e000:0", "64:ff9b::efff:ffff", RefusalCause.MULTICAST),
+    ("64:ff9b::f000:0", "64:ff9b::ffff:ffff", RefusalCause.RESERVED),
+    ("64:ff9b::1:0:0", filled("64:ff9b:0"), RefusalCause.RESERVED),
+    ("64:ff9b:1::", filled("64:ff9b:1"), RefusalCause.PRIVATE),
+    ("64:ff9b:2::", filled("1fff"), RefusalCause.RESERVED),
+    ("2001::", filled("2001:0"), RefusalCause.TUNNEL),
+    ("2001:1::", filled("2001:1ff"), RefusalCause.RESERVED),
+    ("2001:db8::", filled("2001:db8"), RefusalCause.DOCUMENTATION),
+    ("2002::", filled("2002"), RefusalCause.TUNNEL),
+    ("3fff::", filled("3fff:fff"), RefusalCause.DOCUMENTATION),
+    ("4000::", filled("fbff"), RefusalCause.RESERVED),
+    ("fc00::", filled("fdff"), RefusalCause.PRIVATE),
+    ("fe00::", filled("fe7f"), RefusalCause.RESERVED),
+    ("fe80::", filled("febf"), RefusalCause.LINK_LOCAL),
+    ("fec0::", filled("feff"), RefusalCause.PRIVATE),
+    ("ff00::", filled(""), RefusalCause.MULTICAST),
+]
+
+
+WORDS = {
+    RefusalCause.LOOPBACK: "a loopback address",
+    RefusalCause.PRIVATE: "in a private network",
+    RefusalCause.LINK_LOCAL: "a link-local address",
+    RefusalCause.SHARED: "in the shared network of a provider",
+    RefusalCause.CLOUD: "an address within a cloud",
+    RefusalCause.DOCUMENTATION: "an address of documentation",
+    RefusalCause.BENCHMARK: "an address of benchmarks",
+    RefusalCause.MULTICAST: "a multicast address",
+    RefusalCause.UNSPECIFIED: "an address of this machine",
+    RefusalCause.TUNNEL: "an address that stands for another one",
+    RefusalCause.RESERVED: "no address of the public internet",
+}
+
+
+@pytest.mark.parametrize(("first", "last", "why"), NETWORKS)
+def test_refusal_has_a_name(first: str, last: str, why: RefusalCause) -> None:
+    """If an address is first or last in a network, then the refusal names it."""
+    for address in (first, last):
+        assert Guard().refusal(address, 443) is why
+        with pytest.raises(GuardBlocked, match=WORDS[why]) as blocked:
+            ConnectionGate(Guard()).check_literal(address, 443)
+        assert blocked.value.fault.reason is Reason.GUARD_BLOCKED
+
+
 @pytest.mark.parametrize(
     ("address", "why"),
     [
-        ("0.0.0.0", RefusalCause.UNSPECIFIED),
-        ("10.0.0.1", RefusalCause.PRIVATE),
-        ("100.64.0.1", RefusalCause.SHARED),
-        ("168.63.129.16", RefusalCause.CLOUD),
-        ("169.254.169.254", RefusalCause.LINK_LOCAL),
-        ("192.0.2.1", RefusalCause.DOCUMENTATION),
-        ("198.18.0.1", RefusalCause.BENCHMARK),
-        ("255.255.255.255", RefusalCause.RESERVED),
-        ("::1", RefusalCause.LOOPBACK),
-        ("::", RefusalCause.UNSPECIFIED),
         ("::ffff:127.0.0.1", RefusalCause.TUNNEL),
-        ("64:ff9b::7f00:1", RefusalCause.LOOPBACK),
-        ("2002:7f00:1::", RefusalCause.TUNNEL),
-        ("fd00:ec2::254", RefusalCause.PRIVATE),
         ("fe80::1%eth0", RefusalCause.LINK_LOCAL),
-        ("ff02::1", RefusalCause.MULTICAST),
-        ("5f00::1", RefusalCause.RESERVED),
+        ("2606:4700::5efe:10.0.0.1", RefusalCause.PRIVATE),
+        ("2606:4700::200:5efe:127.0.0.1", RefusalCause.LOOPBACK),
         ("127.1", RefusalCause.RESERVED),
     ],
 )
-def test_refusal_has_a_name(address: str, why: RefusalCause) -> None:
-    """If an address is refused, then it is said what it is."""
+def test_spellings_have_the_same_name(address: str, why: RefusalCause) -> None:
+    """If an address is spelt within another, then the refusal names the one meant."""
     assert Guard().refusal(address, 443) is why
+
+
+def test_networks_end_where_others_begin() -> None:
+    """If an address is beside a refused network, then it is judged by itself."""
+    refused = {ip_address(text) for row in NETWORKS for text in row[:2]}
+    for each in refused:
+        for beside in (int(each) - 1, int(each) + 1):
+            if 0 <= beside < 2**each.max_prefixlen:
+                address = type(each)(beside)
+                is_inside = any(
+                    ip_address(first) <= address <= ip_address(last)
+                    for first, last, _ in NETWORKS
+                    if ip_address(first).version == address.version
+                )
+                assert is_inside or Guard().refuses_address(str(address)) is None
+
+
+def test_confined_guard_names_private_addresses() -> None:
+    """If no contact is given, then only what is public is refused for that."""
+    guard = Guard(parse_networks(["127.0.0.0/8"]), is_confined=True)
+    assert guard.refuses_address("8.8.8.8") is RefusalCause.NO_CONTACT
+    assert guard.refuses_address("10.0.0.1") is RefusalCause.PRIVATE
+    assert guard.refuses_address("127.0.0.1") is None
+    assert guard.refuses_address("no address") is RefusalCause.RESERVED
+
+
+def test_judged_addresses_are_forgotten() -> None:
+    """If ever more addresses are judged, then few of them are remembered."""
+    guard = Guard()
+    for number in range(5000):
+        guard.refuses_address(str(IPv4Address(number)))
+    assert policy._judged.cache_info().currsize <= 4096
 
 
 @pytest.mark.parametrize(
@@ -243,6 +339,130 @@ def test_many_ports_of_an_address_are_a_scan() -> None:
     assert counts == [RefusalCause.PORT_SCAN]
 
 
+def test_ports_of_a_refused_address_are_not_counted() -> None:
+    """If an address is refused, then that is the reason, however many its ports."""
+    gate = ConnectionGate(Guard(max_ports=1))
+    for port in (80, 443, 8080):
+        with pytest.raises(GuardBlocked) as blocked:
+            gate.check("10.0.0.1", port)
+        assert blocked.value.why is RefusalCause.PRIVATE
+
+
+def test_ports_of_few_addresses_are_remembered() -> None:
+    """If ever more addresses are dialled, then the ports of the latest are known."""
+    assert MAX_ADDRESSES <= 10_000
+    gate = ConnectionGate(Guard(max_ports=1))
+    addresses = [str(IPv4Address(0x0101_0101 + n)) for n in range(MAX_ADDRESSES + 1)]
+    for address in addresses[:-1]:
+        gate.check(address, 80)
+    gate.check(addresses[0], 80)  # used again, so that the second is the oldest
+    gate.check(addresses[-1], 80)
+    with pytest.raises(GuardBlocked, match="GUARD_MAX_PORTS"):
+        gate.check(addresses[0], 8081)
+    gate.check(addresses[1], 8081)
+    with pytest.raises(GuardBlocked, match="GUARD_MAX_PORTS"):
+        gate.check(addresses[-1], 8081)
+
+
+def test_host_is_checked_before_a_lookup() -> None:
+    """If port or address show that a host is refused, then no name is looked up."""
+    counts: list[RefusalCause] = []
+    gate = ConnectionGate(Guard(), count=counts.append)
+    for host, port, use, told in [
+        ("example.org", 22, ConnectionUse.WEB, "port 22 of example.org is not among"),
+        ("example.org", 22, ConnectionUse.FTP, "port 22 of example.org is not among"),
+        ("example.org", 80, ConnectionUse.FTP_DATA, "port 80 of .* none for data of F"),
+        ("127.0.0.1", 80, ConnectionUse.WEB, "127.0.0.1 is a loopback address"),
+        (
+            "db.localhost",
+            80,
+            ConnectionUse.WEB,
+            r"db.localhost \(127.0.0.1\) is",
+        ),
+    ]:
+        with pytest.raises(GuardBlocked, match=told):
+            gate.check_literal(host, port, use)
+    for port in (22, 1023):
+        with pytest.raises(GuardBlocked):
+            gate.check_port("example.org", port)
+    gate.check_literal("example.org", 80)
+    assert counts == [
+        *[RefusalCause.PORT] * 3,
+        *[RefusalCause.LOOPBACK] * 2,
+        *counts[:2],
+    ]
+    assert gate.allowed("nowhere.example", 80, []) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("http://example.org/", ""),
+        ("http://example.org:8080/", ""),
+        ("http://example.org:22/", "port 22"),
+        ("http://example.org:22?a", "port 22"),
+        ("http://example.org:22#a", "port 22"),
+        ("http://example.org:22", "port 22"),
+        ("ftp://example.org:22/", "port 22"),
+        ("ftp://example.org:21/", ""),
+        ("ftps://example.org:990/", ""),
+        ("http://example.org:21/", "port 21"),
+        ("http://10.0.0.1/", "private"),
+        ("http://127.0.0.1", "loopback"),
+        ("http://127.0.0.1?a", "loopback"),
+        ("http://[::1]/", "loopback"),
+        ("http://localhost/", "loopback"),
+        ("http://a.localhost./x", "loopback"),
+        ("http://localhost", "loopback"),
+        ("http://a.example/127.0.0.1", ""),
+        ("urn:x:127.0.0.1", ""),
+        ("example://10.0.0.1/", ""),
+    ],
+)
+def test_url_of_the_operator_is_refused_before_the_crawl(url: str, told: str) -> None:
+    """If a URL shows that it will be refused, then its operator knows at once."""
+    found = refusal_of(url, Guard())
+    assert bool(found) is bool(told)
+    assert told in found
+    whole = looked_up_refusal([url], Guard(), looks_up=False)
+    assert whole == (f"{url}: {found}" if found else "")
+
+
+def test_names_of_the_operator_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If names are given, then the first are looked up, for some seconds at most."""
+    asked: list[str] = []
+    goes_on = threading.Event()
+
+    def look_up(host: str, *_: object, **__: object) -> list[tuple[object, ...]]:
+        asked.append(host)
+        if host == "hangs.example":
+            goes_on.wait(60)
+        if host == "none.example":
+            raise socket.gaierror(socket.EAI_NONAME, "no such name")
+        address = "10.0.0.9" if host == "inside.example" else "1.1.1.1"
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0))]
+
+    assert operator.LOOKUP_SECS <= 3
+    assert operator.EXIT_CODE == 3
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    monkeypatch.setattr(operator, "LOOKUP_SECS", 0.2)
+    names = [f"http://n{n}.example/" for n in range(20)]
+    assert (
+        looked_up_refusal(["http://1.1.1.1/", *names, "http://n.example/"], Guard())
+        == ""
+    )
+    assert sorted(asked) == sorted(f"n{n}.example" for n in range(20))
+    urls = ["http://none.example/", "http://hangs.example/", "http://inside.example/a"]
+    told = looked_up_refusal(["urn:x:y", *urls], Guard())
+    goes_on.set()
+    assert told.startswith(
+        "http://inside.example/a: inside.example (10.0.0.9) is in a pri"
+    )
+    asked.clear()
+    assert looked_up_refusal(urls, Guard(), looks_up=False) == ""
+    assert asked == []
+
+
 def test_setting_is_read() -> None:
     """If GUARD_ALLOW_NETS has networks, then the guard allows them."""
     given = {"GUARD_ALLOW_NETS": "127.0.0.0/8,::1", "GUARD_PORTS": "80,8000-8999"}
@@ -268,6 +488,8 @@ def test_settings_of_the_project_are_the_policy_itself() -> None:
         ("GUARD_PORTS", "443-80"),
         ("GUARD_PORTS", "1-65536"),
         ("GUARD_PORTS", "80-"),
+        ("GUARD_PORTS", "8_0"),
+        ("GUARD_PORTS", "\u0668\u0660"),
         ("GUARD_MAX_PORTS", "0"),
         ("GUARD_MAX_PORTS", "many"),
     ],
