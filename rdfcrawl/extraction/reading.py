@@ -23,10 +23,11 @@ from rdfcrawl.html.extractors import SLOW
 from rdfcrawl.html.scan import scan
 from rdfcrawl.links.headers import context_link, links_of
 from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.rdf.chunks import QuadChunk, quad_chunks
 from rdfcrawl.rdf.environment import INLINE, ReaderContext
 from rdfcrawl.rdf.graphs import GraphRule, check_iri
 from rdfcrawl.rdf.labels import BlankNodes
-from rdfcrawl.rdf.output import CHUNK_BYTES, QuadOutput
+from rdfcrawl.rdf.output import QuadOutput
 from rdfcrawl.rdf.parse import DocumentParser, canonical_lines, is_blank
 from rdfcrawl.records import Member
 from rdfcrawl.reservations import NOTHING
@@ -95,7 +96,7 @@ class DocumentReading:
         if job.http_links:
             self.outcome.links |= links_of(job.http_links, base=job.url)
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Iterator[QuadChunk]:
         """Read the document; faults of the document are logged, not raised.
 
         Raises:
@@ -107,8 +108,8 @@ class DocumentReading:
                 self._log.note(Reason.EMPTY)
             elif self._is_closed():
                 pass
-            elif chunk := self._ready_chunk():
-                yield chunk
+            elif (lines := self._ready_lines()) is not None:
+                yield from quad_chunks(lines)
             else:
                 yield from self._observed_chunks()
         except SourceFault as error:
@@ -119,7 +120,7 @@ class DocumentReading:
         noted, before = self._log.all(), self._noted_before
         outcome.faults = [x for x in noted if x not in before] if before else noted
 
-    def _observed_chunks(self) -> Iterator[bytes]:
+    def _observed_chunks(self) -> Iterator[QuadChunk]:
         if not self._job.wants_facts:
             yield from self._chunks()
             return
@@ -135,7 +136,7 @@ class DocumentReading:
         else:
             (self._facts or FactsReading(job, body)).end(self.outcome)
 
-    def _chunks(self) -> Iterator[bytes]:
+    def _chunks(self) -> Iterator[QuadChunk]:
         if self._decision.packing is not None:
             yield from self._unpack(self._decision.packing)
         else:
@@ -157,8 +158,8 @@ class DocumentReading:
             return False
         return not self._is_page(self._source, self._decision)
 
-    def _ready_chunk(self) -> bytes:
-        """Return the statements of a small canonical document; else nothing.
+    def _ready_lines(self) -> bytes | None:
+        """Return the statements of a small canonical document, else None.
 
         The lines only have to be labelled and placed into the graph, which takes
         `DocumentParser` and `QuadOutput` three times as long. Most documents of Linked
@@ -172,28 +173,28 @@ class DocumentReading:
             or job.graph is None
             or len(data) > min(_SMALL_BYTES, limits.literal_bytes)
         ):
-            return b""
+            return None
         found = canonical_lines(
             data, document_format, charset=job.charset, limits=limits
         )
         if found is None:
-            return b""
+            return None
         lines, has_graphs = found
         if has_graphs:
-            return b""
+            return None
         if b"_" in lines and b"_:" in lines:  # one byte is found far sooner than two
             lines = BlankNodes(job.key or job.url).relabel(lines)
         # In a line, there is no line feed.
         split = lines.split(b"\n")
         statements = [line[:-1] for line in split]
-        chunk = (b"<%s> .\n" % check_iri(job.graph).encode()).join(statements)
+        placed = (b"<%s> .\n" % check_iri(job.graph).encode()).join(statements)
         n_quads = len(statements) - 1
-        if n_quads > limits.n_quads or len(chunk) > CHUNK_BYTES:
-            return b""
+        if n_quads > limits.n_quads:
+            return None
         self.outcome.n_quads = n_quads
         split.pop()  # behind the last line feed
         self._lines = split
-        return chunk
+        return placed
 
     def _output(self, graph: str | None, key: str) -> QuadOutput:
         limits, job, n_quads = self._job.limits, self._job, self.outcome.n_quads
@@ -214,7 +215,7 @@ class DocumentReading:
         decision: formats.FormatDecision,
         chosen: ExtractorClaim | None,
         output: QuadOutput,
-    ) -> Iterator[bytes]:
+    ) -> Iterator[QuadChunk]:
         self._writing = output
         try:
             if chosen is not None:
@@ -230,7 +231,7 @@ class DocumentReading:
 
     def _parse(
         self, source: ByteSource, decision: formats.FormatDecision, output: QuadOutput
-    ) -> Iterator[bytes]:
+    ) -> Iterator[QuadChunk]:
         job = self._job
         parse = DocumentParser(
             source,
@@ -248,7 +249,7 @@ class DocumentReading:
 
     def _extract(
         self, chosen: ExtractorClaim, source: ByteSource, output: QuadOutput
-    ) -> Iterator[bytes]:
+    ) -> Iterator[QuadChunk]:
         """Read with a user's extractor, whose failure is a fault of the document.
 
         Statements before the failure are kept.
@@ -276,7 +277,7 @@ class DocumentReading:
             self._note_partial(Reason.TOO_LARGE, cut)
         self._count_extracted(name, output.n_quads)
 
-    def earned_bytes(self, chunk: bytes) -> int:
+    def earned_bytes(self, chunk: QuadChunk) -> int:
         """Return the number of bytes by which a chunk extends the time for reading.
 
         Unpacked statements extend the time as the bytes of a file do. A class of the
@@ -308,7 +309,7 @@ class DocumentReading:
             return bool(scan(source.head()))
         return decision.found == "JSON" and bool(self._rules())
 
-    def _page(self, source: ByteSource, output: QuadOutput) -> Iterator[bytes]:
+    def _page(self, source: ByteSource, output: QuadOutput) -> Iterator[QuadChunk]:
         # Slow to import, as everything for pages is: many crawls meet none.
         from rdfcrawl.html.page import ParsedPage  # noqa: PLC0415
         from rdfcrawl.html.page_reservations import PageReservations  # noqa: PLC0415
@@ -389,7 +390,7 @@ class DocumentReading:
 
     # -- archives ------------------------------------------------------------------
 
-    def _unpack(self, packing: formats.PackingKind) -> Iterator[bytes]:
+    def _unpack(self, packing: formats.PackingKind) -> Iterator[QuadChunk]:
         self._environment.demand_bounds(f"unpacking {packing}")
         from rdfcrawl.unpack.documents import INCOMPLETE, iter_documents  # noqa: PLC0415
 
@@ -421,7 +422,7 @@ class DocumentReading:
         found = claim(self._job.custom, source, decision, media_type="", name=name)
         return found is not None or self._is_page(source, decision)
 
-    def _member(self, packed: PackedDocument) -> Iterator[bytes]:
+    def _member(self, packed: PackedDocument) -> Iterator[QuadChunk]:
         job, outcome = self._job, self.outcome
         n_before = outcome.n_quads
         output = self._output(

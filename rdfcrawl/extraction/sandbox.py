@@ -36,6 +36,7 @@ from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.extraction.bulk import BulkPart
 from rdfcrawl.extraction.confinement import Confinement
 from rdfcrawl.extraction.messages import HEADER, PIPE_BYTES, ExtractOutcome, ReadingJob
+from rdfcrawl.rdf.chunks import quad_chunks
 
 if TYPE_CHECKING:
     from rdfcrawl.extraction.options import ExtractOptions
@@ -243,7 +244,8 @@ class SandboxedReading:
             while self._child is not None:
                 kind, payload = await self._receive(self._child)
                 if kind == b"C":
-                    yield BulkPart(payload)
+                    for chunk in quad_chunks(payload):
+                        yield BulkPart(chunk)
                 elif kind == b"Z":
                     yield BulkPart.from_bytes(payload)
                 elif kind == b"L":

@@ -23,6 +23,7 @@ from rdfcrawl.rdf.checking import iter_checked
 if TYPE_CHECKING:
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.html.page import ParsedPage
+    from rdfcrawl.rdf.chunks import QuadChunk
     from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
     from rdfcrawl.rdf.output import QuadOutput
 
@@ -78,7 +79,7 @@ class PageReading:
         self.is_partial = False
         self._timebox: TimeShares | None = None
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Iterator[QuadChunk]:
         """Read the page; faults of the page are logged, not raised."""
         page = self._page
         needed = self._needed()
@@ -151,14 +152,15 @@ class PageReading:
             is_whole=is_whole,
         )
 
-    def _extract(self, extractor: str) -> Iterator[bytes]:
+    def _extract(self, extractor: str) -> Iterator[QuadChunk]:
         """Run one extractor, and keep its output also after a failure."""
         if self._output.is_full:
             return
         before = self._output.n_quads
         blocks, has_graphs = self._blocks(extractor)
         chunks = iter(self._output.chunks(blocks, has_graphs=has_graphs))
-        while chunk := self._run(extractor, partial(next, chunks, None)):
+        take = partial(next, chunks, None)
+        while (chunk := self._run(extractor, take)) is not None:
             yield chunk
         self.extracted[extractor] = self._output.n_quads - before
 
