@@ -137,8 +137,8 @@ class EmptyChunks:
     """Pipeline of a user that passes the statements on, with nothing between them."""
 
     def process_item(self, item: Document) -> Document:
-        """Wrap the statements of a document."""
-        if item.chunks is not None:
+        """Wrap the statements of a small document; others are packed by a child."""
+        if item.chunks is not None and item.response.path is None:
             item.chunks = _with_nothing(item.chunks)
         return item
 
