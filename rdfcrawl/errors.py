@@ -148,7 +148,7 @@ LOSSES: Final = frozenset(
 )
 
 
-# Faults of the installation or of code that runs here, ours or the user's, and not of the
+# Faults of the installation or of code that runs here, ours or the user's, not of the
 # document: they stand in the summary by themselves, and change the exit code.
 OWN: Final = frozenset({Reason.NOT_INSTALLED, Reason.PARSE_CRASH, Reason.INTERNAL})
 

@@ -23,7 +23,6 @@ from rdfcrawl.extras import needed_by_document
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.canonical import canonical
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.chunks import QuadChunk
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS, INLINE, ParseLimits, ReaderContext
 from rdfcrawl.rdf.fallback import ParserFallback
 from rdfcrawl.rdf.output import QuadOutput
@@ -31,6 +30,7 @@ from rdfcrawl.rdf.parser import GATHER_BYTES
 from rdfcrawl.rdf.text import DocumentText
 
 if TYPE_CHECKING:
+    from rdfcrawl.rdf.chunks import QuadChunk
     from rdfcrawl.rdf.graphs import Trust
 
 # Longer JSON-LD is read as a stream, without remote contexts.
