@@ -194,13 +194,21 @@ class Fault:
         detail: for people, one line, at most `MAX_DETAIL` characters; may quote
             the web, so it is escaped before it reaches a terminal.
         count: how many statements or bytes it stands for (1 if it is one event).
+        part: of the crawler that failed, such as the name of an extractor, if the
+            fault is one of our own.
     """
 
     reason: Reason
     detail: str = ""
     count: int = 1
+    part: str = ""
 
     MAX_DETAIL: ClassVar[int] = 300
+
+    @property
+    def is_own(self) -> bool:
+        """Whether code that runs here is at fault, or its installation: see `OWN`."""
+        return self.reason in OWN
 
 
 def one_line(text: object) -> str:

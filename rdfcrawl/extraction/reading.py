@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl import formats, sniffing
 from rdfcrawl.bytesource import ByteSource
-from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.errors import Fault, RdfcrawlError, Reason, SourceFault
 from rdfcrawl.extraction.custom_extractors import (
     MAX_CONTENT_BYTES,
     DocumentContent,
@@ -18,7 +18,7 @@ from rdfcrawl.extraction.custom_extractors import (
 )
 from rdfcrawl.extraction.facts import FactsReading, set_facts_of_lines
 from rdfcrawl.extraction.messages import MAX_MEMBERS, ExtractOutcome, ReadingJob
-from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.faultlog import FaultLog, fault_of_exception
 from rdfcrawl.html.extractors import SLOW
 from rdfcrawl.html.scan import scan
 from rdfcrawl.links.headers import context_link, links_of
@@ -113,8 +113,11 @@ class DocumentReading:
             else:
                 yield from self._observed_chunks()
         except SourceFault as error:
-            self._log.note(error.fault.reason, error.fault.detail)
-            outcome.is_partial = True
+            self._note_partial(error.fault.reason, error.fault.detail)
+        except (RdfcrawlError, OSError):
+            raise
+        except Exception as error:  # the edge: a library fails on an archive, say
+            self._note_exception(error, str(self._decision.packing or "reading"))
         if self._job.wants_facts:
             self._end_facts()
         noted, before = self._log.all(), self._noted_before
@@ -224,6 +227,11 @@ class DocumentReading:
                 yield from self._page(source, output)
             else:
                 yield from self._parse(source, decision, output)
+        except (RdfcrawlError, OSError):
+            raise
+        except Exception as error:  # the edge: others of the archive are still read
+            name = decision.format.name if decision.format else decision.found
+            self._note_exception(error, chosen.extractor.name if chosen else name)
         finally:
             self.outcome.n_quads += output.n_quads
             self._writing, self._is_users = None, False
@@ -271,7 +279,12 @@ class DocumentReading:
             yield from output.chunks(lines, has_graphs=True)
         except SourceFault as error:
             fault = error.fault
-            self._note_partial(fault.reason, f"{name}: {fault.detail}")
+            part = name if fault.is_own else ""
+            self._note_partial(fault.reason, f"{name}: {fault.detail}", part)
+        except (RdfcrawlError, OSError):
+            raise
+        except Exception as error:
+            self._note_exception(error, name)
         if content.is_cut:
             cut = f"{name}: cut at {MAX_CONTENT_BYTES} bytes"
             self._note_partial(Reason.TOO_LARGE, cut)
@@ -295,9 +308,13 @@ class DocumentReading:
     def _note_read(self, n_bytes: int) -> None:
         self._n_unearned += n_bytes
 
-    def _note_partial(self, reason: Reason, detail: str) -> None:
-        self._log.note(reason, detail)
+    def _note_partial(self, reason: Reason, detail: str, part: str = "") -> None:
+        self._log.note(reason, detail, part=part)
         self.outcome.is_partial = True
+
+    def _note_exception(self, error: Exception, part: str) -> None:
+        found = fault_of_exception(error, part, self._job.url)
+        self._note_partial(found.reason, found.detail, found.part)
 
     # -- pages ---------------------------------------------------------------------
 

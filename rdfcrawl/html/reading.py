@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from rdfcrawl.errors import NeedsSandbox, Reason, SourceFault
+from rdfcrawl.errors import OWN, NeedsSandbox, Reason, SourceFault
 from rdfcrawl.extras import needed_by_document
+from rdfcrawl.faultlog import FaultLog, fault_of_exception
 from rdfcrawl.html.extractors import CustomExtractor, Extractor
 from rdfcrawl.html.jsonld import extract_json_ld
 from rdfcrawl.html.meta import extract_dublin_core, extract_open_graph
@@ -21,7 +22,6 @@ from rdfcrawl.html.timebox import OutOfTime, TimeShares
 from rdfcrawl.rdf.checking import iter_checked
 
 if TYPE_CHECKING:
-    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.html.page import ParsedPage
     from rdfcrawl.rdf.chunks import QuadChunk
     from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
@@ -199,19 +199,18 @@ class PageReading:
                 self.left |= {what}
         except SourceFault as error:
             self._fail(error.fault.reason, what, error.fault.detail)
-        except RecursionError:
-            self._fail(Reason.TOO_DEEP, what, "nested too deep")
-        except MemoryError:
-            self._fail(Reason.TOO_LARGE, what, "needs too much memory")
         except OutOfTime as error:
             self._fail(Reason.PARSE_SECS, what, str(error))
         except Exception as error:
-            self._fail(Reason.PARSE_CRASH, what, repr(error))
+            self.is_partial = True
+            found = fault_of_exception(error, what, self._page.url)
+            self._log.note(found.reason, found.detail, apart=True, part=found.part)
         return None
 
     def _fail(self, reason: Reason, what: str, detail: str) -> None:
         self.is_partial = True
-        self._log.note(reason, f"{what}: {detail}", apart=True)
+        part = what if reason in OWN else ""
+        self._log.note(reason, f"{what}: {detail}", apart=True, part=part)
 
 
 def _microformats(page: ParsedPage, log: FaultLog) -> Iterator[str]:
