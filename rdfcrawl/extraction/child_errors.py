@@ -74,7 +74,7 @@ class ChildErrors(asyncio.Protocol):
             self._transport.close()
 
 
-async def fault_of_death(process: Process, lines: list[str]) -> Fault:
+async def fault_of_death(process: Process, lines: list[str], part: str) -> Fault:
     """Return the fault of a document whose child has ended.
 
     A limit that the document has reached is a fault of the document; every other death
@@ -83,6 +83,7 @@ async def fault_of_death(process: Process, lines: list[str]) -> Fault:
     Args:
         process: of the child.
         lines: of its standard error.
+        part: that the child was.
     """
     code = await process.wait()
     if code == -signal.SIGXCPU:
@@ -94,5 +95,7 @@ async def fault_of_death(process: Process, lines: list[str]) -> Fault:
     if code < 0:
         how = f"ended by {signal.Signals(-code).name}"
     if code == -signal.SIGKILL:  # the parser cannot do that: the system or a person
-        return Fault(Reason.INTERNAL, f"the reading process was {how}")
-    return Fault(Reason.PARSE_CRASH, one_line(f"{how}: {last}" if last else how))
+        return Fault(Reason.INTERNAL, f"the reading process was {how}", part=part)
+    return Fault(
+        Reason.PARSE_CRASH, one_line(f"{how}: {last}" if last else how), part=part
+    )

@@ -328,7 +328,9 @@ class SandboxedReading:
             await self._fail(Fault(Reason.PARSE_SECS, "no answer from the parser"))
         except (asyncio.IncompleteReadError, ConnectionError):
             lines = await child.errors.last_lines()
-            fault = await fault_of_death(child.process, lines)
+            form = self.outcome.format
+            part = form.name if form else "reading process"
+            fault = await fault_of_death(child.process, lines, part)
             self._sandbox.tell_errors(self._url, lines, fault)
             await self._fail(fault)
         return b"", b""

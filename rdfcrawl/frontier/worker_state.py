@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.frontier.candidate import AddedCounts
 from rdfcrawl.frontier.client import Frontier, StateCounts
+from rdfcrawl.frontier.own_faults import OWN_FAULT
 from rdfcrawl.request_turns import steady_time
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ TOLD = (
     STORE_FLUSHES,
     STORE_FLUSH_SECS,
 )
-_TOLD_GROUPS = (FAULT, STATUS, FORMAT, PARSE_ERROR, PARSE_SECS, GUARD)
+_TOLD_GROUPS = (FAULT, OWN_FAULT, STATUS, FORMAT, PARSE_ERROR, PARSE_SECS, GUARD)
 
 
 def figures_of(stats: Mapping[str, object]) -> dict[str, float]:

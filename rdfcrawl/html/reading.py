@@ -157,7 +157,10 @@ class PageReading:
         if self._output.is_full:
             return
         before = self._output.n_quads
-        blocks, has_graphs = self._blocks(extractor)
+        found = self._run(extractor, partial(self._blocks, extractor))
+        if found is None:
+            return
+        blocks, has_graphs = found
         chunks = iter(self._output.chunks(blocks, has_graphs=has_graphs))
         take = partial(next, chunks, None)
         while (chunk := self._run(extractor, take)) is not None:

@@ -67,10 +67,13 @@ _OF_CRAWL: Final = frozenset(
         "context",
         "contexts",
         "drain",
+        "own_faults",
     ]
 )
 # What only the workers that run now have to do with.
-_PASSING: Final = frozenset(["workers", "delays", "kept", "drain", "cleared", "conf"])
+_PASSING: Final = frozenset(
+    ["workers", "delays", "kept", "drain", "own_faults", "cleared", "conf"]
+)
 _CLAIM: Final = "claim:"
 START_URLS: Final = "start_urls"
 

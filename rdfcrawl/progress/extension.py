@@ -16,6 +16,7 @@ from redis.exceptions import RedisError
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
+from rdfcrawl.frontier.own_faults import OwnFaults, examples_of
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.progress.options import ProgressDisplay, ProgressOptions
 from rdfcrawl.progress.snapshot import CrawlSnapshot, take_snapshot
@@ -79,6 +80,7 @@ class ProgressReport:
         if self._task:
             self._task.cancel()
         if self._last:
+            stats = self._stats.get_stats()
             print_summary(
                 self._last,
                 self._spider.options.crawl.paths,
@@ -86,6 +88,7 @@ class ProgressReport:
                 done=self._stats.get_value("document/seen", 0),
                 secs=monotonic() - self._began,
                 outcome=reason,
+                own=OwnFaults.of(stats, examples_of(stats)),
             )
 
 
