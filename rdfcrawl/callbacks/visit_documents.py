@@ -164,7 +164,8 @@ class VisitProcessor:
             if document.record.retries < MAX_RETRIES or passing_fault(error):
                 raise
             logger.exception("%s: given up", document.record.url)
-            part = document.record.kind.name.lower()
+            kind = document.record.kind
+            part = "harvester" if kind.is_of_url else kind.name.lower()
             document.faults.append(
                 Fault(Reason.INTERNAL, one_line(repr(error)), part=part)
             )
