@@ -1,4 +1,4 @@
-"""Parts of users that fail in all ways there are: extractors, a pipeline, a harvester."""
+"""Parts of users that fail, each in a way of its own."""
 
 from __future__ import annotations
 

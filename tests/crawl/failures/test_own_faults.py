@@ -66,7 +66,9 @@ def test_own_faults_are_counted_by_the_part_that_failed(crawl: CrawlResult) -> N
         for name, n in crawl.statistics.items()
         if name.startswith("own_fault/part/")
     }
-    expected = dict.fromkeys(("raising", "missing", "HTML", "pipelines", "custom"), 1)
+    expected = dict.fromkeys(
+        ("raising", "missing", "HTML", "pipelines", "harvester"), 1
+    )
     assert parts == expected
     assert crawl.statistics["own_fault/documents"] == len(OWN)
 
@@ -80,7 +82,7 @@ def test_summary_has_an_example_of_each_own_fault(crawl: CrawlResult) -> None:
         "missing 1 (No module named 'no_such_library')",
         "HTML 1 (ended by SIGABRT: last words",
         "pipelines 1 (KeyError('in the pipeline'))",
-        "custom 1 (ZeroDivisionError('in the harvester'))",
+        "harvester 1 (ZeroDivisionError('in the harvester'))",
     ):
         assert said in line
 
@@ -89,7 +91,8 @@ def test_log_has_what_a_process_said_before_it_died(
     crawl: CrawlResult, site: RawServer
 ) -> None:
     """If a reading process dies, then the log has its last words, made harmless."""
-    (line,) = [x for x in crawl.stderr.splitlines() if "the reading process said" in x]
+    said = "the reading process said: ended by SIGABRT"
+    (line,) = [x for x in crawl.stderr.splitlines() if said in x]
     assert site.url("/die") in line
     assert "last words \\x1b[2J" in line
     assert len(line) < 5000
