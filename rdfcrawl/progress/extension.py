@@ -46,6 +46,7 @@ class ProgressReport:
         self._task: asyncio.Task[None] | None = None
         self._began = monotonic()
         self._last: CrawlSnapshot | None = None
+        self._lost_logs: list[str] = []
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -60,6 +61,7 @@ class ProgressReport:
         """Begin to show."""
         session = self._spider.session
         if session is not None:
+            self._lost_logs = session.lost_logs
             self._task = asyncio.create_task(
                 watch(session.frontier, self._options, self._store_lines)
             )
@@ -89,6 +91,7 @@ class ProgressReport:
                 secs=monotonic() - self._began,
                 outcome=reason,
                 own=OwnFaults.of(stats, examples_of(stats)),
+                lost=self._lost_logs,
             )
 
 

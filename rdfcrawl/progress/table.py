@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 from rdfcrawl.console import has_log_file
 from rdfcrawl.errors import MAY_PASS, TRAPS, Reason, safe_text
 from rdfcrawl.frontier.domain_epochs import EpochTotals
+from rdfcrawl.frontier.lost_logs import HINT
 from rdfcrawl.json_logs import json_lines
 from rdfcrawl.options.defaults import STORE
 
@@ -161,10 +162,12 @@ def print_summary(
     secs: float,
     outcome: str,
     own: OwnFaults,
+    lost: Sequence[str],
 ) -> None:
     """Print the result of a crawl to stderr, and one line of it to a log file.
 
-    `done`, `secs` and `own` are of this run alone; `outcome` is a word for its end.
+    `done`, `secs` and `own` are of this run alone; `outcome` is a word for its end;
+    `lost` says which logs were deleted before.
     """
     left = now.counts.queued + now.counts.leased + now.counts.waiting
     trapped = {name: n for name, n in now.faults.items() if name in TRAPS}
@@ -179,6 +182,7 @@ def print_summary(
         "this run": f"{done:,} documents in {secs:,.1f} s",
         "faults": _faults(now.faults),
         "own faults": safe_text(own),
+        "missing": "; ".join(lost),
         "traps": _faults(trapped),
         "data": f"{_shown(paths.quads)}/*.nq.gz" if store == STORE else store,
         "provenance": f"{_shown(paths.provenance)}/*.nq.gz",
@@ -188,11 +192,13 @@ def print_summary(
         "waited for": now.n_down,
         "quotas": now.epochs,
         "own faults": own,
+        "missing": lost,
         "traps": trapped,
     }
     for name in [name for name, what in is_there.items() if not what]:
         del rows[name]
-    if hint := _hint(now, paths, own, left=left, done=done, outcome=outcome):
+    hint = _hint(now, paths, own, left=left, done=done, outcome=outcome)
+    if hint := HINT if lost else hint:
         rows["hint"] = hint
     if has_log_file() or json_lines():
         logger.info("%s: %s", outcome, one_line(now, None))

@@ -20,6 +20,7 @@ from rdfcrawl.errors import CrawlGone
 from rdfcrawl.fetch.disk import WorkerDisk
 from rdfcrawl.followers.supervision import FollowerProcesses
 from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
+from rdfcrawl.frontier.lost_logs import lost_logs, warn_of_lost_logs
 from rdfcrawl.frontier.options import RUN, WORKER, CrawlOptions
 from rdfcrawl.frontier.own_faults import OwnFaults
 from rdfcrawl.frontier.profiles import SpiderProfiles, keep_settings
@@ -90,6 +91,7 @@ class WorkerPool:
         least = integer(settings, "DISK_MIN_FREE_BYTES", 0)
         self._disk = WorkerDisk([self._options.paths.root], min_free_bytes=least)
         self._children: dict[int, Worker] = {}
+        self._lost_logs: list[str] = []
         self._is_stopping = False
         self._is_drained = False  # all workers have ended, and the crawl goes on
 
@@ -125,6 +127,7 @@ class WorkerPool:
                 secs=monotonic() - began,
                 outcome=outcome,
                 own=OwnFaults.of(last.figures, last.examples, first.figures),
+                lost=self._lost_logs,
             )
             if followers is not None:
                 await asyncio.to_thread(followers.finish)
@@ -149,6 +152,8 @@ class WorkerPool:
         await keep_settings(frontier, self._options, self._settings)
         await SpiderProfiles(frontier, link.outage).enter(self._member)
         self._arguments.pop("reset", None)
+        self._lost_logs = await lost_logs(frontier, self._options, self._settings)
+        warn_of_lost_logs(self._lost_logs)
         run = await frontier.begin_run()
         self._words.append(f"-s{RUN}={run}")
         return await take_snapshot(frontier)
