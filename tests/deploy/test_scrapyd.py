@@ -36,6 +36,7 @@ from tests.support.checkout_copies import (
 )
 from tests.support.command_forks import ROOT, shared_forks
 from tests.support.crawl_fixtures import Commands, CrawlResult
+from tests.support.processes import end_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -162,6 +163,7 @@ def scrapyd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scrapyd]:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
+            preexec_fn=end_with_parent,  # noqa: PLW1509  # no other thread forks
         )
     running = Scrapyd(folder, port, process, environment(folder, port))
     try:
