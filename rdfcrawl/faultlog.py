@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 from typing import Final
 
 from rdfcrawl.errors import Decision, Fault, Reason, one_line, safe_text
-
-logger = logging.getLogger(__name__)
 
 _MAX_REFUSED: Final = 1000  # URLs; of as many links of a document decisions are logged
 
@@ -91,10 +88,16 @@ def fault_of_exception(error: Exception, part: str, url: str) -> Fault:
         return Fault(Reason.TOO_LARGE, f"{part}: needs too much memory")
     is_missing = isinstance(error, ImportError)
     reason = Reason.NOT_INSTALLED if is_missing else Reason.PARSE_CRASH
+    _log_once(error, part, url)
+    said = error if is_missing else repr(error)
+    return Fault(reason, one_line(f"{part}: {said}"), part=part)
+
+
+def _log_once(error: Exception, part: str, url: str) -> None:
+    from logging import getLogger  # noqa: PLC0415  # a child seldom has anything to log
+
     kind = part, type(error)
     if kind not in _logged:
         _logged.add(kind)
         text = "%s: %s has failed (logged once for each kind of exception)"
-        logger.error(text, safe_text(url), part, exc_info=error)
-    said = error if is_missing else repr(error)
-    return Fault(reason, one_line(f"{part}: {said}"), part=part)
+        getLogger(__name__).error(text, safe_text(url), part, exc_info=error)

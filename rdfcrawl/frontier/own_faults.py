@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
 OWN_FAULT: Final = "own_fault/"
-DOCUMENTS: Final = f"{OWN_FAULT}documents"
-PARTS: Final = f"{OWN_FAULT}part/"
-EXAMPLES: Final = f"{OWN_FAULT}example/"  # text, which only this worker has
+DOCUMENTS: Final = "own_fault/documents"
+PARTS: Final = "own_fault/part/"
+EXAMPLES: Final = "own_fault/example/"  # text, which only this worker has
 KEY: Final = "own_faults"  # in Redis: the last example of each part
 _EXTRA: Final = re.compile(r"'rdfcrawl\[([a-z-]+)\]'")
 
@@ -83,17 +83,23 @@ class OwnFaults:
         return f"own faults: the log has the tracebacks; once they are mended, {retry}"
 
 
+def part_key(part: str) -> str:
+    """Return the statistic of the documents that a part has failed on."""
+    return f"own_fault/part/{part}"
+
+
 def note_own_fault(stats: StatsCollector, part: str, detail: str) -> None:
     """Count a document that was given up, as a part of the crawler has failed."""
     stats.inc_value(DOCUMENTS)
-    stats.inc_value(f"{PARTS}{part}")
+    stats.inc_value(part_key(part))
     keep_example(stats, part, detail)
 
 
 def keep_example(stats: StatsCollector, part: str, detail: str) -> None:
     """Keep the detail of the first fault of a part."""
-    if stats.get_value(f"{EXAMPLES}{part}") is None:
-        stats.set_value(f"{EXAMPLES}{part}", detail)
+    key = f"own_fault/example/{part}"
+    if stats.get_value(key) is None:
+        stats.set_value(key, detail)
 
 
 def examples_of(statistics: Mapping[str, object]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self, get_args
 
 from rdfcrawl.errors import GUARDED, OF_READING, Fault, StoreFault
-from rdfcrawl.frontier.own_faults import DOCUMENTS, PARTS, keep_example
+from rdfcrawl.frontier.own_faults import DOCUMENTS, keep_example, part_key
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.log.kept_time import KeptTime
 from rdfcrawl.options.values import integer
@@ -202,7 +202,7 @@ class AccountPipeline:
             part = fault.part or (form.name if form else str(fault.reason))
             if part not in parts:
                 parts.add(part)
-                counts[f"{PARTS}{part}"] += 1
+                counts[part_key(part)] += 1
                 keep_example(self._stats, part, fault.detail)
 
     def _tell_refusal(self, url: str, fault: Fault) -> None:

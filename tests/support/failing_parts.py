@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -40,7 +39,7 @@ class MissingExtractor:
         """Yield a statement, and import the library."""
         del page
         yield GOOD
-        importlib.import_module("no_such_library")
+        raise ModuleNotFoundError("No module named 'no_such_library'")
 
 
 class DyingExtractor:
