@@ -86,7 +86,7 @@ class ExtractOutcome:
             "targets": None,
             "reservations": asdict(self.reservations),
             "left": sorted(self.left),
-            "faults": [(f.reason, f.detail, f.count) for f in self.faults],
+            "faults": [(f.reason, f.detail, f.count, f.part) for f in self.faults],
         }
         return json.dumps(members).encode()
 
@@ -112,8 +112,8 @@ class ExtractOutcome:
         members["reservations"] = Reservations(**stated)
         members["left"] = frozenset(members["left"])
         members["faults"] = [
-            Fault(Reason(reason), detail, count)
-            for reason, detail, count in members["faults"]
+            Fault(Reason(reason), detail, count, part)
+            for reason, detail, count, part in members["faults"]
         ]
         return cls(**members)
 

@@ -24,6 +24,7 @@ from rdfcrawl.frontier.host_turns import AddressDelay, HostTurns
 from rdfcrawl.frontier.kept_robots import KeepingOptions, KeptRobots
 from rdfcrawl.frontier.leave_list import LeaveList
 from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
+from rdfcrawl.frontier.lost_logs import lost_logs, warn_of_lost_logs
 from rdfcrawl.frontier.pings import SitemapHosts, WaitingPings, follow_up_of
 from rdfcrawl.frontier.profile_ingests import ProfileIngests
 from rdfcrawl.frontier.profiles import SpiderProfiles, keep_settings
@@ -126,6 +127,7 @@ class CrawlSession:
         self._start_urls = StartUrls(self.redis, options.crawl_id)
         self._pings = WaitingPings(self.redis, self.frontier.scripts, options.crawl_id)
         self._sitemap_hosts = SitemapHosts(self.state_store)
+        self.lost_logs: list[str] = []  # see `lost_logs.lost_logs`
         # pinged sitemaps that were queued here, and that are not wanted
         self.n_pings_taken = self.n_pings_refused = 0
         self._dns = AddressBook(
@@ -175,6 +177,8 @@ class CrawlSession:
         )
         await self.profiles.enter(self._member)
         self.arguments = self.profiles.merged(self.arguments)
+        self.lost_logs = await lost_logs(frontier, options, settings)
+        warn_of_lost_logs(self.lost_logs)
         await frontier.keep_epochs()
         self.worker = FrontierWorker(
             frontier,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.clock import now_ms
 from rdfcrawl.frontier.candidate import AddedCounts
 from rdfcrawl.frontier.client import Frontier, StateCounts
+from rdfcrawl.frontier.own_faults import OWN_FAULT
 from rdfcrawl.request_turns import steady_time
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ TOLD = (
     STORE_FLUSHES,
     STORE_FLUSH_SECS,
 )
-_TOLD_GROUPS = (FAULT, STATUS, FORMAT, PARSE_ERROR, PARSE_SECS, GUARD)
+_TOLD_GROUPS = (FAULT, OWN_FAULT, STATUS, FORMAT, PARSE_ERROR, PARSE_SECS, GUARD)
 
 
 def figures_of(stats: Mapping[str, object]) -> dict[str, float]:

@@ -69,10 +69,14 @@ _OF_CRAWL: Final = frozenset(
         "context",
         "contexts",
         "drain",
+        "own_faults",
+        "logs",
     ]
 )
 # What only the workers that run now have to do with.
-_PASSING: Final = frozenset(["workers", "delays", "kept", "drain", "cleared", "conf"])
+_PASSING: Final = frozenset(
+    ["workers", "delays", "kept", "drain", "own_faults", "logs", "cleared", "conf"]
+)
 _CLAIM: Final = "claim:"
 START_URLS: Final = "start_urls"
 

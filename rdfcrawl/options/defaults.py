@@ -95,6 +95,7 @@ GUARD_ALLOW_NETS: list[str] = []  # beside those of the public internet
 GUARD_PORTS = "80,443,1024-65535"
 GUARD_MAX_PORTS = 16  # of one address
 FAILED_EXIT_CODE = 0  # if URIs were given up as their hosts failed
+OWN_FAULT_EXIT_CODE = 4  # if our own code failed on documents
 FETCH_WITH_SCRAPY = False
 FETCH_SCHEMES: dict[str, object] = {}  # beside http(s) and ftp(s)
 FETCH_SCHEMES_FROM_WEB: list[str] = []  # reached from other schemes, too

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.frontier.owed import NOTHING_OWED, OwedUris
+from rdfcrawl.frontier.own_faults import DOCUMENTS, OwnFaults, told_examples
 from rdfcrawl.frontier.worker_state import FAULT, STATUS
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class CrawlSnapshot:
     epochs: EpochTotals | None = None  # of domains, in a crawl that has quotas
     # statistics summed over all workers, also dead ones
     figures: dict[str, float] = field(default_factory=dict)
+    # of the faults of our own, by part; those of workers that have ended
+    examples: dict[str, str] = field(default_factory=dict)
 
     @property
     def documents(self) -> int:
@@ -52,6 +55,11 @@ class CrawlSnapshot:
             "read again and equal": n_same,
         }
         return {name: n for name, n in found.items() if n}
+
+    @property
+    def own(self) -> OwnFaults:
+        """Faults of our own, over all runs."""
+        return OwnFaults.of(self.figures, self.examples)
 
     @property
     def faults(self) -> dict[str, int]:
@@ -80,7 +88,10 @@ async def take_last_snapshot(frontier: Frontier) -> CrawlSnapshot:
 
 
 async def take_snapshot(frontier: Frontier) -> CrawlSnapshot:
-    """Return a snapshot of a crawl, in four round trips; five if it has quotas."""
+    """Return a snapshot of a crawl, in four round trips.
+
+    It takes one more each, if the crawl has quotas, and if it has faults of our own.
+    """
     total: dict[str, float] = {}
     for figures in (await frontier.figures()).values():
         for name, value in figures.items():
@@ -89,6 +100,9 @@ async def take_snapshot(frontier: Frontier) -> CrawlSnapshot:
     workers = len(await frontier.live_workers())
     n_down, down = await frontier.waited_for(_MOST_DOWN)
     epochs = await frontier.epochs.totals() if frontier.epochs.is_scheduled else None
+    examples = {}
+    if total.get(DOCUMENTS):
+        examples = await told_examples(frontier.redis, frontier.key)
     return CrawlSnapshot(
         taken=time.monotonic(),
         counts=counts,
@@ -97,4 +111,5 @@ async def take_snapshot(frontier: Frontier) -> CrawlSnapshot:
         down=tuple(down),
         epochs=epochs,
         figures=total,
+        examples=examples,
     )

@@ -239,9 +239,17 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         20,
-        "rdfcrawl/progress/logformatter.py",
+        "rdfcrawl/errors.py",
         "    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], str(text))\n",
         "    return str(text)\n",
         "tests/progress/test_logformatter.py",
+    ),
+    Mutant(
+        20,
+        "rdfcrawl/extraction/child_errors.py",
+        "(self._tail + data)[-_MOST_BYTES:]",
+        "self._tail + data",
+        "tests/crawl/failures/test_own_faults.py"
+        "::test_log_has_what_a_process_said_before_it_died",
     ),
 )
