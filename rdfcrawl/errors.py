@@ -121,6 +121,7 @@ class Decision(StrEnum):
     HOST_LEFT = "host_left"
     TOO_DEEP = "too_deep"
     URL_TRAP = "url_trap"
+    IGNORED_EXTENSION = "ignored_extension"
     OF_COPY = "of_copy"
     NOFOLLOW = "nofollow"
     NOT_CHOSEN = "not_chosen"

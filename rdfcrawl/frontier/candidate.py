@@ -55,6 +55,7 @@ class RejectedLinks:
     recent: int = 0
     bad: int = 0
     filtered: int = 0
+    ignored_extension: int = 0  # names of pictures and other files without statements
     too_deep: int = 0
     covered: int = 0
     nofollow: int = 0

@@ -185,6 +185,7 @@ class LinkIngest:
         is_simple, is_plain = self._is_simple, self._is_plain
         admits = None if self._link_filter.is_open else self._link_filter.admits
         places, judge, profile = self._places.known, self.forms.judge, self._profile
+        ignores = self._link_filter.ignored.cover
         link_band, later_band = self._link_bands
         for link in links:
             if far and origin_of_link(link) in far:
@@ -208,6 +209,10 @@ class LinkIngest:
                 continue
             place = places.get(url[: url.find("/", _BEGIN)]) or self._places.of(url)
             key, partition, short, n_chars = place
+            path = url[n_chars:]
+            if ("." in path or "%" in path) and ignores(path):
+                self._ignore(url, page)
+                continue
             verdict = judge(url, key, page)
             if verdict is LinkVerdict.TRAP:
                 traps.append(url)
@@ -216,7 +221,6 @@ class LinkIngest:
             is_later = verdict is LinkVerdict.LATER
             self.rejected.large_form += is_later
             band = later_band if is_later else link_band
-            path = url[n_chars:]
             kind = kind_of(url) if "." in path else Kind.PAGE
             item = band + pack_link(
                 url, kind, depth, page, short=short + path, profile=profile
@@ -257,6 +261,11 @@ class LinkIngest:
         if self.decisions is not None:
             self.decisions.note_spelling(fingerprint(normal))
         return normal
+
+    def _ignore(self, url: str, parent: str) -> None:
+        """Count a link that is not followed because of its name."""
+        self.rejected.ignored_extension += 1
+        self._note(Decision.IGNORED_EXTENSION, url, parent)
 
     def _note(self, why: Decision | None, url: str, parent: str) -> None:
         if self.decisions is not None and why is not None:
@@ -319,6 +328,9 @@ class LinkIngest:
             if not follow_up.is_part_of_source:
                 if not self._is_wanted(url, record):
                     continue
+                if self._is_ignored(record, url):
+                    self._ignore(url, record.parent)
+                    continue
                 if is_endless(url, self._link_filter.traps):
                     traps.append(url)
                     self._note(Decision.URL_TRAP, url, record.parent)
@@ -356,6 +368,13 @@ class LinkIngest:
         if depth > self._max_depth:
             return Decision.TOO_DEEP
         return self._link_filter.refusal(url)
+
+    def _is_ignored(self, record: Record, url: str) -> bool:
+        """Return whether a page, or the target of its redirect, has an ignored name.
+
+        A record of another kind was named as RDF, or as a source.
+        """
+        return record.kind is Kind.PAGE and self._link_filter.ignored.cover_url(url)
 
     def _to_queue(self, follow_up: FollowUp, url: str) -> Record:
         record, change = follow_up.record, ""
@@ -433,6 +452,9 @@ class LinkIngest:
         if not is_wanted:
             self.rejected.filtered += 1
             self._note(self._refusal_of_target(target), target, record.url)
+        elif record.parent and self._is_ignored(record, target):  # of no seed
+            self._ignore(target, record.url)
+            return False
         return is_wanted
 
     def _refusal_of_target(self, target: str) -> Decision:

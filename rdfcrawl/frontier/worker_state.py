@@ -42,6 +42,7 @@ TOLD = (
     "document/same",
     "link/offered",
     "http/bytes",
+    "http/useful_bytes",
     STORE_FLUSHES,
     STORE_FLUSH_SECS,
 )

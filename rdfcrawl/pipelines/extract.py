@@ -19,6 +19,7 @@ from rdfcrawl.extraction.reading import DocumentReading, rules_in
 from rdfcrawl.extraction.sandbox import Sandbox, SandboxedReading
 from rdfcrawl.fetch.services import FetchServices, services_of
 from rdfcrawl.frontier.visiting import visiting_spider
+from rdfcrawl.links.headers import links_of
 from rdfcrawl.links.outlinks import OutlinkOptions
 from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk
 from rdfcrawl.pipelines.harvested_facts import ObservedChunks
@@ -114,6 +115,7 @@ class ExtractPipeline:
         """Return how to read a document; None if there are no bytes."""
         source = body_of(document.response)
         if source is None:
+            _note_http_links(document)
             return None
         follow = self._arguments_of(document).follow
         job = ReadingJob(
@@ -182,6 +184,16 @@ class ExtractPipeline:
 
     async def _load_context(self, url: str, *, document_url: str) -> ContextDocument:
         return await self._services().contexts.load(url, document_url=document_url)
+
+
+def _note_http_links(document: Document) -> None:
+    """Note the links in the headers of a response whose body was not received.
+
+    Pictures of Linked Data are described elsewhere (`describedby`).
+    """
+    response = document.response
+    if response.http_links and 200 <= response.status < 300:
+        document.links |= links_of(response.http_links, base=document.url)
 
 
 def _trust_in(document: Document) -> Trust:
