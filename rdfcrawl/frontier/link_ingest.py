@@ -14,6 +14,7 @@ from rdfcrawl.frontier.candidate import (
     JudgedLinks,
     OriginPlaces,
     RejectedLinks,
+    payload_url,
 )
 from rdfcrawl.frontier.deferred import DeferredRecord, ExcludedPrefixes
 from rdfcrawl.frontier.domain_epochs import linked_band, waiting_band
@@ -21,6 +22,7 @@ from rdfcrawl.frontier.link_sender import RecentLinks
 from rdfcrawl.frontier.payload import pack, pack_link
 from rdfcrawl.frontier.url_kind import kind_of, kind_of_named
 from rdfcrawl.links.filter import CrawlExtent, LinkFilter
+from rdfcrawl.links.ignored_names import may_have_extension
 from rdfcrawl.records import CrawlBudget, FollowUp, Kind, Record, Urgency
 from rdfcrawl.tasks.pages import DumpPart, ListedPage, RequestTask
 from rdfcrawl.uri import (
@@ -157,7 +159,7 @@ class LinkIngest:
             links = near
         fresh = self._recent.unseen(links)
         self.rejected.recent += len(links) - len(fresh)
-        page = url if url.isascii() and url.isprintable() else _parent(url)
+        page = url if url.isascii() and url.isprintable() else payload_url(url)
         # A source may name its documents as it likes: who was asked is what counts.
         policy = self._link_filter.schemes
         schemes = policy.of_links(parent.url) if policy.own else CRAWLED_SCHEMES
@@ -185,7 +187,6 @@ class LinkIngest:
         is_simple, is_plain = self._is_simple, self._is_plain
         admits = None if self._link_filter.is_open else self._link_filter.admits
         places, judge, profile = self._places.known, self.forms.judge, self._profile
-        ignores = self._link_filter.ignored.cover
         link_band, later_band = self._link_bands
         for link in links:
             if far and origin_of_link(link) in far:
@@ -205,14 +206,11 @@ class LinkIngest:
             if admits and not admits(url):
                 self._reject(link, url, page)
                 continue
-            if covered and self._is_covered(link, url, depth, page):
+            is_covered = covered and self._is_covered(link, url, depth, page)
+            if is_covered or (may_have_extension(url) and self._ignores(url, page)):
                 continue
             place = places.get(url[: url.find("/", _BEGIN)]) or self._places.of(url)
             key, partition, short, n_chars = place
-            path = url[n_chars:]
-            if ("." in path or "%" in path) and ignores(path):
-                self._ignore(url, page)
-                continue
             verdict = judge(url, key, page)
             if verdict is LinkVerdict.TRAP:
                 traps.append(url)
@@ -221,6 +219,7 @@ class LinkIngest:
             is_later = verdict is LinkVerdict.LATER
             self.rejected.large_form += is_later
             band = later_band if is_later else link_band
+            path = url[n_chars:]
             kind = kind_of(url) if "." in path else Kind.PAGE
             item = band + pack_link(
                 url, kind, depth, page, short=short + path, profile=profile
@@ -262,10 +261,13 @@ class LinkIngest:
             self.decisions.note_spelling(fingerprint(normal))
         return normal
 
-    def _ignore(self, url: str, parent: str) -> None:
-        """Count a link that is not followed because of its name."""
-        self.rejected.ignored_extension += 1
-        self._note(Decision.IGNORED_EXTENSION, url, parent)
+    def _ignores(self, url: str, parent: str) -> bool:
+        """Return whether a URL has the name of a picture or the like; count it."""
+        is_ignored = self._link_filter.ignored.cover_url(url)
+        if is_ignored:
+            self.rejected.ignored_extension += 1
+            self._note(Decision.IGNORED_EXTENSION, url, parent)
+        return is_ignored
 
     def _note(self, why: Decision | None, url: str, parent: str) -> None:
         if self.decisions is not None and why is not None:
@@ -328,8 +330,8 @@ class LinkIngest:
             if not follow_up.is_part_of_source:
                 if not self._is_wanted(url, record):
                     continue
-                if self._is_ignored(record, url):
-                    self._ignore(url, record.parent)
+                # Another kind was named by somebody who knows more than the name.
+                if record.kind is Kind.PAGE and self._ignores(url, record.parent):
                     continue
                 if is_endless(url, self._link_filter.traps):
                     traps.append(url)
@@ -369,13 +371,6 @@ class LinkIngest:
             return Decision.TOO_DEEP
         return self._link_filter.refusal(url)
 
-    def _is_ignored(self, record: Record, url: str) -> bool:
-        """Return whether a page, or the target of its redirect, has an ignored name.
-
-        A record of another kind was named as RDF, or as a source.
-        """
-        return record.kind is Kind.PAGE and self._link_filter.ignored.cover_url(url)
-
     def _to_queue(self, follow_up: FollowUp, url: str) -> Record:
         record, change = follow_up.record, ""
         if follow_up.change and not record.kind.is_source:
@@ -384,7 +379,7 @@ class LinkIngest:
             record,
             url=url,
             kind=kind_of_named(record.kind, url),
-            parent=_parent(record.parent),
+            parent=payload_url(record.parent),
             change=change,
             profile=self._profile,
         )
@@ -452,9 +447,8 @@ class LinkIngest:
         if not is_wanted:
             self.rejected.filtered += 1
             self._note(self._refusal_of_target(target), target, record.url)
-        elif record.parent and self._is_ignored(record, target):  # of no seed
-            self._ignore(target, record.url)
-            return False
+        elif record.kind is Kind.PAGE and record.parent:  # it is no seed
+            return not self._ignores(target, record.url)
         return is_wanted
 
     def _refusal_of_target(self, target: str) -> Decision:
@@ -500,16 +494,3 @@ class LinkIngest:
             band = waiting_band(band, record)
         item = band + pack(record, key, task)
         return Candidate(partition, key, fingerprint(name), item, self._budget)
-
-
-def _parent(url: str) -> str:
-    """Return the URL of a document in the form for payloads.
-
-    Sources name documents by what a server says, which may be any IRI.
-    """
-    if url.isascii() and url.isprintable():
-        return url
-    try:
-        return to_requestable(url)
-    except BadUri:
-        return ""

@@ -5,6 +5,7 @@ Pictures, sound, video, fonts, styles, scripts, programs and office documents.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
@@ -12,6 +13,10 @@ from urllib.parse import unquote
 # A name in these folders is the name of a thing or of an article, as `Node.js` in
 # DBpedia and Wikipedia.
 _FOLDERS_OF_THINGS: Final = frozenset({"entity", "page", "resource", "wiki"})
+
+# Whether a URL may have a file name with an extension, as those of most resources have
+# not.
+may_have_extension: Final = re.compile(r"[.%][^/]*+\Z|\?").search
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,19 +48,23 @@ TRAP_NEAR_COPIES = 1000  # of a host, that lead to nothing else
 # Links to files with these names are not followed.
 IGNORED_EXTENSIONS = [
     # pictures
-    *("apng avif bmp cdr cur djvu drw dxf emf eps gif heic heif ico jfif jpe jpeg jpg"
-      " jxl mng pct png ps psd psp pst tif tiff webp wmf").split(),
+    "apng", "avif", "bmp", "cdr", "cur", "djvu", "drw", "dxf", "emf", "eps", "gif",
+    "heic", "heif", "ico", "jfif", "jpe", "jpeg", "jpg", "jxl", "mng", "pct", "png",
+    "ps", "psd", "psp", "pst", "tif", "tiff", "webp", "wmf",
     # sound and video
-    *("3gp aac aif aiff amr asf asx avi flac flv m2ts m3u8 m4a m4b m4v mid midi mka"
-      " mkv mov mp2 mp3 mp4 mpeg mpg oga ogg ogv opus qt ra rm swf wav weba webm wma"
-      " wmv").split(),
+    "3gp", "aac", "aif", "aiff", "amr", "asf", "asx", "avi", "flac", "flv", "m2ts",
+    "m3u8", "m4a", "m4b", "m4v", "mid", "midi", "mka", "mkv", "mov", "mp2", "mp3",
+    "mp4", "mpeg", "mpg", "oga", "ogg", "ogv", "opus", "qt", "ra", "rm", "swf", "wav",
+    "weba", "webm", "wma", "wmv",
     # fonts, styles and scripts
-    *"css eot js mjs otf scss ttf wasm woff woff2".split(),
+    "css", "eot", "js", "mjs", "otf", "scss", "ttf", "wasm", "woff", "woff2",
     # documents of offices, and what is printed
-    *("doc docb docm docx dot dotm dotx epub mobi odf odg odp ods odt pdf potm potx"
-      " pps ppsx ppt pptm pptx rtf vsd xls xlsb xlsm xlsx xlt xltm xltx").split(),
+    "doc", "docb", "docm", "docx", "dot", "dotm", "dotx", "epub", "mobi", "odf", "odg",
+    "odp", "ods", "odt", "pdf", "potm", "potx", "pps", "ppsx", "ppt", "pptm", "pptx",
+    "rtf", "vsd", "xls", "xlsb", "xlsm", "xlsx", "xlt", "xltm", "xltx",
     # programs
-    *"apk bat bin cpl deb dmg exe hta iso jar msi msp rar rpm".split(),
+    "apk", "bat", "bin", "cpl", "deb", "dmg", "exe", "hta", "iso", "jar", "msi", "msp",
+    "rar", "rpm",
 ]  # fmt: skip
 # Of responses of these types, the body is not received.
 IGNORED_MEDIA_TYPES = [

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.ftp_servers import RealFtp
+from tests.support.web_archives import read_archive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.conftest import RawRequest, RawServer, Step
     from tests.support.crawl_fixtures import Commands, CrawlResult
@@ -21,17 +21,49 @@ if TYPE_CHECKING:
 
 LONG_BYTES = 40_000_000
 # Names that links are not followed to.
-IGNORED = """
-/a.jpg /b.JPEG /c.png?w=300 /d.css /e.js?v=2 /f.woff2 /g.mp4 /h.mp3 /i.docx /j.pdf
-/k%2Ejpg /l.jp%67 /m.webp;v=1 /n.tar.jpg /o.ttl.png /img:/p.gif /Special:FilePath/q.jpg
-/q/r.exe /.jpg /data/s.xlsx
-""".split()
+IGNORED = [
+    "/a.jpg",
+    "/b.JPEG",
+    "/c.png?w=300",
+    "/d.css",
+    "/e.js?v=2",
+    "/f.woff2",
+    "/g.mp4",
+    "/h.mp3",
+    "/i.docx",
+    "/j.pdf",
+    "/k%2Ejpg",
+    "/l.jp%67",
+    "/m.webp;v=1",
+    "/n.tar.jpg",
+    "/o.ttl.png",
+    "/img:/p.gif",
+    "/Special:FilePath/q.jpg",
+    "/q/r.exe",
+    "/.jpg",
+    "/data/s.xlsx",
+]
 # Names that say nothing against RDF.
-WANTED = """
-/page.php?file=x.jpg /File:X.jpg /Datei%3AX.jpg /a.jpg/ /dir.jpg/about /jpg /x.jpg.ttl
-/x.svg /x.zip /x.json /x.xml /x.rss /x.jpeg2000 /resource/Node.js /wiki/Main.css
-/?image.png /x.jpg:large /x.csv
-""".split()
+WANTED = [
+    "/page.php?file=x.jpg",
+    "/File:X.jpg",
+    "/Datei%3AX.jpg",
+    "/a.jpg/",
+    "/dir.jpg/about",
+    "/jpg",
+    "/x.jpg.ttl",
+    "/x.svg",
+    "/x.zip",
+    "/x.json",
+    "/x.xml",
+    "/x.rss",
+    "/x.jpeg2000",
+    "/resource/Node.js",
+    "/wiki/Main.css",
+    "/?image.png",
+    "/x.jpg:large",
+    "/x.csv",
+]
 # Path -> media type that is declared of a long body, and what it begins with; the
 # bodies are not received.
 LONG = {
@@ -53,13 +85,14 @@ LONG = {
     "/m/text": ("text/plain", b"\x1a\x45\xdf\xa3"),
 }
 # Path -> media type of a short document that is read all the same.
+SVG = b"""<svg vocab="urn:x:" xmlns="http://www.w3.org/2000/svg" typeof="Picture">
+<title property="title">t</title></svg>"""
 READ = {
-    "/r/svg": ("image/svg+xml", b'<svg vocab="urn:x:" xmlns="http://www.w3.org/2000/svg"'
-               b' typeof="Picture"><title property="title">t</title></svg>'),
+    "/r/svg": ("image/svg+xml", SVG),
     "/r/octets": ("application/octet-stream", b"<urn:x:s> <urn:x:p> <urn:x:o> ."),
     "/r/none": ("", b"<urn:x:s> <urn:x:p> <urn:x:o> ."),
     "/r/odd.ttl": ("image/png", b"<urn:x:s> <urn:x:p> <urn:x:o> ."),
-}  # fmt: skip
+}
 SHORT = "/short"  # a short picture, with a description elsewhere
 FORMAT = "unsupported_format"
 
@@ -103,9 +136,8 @@ def crawled(
     server = loopback(host=host)
     answer = loopback.response
     server.pages["*"] = answer(b"<urn:x:s> <urn:x:p> 1 .")
-    server.pages["/"] = answer(
-        links_to(server, [*IGNORED, *WANTED, *LONG, *READ, SHORT, "/to/jpg", "/to/page"])
-    )
+    paths = [*IGNORED, *WANTED, *LONG, *READ, SHORT, "/to/jpg", "/to/page"]
+    server.pages["/"] = answer(links_to(server, paths))
     for path, (media_type, begin) in LONG.items():
         server.pages[path] = partial(long_body, sent, path, media_type, begin)
     for path, (media_type, body) in READ.items():
@@ -166,3 +198,86 @@ def test_short_body_keeps_its_connection(crawled: MediaCrawl) -> None:
     server = crawled.server
     n_long = sum(x in LONG for x in server.targets)
     assert server.n_connections <= n_long + 2
+
+
+@dataclass(frozen=True)
+class ArchivedCrawl:
+    """A crawl that keeps an archive, of HTTP and of FTP."""
+
+    result: CrawlResult
+    server: RawServer
+    ftp: RealFtp
+
+
+@pytest.fixture(scope="module")
+def archived(
+    commands: Commands, loopback: Loopback, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ArchivedCrawl]:
+    """Yield a crawl of a server for FTP and of long bodies, which keeps an archive."""
+    sent: Counter[str] = Counter()
+    server = loopback(host="127.75.1.3")
+    for path, (media_type, begin) in LONG.items():
+        server.pages[path] = partial(long_body, sent, path, media_type, begin)
+    folder = tmp_path_factory.mktemp("ftp")
+    (folder / "a.JPG").write_bytes(b"\xff\xd8\xff")
+    (folder / "b.nt").write_bytes(b"<urn:x:s> <urn:x:p> <urn:x:o> .")
+    (folder / "named").write_bytes(b"\x89PNG" + bytes(LONG_BYTES))
+    with RealFtp(folder, host="127.75.1.4") as ftp:
+        seeds = [ftp.url(), *map(server.url, LONG)]
+        result = commands.crawl(seeds, WARC=True)
+        yield ArchivedCrawl(result, server, ftp)
+
+
+def test_files_of_ftp_are_left_out_by_name_and_begin(archived: ArchivedCrawl) -> None:
+    """If a directory has a picture, then it is not fetched, or not to its end."""
+    ftp, result = archived.ftp, archived.result
+    assert {x for x in ftp.commands if x.startswith("RETR")} == {
+        "RETR /robots.txt",
+        "RETR /b.nt",
+        "RETR /named",
+    }
+    assert result.faults(ftp.url("named")) == [FORMAT]
+    assert ftp.n_sent < LONG_BYTES
+    assert ftp.url("b.nt") in result.graphs
+
+
+def test_archive_has_the_heads_of_what_was_not_received(
+    archived: ArchivedCrawl,
+) -> None:
+    """If a body is not received, then the archive says so of its record."""
+    (file,) = (archived.result.folder / "warc").glob("*.warc.gz")
+    kept = {x.url: x for x in read_archive(file) if x.type == "response"}
+    for path in LONG:
+        record = kept[archived.server.url(path)]
+        assert record.head.startswith("HTTP/1.1 200 OK"), path
+        assert record.fields["WARC-Truncated"] == "unspecified", path
+        assert len(record.body) < LONG_BYTES / 10, path
+
+
+def test_everything_is_fetched_on_request(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If nothing is to be ignored, then names and types make no difference."""
+    server = loopback(host="127.75.1.5")
+    body = b"\x89PNG" + bytes(300_000)
+    server.pages["*"] = loopback.response(body, "image/png")
+    server.pages["/"] = loopback.response(links_to(server, ["/a.png", "/b", "/c.gif"]))
+    result = commands.crawl(
+        [server.url("/")], IGNORED_EXTENSIONS=".GIF", IGNORED_MEDIA_TYPES=""
+    )
+    assert result.code == 0, result.stderr
+    assert {"/a.png", "/b"} <= set(server.targets)
+    assert "/c.gif" not in server.targets
+    assert result.statistics["http/bytes"] > 2 * len(body)
+    assert result.faults(server.url("/a.png")) == [FORMAT]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("IGNORED_EXTENSIONS", "a/b"), ("IGNORED_MEDIA_TYPES", "image")],
+)
+def test_wrong_settings_are_told(commands: Commands, name: str, value: str) -> None:
+    """If a setting names no extension or type, then one line says so."""
+    result = commands.crawl(["http://127.75.1.9/"], **{name: value})
+    assert result.code == 2
+    assert f"{name}: '{value}'" in result.stderr
