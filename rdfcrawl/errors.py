@@ -265,3 +265,7 @@ class CrawlGone(RdfcrawlError):
 
 class NeedsSandbox(RdfcrawlError):
     """A document may only be read in a bounded process; nothing was read of it."""
+
+
+class HeldBack(RdfcrawlError):
+    """Nothing may be taken from a document yet; it goes back to the queue."""
