@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import signal
 import tarfile
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,8 +16,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.conftest import RawServer, Reply
-    from tests.support.crawl_fixtures import Commands, CrawlResult
+    from tests.conftest import RawRequest, RawServer, Reply
+    from tests.support.crawl_fixtures import Commands, CrawlResult, RunningCrawl
     from tests.support.crawl_webs import Loopback
 
 PAST = "25 Jun 2010 15:00:00 GMT"
@@ -542,3 +543,30 @@ def test_later_run_knows_the_file(late: LateCrawl) -> None:
     assert "/b" in server.targets
     assert server.targets.count(TDM_FILE) == 1
     assert server.url("/b") not in late.again.graphs
+
+
+def test_document_is_held_back_by_a_stop(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a worker stops before it knows the file, then the next run takes the page."""
+    server = loopback(host="127.75.4.60")
+    running: list[RunningCrawl] = []
+
+    def stop(_: RawRequest) -> bytes:
+        if server.targets.count("/a") == 1:
+            running[0].send(signal.SIGTERM)
+        return loopback.response(triple(server, "x"))
+
+    server.pages["/a"] = stop
+    server.pages[TDM_FILE] = loopback.response(b"[]", "application/json")
+    folder, seeds = commands.folder(), [server.url("/a")]
+    common: dict[str, Any] = {"folder": folder, "TDM_POLICY": "respect"}
+    running.append(commands.start_crawl(seeds, DOWNLOAD_DELAY=0.8, **common))
+    stopped = running[0].wait()
+    assert TDM_FILE not in server.targets
+    assert not stopped.graphs
+    assert "Traceback" not in stopped.stderr
+    result = commands.crawl(**common)
+    assert result.code == 0, result.stderr[-3000:]
+    assert result.graphs == set(seeds)
+    assert not result.faults(seeds[0])
