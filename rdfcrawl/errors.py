@@ -268,4 +268,4 @@ class NeedsSandbox(RdfcrawlError):
 
 
 class HeldBack(RdfcrawlError):
-    """Nothing may be taken from a document yet; it goes back to the queue."""
+    """The reservations of a document are not known; it goes back to the queue."""

@@ -259,8 +259,8 @@ class Document:
         url: final URL after redirects on the same host, without fragment.
         reservations: of the publisher, without ignored ones; complete when `chunks`
             are read.
-        asks_site: finds out what its site reserves, if that is not known yet, before
-            anything is taken from it; None if the worker stops.
+        asks_site: returns the reservations of its site, to be called before anything
+            is taken from it; None if they are known or do not matter.
         withheld: why its statements are not stored, if its publisher asks for that.
         is_nofollow: its links are not followed, as its publisher asks.
         links: of the page and of `http_links`; complete when `chunks` are read.

@@ -132,8 +132,8 @@ class VisitProcessor:
     def _set_reservations(self, document: Document, visit: Visit) -> None:
         """Apply the reservations of the site and of the headers of a response.
 
-        Those of the response override those of the site. What the site says of text
-        and data mining may have to be found out yet.
+        Those of the response override those of the site. The file of the site is
+        requested later, if the document turns out to need it.
         """
         robots, tdm = self._services.robots, self._services.tdm
         found = stated = self._stated(document)
@@ -157,7 +157,7 @@ class VisitProcessor:
         return read_headers(headers, self._policy, now=now)
 
     async def _ask_site(self, document: Document) -> None:
-        """Find out what the site of a source reserves, before it is harvested."""
+        """Apply the reservations in the file of a site to a response of a source."""
         asks_site, document.asks_site = document.asks_site, None
         site = await asks_site() if asks_site is not None else NOTHING
         if site is None:

@@ -16,8 +16,26 @@ from rdfcrawl.records import Kind
 from rdfcrawl.sniffing import media_at
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from scrapy.settings import BaseSettings
 
+IGNORED_MEDIA_TYPES: Final = (
+    *("image/*", "audio/*", "video/*", "font/*"),
+    *("text/css", "text/javascript", "text/ecmascript", "text/rtf"),
+    *("application/javascript", "application/x-javascript", "application/ecmascript"),
+    *("application/wasm", "application/pdf", "application/x-pdf"),
+    *("application/postscript", "application/rtf", "application/msword"),
+    *("application/vnd.ms-*", "application/vnd.openxmlformats-officedocument.*"),
+    *("application/vnd.oasis.opendocument.*", "application/epub+zip"),
+    *("application/font-*", "application/x-font-*", "application/ogg"),
+    *("application/x-shockwave-flash", "application/vnd.apple.mpegurl"),
+    *("application/x-mpegurl", "application/vnd.android.package-archive"),
+    *("application/vnd.microsoft.portable-executable", "application/x-msdownload"),
+    *("application/x-apple-diskimage", "application/x-iso9660-image"),
+    *("application/vnd.rar", "application/x-rar-compressed"),
+)
+"""Types whose bodies are not received, unless a setting has others."""
 # RDFa may be in any XML, and JSON is read by rules.
 _READ_SUFFIXES: Final = ("+xml", "+json")
 _READ: Final = frozenset(name for each in FORMATS for name in each.media_types)
@@ -37,18 +55,21 @@ class UnreadTypes:
     """The media types of responses whose bodies are not received."""
 
     names: frozenset[str] = frozenset()
-    # what their names begin with; types that may hold RDF are not among them
+    # prefixes of names; types that may hold RDF are not covered by them
     begins: tuple[str, ...] = ()
-    # what classes of the user's read, and the extensions of what they read
+    # types and extensions of names that classes of the user's read
     read: frozenset[str] = frozenset()
     read_extensions: tuple[str, ...] = ()
-    magic: tuple[bytes, ...] = ()  # what the documents of such a class begin with
+    magic: tuple[bytes, ...] = ()  # first bytes of the documents of such classes
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, magic: tuple[bytes, ...]) -> Self:
         """Read `IGNORED_MEDIA_TYPES`; raise `ConfigError` for what is none."""
-        names, begins = set(), set()
-        for given in settings.getlist("IGNORED_MEDIA_TYPES"):
+        names, begins = set[str](), set[str]()
+        listed: Iterable[str] = IGNORED_MEDIA_TYPES
+        if settings.get("IGNORED_MEDIA_TYPES") is not None:
+            listed = settings.getlist("IGNORED_MEDIA_TYPES")
+        for given in listed:
             name = str(given).strip().lower()
             if "/" not in name or "*" in name[:-1]:
                 raise ConfigError(

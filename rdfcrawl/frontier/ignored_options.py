@@ -7,10 +7,12 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.links.ignored_names import IgnoredNames
+from rdfcrawl.links.ignored_names import IGNORED_EXTENSIONS, IgnoredNames
 from rdfcrawl.options.values import mapping
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from scrapy.settings import BaseSettings
 
 _EXTENSION: Final = re.compile(r"\.?([a-z0-9_+-]{1,32})").fullmatch
@@ -41,18 +43,21 @@ def ignored_names(settings: BaseSettings) -> IgnoredNames:
     Raises:
         ConfigError: `IGNORED_EXTENSIONS` has something else than extensions.
     """
-    wanted = set()
-    for name in settings.getlist("IGNORED_EXTENSIONS"):
+    listed: Iterable[str] = IGNORED_EXTENSIONS
+    if settings.get("IGNORED_EXTENSIONS") is not None:
+        listed = settings.getlist("IGNORED_EXTENSIONS")
+    ignored = set()
+    for name in listed:
         found = _EXTENSION(str(name).strip().lower())
         if found is None:
             raise ConfigError(
                 f"IGNORED_EXTENSIONS: {name!r}: must be the extension of a file name"
             )
-        wanted.add(found[1])
+        ignored.add(found[1])
     own = own_formats(settings)
     read = {name.rpartition(".")[2] for name in own.extensions}
     for media_type in own.media_types:
         for strict in (True, False):
             known = _KNOWN.guess_all_extensions(media_type, strict=strict)
             read |= {name.removeprefix(".") for name in known}
-    return IgnoredNames(frozenset(wanted - read))
+    return IgnoredNames(frozenset(ignored - read))

@@ -22,7 +22,6 @@ from rdfcrawl.frontier.link_sender import RecentLinks
 from rdfcrawl.frontier.payload import pack, pack_link
 from rdfcrawl.frontier.url_kind import kind_of, kind_of_named
 from rdfcrawl.links.filter import CrawlExtent, LinkFilter
-from rdfcrawl.links.ignored_names import may_have_extension
 from rdfcrawl.records import CrawlBudget, FollowUp, Kind, Record, Urgency
 from rdfcrawl.tasks.pages import DumpPart, ListedPage, RequestTask
 from rdfcrawl.uri import (
@@ -207,7 +206,9 @@ class LinkIngest:
                 self._reject(link, url, page)
                 continue
             is_covered = covered and self._is_covered(link, url, depth, page)
-            if is_covered or (may_have_extension(url) and self._ignores(url, page)):
+            # Few resources have a name with an extension.
+            is_file = max(url.rfind("."), url.rfind("%")) > url.rfind("/") or "?" in url
+            if is_covered or (is_file and self._ignores(url, page)):
                 continue
             place = places.get(url[: url.find("/", _BEGIN)]) or self._places.of(url)
             key, partition, short, n_chars = place
@@ -330,7 +331,7 @@ class LinkIngest:
             if not follow_up.is_part_of_source:
                 if not self._is_wanted(url, record):
                     continue
-                # Another kind was named by somebody who knows more than the name.
+                # The kind of a record is better evidence than its name.
                 if record.kind is Kind.PAGE and self._ignores(url, record.parent):
                     continue
                 if is_endless(url, self._link_filter.traps):

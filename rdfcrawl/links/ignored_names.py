@@ -5,18 +5,34 @@ Pictures, sound, video, fonts, styles, scripts, programs and office documents.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
+IGNORED_EXTENSIONS: Final = (
+    # pictures
+    "apng", "avif", "bmp", "cdr", "cur", "djvu", "drw", "dxf", "emf", "eps", "gif",
+    "heic", "heif", "ico", "jfif", "jpe", "jpeg", "jpg", "jxl", "mng", "pct", "png",
+    "ps", "psd", "psp", "pst", "tif", "tiff", "webp", "wmf",
+    # sound and video
+    "3gp", "aac", "aif", "aiff", "amr", "asf", "asx", "avi", "flac", "flv", "m2ts",
+    "m3u8", "m4a", "m4b", "m4v", "mid", "midi", "mka", "mkv", "mov", "mp2", "mp3",
+    "mp4", "mpeg", "mpg", "oga", "ogg", "ogv", "opus", "qt", "ra", "rm", "swf", "wav",
+    "weba", "webm", "wma", "wmv",
+    # fonts, styles and scripts
+    "css", "eot", "js", "mjs", "otf", "scss", "ttf", "wasm", "woff", "woff2",
+    # documents of offices, and what is printed
+    "doc", "docb", "docm", "docx", "dot", "dotm", "dotx", "epub", "mobi", "odf", "odg",
+    "odp", "ods", "odt", "pdf", "potm", "potx", "pps", "ppsx", "ppt", "pptm", "pptx",
+    "rtf", "vsd", "xls", "xlsb", "xlsm", "xlsx", "xlt", "xltm", "xltx",
+    # programs
+    "apk", "bat", "bin", "cpl", "deb", "dmg", "exe", "hta", "iso", "jar", "msi", "msp",
+    "rar", "rpm",
+)  # fmt: skip
+"""Extensions of names that links are not followed to, unless a setting has others."""
 # A name in these folders is the name of a thing or of an article, as `Node.js` in
 # DBpedia and Wikipedia.
 _FOLDERS_OF_THINGS: Final = frozenset({"entity", "page", "resource", "wiki"})
-
-# Whether a URL may have a file name with an extension, as those of most resources have
-# not.
-may_have_extension: Final = re.compile(r"[.%][^/]*+\Z|\?").search
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,43 +45,8 @@ TRAP_COPIES_PER_HOST = 100  # whose links are followed
 TRAP_COPIES_PER_DOMAIN = 500
 TRAP_COPIES_PER_ADDRESS = 2000
 TRAP_NEAR_COPIES = 1000  # of a host, that lead to nothing else
-# Links to files with these names are not followed.
-IGNORED_EXTENSIONS = [
-    # pictures
-    "apng", "avif", "bmp", "cdr", "cur", "djvu", "drw", "dxf", "emf", "eps", "gif",
-    "heic", "heif", "ico", "jfif", "jpe", "jpeg", "jpg", "jxl", "mng", "pct", "png",
-    "ps", "psd", "psp", "pst", "tif", "tiff", "webp", "wmf",
-    # sound and video
-    "3gp", "aac", "aif", "aiff", "amr", "asf", "asx", "avi", "flac", "flv", "m2ts",
-    "m3u8", "m4a", "m4b", "m4v", "mid", "midi", "mka", "mkv", "mov", "mp2", "mp3",
-    "mp4", "mpeg", "mpg", "oga", "ogg", "ogv", "opus", "qt", "ra", "rm", "swf", "wav",
-    "weba", "webm", "wma", "wmv",
-    # fonts, styles and scripts
-    "css", "eot", "js", "mjs", "otf", "scss", "ttf", "wasm", "woff", "woff2",
-    # documents of offices, and what is printed
-    "doc", "docb", "docm", "docx", "dot", "dotm", "dotx", "epub", "mobi", "odf", "odg",
-    "odp", "ods", "odt", "pdf", "potm", "potx", "pps", "ppsx", "ppt", "pptm", "pptx",
-    "rtf", "vsd", "xls", "xlsb", "xlsm", "xlsx", "xlt", "xltm", "xltx",
-    # programs
-    "apk", "bat", "bin", "cpl", "deb", "dmg", "exe", "hta", "iso", "jar", "msi", "msp",
-    "rar", "rpm",
-]  # fmt: skip
-# Of responses of these types, the body is not received.
-IGNORED_MEDIA_TYPES = [
-    *("image/*", "audio/*", "video/*", "font/*"),
-    *("text/css", "text/javascript", "text/ecmascript", "text/rtf"),
-    *("application/javascript", "application/x-javascript", "application/ecmascript"),
-    *("application/wasm", "application/pdf", "application/x-pdf"),
-    *("application/postscript", "application/rtf", "application/msword"),
-    *("application/vnd.ms-*", "application/vnd.openxmlformats-officedocument.*"),
-    *("application/vnd.oasis.opendocument.*", "application/epub+zip"),
-    *("application/font-*", "application/x-font-*", "application/ogg"),
-    *("application/x-shockwave-flash", "application/vnd.apple.mpegurl"),
-    *("application/x-mpegurl", "application/vnd.android.package-archive"),
-    *("application/vnd.microsoft.portable-executable", "application/x-msdownload"),
-    *("application/x-apple-diskimage", "application/x-iso9660-image"),
-    *("application/vnd.rar", "application/x-rar-compressed"),
-]
+IGNORED_EXTENSIONS = None  # the list in `links.ignored_names`
+IGNORED_MEDIA_TYPES = None  # the list in `fetch.unread_types`
 SESSION_PARAMETERS = None  # the list in `uri.SESSION_PARAMETERS`
 WORKING_HOURS: dict[str, str] = {}  # host, .domain or * -> hours
 DOWNLOAD_DELAY = 1.0

@@ -155,7 +155,7 @@ class ExtractPipeline:
             self._spider.obey(document, reservations)
 
     def with_site(self, site: Reservations, stated: Reservations) -> Reservations:
-        """Return what a document states with what its site says of it."""
+        """Return the reservations of a document, with those of its site."""
         return site.under(self._reservation_policy).refined(stated)
 
     def _outlinks(self, follow: LinkPolicy) -> OutlinkOptions | None:
@@ -221,7 +221,7 @@ class _Chunks(CountedChunks, AtHand, InBulk):
         self._child: SandboxedReading | None = None
         self._taken: AsyncIterator[bytes] | None = None  # from the child
         self._is_over = False
-        # what the site reserves, if that was found out while the document was read
+        # reservations of the site, if they were requested while the document was read
         self._of_site: Reservations = NOTHING
 
     def __aiter__(self) -> _Chunks:
@@ -295,18 +295,18 @@ class _Chunks(CountedChunks, AtHand, InBulk):
             await self._ask_site()
 
     async def _ask_site(self) -> None:
-        """Find out what the site reserves, before anything of the document is taken.
+        """Apply the reservations of the site, before anything is taken.
 
         Raises:
-            HeldBack: it cannot be found out now.
+            HeldBack: they cannot be requested now.
         """
         document, found = self._document, NOTHING
         asks_site, document.asks_site = document.asks_site, None
         if asks_site is not None and document.reservations.tdm is None:
-            told = await asks_site()
-            if told is None:
+            of_site = await asks_site()
+            if of_site is None:
                 raise HeldBack(document.url)
-            found = told
+            found = of_site
         if found:
             self._of_site = found
             reservations = self._pipeline.with_site(found, document.reservations)

@@ -69,7 +69,7 @@ class RobotsCache:
 
     Args:
         fetch: does one GET in its turn, follows no redirect and raises no fault.
-        count: called with the statistic of what becomes of each file.
+        count: called with the statistic of each file.
         is_exempt: tells which records are asked for although they are disallowed,
             because the operator wants it so.
         url_of: gives the URL that is asked for a record, if that is another one.
@@ -290,7 +290,7 @@ class RobotsCache:
         return rules
 
     def reserved(self, url: str) -> Reservations:
-        """Return what the robots.txt of its origin says of the use of a URL."""
+        """Return the signals for a URL in the robots.txt of its origin."""
         rules = self._known.last(origin_of(url))
         if rules is None or rules.signals is None:
             return NOTHING

@@ -1,4 +1,4 @@
-"""What is known of origins in the memory of a worker: the latest used ones."""
+"""A cache of values by origin: the latest used ones, each for a time."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _RECORD: Final = re.compile(
 ).match
 _KINDS: Final = ("agent", "disallow", "allow", "delay", "sitemap", "signal")
 _TOKEN: Final = re.compile(rb"[A-Za-z0-9_-]*").match
-# 2.2.4 has no `Crawl-delay`: its value is whatever people write.
+# RFC 9309 does not define `Crawl-delay`; these are the values that occur.
 _DELAY: Final = re.compile(
     rb"\+?(?:(?P<hex>0x[0-9a-f]{1,300})|(?P<number>(?:[0-9]{1,300}(?:[.,][0-9]{0,300})?"
     rb"|[.,][0-9]{1,300})(?:e[+-]?[0-9]{1,9})?)|(?P<endless>inf))"
@@ -191,7 +191,7 @@ def read_delay(value: bytes) -> float | None:
 def _iter_lines(octets: bytes) -> Iterator[bytes]:
     """Yield the lines; a NUL ends one, as in the parser of Google.
 
-    Where it stands within a word, it is left out instead: more rules hold so.
+    Within a word, it is left out instead: more rules hold so.
     """
     if b"\xc2\xa0" in octets:
         octets = octets.replace(b"\xc2\xa0", b" ")

@@ -33,7 +33,7 @@ class TdmCache:
     Args:
         robots: fetches the files, if robots.txt allows that.
         count: called with the statistic of each file.
-        keeper: knows what other workers and earlier runs have found.
+        keeper: has the rules that other workers and earlier runs have found.
     """
 
     def __init__(
@@ -52,17 +52,17 @@ class TdmCache:
         self._fetching: dict[str, asyncio.Task[TdmRules | None]] = {}
 
     def known(self, url: str) -> Reservations | None:
-        """Return what its origin says of a URL; None if that is to be found out."""
+        """Return the reservations of an origin for a URL; None if not known yet."""
         if not url.startswith("http"):
             return NOTHING
         rules = self._known.fresh(origin_of(url))
         return None if rules is None else rules.of(url)
 
     async def of(self, url: str, visit: Visit) -> Reservations | None:
-        """Return what its origin says of a URL; request the file if need be.
+        """Return the reservations of an origin for a URL; request the file if needed.
 
         Returns:
-            None if that could not be found out, as the worker stops.
+            None if the file was not requested, as the worker stops.
         """
         if (known := self.known(url)) is not None:
             return known
