@@ -205,10 +205,10 @@ class LinkIngest:
             if admits and not admits(url):
                 self._reject(link, url, page)
                 continue
-            is_covered = covered and self._is_covered(link, url, depth, page)
             # Few resources have a name with an extension.
             is_file = max(url.rfind("."), url.rfind("%")) > url.rfind("/") or "?" in url
-            if is_covered or (is_file and self._ignores(url, page)):
+            is_ignored = is_file and self._ignores(url, page)
+            if is_ignored or (covered and self._is_covered(link, url, depth, page)):
                 continue
             place = places.get(url[: url.find("/", _BEGIN)]) or self._places.of(url)
             key, partition, short, n_chars = place
