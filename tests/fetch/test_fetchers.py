@@ -83,7 +83,8 @@ async def test_body_that_nothing_reads_is_not_received(
         assert spool.memory_bytes == 0
     assert answer.fault is not None
     assert answer.fault.reason is Reason.UNSUPPORTED_FORMAT
-    assert answer.body is answer.path is None
+    assert answer.body is None
+    assert answer.path is None
     assert fetcher.is_closed
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -278,6 +278,7 @@ def test_everything_is_fetched_on_request(
 )
 def test_wrong_settings_are_told(commands: Commands, name: str, value: str) -> None:
     """If a setting names no extension or type, then one line says so."""
-    result = commands.crawl(["http://127.75.1.9/"], **{name: value})
+    given: dict[str, Any] = {name: value}
+    result = commands.crawl(["http://127.75.1.9/"], **given)
     assert result.code == 2
     assert f"{name}: '{value}'" in result.stderr

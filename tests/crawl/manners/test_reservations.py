@@ -493,7 +493,7 @@ def late(commands: Commands, loopback: Loopback) -> LateCrawl:
             TDM_FILE: FAILING.get(name, loopback.response(RESERVED)),
         }
     folder = commands.folder()
-    common = {
+    common: dict[str, Any] = {
         "folder": folder,
         "TDM_POLICY": "respect",
         "TRANSFER_FIRST_BYTE_SECS": 1,
