@@ -61,7 +61,7 @@ NUMBERS = [
     ("architecture.md", "in chunks of at most # KiB", [CHUNK_BYTES / KIB]),
     ("architecture.md", "goes back to the queue, up to # times", [MAX_RETRIES]),
     ("politeness.md", "Each worker has the rules of # of them", [_robots.max_origins]),
-    ("politeness.md", "up to # MiB, together with", [_robots.max_bytes / MIB]),
+    ("politeness.md", "up to # MiB, and as many", [_robots.max_bytes / MIB]),
     ("politeness.md", "fetched with up to # redirects", [MAX_ROBOTS_REDIRECTS]),
     ("politeness.md", "and # KiB of it are read", [MAX_ROBOTS_BYTES / KIB]),
     ("politeness.md", "than `DOWNLOAD_DELAY`, up to # s", [_robots.max_delay_secs]),
