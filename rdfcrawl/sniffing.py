@@ -164,7 +164,7 @@ def media_at(head: bytes) -> str:
     """
     if head.startswith(_MEDIA_STARTS):
         return next(what for magic, what in _MEDIA if head.startswith(magic))
-    if head[4:8] == b"ftyp":
+    if head[:1] == b"\0" and head[4:8] == b"ftyp":
         return "MP4"
     return "RIFF" if head[:4] == b"RIFF" and head[8:12] in _RIFF_TYPES else ""
 

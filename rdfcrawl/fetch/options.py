@@ -171,7 +171,7 @@ class FetchOptions:
             guard=guard_of(settings),
             fetchers=fetcher_classes(settings, scheme_policy(settings)),
             accept=accept_also(own_formats(settings).media_types),
-            unread=UnreadTypes.from_settings(settings, _magic(settings)),
+            unread=UnreadTypes.from_settings(settings, has_magic=_has_magic(settings)),
         )
 
     def ask(self, kind: Kind) -> RequestOptions:
@@ -204,14 +204,13 @@ class FetchOptions:
         )
 
 
-def _magic(settings: BaseSettings) -> tuple[bytes, ...]:
-    """Return the first bytes by which extractors of the user's are selected."""
+def _has_magic(settings: BaseSettings) -> bool:
+    """Return whether an extractor of the user's is selected by first bytes."""
     if not mapping(settings, "EXTRACTORS"):  # as of most
-        return ()
+        return False
     from rdfcrawl.extraction.options import custom_extractors  # noqa: PLC0415
 
-    found = custom_extractors(settings)
-    return tuple(text.encode("latin-1") for each in found for text in each.magic)
+    return any(each.magic for each in custom_extractors(settings))
 
 
 class HasFetchOptions(HasCrawlOptions, Protocol):

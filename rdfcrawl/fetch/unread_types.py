@@ -60,11 +60,11 @@ class UnreadTypes:
     # types and extensions of names that classes of the user's read
     read: frozenset[str] = frozenset()
     read_extensions: tuple[str, ...] = ()
-    magic: tuple[bytes, ...] = ()  # first bytes of the documents of such classes
+    has_magic: bool = False  # such a class is selected by the first bytes
 
     @classmethod
-    def from_settings(cls, settings: BaseSettings, magic: tuple[bytes, ...]) -> Self:
-        """Read `IGNORED_MEDIA_TYPES`; raise `ConfigError` for what is none."""
+    def from_settings(cls, settings: BaseSettings, *, has_magic: bool = False) -> Self:
+        """Read `IGNORED_MEDIA_TYPES`; raise `ConfigError` for a wrong entry."""
         names, begins = set[str](), set[str]()
         listed: Iterable[str] = IGNORED_MEDIA_TYPES
         if settings.get("IGNORED_MEDIA_TYPES") is not None:
@@ -86,7 +86,7 @@ class UnreadTypes:
             begins=tuple(sorted(begins)),
             read=frozenset(own.media_types),
             read_extensions=own.extensions,
-            magic=magic,
+            has_magic=has_magic,
         )
 
     def check(self, url: str, media_type: str) -> None:
@@ -101,11 +101,12 @@ class UnreadTypes:
         raise UnreadBody(media_type)
 
     def check_begin(self, url: str, head: bytes) -> None:
-        """Raise `UnreadBody` if a body begins as a picture or the like does."""
-        if not self.names and not self.begins:  # everything is wanted
-            return
-        found = media_at(head)
-        if found and not head.startswith(self.magic) and not self._is_named(url):
+        """Raise `UnreadBody` if a body begins as a picture or the like does.
+
+        A class of the user's may read it, if it reads other types than ours.
+        """
+        is_judged = (self.names or self.begins) and not (self.read or self.has_magic)
+        if is_judged and (found := media_at(head)) and not self._is_named(url):
             raise UnreadBody(found)
 
     def _is_named(self, url: str) -> bool:

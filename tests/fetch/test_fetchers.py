@@ -73,7 +73,7 @@ async def test_body_that_nothing_reads_is_not_received(
     fetch_options: MakeOptions,
 ) -> None:
     """If a response is a picture, then its body is closed and not kept."""
-    unread = UnreadTypes.from_settings(Settings(), ())
+    unread = UnreadTypes.from_settings(Settings())
     options, fetcher = fetch_options(unread=unread), Fetcher()
     fetcher.response = SchemeResponse(fetcher._chunks(), media_type="image/png")
     with Spool(options.spool_dir, memory_limit_bytes=1000) as spool:

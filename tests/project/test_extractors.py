@@ -58,12 +58,14 @@ class EndlessExtractor:
             yield "<urn:x:s> <urn:x:p> <urn:x:o> ."
 
 
-class SpreadExtractor:
-    magic = b"ID3\\x04"
-
+class LengthExtractor:
     def extract(self, document):
         with document.open() as stream:
             yield f'<urn:x:s> <urn:x:length> "{len(stream.read())}" .'
+
+
+class SpreadExtractor(LengthExtractor):
+    magic = b"ID3\\x04"
 
 
 class NonsenseExtractor:
@@ -77,6 +79,7 @@ class NonsenseExtractor:
         sys.exit(3)
 """
 TUNE = b"ID3\x04" + b"la" * 400_000  # it does not come with its headers
+SCAN = b"%PDF-1.7" + b"la" * 500_000
 MORE = """
 EXTRACTORS |= {
     "failing": "lab.extractors.FailingExtractor",
@@ -84,7 +87,7 @@ EXTRACTORS |= {
     "application/x-hangs": "lab.extractors.LongExtractor",
     "application/x-endless": "lab.extractors.EndlessExtractor",
     "application/x-nonsense": "lab.extractors.NonsenseExtractor",
-    "application/pdf": "lab.extractors.ReadingsExtractor",
+    "application/pdf": "lab.extractors.LengthExtractor",
     ".png": "lab.extractors.ReadingsExtractor",
     ".spread": "lab.extractors.SpreadExtractor",
 }
@@ -112,7 +115,7 @@ def site(loopback: Loopback) -> RawServer:
             "/z.zip": loopback.response(files, "application/zip"),
             "/endless": loopback.response(b"x", "application/x-endless"),
             "/nonsense": loopback.response(b"xy", "application/x-nonsense"),
-            "/scan.pdf": loopback.response(READINGS, "application/pdf"),
+            "/scan.pdf": loopback.response(SCAN, "application/pdf"),
             "/plan.png": loopback.response(READINGS, "image/png"),
             "/tune": loopback.response(TUNE, "application/octet-stream"),
         }
@@ -164,9 +167,10 @@ def test_what_nobody_else_reads_is_fetched_for_them(
     crawl: CrawlResult, site: RawServer
 ) -> None:
     """If one of the user's reads a type, extension or magic of media, it gets them."""
-    for path in ("/scan.pdf", "/plan.png"):
-        assert {o for _, _, o in said(crawl, site.url(path))} == {'"1"', '"2"'}, path
-    assert {o for _, _, o in said(crawl, site.url("/tune"))} == {f'"{len(TUNE)}"'}
+    assert {o for _, _, o in said(crawl, site.url("/plan.png"))} == {'"1"', '"2"'}
+    for path, body in (("/tune", TUNE), ("/scan.pdf", SCAN)):
+        found = {o for _, _, o in said(crawl, site.url(path))}
+        assert found == {f'"{len(body)}"'}, path
 
 
 def test_extractor_that_never_ends_is_stopped(
