@@ -21,6 +21,7 @@ from rdfcrawl.fetch.ftp.pool import FtpLimits
 from rdfcrawl.fetch.ftp.replies import status_of
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.fetch.parts import OVERLAP_BYTES
+from rdfcrawl.fetch.unread_types import DRAINED_BYTES
 from rdfcrawl.formats import FORMATS, PACKING_EXTENSIONS
 from rdfcrawl.frontier import candidate_adder
 from rdfcrawl.frontier.deferred import MAX_DEFERRED
@@ -64,6 +65,7 @@ NUMBERS = [
     ("politeness.md", "up to # MiB, and as many", [_robots.max_bytes / MIB]),
     ("politeness.md", "fetched with up to # redirects", [MAX_ROBOTS_REDIRECTS]),
     ("politeness.md", "and # KiB of it are read", [MAX_ROBOTS_BYTES / KIB]),
+    ("politeness.md", "A rest of up to # KiB", [DRAINED_BYTES / KIB]),
     ("politeness.md", "than `DOWNLOAD_DELAY`, up to # s", [_robots.max_delay_secs]),
     ("politeness.md", "says, up to # hours", [_fetch.retry_after_max_secs / 3600]),
     ("politeness.md", "refusal, up to # minutes", [_fetch.backoff_max_secs / 60]),
