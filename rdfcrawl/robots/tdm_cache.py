@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.request_turns import SoloTurn, SoloTurns
+from rdfcrawl.request_turns import HostRestsError, SoloTurn, SoloTurns, Take
 from rdfcrawl.reservations import NOTHING, PRODUCT_TOKEN, Reservations
 from rdfcrawl.robots.origin_memory import OriginMemory
 from rdfcrawl.robots.packing import pack_tdm, unpack_tdm
@@ -105,11 +105,7 @@ class TdmCache:
             return older or NO_FILE
         rules, ttl_secs = NO_FILE, options.ttl_secs
         if self._robots.refusal(allowed, origin + TDM_PATH) is None:
-            delay_secs = allowed.delay_secs
-
-            async def take(url: str) -> SoloTurn | None:
-                return await self._turns.of_url(url, delay_secs, visit=visit)
-
+            take = self._takes(origin, visit, allowed.delay_secs)
             response = await self._robots.follow(origin, take, TDM_PATH)
             if response.is_unasked:
                 await self._keeper.end(name)
@@ -121,6 +117,23 @@ class TdmCache:
         await self._keeper.good(name, pack_tdm(rules), ttl_secs)
         self._known.keep(origin, rules, ttl_secs)
         return rules
+
+    def _takes(self, origin: str, visit: Visit, delay_secs: float) -> Take:
+        """Return the function that waits for turns to request a file.
+
+        If the host itself rests, as its working hours are over, there is no turn, and
+        the document waits for the next visit.
+        """
+
+        async def take(url: str) -> SoloTurn | None:
+            try:
+                return await self._turns.of_url(url, delay_secs, visit=visit)
+            except HostRestsError:
+                if origin_of(url) == origin:
+                    return None
+                raise
+
+        return take
 
     def _read(self, origin: str, response: RobotsResponse) -> TdmRules:
         """Return the rules in a file.
