@@ -248,6 +248,7 @@ class _Chunks(CountedChunks, AtHand, InBulk):
         if self._is_over or self._source is None:
             return None
         if self._taken is None:
+            await self._ask_before_reading()
             self._child = await self._pipeline.read_in_child(self._source, self._job)
             self._taken = aiter(self._child)
         async for chunk in self._taken:
@@ -275,24 +276,26 @@ class _Chunks(CountedChunks, AtHand, InBulk):
     async def parts(self, bulk: BulkOutput) -> AsyncGenerator[BulkPart]:
         """Yield the parts of a document that is read in a child."""
         self._begin()
-        document = self._document
         if self._source is None:
             return
+        await self._ask_before_reading()
         job = replace(self._job, bulk=bulk)
         self._child = child = await self._pipeline.read_in_child(self._source, job)
         async with aclosing(child.parts()) as parts:
             async for part in parts:
                 self._obey(child.outcome)
-                if document.asks_site is not None:
-                    await self._ask_site()
-                    if document.withheld is Reason.TDM_RESERVED:
-                        await self.aclose()
-                        return
                 yield part
         await self.aclose()
         self._note(child.outcome)
-        if document.asks_site is not None and document.links:
+
+    async def _ask_before_reading(self) -> None:
+        """Apply the reservations of the site before a child reads the document.
+
+        The few children must not wait for a site.
+        """
+        if self._document.asks_site is not None:
             await self._ask_site()
+            self._job = replace(self._job, reservations=self._document.reservations)
 
     async def _ask_site(self) -> None:
         """Apply the reservations of the site, before anything is taken.

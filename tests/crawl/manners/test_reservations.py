@@ -458,6 +458,8 @@ ASKED: dict[str, Callable[[RawServer, Loopback], Reply]] = {
         Link=f"<{host.url('/to/x')}>; rel=alternate; type=text/turtle",
     ),
 }
+# A child process reads it, and the page goes before the file.
+OVERRIDING = b"<meta name=tdm-reservation content=0><p vocab=urn:v: property=p>text</p>"
 # Name -> what becomes of the request for the file.
 FAILING: dict[str, Reply] = {
     "busy": b"HTTP/1.1 503 Busy\r\nRetry-After: 9999\r\nContent-Length: 0\r\n\r\n",
@@ -492,6 +494,7 @@ def late(commands: Commands, loopback: Loopback) -> LateCrawl:
             "/b": loopback.response(triple(server, "y")),
             TDM_FILE: FAILING.get(name, loopback.response(RESERVED)),
         }
+    servers["triple"].pages["/c"] = loopback.response(OVERRIDING, "text/html")
     folder = commands.folder()
     common: dict[str, Any] = {
         "folder": folder,
@@ -503,7 +506,7 @@ def late(commands: Commands, loopback: Loopback) -> LateCrawl:
     seeds += [servers[name].url("/b") for name in FAILING]
     result = commands.crawl(seeds, **common)
     assert result.code == 0, result.stderr[-3000:]
-    again = commands.crawl([servers["triple"].url("/b")], **common)
+    again = commands.crawl([servers["triple"].url(x) for x in ("/b", "/c")], **common)
     return LateCrawl(result, again, servers)
 
 
@@ -543,6 +546,7 @@ def test_later_run_knows_the_file(late: LateCrawl) -> None:
     assert "/b" in server.targets
     assert server.targets.count(TDM_FILE) == 1
     assert server.url("/b") not in late.again.graphs
+    assert server.url("/c") in late.again.graphs
 
 
 def test_document_is_held_back_by_a_stop(
