@@ -430,6 +430,8 @@ def test_file_of_a_site_is_asked_for_once_and_in_its_turn(
 
 
 RESERVED = json.dumps([{"location": "/", "tdm-reservation": 1}]).encode()
+# A child process reads it, and the page goes before the file.
+OVERRIDING = b"<meta name=tdm-reservation content=0><p vocab=urn:v: property=p>text</p>"
 # Name -> what the host has at /a, besides robots.txt; the file reserves everything.
 UNASKED: dict[str, Callable[[RawServer, Loopback], Reply]] = {
     "nothing": lambda _, answer: answer.response(b"<p>none</p>", "text/html"),
@@ -442,6 +444,7 @@ UNASKED: dict[str, Callable[[RawServer, Loopback], Reply]] = {
     "meta": lambda host, answer: answer.response(
         page(host, "x", "<meta name=tdm-reservation content=0>"), "text/html"
     ),
+    "overriding": lambda _, answer: answer.response(OVERRIDING, "text/html"),
 }
 # The same, where the file has to be asked for.
 ASKED: dict[str, Callable[[RawServer, Loopback], Reply]] = {
@@ -458,8 +461,6 @@ ASKED: dict[str, Callable[[RawServer, Loopback], Reply]] = {
         Link=f"<{host.url('/to/x')}>; rel=alternate; type=text/turtle",
     ),
 }
-# A child process reads it, and the page goes before the file.
-OVERRIDING = b"<meta name=tdm-reservation content=0><p vocab=urn:v: property=p>text</p>"
 # Name -> what becomes of the request for the file.
 FAILING: dict[str, Reply] = {
     "busy": b"HTTP/1.1 503 Busy\r\nRetry-After: 9999\r\nContent-Length: 0\r\n\r\n",
@@ -516,7 +517,7 @@ def test_file_is_asked_for_when_something_is_to_be_taken(late: LateCrawl) -> Non
         n_asked = server.targets.count(TDM_FILE)
         assert (n_asked > 0) is (name not in UNASKED), name
         assert n_asked == 0 or server.targets.index(TDM_FILE) > 1, name
-    for name in ("header", "meta"):
+    for name in ("header", "meta", "overriding"):
         assert late.servers[name].url("/a") in late.result.graphs
 
 
