@@ -122,6 +122,7 @@ class Decision(StrEnum):
     HOST_LEFT = "host_left"
     TOO_DEEP = "too_deep"
     URL_TRAP = "url_trap"
+    IGNORED_EXTENSION = "ignored_extension"
     OF_COPY = "of_copy"
     NOFOLLOW = "nofollow"
     NOT_CHOSEN = "not_chosen"
@@ -302,3 +303,7 @@ class CrawlGone(RdfcrawlError):
 
 class NeedsSandbox(RdfcrawlError):
     """A document may only be read in a bounded process; nothing was read of it."""
+
+
+class HeldBack(RdfcrawlError):
+    """The reservations of a document are not known; it goes back to the queue."""

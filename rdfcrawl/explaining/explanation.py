@@ -191,7 +191,7 @@ def _explained(
     own = [x for x in fetches if search.is_it(x.uri.encode())]
     normal = options.normal_form.normalize(url)
     spelled = [*(each.uri for each in own), *(each.uri for each in decisions)]
-    rules = [*judge_by_settings(url, options.guard, options.trap_limits), *answer.rules]
+    rules = [*judge_by_settings(url, options), *answer.rules]
     parent = _parent(answer.status, own or fetches, decisions, linked.links)
     return UriExplanation(
         asked=text,

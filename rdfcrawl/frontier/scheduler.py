@@ -20,7 +20,7 @@ from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro
 
-from rdfcrawl.errors import Fault, Reason, StoreFault, one_line
+from rdfcrawl.errors import Fault, HeldBack, Reason, StoreFault, one_line
 from rdfcrawl.frontier.engine import EngineView
 from rdfcrawl.frontier.follower_lag import FollowerLag
 from rdfcrawl.frontier.own_faults import (
@@ -416,7 +416,9 @@ class FrontierScheduler(BaseScheduler):
         if isinstance(item, Document) and visit is not None:
             error = failure.value or StoreFault("unknown")
             index = visit.index(visit.current or item)
-            if self.session is not None and self.session.bears(error, visit):
+            is_held_back = isinstance(error, HeldBack)
+            session = self.session
+            if is_held_back or (session is not None and session.bears(error, visit)):
                 visit.return_untried(index)
                 return
             is_at_fault = not isinstance(error, StoreFault)

@@ -44,6 +44,7 @@ TOLD = (
     "document/same",
     "link/offered",
     "http/bytes",
+    "http/useful_bytes",
     STORE_FLUSHES,
     STORE_FLUSH_SECS,
 )
