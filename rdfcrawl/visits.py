@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Iterator
 
     from rdfcrawl.records import Document, Record
+
+_CUT_AGAIN_SECS: Final = 1.0  # what is cut needs some time to clean up
 
 
 class Deferral(NamedTuple):
@@ -74,6 +77,7 @@ class Visit:
     step_at: float = 0.0  # monotonic time when the present request or wait began
     task: asyncio.Task[Any] | None = None  # makes it, or processes its documents
     is_cut: bool = False  # it must end now; what is not done goes back
+    cut_at: float = float("-inf")  # monotonic time of the last cancellation
     # By index, what the frontier has there and nobody can read: a document says so.
     unreadable: dict[int, bytes] = field(default_factory=dict)
     # Indexes of records that were given up, and may be had another time.
@@ -89,9 +93,13 @@ class Visit:
     current: Document | None = None
 
     def cut(self) -> None:
-        """End the visit now, whatever it waits for."""
-        if not self.is_cut and self.task is not None:
-            self.is_cut = True
+        """End the visit now, whatever it waits for.
+
+        A cancellation may get lost in a library: call this until the visit has ended.
+        """
+        now = monotonic()
+        if self.task is not None and now - self.cut_at > _CUT_AGAIN_SECS:
+            self.is_cut, self.cut_at = True, now
             self.task.cancel()
 
     @contextmanager
@@ -100,13 +108,15 @@ class Visit:
         from asyncio import CancelledError, current_task  # noqa: PLC0415 (commands import this without an event loop)
 
         self.task, self.is_cut = current_task(), False
+        self.cut_at = float("-inf")
         task = self.task
         try:
             yield
         except CancelledError:
             if not self.is_cut or task is None:
                 raise
-            task.uncancel()
+            while task.uncancel():  # it may have been cut several times
+                pass
         finally:
             self.task = None
 
