@@ -131,7 +131,7 @@ class CrawlSession:
         self._dns = AddressBook(
             self.frontier,
             retry,
-            is_allowed=lambda address: not options.guard.refuses_address(address),
+            is_allowed=options.guard.allows_address,
         )
 
     @classmethod
