@@ -136,12 +136,13 @@ def _compaction(settings: BaseSettings, root: Path) -> BackgroundCompaction | No
 
 def _exit_code(reasons: list[str], crawler: Crawler) -> int:
     from rdfcrawl.frontier.own_faults import DOCUMENTS
+    from rdfcrawl.frontier.redis_refusals import REDIS_REFUSES
     from rdfcrawl.frontier.worker_drains import DRAINED
     from rdfcrawl.guard.operator import EXIT_CODE
     from rdfcrawl.progress.options import ExitCodes
 
     if reasons not in (["finished"], [DRAINED]):
-        return 1
+        return 2 if REDIS_REFUSES in reasons else 1
     stats = crawler.stats.get_stats() if crawler.stats else {}
     if stats.get("guard/seeds"):
         return EXIT_CODE

@@ -29,6 +29,7 @@ from rdfcrawl.frontier.own_faults import (
     tell_examples,
 )
 from rdfcrawl.frontier.pending_requests import PendingRequests
+from rdfcrawl.frontier.redis_refusals import REDIS_REFUSES, WorkerRefusedError
 from rdfcrawl.frontier.session import CrawlSession
 from rdfcrawl.frontier.slow_visits import VisitPlaces
 from rdfcrawl.frontier.visiting import VisitingSpider, makes_visits
@@ -279,7 +280,10 @@ class FrontierScheduler(BaseScheduler):
 
     def _look(self, session: CrawlSession) -> None:
         if session.worker.gone is not None and not self._is_stopping:
-            self._stop(str(session.worker.gone), reason="frontier_gone")
+            gone = session.worker.gone
+            is_refused = isinstance(gone, WorkerRefusedError)
+            reason = REDIS_REFUSES if is_refused else "frontier_gone"
+            self._stop(str(gone), reason=reason)
         if session.worker.is_drained and session.worker.has_started:
             self._drain()
         if self._pauses() != self._has_paused:

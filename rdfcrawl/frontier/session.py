@@ -29,7 +29,7 @@ from rdfcrawl.frontier.pings import SitemapHosts, WaitingPings, follow_up_of
 from rdfcrawl.frontier.profile_ingests import ProfileIngests
 from rdfcrawl.frontier.profiles import SpiderProfiles, keep_settings
 from rdfcrawl.frontier.redis_client import raise_intset_limit
-from rdfcrawl.frontier.redis_retry import one_line
+from rdfcrawl.frontier.redis_refusals import one_line
 from rdfcrawl.frontier.score_bands import ScoreBands
 from rdfcrawl.frontier.start_urls import StartUrls, seed_of
 from rdfcrawl.frontier.state_store import StateStore
@@ -133,7 +133,7 @@ class CrawlSession:
         self._dns = AddressBook(
             self.frontier,
             retry,
-            is_allowed=lambda address: not options.guard.refuses_address(address),
+            is_allowed=options.guard.allows_address,
         )
 
     @classmethod
@@ -152,7 +152,7 @@ class CrawlSession:
             ConfigError: a setting is wrong, Redis cannot be used, or the arguments
                 contradict those that the crawl was begun with.
         """
-        connection = await FrontierConnection.connect(options, settings)
+        connection = await FrontierConnection.connect(options, settings, may_load=True)
         session = cls(options, arguments, connection, member or CrawlMember())
         try:
             with connection.explaining():

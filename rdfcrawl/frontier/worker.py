@@ -24,13 +24,14 @@ from rdfcrawl.frontier.committer import VisitCommitter
 from rdfcrawl.frontier.epoch_keeper import EpochKeeper
 from rdfcrawl.frontier.leases import BEAT_SECS, LeaseKeeper
 from rdfcrawl.frontier.link_sender import ADD_SECS, LinkSender
-from rdfcrawl.frontier.redis_retry import RedisRetry, one_line
+from rdfcrawl.frontier.redis_refusals import one_line
 from rdfcrawl.frontier.worker_reports import STARTED
 from rdfcrawl.frontier.worker_state import WorkerHooks, WorkerState, sleep_until
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.options import WorkerOptions
+    from rdfcrawl.frontier.redis_retry import RedisRetry
     from rdfcrawl.visits import Visit
 
 logger = logging.getLogger(__name__)

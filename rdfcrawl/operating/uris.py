@@ -264,9 +264,7 @@ async def add_uris(
         raise ConfigError(f"--spider {spider}: the spiders of this crawl are {there}")
     profiles.own = numbers[spider] if spider else min(profiles.names)
     guard = crawl.options.guard
-    dns = AddressBook(
-        frontier, outage, is_allowed=lambda address: not guard.refuses_address(address)
-    )
+    dns = AddressBook(frontier, outage, is_allowed=guard.allows_address)
     try:
         is_by_address = crawl.options.keys.grouping is HostGrouping.IP
         grouping = crawl.options.keys.grouping

@@ -103,7 +103,9 @@ class WorkerPool:
     async def run(self) -> int:
         """Run the crawl to its end; return the exit code."""
         began = monotonic()
-        link = await FrontierConnection.connect(self._options, self._settings)
+        link = await FrontierConnection.connect(
+            self._options, self._settings, may_load=True
+        )
         try:
             with link.explaining():
                 first = await self._begin(link)
@@ -115,12 +117,14 @@ class WorkerPool:
             compaction = BackgroundCompaction.begin(paths.root, self._settings)
             code = await self._keep_all(link.frontier)
             link.ending()
-            outcome = await self._outcome(link.frontier, code)
+            with link.explaining():
+                outcome = await self._outcome(link.frontier, code)
             if outcome == _FINISHED:
                 mark_finished(paths.quads)
             await asyncio.to_thread(compaction.finish)
             try:
-                last = await take_last_snapshot(link.frontier)
+                with link.explaining():
+                    last = await take_last_snapshot(link.frontier)
             except CrawlGone as gone:
                 logger.critical("%s", gone)
                 return code or 1

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import socket
+import subprocess
 import threading
+import time
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -37,6 +39,9 @@ from rdfcrawl.guard.policy import (
 from rdfcrawl.guard.resolver import GuardedResolver
 from rdfcrawl.records import Kind
 from rdfcrawl.uri import BadUri, requestable
+from tests.support.namespaces import machines
+from tests.support.page_tables import rows
+from tests.support.pages import read_page
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -300,6 +305,35 @@ def test_ports(use: ConnectionUse, allowed: list[int], refused: list[int]) -> No
     }
 
 
+# Of stores of RDF, and of other servers that publish pages.
+PUBLISHERS = (
+    *(1111, 2020, 3000, 3030, 5000, 5820, 7200, 7474, 8000, 8008, 8080, 8081, 8085),
+    *(8088, 8090, 8181, 8443, 8529, 8880, 8888, 8890, 8983, 9000, 9090, 9999, 10035),
+)
+
+
+def test_ports_of_services_are_left_out() -> None:
+    """If a port is known for a service that publishes nothing, then it is refused."""
+    section = read_page("settings.md").partition("### Ports of services")[2]
+    cells = " ".join(row["ports"] for row in rows(section, "kind"))
+    told = parse_ports(re.findall(r"\b\d{4,5}(?:-\d{4,5})?\b", cells))
+    services = {port for first, last in told for port in range(first, last + 1)}
+    guard = Guard()
+    refused = {port for port in range(1024, MAX_PORT + 1) if guard.refuses_port(port)}
+    assert refused == services
+    assert services >= {2375, 2379, 3306, 5432, 6379, 6443, 9200, 10250, 11211, 27017}
+    assert services.isdisjoint(PUBLISHERS)
+    # The ports that systems hand out are those of servers in tests, too.
+    assert services.isdisjoint(range(32_768, 61_000))
+    assert guard.refuses_port(6379, ConnectionUse.FTP) is RefusalCause.PORT
+
+
+def test_service_is_allowed_by_name() -> None:
+    """If GUARD_PORTS has the port of a service, then it is connected to."""
+    guard = guard_of(Settings({"GUARD_MAX_PORTS": 1, "GUARD_PORTS": "80,9200"}))
+    assert guard.refuses_port(9200) is None
+
+
 def test_ports_are_set() -> None:
     """If the ports of the web are fewer, then those of FTP and its data stay."""
     guard = Guard(ports=parse_ports(["80", " 443 "]))
@@ -472,6 +506,61 @@ def test_setting_is_read() -> None:
     assert guard.max_ports == 5
 
 
+OWN = ["93.184.216.37", "2a00:1450:4001:81b::200e"]
+ROUTED = ["93.185.7.7", "2a00:1451::7"]
+HOLDERS = ["64:ff9b::5db8:d825", "2606:4700::5efe:93.184.216.37"]  # of the first
+
+
+def change(word: str) -> None:
+    """Add or delete addresses of this machine, in a namespace of the test's own."""
+    for address in OWN:
+        ip("addr", word, address, "dev", "lo")
+    for network in ("93.185.0.0/16", "2a00:1451::/32"):
+        ip("route", word, "local", network, "dev", "lo")
+    while ("local" in ip("route", "get", OWN[1])) != (word == "add"):
+        time.sleep(0.01)  # the kernel adds those of IPv6 in the background
+
+
+def ip(*words: str) -> str:
+    """Run the command `ip`; return its output, empty if it fails for `get`."""
+    is_strict = "get" not in words
+    done = subprocess.run(["ip", *words], check=is_strict, capture_output=True)
+    return done.stdout.decode()
+
+
+@pytest.mark.parametrize("has_netlink", [True, False])
+def test_own_addresses_are_refused_while_they_are_there(
+    monkeypatch: pytest.MonkeyPatch, *, has_netlink: bool
+) -> None:
+    """If an address is added to this machine, then it is refused from then on."""
+    if not has_netlink:  # as in a service that may not use it, or not on Linux
+        monkeypatch.delattr(socket, "AF_NETLINK")
+    guard = Guard()
+    # Addresses of a routed network of IPv6 cannot be bound to.
+    addresses = [*OWN, *ROUTED[: 1 + has_netlink], *HOLDERS]
+    with machines(0):
+        assert not any(map(guard.refuses_address, addresses))
+        change("add")
+        found = {guard.refuses_address(address) for address in addresses}
+        assert found == {RefusalCause.OWN}
+        allowing = Guard(parse_networks(["93.184.216.37"]))
+        found = [allowing.refuses_address(address) is None for address in addresses]
+        assert found == [True] + [False] * (len(addresses) - 1)
+        change("del")
+        assert not any(map(guard.refuses_address, addresses))
+
+
+def test_denied_networks_go_before_allowed_ones() -> None:
+    """If a network is denied, then neither its addresses nor holders of them pass."""
+    given = {"GUARD_DENY_NETS": "93.184.216.37,2606:4700::/32", "GUARD_MAX_PORTS": 1}
+    guard = guard_of(Settings(given | {"GUARD_ALLOW_NETS": "93.184.216.0/24"}))
+    denied = [OWN[0], *HOLDERS, "2606:4700::1111"]
+    assert {guard.refuses_address(x) for x in denied} == {RefusalCause.DENIED}
+    assert guard.refuses_address("93.184.216.38") is None
+    with pytest.raises(GuardBlocked, match=r"is in a network of GUARD_DENY_NETS$"):
+        ConnectionGate(guard).check(OWN[0], 80)
+
+
 def test_settings_of_the_project_are_the_policy_itself() -> None:
     """If nothing is set, then the guard is as strict as it is by itself."""
     assert guard_of(get_project_settings()) == Guard()
@@ -483,6 +572,7 @@ def test_settings_of_the_project_are_the_policy_itself() -> None:
         ("GUARD_ALLOW_NETS", "10.0.0.1/8"),
         ("GUARD_ALLOW_NETS", "everything"),
         ("GUARD_ALLOW_NETS", "10.0.0.0/33"),
+        ("GUARD_DENY_NETS", "me"),
         ("GUARD_PORTS", "http"),
         ("GUARD_PORTS", "0-80"),
         ("GUARD_PORTS", "443-80"),
@@ -650,6 +740,7 @@ _connects = re.compile(
 # synthetic web; the socket of our own Redis; the SPARQL store that the operator names.
 _MAY_CONNECT = {
     "guard/gate.py",
+    "guard/own_addresses.py",  # asks the kernel alone
     "fetch/http/exchange.py",
     "fetch/ftp/protocol.py",
     "fetch/own_trouble.py",
