@@ -22,11 +22,10 @@ from rdfcrawl.unpack.content_encoding import BodyDecoder
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import HttpResponse, RequestOptions
-    from rdfcrawl.fetch.http.plain_get import PlainResponse
+    from rdfcrawl.fetch.http.body import BodyReader
+    from rdfcrawl.fetch.http.sending import ReceivedResponse
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.fetch.watch import WatchedTransfer
-
-    Response = aiohttp.ClientResponse | PlainResponse
 
 MAX_LENGTH_DIGITS: Final = 15
 _BLOCK_BYTES: Final = 256 * 1024
@@ -63,7 +62,7 @@ class ResponseReceiver:
         self._wire: SpoolSink | None = None  # what is sent, if that is not the body
         self._decoder: BodyDecoder | None = None
 
-    def begin(self, response: Response) -> tuple[int, MultiMapping[str]]:
+    def begin(self, response: ReceivedResponse) -> tuple[int, MultiMapping[str]]:
         """Return the status and the headers of the answer as a whole.
 
         Raises:
@@ -89,7 +88,9 @@ class ResponseReceiver:
             raise UnfitPart("416")
         return status, headers
 
-    async def body(self, response: Response, headers: MultiMapping[str]) -> None:
+    async def body(
+        self, response: ReceivedResponse, headers: MultiMapping[str]
+    ) -> None:
         """Read the body.
 
         Raises:
@@ -117,13 +118,12 @@ class ResponseReceiver:
         if self._wire is not None:
             self._wire.discard()
 
-    def _has_whole(self, content: aiohttp.StreamReader) -> bool:
+    def _has_whole(self, content: BodyReader) -> bool:
         """Take a small body that came with its headers, as most do.
 
         It needs no place to be gathered in. Return whether it was such a body.
         """
-        is_all = content.is_eof() and content.exception() is None
-        if not is_all or self.ask.goes_on or self._rest is not None:
+        if not content.is_eof() or self.ask.goes_on or self._rest is not None:
             return False
         n_bytes = content.total_bytes
         if n_bytes > self.ask.max_bytes or not self._spool.holds(n_bytes, self.ask):
@@ -173,19 +173,15 @@ class ResponseReceiver:
                     self._sink.write(piece)
                 await asyncio.sleep(0)
 
-    async def _copy(self, content: aiohttp.StreamReader) -> None:
+    async def _copy(self, content: BodyReader) -> None:
         transfer = self._transfer
         is_plain = self._decoder is None and not self._overlap
         take: Callable[[bytes], None] = self._sink.write if is_plain else self._take
-        try:
-            while chunk := await content.readany():
-                transfer.n_bytes += len(chunk)
-                take(chunk)
-                if is_plain and content.at_eof():
-                    return
-        except aiohttp.ClientError:
-            take(_unread(content))
-            raise
+        while chunk := await content.readany():
+            transfer.n_bytes += len(chunk)
+            take(chunk)
+            if is_plain and content.at_eof():
+                return
 
     def _take(self, chunk: bytes) -> None:
         if self._overlap:
@@ -233,12 +229,3 @@ def _may_go_on(exc: BaseException) -> bool:
         return exc.fault.reason is Reason.TRUNCATED_BODY
     is_cancelled = not isinstance(exc, Exception)
     return is_cancelled or isinstance(exc, aiohttp.ClientError | OSError)
-
-
-def _unread(content: aiohttp.StreamReader) -> bytes:
-    """Return what had arrived before the connection broke.
-
-    The reader refuses to hand it out once it knows of the break, and the public
-    methods offer no way round.
-    """
-    return content._read_nowait(-1)  # noqa: SLF001

@@ -1,0 +1,81 @@
+"""What connections may cost for what they bring.
+
+The limits are in the unit of the cost: an event is one call of the event loop for
+received bytes, or one chunk of a body. A server that sends a byte in each costs as
+much time as one that sends a page in each.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from rdfcrawl.errors import Reason, SourceFault
+
+BYTES_PER_EVENT: Final = 256  # events that bring so much are free
+_FREE_EVENTS: Final = 64  # of each response
+# Of one response, before it is judged by its body; then the least that each chunk must
+# bring, and the most bytes for each byte of the body.
+FREE_CHUNKS: Final = 2048
+LEAST_CHUNK_BYTES: Final = 8
+FREE_BYTES: Final = 256 * 1024
+MOST_BYTES_PER_BYTE: Final = 4
+MAX_CHUNKS_AT_ONCE: Final = 1024  # in one call of the event loop
+_WINDOW_SECS: Final = 0.1
+_MOST_EVENTS: Final = 4000  # of all connections, in each window
+
+
+class CostlyResponse(SourceFault):
+    """A response costs far more than it brings; it would do so again."""
+
+
+class EventBudget:
+    """Events that the connections of a process share, if they bring little each.
+
+    Connections that bring as much as is usual never wait for it.
+    """
+
+    def __init__(self) -> None:
+        self._left = _MOST_EVENTS
+        self._ends_at = 0.0
+
+    def spend(self, n_events: int) -> float:
+        """Take events; return for how many seconds no more should be received."""
+        now = time.monotonic()
+        if now >= self._ends_at:
+            self._ends_at, self._left = now + _WINDOW_SECS, _MOST_EVENTS
+        self._left -= n_events
+        return self._ends_at - now if self._left < 0 else 0.0
+
+
+class ResponseCost:
+    """Events of one response."""
+
+    __slots__ = ("_budget", "_n_charged", "_n_events", "_n_received")
+
+    def __init__(self, budget: EventBudget) -> None:
+        self._budget = budget
+        self._n_events = self._n_charged = 0
+        self._n_received = 0  # bytes
+
+    def charge(self, n_events: int, n_bytes: int) -> float:
+        """Count events; return for how many seconds no more should be received."""
+        self._n_received += n_bytes
+        self._n_events += n_events
+        n_costly = self._n_events - self._n_received // BYTES_PER_EVENT - _FREE_EVENTS
+        if n_costly <= self._n_charged:  # as nearly always
+            return 0.0
+        n_new, self._n_charged = n_costly - self._n_charged, n_costly
+        return self._budget.spend(n_new)
+
+
+def check_cost(n_chunks: int, n_wire: int, n_body: int) -> None:
+    """Judge a response by its chunks, and the bytes that are and that carry its body.
+
+    Raises:
+        CostlyResponse: it brings too little.
+    """
+    if n_chunks > FREE_CHUNKS and n_body < n_chunks * LEAST_CHUNK_BYTES:
+        raise CostlyResponse(Reason.BAD_HTTP, "its chunks are too small")
+    if n_wire > FREE_BYTES + n_body * MOST_BYTES_PER_BYTE:
+        raise CostlyResponse(Reason.BAD_HTTP, "its chunks are too small")
