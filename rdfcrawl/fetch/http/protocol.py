@@ -50,6 +50,8 @@ class _State(Enum):
     """A body that the end of the connection ends."""
     TRAILERS = auto()
     """The body is complete; its trailers are not."""
+    CLOSED = auto()
+    """The connection was closed before the response was complete."""
 
 
 class ResponseProtocol(asyncio.Protocol):
@@ -103,14 +105,14 @@ class ResponseProtocol(asyncio.Protocol):
         transport, self.transport = self.transport, None
         if transport is not None:
             transport.close()
-        self._stop_timer()
+        self._stop()
 
     def abort(self) -> None:
         """Close the connection without sending what is left."""
         transport, self.transport = self.transport, None
         if transport is not None:
             transport.abort()
-        self._stop_timer()
+        self._stop()
 
     # For whoever makes the request.
 
@@ -187,6 +189,8 @@ class ResponseProtocol(asyncio.Protocol):
                 self._finish()
             case _State.TRAILERS:
                 self._finish()
+            case _State.CLOSED:
+                self._fail(aiohttp.ClientConnectionError("the connection was closed"))
             case _State.HEAD if isinstance(exc, OSError):
                 self._fail(aiohttp.ClientOSError(*exc.args))
             case _State.HEAD:
@@ -344,6 +348,12 @@ class ResponseProtocol(asyncio.Protocol):
         self._timer = None
         self._feed(b"".join(self._held))
         self._set_reading()
+
+    def _stop(self) -> None:
+        """Read nothing more of a response."""
+        if self._state is not _State.IDLE:
+            self._state = _State.CLOSED
+        self._stop_timer()
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

@@ -97,15 +97,14 @@ class ResponseReceiver:
             Exception: why there is no more of it; what was read is in the answer.
             UnfitPart: it does not go on with what there is.
         """
-        coding = headers.get(hdrs.CONTENT_ENCODING, "")
+        coding = _codings(headers)
         if not coding and self._has_whole(response.content):
             return
         try:
             self._open(response.headers, coding)
             if coding:
                 await self._begin_decoding(coding)
-            await self._copy(response.content)
-            self._check_end()
+            await self._copy_all(response)
         except UnfitPart:
             self._sink.discard()
             if self._wire is not None:
@@ -142,9 +141,7 @@ class ResponseReceiver:
 
     def _open(self, headers: MultiMapping[str], coding: str) -> None:
         """Make the place for the body, and the one for what is sent."""
-        length = headers.get(hdrs.CONTENT_LENGTH, "")
-        is_known = length.isdecimal() and len(length) <= MAX_LENGTH_DIGITS
-        n_bytes = int(length) if is_known else 0
+        n_bytes = _length(headers)
         spool, url = self._spool, self._url
         rest, self._rest = self._rest, None
         facts = None
@@ -172,6 +169,19 @@ class ResponseReceiver:
                 for piece in self._decoder.pieces(block):
                     self._sink.write(piece)
                 await asyncio.sleep(0)
+
+    async def _copy_all(self, response: ReceivedResponse) -> None:
+        try:
+            await self._copy(response.content)
+        except aiohttp.ClientPayloadError:
+            # Some servers give the length that the body has before it is coded. As
+            # Chromium does, take it for whole if it has that.
+            decoder = self._decoder
+            has_ended = decoder is not None and decoder.has_ended
+            if not has_ended or self._sink.n_bytes != _length(response.headers):
+                raise
+            return
+        self._check_end()
 
     async def _copy(self, content: BodyReader) -> None:
         transfer = self._transfer
@@ -221,6 +231,26 @@ class ResponseReceiver:
         self._sink.end_early(self._answer, self._transfer, exc)
         if self._wire is not None:
             self._wire.discard()
+
+
+def _codings(headers: MultiMapping[str]) -> str:
+    """Return the codings of the body, in the order in which they were applied.
+
+    Source: RFC 9112 6.1: those of the transfer are applied last.
+    """
+    coding = headers.get(hdrs.CONTENT_ENCODING, "")
+    if not coding and hdrs.TRANSFER_ENCODING not in headers:  # as most
+        return ""
+    names = (hdrs.CONTENT_ENCODING, hdrs.TRANSFER_ENCODING)
+    coding = ", ".join(each for name in names for each in headers.getall(name, []))
+    return "" if coding.strip().lower() == "chunked" else coding
+
+
+def _length(headers: MultiMapping[str]) -> int:
+    """Return the length of the body as it is sent; 0 if it is not known."""
+    length = headers.get(hdrs.CONTENT_LENGTH, "").partition(",")[0].strip()
+    is_known = length.isdecimal() and len(length) <= MAX_LENGTH_DIGITS
+    return int(length) if is_known else 0
 
 
 def _may_go_on(exc: BaseException) -> bool:
