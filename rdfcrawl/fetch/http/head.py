@@ -166,7 +166,8 @@ def _set_frame(head: ResponseHead) -> bool:
             return codings == ["chunked"] and not lengths
     if lengths:
         head.length = _length(lengths)
-    return head.length is not None and len(lengths) == 1 and not has_codings
+    is_number = len(lengths) == 1 and lengths[0].isdigit()
+    return head.length is not None and is_number and not has_codings
 
 
 def _is_zero(lengths: list[str] | tuple[()]) -> bool:
