@@ -249,7 +249,7 @@ STRICT: Final = {
     *("gzip-and-utf-8", "gzip-with-parameter", "gzip-in-quotes", "stacked"),
     *("gzip-called-deflate", "thrice", "gzip-in-two-lines", "length-in-blanks"),
     *("length-with-zeros", "chunked-upper", "zeros-before-size", "trailers"),
-    *("line-by-line", "no-blank-behind-colon", "not-ascii", "many-lines"),
+    *("line-by-line", "no-blank-behind-colon", "many-lines"),
     *("long-line", "no-reason", "blank-reason", "odd-reason", "status-299"),
     *("interim", "continue", "gzip-cut"),
 }

@@ -82,7 +82,8 @@ class ChunkDecoder:
             if line is None:
                 _check_line(data, at)
                 return at
-            self.is_strict &= data.startswith(b"\r\n", line.end(1))
+            is_usual = line.start(1) == at and data.startswith(b"\r\n", line.end(1))
+            self.is_strict &= is_usual
             at = line.end()
             self.n_chunks += 1
             self._left = int(line[1], 16)

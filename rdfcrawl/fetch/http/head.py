@@ -155,9 +155,11 @@ def _set_frame(head: ResponseHead) -> bool:
     headers = head.headers
     lengths = headers.getall("Content-Length", ())
     has_codings = "Transfer-Encoding" in headers
-    if head.status in _NO_BODY or head.is_interim:
+    if head.status in _NO_BODY or head.status < 200:
         head.length = 0
-        return not has_codings and _is_zero(lengths)
+        # Of 304, it is the length that the body of a 200 would have.
+        is_usual = lengths in ((), ["0"]) or (head.status == 304 and len(lengths) == 1)
+        return is_usual and not has_codings and head.status != SWITCHING
     if has_codings:
         codings = _tokens(headers, "Transfer-Encoding")
         # Browsers look for this word only, wherever it stands.
@@ -168,10 +170,6 @@ def _set_frame(head: ResponseHead) -> bool:
         head.length = _length(lengths)
     is_number = len(lengths) == 1 and lengths[0].isdigit()
     return head.length is not None and is_number and not has_codings
-
-
-def _is_zero(lengths: list[str] | tuple[()]) -> bool:
-    return not lengths or list(lengths) == ["0"]
 
 
 def _length(lengths: list[str] | tuple[()]) -> int | None:

@@ -111,4 +111,4 @@ def test_no_response_is_taken_for_another(
         assert values(crawl, server.url("/next")) == {f"{name} at next"}, name
         connections = {each.target: each.connection for each in server.requests}
         is_kept = connections["/doc"] == connections["/next"]
-        assert is_kept == (name in STRICT), name
+        assert is_kept == (name in STRICT), (name, is_kept)
