@@ -85,6 +85,8 @@ class HttpResponse(FetchedResponse):
     errno: int = 0  # of the system's error behind the fault, if there was one
     # a certificate is not valid yet, or no more, by our clock
     is_untimely: bool = False
+    # it would cost as much again, and bring as little
+    is_costly: bool = False
     is_own_fault: bool = False  # it is our own failure; it says nothing of the host
     # it broke off, and brought much that the next one need not bring
     has_gone_on: bool = False

@@ -61,7 +61,7 @@ def judge_answer(
         if answer.is_host_fault:
             is_blocked = answer.fault.reason is Reason.GUARD_BLOCKED
             return RetryDecision.BLOCKED if is_blocked else RetryDecision.UNREACHABLE
-        passes = answer.fault.reason in _PASSING
+        passes = answer.fault.reason in _PASSING and not answer.is_costly
         return RetryDecision.RETRY if passes else RetryDecision.DONE
     if status in REDIRECTS:
         return RetryDecision.REDIRECT

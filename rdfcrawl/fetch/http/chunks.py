@@ -13,6 +13,7 @@ _MAX_TRAILER_BYTES: Final = 64 * 1024
 _size_line: Final = re.compile(
     rb"[ \t]{0,64}([0-9A-Fa-f]{1,15})(?:[^0-9A-Fa-f\n][^\n]*)?\n"
 ).match
+_usual_size_line: Final = re.compile(rb"([0-9A-Fa-f]{1,15})\r\n").match
 _CR, _LF = b"\r\n"
 
 
@@ -76,7 +77,8 @@ class ChunkDecoder:
                 if at == begin:
                     return at
                 continue
-            if self.n_chunks >= most:
+            at = self._read_usual(data, at, pieces, most)
+            if self.n_chunks >= most or at >= n_bytes:
                 return at
             line = _size_line(data, at)
             if line is None:
@@ -89,6 +91,22 @@ class ChunkDecoder:
             self._left = int(line[1], 16)
             self.is_complete = not self._left
         return self._trailers(data, at) if self.is_complete else at
+
+    def _read_usual(self, data: bytes, at: int, pieces: list[bytes], most: int) -> int:
+        """Append all chunks that are there as a whole and as the standard has them."""
+        match, append, first = _usual_size_line, pieces.append, len(pieces)
+        for _ in range(most - self.n_chunks):
+            line = match(data, at)
+            if line is None:
+                break
+            begin = line.end()
+            end = begin + int(line[1], 16)
+            if begin == end or data[end : end + 2] != b"\r\n":
+                break
+            append(data[begin:end])
+            at = end + 2
+        self.n_chunks += len(pieces) - first
+        return at
 
     def _behind(self, data: bytes, at: int) -> int:
         """Return where the next line begins; `at` if that has not come yet."""

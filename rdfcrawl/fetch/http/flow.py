@@ -16,11 +16,11 @@ BYTES_PER_EVENT: Final = 256  # events that bring so much are free
 _FREE_EVENTS: Final = 64  # of each response
 # Of one response, before it is judged by its body; then the least that each chunk must
 # bring, and the most bytes for each byte of the body.
-FREE_CHUNKS: Final = 2048
+FREE_CHUNKS: Final = 1024
 LEAST_CHUNK_BYTES: Final = 8
 FREE_BYTES: Final = 256 * 1024
 MOST_BYTES_PER_BYTE: Final = 4
-MAX_CHUNKS_AT_ONCE: Final = 1024  # in one call of the event loop
+MAX_CHUNKS_AT_ONCE: Final = 512  # in one call of the event loop
 _WINDOW_SECS: Final = 0.1
 _MOST_EVENTS: Final = 4000  # of all connections, in each window
 
