@@ -27,7 +27,6 @@ class ChunkDecoder:
         n_chunks: read so far.
         n_wire: bytes read so far, whatever they are.
         may_go_on: the last call read as many chunks as it may.
-        rest: bytes that were not read yet.
         partial: content of what was given last, also if that is not chunked.
     """
 
@@ -36,10 +35,23 @@ class ChunkDecoder:
         self.is_strict = True
         self.n_chunks = self.n_wire = 0
         self.may_go_on = False
-        self.rest = self.partial = b""
+        self.partial = b""
+        self._data, self._at = b"", 0  # what was not read yet begins there
         self._left = 0  # bytes of the chunk that is being read
         self._is_behind = False  # the chunk has ended, and its line end follows
         self._n_trailer = 0
+
+    @property
+    def has_rest(self) -> bool:
+        """Whether there are bytes that were not read yet."""
+        return self._at < len(self._data)
+
+    def add(self, data: bytes) -> None:
+        """Add bytes to be read later."""
+        if not self.has_rest:
+            self._data, self._at = data, 0
+        elif data:
+            self._data, self._at = self._data[self._at :] + data, 0
 
     def decode(self, data: bytes, max_chunks: int) -> bytes:
         """Return what is in `data`, in no more than `max_chunks` chunks.
@@ -47,22 +59,20 @@ class ChunkDecoder:
         Raises:
             SourceFault: `BAD_HTTP`: it is not chunked.
         """
-        if self.rest:
-            data = self.rest + data
+        self.add(data)
         pieces: list[bytes] = []
-        most = self.n_chunks + max_chunks
+        most, begin = self.n_chunks + max_chunks, self._at
         try:
-            at = self._read(data, pieces, most)
+            self._at = self._read(self._data, pieces, most)
         finally:
             self.partial = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        self.rest = data[at:]
-        self.n_wire += at
+        self.n_wire += self._at - begin
         self.may_go_on = self.n_chunks == most and not self.is_complete
         return self.partial
 
     def _read(self, data: bytes, pieces: list[bytes], most: int) -> int:
         """Append the content of chunks to `pieces`; return where reading ended."""
-        at, n_bytes = 0, len(data)
+        at, n_bytes = self._at, len(data)
         while at < n_bytes and not self.is_complete:
             if self._left:
                 piece = data[at : at + self._left]

@@ -20,7 +20,7 @@ from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.fetch.http.body import ArrivingBody
 from rdfcrawl.fetch.http.chunks import ChunkDecoder, looks_chunked
 from rdfcrawl.fetch.http.flow import (
-    MAX_CHUNKS_AT_ONCE,
+    CALL_EVENTS,
     CostlyResponse,
     EventBudget,
     ResponseCost,
@@ -161,21 +161,25 @@ class ResponseProtocol(asyncio.Protocol):
             self._may_keep = False  # it belongs to no request
             self.abort()
             return
-        secs = self._cost.charge(1, len(data))
+        self._cost.charge(CALL_EVENTS, len(data))
         if self._timer is not None:
             self._held.append(data)
             return
-        if secs:
-            self._rest(secs)
         self._feed(data)
+        if secs := self._cost.wait_secs():
+            self._rest(secs)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.Protocol`."""
         self.transport, self._is_lost = None, True
         self._stop_timer()
         self._feed(b"".join(self._held))
-        while self._state is _State.CHUNKS and self._chunks.may_go_on:
+        self._cost = ResponseCost(EventBudget())  # what is there is read at once
+        while self._state is _State.CHUNKS and self._chunks.has_rest:
+            n_before = self._chunks.n_wire
             self._feed(b"")
+            if self._chunks.n_wire == n_before:
+                break
         self._end(exc)
         if self._closed is not None and not self._closed.done():
             self._closed.set_result(None)
@@ -288,9 +292,13 @@ class ResponseProtocol(asyncio.Protocol):
                 self._state = _State.TO_CLOSE
                 body.feed(data)
                 return
-        n_before = chunks.n_chunks
+        n_before, most = chunks.n_chunks, self._cost.max_chunks()
+        if most <= 0:
+            chunks.add(data)
+            self._rest(self._cost.wait_secs())
+            return
         try:
-            body.feed(chunks.decode(data, MAX_CHUNKS_AT_ONCE))
+            body.feed(chunks.decode(data, most))
         except SourceFault:
             if not chunks.is_complete:
                 body.feed(chunks.partial)
@@ -301,16 +309,15 @@ class ResponseProtocol(asyncio.Protocol):
         if chunks.is_complete:
             self._end_chunks()
             return
-        n_new = chunks.n_chunks - n_before
         check_cost(chunks.n_chunks, chunks.n_wire, body.total_bytes)
-        secs = self._cost.charge(n_new, 0)
-        if secs or n_new == MAX_CHUNKS_AT_ONCE:
-            self._rest(secs)
+        self._cost.charge(chunks.n_chunks - n_before)
+        if chunks.may_go_on:
+            self._rest(self._cost.wait_secs())
 
     def _end_chunks(self) -> None:
         """End the body at its last chunk, whatever becomes of the trailers."""
         chunks = self._chunks
-        self._is_strict &= chunks.is_strict and not chunks.rest
+        self._is_strict &= chunks.is_strict and not chunks.has_rest
         if chunks.is_done:
             self._finish()
         elif self._state is _State.CHUNKS:
