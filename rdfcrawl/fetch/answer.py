@@ -43,6 +43,13 @@ class RequestOptions:
     refreshed: RefreshedPage | None = None  # the task, of a page that is fetched again
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it is a GET like any other, but for cookies."""
+        if not (self.headers or self.data):  # as most
+            return True
+        return not self.data and all(name == "Cookie" for name, _ in self.headers)
+
+    @property
     def is_of_range(self) -> bool:
         """Whether a part of the document is wanted (RFC 9110 14.2)."""
         return any(name == "Range" for name, _ in self.headers)
@@ -77,6 +84,7 @@ class HttpResponse(FetchedResponse):
     """Response to one request, or the fault instead."""
 
     location: str = ""  # of `Location`, unresolved
+    cookies: tuple[str, ...] = ()  # lines of `Set-Cookie`
     retry_after: str = ""  # of `Retry-After`, unparsed
     fault: Fault | None = None  # what was wrong below the meaning of the status
     is_partial: bool = False  # the body is cut off

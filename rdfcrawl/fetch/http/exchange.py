@@ -11,6 +11,7 @@ from aiohttp import hdrs
 
 from rdfcrawl.errors import SourceFault
 from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, HttpResponse, RequestOptions
+from rdfcrawl.fetch.cookies import MAX_COOKIES
 from rdfcrawl.fetch.http.connector import (
     TurnConnector,
     TurnNames,
@@ -223,6 +224,9 @@ def note_headers(
             for name in (ROBOTS_TAG, TDM_RESERVATION, TDM_POLICY)
             for value in headers.getall(name, [])[:MAX_RESERVATION_HEADERS]
         )
+    if hdrs.SET_COOKIE in headers:
+        lines = headers.getall(hdrs.SET_COOKIE)[:MAX_COOKIES]
+        answer.cookies = tuple(map(_text, lines))
     if status >= 300:
         answer.location = _text(get(hdrs.LOCATION, ""), MAX_HEADER_BYTES)
         wait = _text(get(hdrs.RETRY_AFTER, ""))

@@ -24,7 +24,7 @@ LEAST_CHUNK_BYTES: Final = 8
 FREE_BYTES: Final = 256 * 1024
 MOST_BYTES_PER_BYTE: Final = 4
 _WINDOW_SECS: Final = 0.1
-_MOST_EVENTS: Final = 4000  # of all connections that bring little, in each window
+_MOST_EVENTS: Final = 2000  # of all connections that bring little, in each window
 
 
 class CostlyResponse(SourceFault):

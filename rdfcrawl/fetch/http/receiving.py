@@ -51,10 +51,11 @@ class ResponseReceiver:
         self._answer, self._transfer = answer, transfer
         self._max_ratio = max_ratio
         self._part: PartialBody | None = None
-        if ask.goes_on and not (ask.data or ask.headers):
+        if ask.goes_on and ask.is_plain:
             self._part = spool.take_part(url)
             if self._part is not None:
-                self.ask = replace(ask, headers=self._part.request_headers())
+                headers = (*ask.headers, *self._part.request_headers())
+                self.ask = replace(ask, headers=headers)
         self._is_anew = False  # a part was of no use
         self._rest: PartialBody | None = None  # the part, if the answer goes on with it
         self._overlap = b""  # that comes once more
