@@ -137,6 +137,9 @@ class _DeclaredCodec:
         elif is_text or data.startswith(_MAGIC):
             self._is_plain = True
             return
+        if name in _NOT_DECODED and _is_text(data):
+            self._is_plain = True
+            return
         if name in _NOT_DECODED:
             raise SourceFault(Reason.BAD_CONTENT_ENCODING, f"unknown coding {name!r}")
         self._codec = _codec(name)
