@@ -300,8 +300,8 @@ class ResponseProtocol(asyncio.Protocol):
         try:
             body.feed(chunks.decode(data, most))
         except SourceFault:
+            body.feed(chunks.partial)
             if not chunks.is_complete:
-                body.feed(chunks.partial)
                 raise
             self._is_strict = False  # only what follows the body is wrong
             self._finish()
