@@ -49,8 +49,9 @@ class RecordAttempt:
 
     def may_return_to(self, target: str) -> bool:
         """Return whether a URL that redirected may now answer in another way."""
-        is_known = target in self.requested and self.cookies is not None
-        return is_known and self.cookies.are_new_to(target)
+        if self.cookies is None or target not in self.requested:
+            return False
+        return self.cookies.are_new_to(target)
 
     def document(self, answer: HttpResponse, faults: list[Fault]) -> Document:
         """Return what the present try came to."""

@@ -60,7 +60,7 @@ def with_cookies(loopback: Loopback, away: RawServer) -> dict[str, Reply]:
     """Return pages that set cookies, and want them back."""
     response, redirect = loopback.response, loopback.redirect
 
-    def asking(request: RawRequest) -> Reply:
+    def asking(request: RawRequest) -> bytes:
         """Redirect to the same URL until it is asked with the cookie."""
         if "seen=1" in request.headers.get("cookie", ""):
             return response(TURTLE)
@@ -71,7 +71,7 @@ def with_cookies(loopback: Loopback, away: RawServer) -> dict[str, Reply]:
         head = "".join(f"Set-Cookie: {line}\r\n" for line in lines).encode()
         return redirect(target).replace(b"\r\n", b"\r\n" + head, 1)
 
-    def kept(request: RawRequest) -> Reply:
+    def kept(request: RawRequest) -> bytes:
         good = request.headers.get("cookie") == "a=b"
         return response(TURTLE) if good else response(status="403 Forbidden")
 
