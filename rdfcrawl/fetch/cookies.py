@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from rdfcrawl.fetch.retry_policy import parse_http_date
 from rdfcrawl.guard.policy import literal_address
 from rdfcrawl.uri.politeness import registered_domain
 
@@ -123,5 +123,8 @@ def _has_expired(facts: dict[str, str]) -> bool:
     age = facts.get("max-age", "")
     if age.removeprefix("-").isdigit():
         return age.startswith("-") or not int(age[:9])
-    expires = parse_http_date(facts["expires"]) if "expires" in facts else None
-    return expires is not None and expires <= datetime.now(UTC)
+    try:
+        expires = parsedate_to_datetime(facts.get("expires", ""))
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return expires.replace(tzinfo=UTC) <= datetime.now(UTC)

@@ -34,7 +34,7 @@ _strict_name: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+").fullmatch
 
 
 @dataclass(slots=True)
-class ResponseHead:
+class ReceivedHead:
     """The head of one response.
 
     Attributes:
@@ -81,7 +81,7 @@ def check_begin(octets: bytes | bytearray) -> None:
         raise SourceFault(Reason.BAD_HTTP, f"not HTTP: {bytes(octets[:40])!r}")
 
 
-def parse_head(octets: bytes) -> ResponseHead:
+def parse_head(octets: bytes) -> ReceivedHead:
     r"""Return the head that `octets` are, up to and with its empty line.
 
     Raises:
@@ -108,7 +108,7 @@ def parse_head(octets: bytes) -> ResponseHead:
     if begin is None:
         raise SourceFault(Reason.BAD_HTTP, f"not HTTP: {lines[0][:80]!r}")
     pairs, has_strict_lines = _pairs(lines)
-    head = ResponseHead(int(begin[3]), CIMultiDict(pairs))
+    head = ReceivedHead(int(begin[3]), CIMultiDict(pairs))
     is_strict = is_strict and has_strict_lines
     is_strict = is_strict and _strict_status_line(lines[0]) is not None
     is_kept = _is_kept(head.headers, version=(begin[1], begin[2]))
@@ -147,7 +147,7 @@ def _is_kept(headers: CIMultiDict[str], version: tuple[str | None, str | None]) 
     return "keep-alive" in tokens and "close" not in tokens
 
 
-def _set_frame(head: ResponseHead) -> bool:
+def _set_frame(head: ReceivedHead) -> bool:
     """Set how the body is delimited; return whether it is so for every parser.
 
     Source: RFC 9112 6.3.

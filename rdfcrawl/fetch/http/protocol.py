@@ -29,7 +29,7 @@ from rdfcrawl.fetch.http.flow import (
 from rdfcrawl.fetch.http.head import (
     MAX_HEAD_BYTES,
     MAX_INTERIM,
-    ResponseHead,
+    ReceivedHead,
     check_begin,
     head_end,
     parse_head,
@@ -68,7 +68,7 @@ class ResponseProtocol(asyncio.Protocol):
         self._state = _State.IDLE
         self._may_keep = True  # after the latest response
         self._cost = ResponseCost(budget)
-        self._head: ResponseHead | None = None
+        self._head: ReceivedHead | None = None
         self._head_bytes = bytearray()  # of a head that has not come as a whole
         self._n_head_bytes = self._n_interim = 0
         self._is_strict = True  # every parser reads the response in the same way
@@ -132,7 +132,7 @@ class ResponseProtocol(asyncio.Protocol):
         self._set_full(False)
         self.transport.write(request)
 
-    async def response(self) -> tuple[ResponseHead, BodyReader]:
+    async def response(self) -> tuple[ReceivedHead, BodyReader]:
         """Return the head of the final response, and its body.
 
         Raises:
@@ -264,7 +264,7 @@ class ResponseProtocol(asyncio.Protocol):
             raise CostlyResponse(Reason.BAD_HTTP, "nothing but empty lines")
         return stripped
 
-    def _begin_body(self, head: ResponseHead) -> None:
+    def _begin_body(self, head: ReceivedHead) -> None:
         self._head, self._body = head, ArrivingBody(self._set_full)
         if head.length is not None:
             self._n_left = head.length

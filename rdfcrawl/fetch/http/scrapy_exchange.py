@@ -167,6 +167,7 @@ class ScrapyExchange(WatchedExchange):
             headers={"Accept": ask.accept, **dict(ask.headers)},
             callback=NO_CALLBACK,
             dont_filter=True,
+            meta={"download_fail_on_dataloss": False},  # what came is kept
         )
 
     def _take(
@@ -178,7 +179,8 @@ class ScrapyExchange(WatchedExchange):
                 answer.error_body = response.body[:MAX_ERROR_BODY_BYTES]
             return
         self._keep_body(response, ask, answer)
-        if "partial" in response.flags:
+        # A body that only the end of the connection ends is "partial", and whole.
+        if "dataloss" in response.flags:
             answer.fault = Fault(Reason.TRUNCATED_BODY, "the connection broke")
             answer.is_partial = True
 
