@@ -112,3 +112,20 @@ def test_no_response_is_taken_for_another(
         connections = {each.target: each.connection for each in server.requests}
         is_kept = connections["/doc"] == connections["/next"]
         assert is_kept == (name in STRICT), (name, is_kept)
+
+
+def test_scrapys_downloader_reads_what_its_parser_lets_through(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If Scrapy's downloader gets a body to its end, then no length has to be there."""
+    names = ("to-close", "to-close-1.0", "to-close-kept", "coding-utf-8", "no-colon")
+    names += ("length-twice", "length-and-chunked", "many-lines", "length-too-long")
+    servers = {name: host(loopback, name, n) for n, name in enumerate(names, start=200)}
+    urls = [server.url(target) for server in servers.values() for target in SEEDS]
+    result = commands.crawl(urls, RETRY_TIMES=0, FETCH_WITH_SCRAPY=True)
+    for name, server in servers.items():
+        url = server.url("/doc")
+        assert values(result, url) == {f"{name} at doc"}, (name, result.details(url))
+        faults = ["truncated_body"] if name in CUT else []
+        assert result.faults(url) == faults, (name, result.details(url))
+        assert "/no" not in server.targets, name
