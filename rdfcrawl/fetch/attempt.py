@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.clock import now_ms
+from rdfcrawl.fetch.cookies import ChainCookies
 from rdfcrawl.records import Document, Kind, Record
 from rdfcrawl.uri.origin import origin_of
 
@@ -28,6 +29,7 @@ class RecordAttempt:
     started_ms: int = 0
     # URLs asked for in the present try
     requested: list[str] = field(default_factory=list)
+    cookies: ChainCookies | None = None  # that were set in the present try
     dead_origin: str = ""  # the origin that could not be reached for it
     refusal: Refusal | None = None  # of the last try
     # of a user's spider, as it is sent after redirects
@@ -39,6 +41,18 @@ class RecordAttempt:
 
     def __post_init__(self) -> None:
         self.origin = origin_of(self.record.url)
+
+    def note_cookies(self, url: str, answer: HttpResponse) -> None:
+        """Keep the cookies of a redirect for the requests after it."""
+        if answer.cookies and self.request is None:
+            self.cookies = self.cookies or ChainCookies()
+            self.cookies.note(url, answer.cookies)
+
+    def may_return_to(self, target: str) -> bool:
+        """Return whether a URL that redirected may now answer in another way."""
+        if self.cookies is None or target not in self.requested:
+            return False
+        return self.cookies.are_new_to(target)
 
     def document(self, answer: HttpResponse, faults: list[Fault]) -> Document:
         """Return what the present try came to."""

@@ -11,7 +11,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason
-from rdfcrawl.fetch.redirects import REDIRECTS
+from rdfcrawl.fetch.redirects import is_redirect
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import HttpResponse, RequestOptions
@@ -47,7 +47,7 @@ _PASSING: Final = frozenset({Reason.TIMEOUT, Reason.TRUNCATED_BODY, Reason.BAD_H
 
 _STATUS_REASONS: Final = {404: Reason.NOT_FOUND, 410: Reason.GONE}
 _CLASS_REASONS: Final = {
-    3: Reason.REDIRECT_BAD_TARGET,  # 300, 304, 305, 306: nothing that is followed
+    3: Reason.REDIRECT_BAD_TARGET,  # 304, 305, 306: nothing that is followed
     4: Reason.CLIENT_ERROR,
     5: Reason.SERVER_ERROR,
 }
@@ -67,9 +67,9 @@ def judge_answer(
     if answer.fault is not None:
         if answer.is_host_fault:
             return _OF_HOST.get(answer.fault.reason, RetryDecision.UNREACHABLE)
-        passes = answer.fault.reason in _PASSING
+        passes = answer.fault.reason in _PASSING and not answer.is_costly
         return RetryDecision.RETRY if passes else RetryDecision.DONE
-    if status in REDIRECTS:
+    if is_redirect(status, answer.location):
         return RetryDecision.REDIRECT
     if status == 304 and ask.is_conditional:
         return RetryDecision.DONE

@@ -158,7 +158,7 @@ OF_DOCUMENTS = (
     Mutant(
         13,
         "rdfcrawl/fetch/redirects.py",
-        "    if target in chain:\n",
+        "    if target in chain and not may_return:\n",
         "    if False:\n",
         "tests/fetch/test_visit_redirects.py::test_bad_redirect_is_not_followed",
     ),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 from tests.mutants.of_documents import OF_DOCUMENTS
+from tests.mutants.of_responses import OF_RESPONSES
 
 MUTANTS = (
     # -- connections -------------------------------------------------------------------
@@ -112,6 +113,7 @@ MUTANTS = (
         "tests/crawl/threats/test_doors.py::test_files_of_the_machine_are_no_pages",
     ),
     *OF_DOCUMENTS,
+    *OF_RESPONSES,
     # -- secrets and doors -------------------------------------------------------------
     Mutant(
         21,
