@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import time
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
 
@@ -19,8 +19,13 @@ from rdfcrawl.request_turns import FREE, NotSentError, SoloTurn
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from aiohappyeyeballs import AddrInfoType
     from aiohttp import ClientRequest, ClientTimeout
     from aiohttp.abc import ResolveResult
+    from aiohttp.client_proto import ResponseHandler
     from aiohttp.connector import Connection
     from aiohttp.tracing import Trace
 
@@ -33,11 +38,51 @@ MAX_SILENT: Final = 10_000
 connecting_for: Final[ContextVar[SoloTurn]] = ContextVar("connecting_for", default=FREE)
 
 
+# The sockets that the present attempt to connect has opened.
+_opened: Final[ContextVar[list[socket.socket]]] = ContextVar("opened")
+
+
 class TurnConnector(aiohttp.TCPConnector):
     """Hand out a connection while the turn of the request is good.
 
     Whoever gets it writes the request at once.
+
+    Args:
+        open_socket: opens a socket for an address; it may refuse.
+        options: of `aiohttp.TCPConnector`.
     """
+
+    def __init__(
+        self, *, open_socket: Callable[[AddrInfoType], socket.socket], **options: Any
+    ) -> None:
+        super().__init__(socket_factory=self._open_socket, **options)
+        self._open = open_socket
+
+    def _open_socket(self, info: AddrInfoType) -> socket.socket:
+        opened = self._open(info)
+        _opened.get().append(opened)
+        return opened
+
+    async def _wrap_create_connection(
+        self, *args: Any, **kwargs: Any
+    ) -> tuple[asyncio.Transport, ResponseHandler]:
+        """See `aiohttp.TCPConnector`, which has no public way to do this.
+
+        uvloop closes the descriptors of its transports itself. A socket object that is
+        attached too late for that would close the same number once more when it is
+        freed: by then, it may be that of another connection.
+        """
+        opened: list[socket.socket] = []
+        token, made = _opened.set(opened), None
+        try:
+            made = await super()._wrap_create_connection(*args, **kwargs)
+        finally:
+            _opened.reset(token)
+            is_lost = made is None or made[0].is_closing()
+            if is_lost and type(self._loop).__module__.startswith("uvloop"):
+                for each in opened:
+                    each.detach()
+        return made
 
     async def connect(
         self,

@@ -89,7 +89,7 @@ class HttpExchange(WatchedExchange):
             resolver=self._names,
             # What a turn says is not for the next one.
             use_dns_cache=not self.goes_by_address,
-            socket_factory=gate.open_socket,
+            open_socket=gate.open_socket,
             limit=0,  # the number of open visits is the limit
             keepalive_timeout=options.keep_alive_secs,
             ssl=options.verify_certificates,
