@@ -16,6 +16,7 @@ from rdfcrawl.uri.origin import is_same_server
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import RequestOptions
+    from rdfcrawl.fetch.attempt import RecordAttempt
     from rdfcrawl.records import Record
     from rdfcrawl.tasks.pages import RequestTask
 
@@ -91,6 +92,17 @@ def ask_after(
     if ask.request is not None:
         ask = replace(ask, request=request_after(ask.request, status, url, target))
     return ask
+
+
+def ask_along(
+    attempt: RecordAttempt, ask: RequestOptions, status: int, url: str, target: str
+) -> RequestOptions:
+    """Return how to ask for the target of a redirect from `url` within a visit."""
+    ask = ask_after(ask, status, url, target)
+    if isinstance(task := attempt.record.task, RefreshedPage):
+        headers = validators_for(task, attempt.record.url, target)
+        ask = replace(ask, headers=headers)
+    return ask if attempt.cookies is None else attempt.cookies.ask_for(target, ask)
 
 
 def validators_for(
