@@ -16,7 +16,7 @@ from rdfcrawl.uri.origin import is_same_server
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import RequestOptions
-    from rdfcrawl.fetch.attempt import RecordAttempt
+    from rdfcrawl.fetch.cookies import ChainCookies
     from rdfcrawl.records import Record
     from rdfcrawl.tasks.pages import RequestTask
 
@@ -95,14 +95,19 @@ def ask_after(
 
 
 def ask_along(
-    attempt: RecordAttempt, ask: RequestOptions, status: int, url: str, target: str
+    record: Record,
+    cookies: ChainCookies | None,
+    ask: RequestOptions,
+    status: int,
+    *urls: str,
 ) -> RequestOptions:
-    """Return how to ask for the target of a redirect from `url` within a visit."""
+    """Return how to ask for the second of two URLs after the first, in a visit."""
+    url, target = urls
     ask = ask_after(ask, status, url, target)
-    if isinstance(task := attempt.record.task, RefreshedPage):
-        headers = validators_for(task, attempt.record.url, target)
+    if isinstance(task := record.task, RefreshedPage):
+        headers = validators_for(task, record.url, target)
         ask = replace(ask, headers=headers)
-    return ask if attempt.cookies is None else attempt.cookies.ask_for(target, ask)
+    return ask if cookies is None else cookies.ask_for(target, ask)
 
 
 def validators_for(

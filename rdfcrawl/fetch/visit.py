@@ -234,7 +234,8 @@ class _VisitRun:
             target, verdict = await self._lead(attempt, url, ask, answer)
             if target is None:
                 return self._note(attempt, answer, verdict, origin_of(url))
-            ask = ask_along(attempt, ask, answer.status, url, target)
+            record, cookies = attempt.record, attempt.cookies
+            ask = ask_along(record, cookies, ask, answer.status, url, target)
             ask = self._visitor.with_limits(ask, attempt.record, target)
             url = target
             if origin_of(url) in self.records.dead:
