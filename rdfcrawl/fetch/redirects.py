@@ -16,6 +16,7 @@ from rdfcrawl.uri.origin import is_same_server
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import RequestOptions
+    from rdfcrawl.fetch.cookies import ChainCookies
     from rdfcrawl.records import Record
     from rdfcrawl.tasks.pages import RequestTask
 
@@ -91,6 +92,22 @@ def ask_after(
     if ask.request is not None:
         ask = replace(ask, request=request_after(ask.request, status, url, target))
     return ask
+
+
+def ask_along(
+    record: Record,
+    cookies: ChainCookies | None,
+    ask: RequestOptions,
+    status: int,
+    *urls: str,
+) -> RequestOptions:
+    """Return how to ask for the second of two URLs after the first, in a visit."""
+    url, target = urls
+    ask = ask_after(ask, status, url, target)
+    if isinstance(task := record.task, RefreshedPage):
+        headers = validators_for(task, record.url, target)
+        ask = replace(ask, headers=headers)
+    return ask if cookies is None else cookies.ask_for(target, ask)
 
 
 def validators_for(

@@ -19,12 +19,11 @@ from rdfcrawl.fetch.meta_refresh import refresh_target
 from rdfcrawl.fetch.pace import next_delay
 from rdfcrawl.fetch.redirects import (
     SEE_OTHER,
-    ask_after,
+    ask_along,
     check_chain,
     moved,
     request_after,
     resolve_redirect,
-    validators_for,
 )
 from rdfcrawl.fetch.retry_policy import (
     RetryDecision,
@@ -235,7 +234,9 @@ class _VisitRun:
             target, verdict = await self._lead(attempt, url, ask, answer)
             if target is None:
                 return self._note(attempt, answer, verdict, origin_of(url))
-            ask = self._ask_for(attempt, ask, answer.status, url, target)
+            record, cookies = attempt.record, attempt.cookies
+            ask = ask_along(record, cookies, ask, answer.status, url, target)
+            ask = self._visitor.with_limits(ask, attempt.record, target)
             url = target
             if origin_of(url) in self.records.dead:
                 attempt.dead_origin = origin_of(url)
@@ -264,19 +265,6 @@ class _VisitRun:
             return await self._refresh(attempt, url, answer), verdict
         is_final = verdict is RetryDecision.RETRY and ask.is_final
         return None, RetryDecision.DONE if is_final else verdict
-
-    def _ask_for(
-        self, attempt: RecordAttempt, ask: RequestOptions, status: int, *urls: str
-    ) -> RequestOptions:
-        """Return how to ask for the second of two URLs after the first."""
-        url, target = urls
-        ask = ask_after(ask, status, url, target)
-        if isinstance(task := attempt.record.task, RefreshedPage):
-            headers = validators_for(task, attempt.record.url, target)
-            ask = replace(ask, headers=headers)
-        if attempt.cookies is not None:
-            ask = attempt.cookies.ask_for(target, ask)
-        return self._visitor.with_limits(ask, attempt.record, target)
 
     async def _answer(
         self, attempt: RecordAttempt, url: str, ask: RequestOptions

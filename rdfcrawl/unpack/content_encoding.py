@@ -33,6 +33,10 @@ _MOST_TEXT: Final = 1024  # bytes that are looked at
 _CONTROLS: Final = frozenset(range(32)) - frozenset(b"\t\n\f\r")
 
 
+class UnknownCoding(SourceFault):
+    """A body was coded in a way that cannot be undone."""
+
+
 class BodyDecoder:
     """The decoded pieces of one body, as its bytes arrive.
 
@@ -141,7 +145,8 @@ class _DeclaredCodec:
             self._is_plain = True
             return
         if name in _NOT_DECODED:
-            raise SourceFault(Reason.BAD_CONTENT_ENCODING, f"unknown coding {name!r}")
+            told = f"unknown coding {name!r}"
+            raise UnknownCoding(Reason.BAD_CONTENT_ENCODING, told)
         self._codec = _codec(name)
 
 

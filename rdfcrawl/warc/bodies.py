@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.unpack.content_encoding import BodyDecoder
+from rdfcrawl.unpack.content_encoding import BodyDecoder, UnknownCoding
 from rdfcrawl.warc.http_messages import BodyFrame
 from rdfcrawl.warc.part import READ_BYTES
 
@@ -33,7 +33,7 @@ class RecordBody:
         fault: why there is no more of the body; set at its end.
 
     Raises:
-        SourceFault: `BAD_CONTENT_ENCODING`: the coding is not known.
+        SourceFault: `BAD_CONTENT_ENCODING`: there are too many codings.
     """
 
     def __init__(self, record: Any, *, max_ratio: float) -> None:
@@ -87,6 +87,8 @@ class RecordBody:
                     for decoded in decoder.pieces(piece):
                         n_bytes += len(decoded)
                         yield decoded
+                except UnknownCoding:
+                    raise
                 except SourceFault as error:
                     is_broken = error.fault.reason is Reason.BAD_CONTENT_ENCODING
                     if position or n_bytes or not is_broken:

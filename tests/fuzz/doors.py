@@ -35,6 +35,8 @@ from rdfcrawl.extraction.reading import DocumentReading
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.fetch.contexts.cache import ContextEntry
 from rdfcrawl.fetch.ftp.listing import ListingLines, parse_facts, parse_list_line
+from rdfcrawl.fetch.http.chunks import ChunkDecoder
+from rdfcrawl.fetch.http.head import check_begin, head_end, parse_head
 from rdfcrawl.fetch.retry_policy import parse_http_date, parse_retry_after
 from rdfcrawl.formats import FORMATS, HTML
 from rdfcrawl.frontier.payload import pack, unpack
@@ -224,6 +226,19 @@ def _patch(data: bytes) -> None:
     apply_patch(document, data, media_type="application/json-patch+json")
 
 
+def _response(data: bytes) -> None:
+    end = head_end(data)
+    if end < 0:
+        check_begin(data)
+        return
+    head = parse_head(data[:end])
+    if head.is_chunked:
+        chunks = ChunkDecoder()
+        for byte in data[end : end + 999]:
+            chunks.decode(bytes([byte]), max_chunks=1)
+        ChunkDecoder().decode(data[end:], max_chunks=len(data))
+
+
 def _coding(name: str, data: bytes) -> None:
     decoder = BodyDecoder(name, max_ratio=200)
     for _ in decoder.pieces(data):
@@ -261,6 +276,7 @@ DOORS: Final = {name.lower().replace("/", "-"): door for name, door in _document
     "warc": Door(_warc),
     "uri": Door(_uri),
     "headers": Door(_headers),
+    "response": Door(_response),
     "payload": Door(_payload, _RECORDS),
     "listing": Door(_listing),
     "json patch": Door(_patch),

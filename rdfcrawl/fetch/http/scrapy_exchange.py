@@ -191,7 +191,6 @@ class ScrapyExchange(WatchedExchange):
             headers={"Accept": ask.accept, **dict(ask.headers)},
             callback=NO_CALLBACK,
             dont_filter=True,
-            meta={"download_fail_on_dataloss": False},  # what came is kept
         )
 
     def _take(
