@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.clock import now_ms
 from rdfcrawl.fetch.cookies import ChainCookies
@@ -13,8 +13,28 @@ from rdfcrawl.uri.origin import origin_of
 if TYPE_CHECKING:
     from rdfcrawl.errors import Fault
     from rdfcrawl.fetch.answer import HttpResponse
-    from rdfcrawl.fetch.host_evidence import Refusal
     from rdfcrawl.tasks.pages import RequestTask
+
+
+# 520 to 524 are those of a content delivery network that cannot reach the server.
+FAILING: Final = frozenset({500, 502, 504, 520, 521, 522, 523, 524})
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """How a server refused one URL.
+
+    Attributes:
+        asked_secs: for so long it is not to be requested; None if nothing says so.
+        is_own: another URL was answered after an earlier refusal of this one, so that
+            the host does not refuse.
+        is_confirmed: another URL was refused before, and none was answered since, so
+            that the host refuses.
+    """
+
+    asked_secs: float | None
+    is_own: bool = False
+    is_confirmed: bool = False
 
 
 @dataclass(slots=True, eq=False)

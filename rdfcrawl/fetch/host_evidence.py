@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.fetch.attempt import FAILING, RecordAttempt, Refusal
 from rdfcrawl.fetch.retry_policy import RetryDecision, parse_retry_after
 from rdfcrawl.records import Kind
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import HttpResponse
-    from rdfcrawl.fetch.attempt import RecordAttempt
     from rdfcrawl.visits import Visit
 
-# 520 to 524 are those of a content delivery network that cannot reach the server.
-FAILING: Final = frozenset({500, 502, 504, 520, 521, 522, 523, 524})
 _ENOUGH: Final = 3  # different URIs of an origin
 # Endpoints and portals answer so to what was too much, and are asked for less.
 ADAPTING: Final = frozenset({Kind.SPARQL, Kind.CKAN})
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """How a server refused one URL.
-
-    Attributes:
-        asked_secs: for so long it is not to be requested; None if nothing says so.
-        is_own: another URL was answered after an earlier refusal of this one, so that
-            the host does not refuse.
-        is_confirmed: another URL was refused before, and none was answered since, so
-            that the host refuses.
-    """
-
-    asked_secs: float | None
-    is_own: bool = False
-    is_confirmed: bool = False
 
 
 class HostEvidence:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from rdfcrawl.clock import now_ms
 from rdfcrawl.errors import CrawlGone, Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import HttpClient, HttpRequest, HttpResponse, RequestOptions
+from rdfcrawl.fetch.attempt import RecordAttempt, Refusal
 from rdfcrawl.fetch.hops import RedirectJudge
 from rdfcrawl.fetch.host_delay import HostDelay, InterruptibleSleep
-from rdfcrawl.fetch.host_evidence import HostEvidence, Refusal
+from rdfcrawl.fetch.host_evidence import HostEvidence
 from rdfcrawl.fetch.meta_refresh import refresh_target
 from rdfcrawl.fetch.pace import next_delay
 from rdfcrawl.fetch.redirects import (
@@ -41,7 +42,6 @@ from rdfcrawl.uri import host_of
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.fetch.attempt import RecordAttempt
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.robots_txt import FetchedRobots
     from rdfcrawl.fetch.spool import Spool

@@ -25,12 +25,12 @@ from rdfcrawl.frontier.kept_robots import KeepingOptions, KeptRobots
 from rdfcrawl.frontier.leave_list import LeaveList
 from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
 from rdfcrawl.frontier.lost_logs import lost_logs, warn_of_lost_logs
-from rdfcrawl.frontier.owed import begin_run
 from rdfcrawl.frontier.pings import SitemapHosts, WaitingPings, follow_up_of
 from rdfcrawl.frontier.profile_ingests import ProfileIngests
 from rdfcrawl.frontier.profiles import SpiderProfiles, keep_settings
 from rdfcrawl.frontier.redis_client import raise_intset_limit
 from rdfcrawl.frontier.redis_refusals import one_line
+from rdfcrawl.frontier.run_start import begin_run
 from rdfcrawl.frontier.score_bands import ScoreBands
 from rdfcrawl.frontier.start_urls import StartUrls, seed_of
 from rdfcrawl.frontier.state_store import StateStore

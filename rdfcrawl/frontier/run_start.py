@@ -1,0 +1,22 @@
+"""The start of a run: what earlier runs owe is paid first."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.client import Frontier
+
+logger = logging.getLogger(__name__)
+
+
+async def begin_run(frontier: Frontier, run: int) -> int:
+    """Have the first worker of a run visit the hosts that owe URIs of earlier runs.
+
+    Return when the run began (Unix time in ms).
+    """
+    is_first, began_ms = await frontier.note_begin(run)
+    if is_first and run and (n := await frontier.owed.forgive()):
+        logger.info("%d hosts owe URIs of earlier runs; they are visited again", n)
+    return began_ms
