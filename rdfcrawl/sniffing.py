@@ -78,14 +78,20 @@ _MAGIC_STARTS = tuple(magic for magic, _ in _MAGIC)
 _TAR_MAGIC = slice(257, 262), b"ustar"  # POSIX pax, "ustar Interchange Format"
 
 _IRI = rb"<[^<>\"{}|^`\s]*>"
-_IRI_OR_BLANK = rb"(?:" + _IRI + rb"|_:[^\s<>\"]++)"
+_IRI_OR_BLANK = rb"(?:" + _IRI + rb"|_:[^\s<>\"]{1,200}+)"
 _LITERAL = rb'"(?>[^"\\\n]++|\\.)*+"(?:@[\w-]++|\^\^' + _IRI + rb")?"
 _COMMENTS = rb"(?>\s++|#[^\n]*+\n)*+"
 _STATEMENT = re.compile(
     _COMMENTS  # a relative IRI at the begin: Turtle
-    + (rb"(?=_:|<[A-Za-z][\w+.-]*+:)" + _IRI_OR_BLANK + rb"[ \t]*" + _IRI + rb"[ \t]*")
-    + (rb"(?:" + _IRI_OR_BLANK + rb"|" + _LITERAL + rb"|<<\([^\n]*\)>>)[ \t]*")
-    + (rb"(" + _IRI_OR_BLANK + rb")?[ \t]*\.[ \t]*(?:#[^\n]*)?(?:[\r\n]|$)")
+    + (
+        rb"(?=_:|<[A-Za-z][\w+.-]*+:)"
+        + _IRI_OR_BLANK
+        + rb"[ \t]*+"
+        + _IRI
+        + rb"[ \t]*+"
+    )
+    + (rb"(?:" + _IRI_OR_BLANK + rb"|" + _LITERAL + rb"|<<\([^\n]*\)>>)[ \t]*+")
+    + (rb"(" + _IRI_OR_BLANK + rb")?[ \t]*+\.[ \t]*+(?:#[^\n]*+)?(?:[\r\n]|$)")
 )
 _DIRECTIVE = re.compile(
     _COMMENTS + rb"(?:@prefix\s|@base\s|(?i:prefix\s+[^\s:]*:\s*<|base\s+<))"

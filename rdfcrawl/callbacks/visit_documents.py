@@ -17,6 +17,7 @@ from rdfcrawl.errors import (
     HeldBack,
     Reason,
     SourceFault,
+    one_line,
     passing_fault,
 )
 from rdfcrawl.fetch.services import services_of
@@ -81,6 +82,7 @@ class VisitProcessor:
                 if 200 <= document.status < 300:
                     self._set_reservations(document, visit)
                 await self._process(document, visit, response)
+                _keep_for_retry(document, visit, visit.index(document))
                 if visit.is_scheduled:
                     note_outcome(visit, visit.index(document), document)
             except CrawlGone:  # told by whoever stops the crawl
@@ -185,7 +187,11 @@ class VisitProcessor:
             if document.record.retries < MAX_RETRIES or passing_fault(error):
                 raise
             logger.exception("%s: given up", document.record.url)
-            document.faults.append(Fault(Reason.INTERNAL, "the source failed"))
+            kind = document.record.kind
+            part = "harvester" if kind.is_of_url else kind.name.lower()
+            document.faults.append(
+                Fault(Reason.INTERNAL, one_line(repr(error)), part=part)
+            )
             document.is_read, document.chunks = True, None
             await self._to_pipelines(document, response=response)
 
@@ -207,6 +213,7 @@ class VisitProcessor:
                     each.n_follow_ups += document.n_follow_ups
                 self._unfold(each)
                 await self._to_pipelines(each, response=response)
+                _keep_for_retry(each, visit, index)
                 if visit.is_scheduled:
                     note_outcome(visit, index, each)
                 if index in visit.returned:
@@ -228,6 +235,14 @@ class VisitProcessor:
         if parts is not None:
             queue = FollowUpQueue(self._session, self._at_once)
             document.chunks = HarvestedChunks(document, parts, queue)
+
+
+def _keep_for_retry(document: Document, visit: Visit, index: int) -> None:
+    """Keep a record for `retry=failed` if the crawler itself has failed on it."""
+    if not any(fault.is_own for fault in document.faults):  # as mostly
+        return
+    if index not in visit.failed and index not in visit.returned:
+        visit.failed.append(index)
 
 
 async def answer_request(document: Document, crawler: Crawler) -> None:

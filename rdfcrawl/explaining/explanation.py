@@ -24,7 +24,7 @@ from rdfcrawl.explaining.values import (
 from rdfcrawl.frontier.begun_crawl import begun_crawl
 from rdfcrawl.frontier.decisions import is_sampled
 from rdfcrawl.frontier.options import CrawlOptions
-from rdfcrawl.frontier.redis_retry import one_line
+from rdfcrawl.frontier.redis_refusals import one_line
 from rdfcrawl.log.location import find_crawl
 from rdfcrawl.operating.crawl import OperatedCrawl
 from rdfcrawl.operating.uris import UriLookup, UriPlace, UriStatus

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 from redis.exceptions import RedisError
 
@@ -24,11 +24,13 @@ from rdfcrawl.frontier.host_turns import AddressDelay, HostTurns
 from rdfcrawl.frontier.kept_robots import KeepingOptions, KeptRobots
 from rdfcrawl.frontier.leave_list import LeaveList
 from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
+from rdfcrawl.frontier.lost_logs import lost_logs, warn_of_lost_logs
+from rdfcrawl.frontier.owed import begin_run
 from rdfcrawl.frontier.pings import SitemapHosts, WaitingPings, follow_up_of
 from rdfcrawl.frontier.profile_ingests import ProfileIngests
 from rdfcrawl.frontier.profiles import SpiderProfiles, keep_settings
 from rdfcrawl.frontier.redis_client import raise_intset_limit
-from rdfcrawl.frontier.redis_retry import one_line
+from rdfcrawl.frontier.redis_refusals import one_line
 from rdfcrawl.frontier.score_bands import ScoreBands
 from rdfcrawl.frontier.start_urls import StartUrls, seed_of
 from rdfcrawl.frontier.state_store import StateStore
@@ -47,32 +49,13 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.first_contents import FetchedContent
     from rdfcrawl.frontier.options import CrawlOptions
     from rdfcrawl.frontier.sleeping import WorkerSleep
-    from rdfcrawl.frontier.worker_state import WorkerHooks
+    from rdfcrawl.frontier.worker_state import WorkerHooks, WorkerTrouble
     from rdfcrawl.links.policy import EveryLink
     from rdfcrawl.visits import Visit
 
 logger = logging.getLogger(__name__)
 
 _SEEDS_AT_ONCE = 500
-
-
-class WorkerTrouble(Protocol):
-    """Troubles of a worker that are no host's fault, such as a full disk."""
-
-    @property
-    def is_pausing(self) -> bool:
-        """Whether no request is made for now."""
-
-    @property
-    def keeps_from_writing(self) -> bool:
-        """Whether stores would be tried in vain."""
-
-    @property
-    def put_off_secs(self) -> float:
-        """Pause of a host whose document was too much for the disk."""
-
-    def bear(self, fault: StoreFault) -> None:
-        """Pause until what could not be written may be tried again."""
 
 
 class CrawlSession:
@@ -126,12 +109,13 @@ class CrawlSession:
         self._start_urls = StartUrls(self.redis, options.crawl_id)
         self._pings = WaitingPings(self.redis, self.frontier.scripts, options.crawl_id)
         self._sitemap_hosts = SitemapHosts(self.state_store)
+        self.lost_logs: list[str] = []  # see `lost_logs.lost_logs`
         # pinged sitemaps that were queued here, and that are not wanted
         self.n_pings_taken = self.n_pings_refused = 0
         self._dns = AddressBook(
             self.frontier,
             retry,
-            is_allowed=lambda address: not options.guard.refuses_address(address),
+            is_allowed=options.guard.allows_address,
         )
 
     @classmethod
@@ -150,7 +134,7 @@ class CrawlSession:
             ConfigError: a setting is wrong, Redis cannot be used, or the arguments
                 contradict those that the crawl was begun with.
         """
-        connection = await FrontierConnection.connect(options, settings)
+        connection = await FrontierConnection.connect(options, settings, may_load=True)
         session = cls(options, arguments, connection, member or CrawlMember())
         try:
             with connection.explaining():
@@ -175,6 +159,8 @@ class CrawlSession:
         )
         await self.profiles.enter(self._member)
         self.arguments = self.profiles.merged(self.arguments)
+        self.lost_logs = await lost_logs(frontier, options, settings)
+        warn_of_lost_logs(self.lost_logs)
         await frontier.keep_epochs()
         self.worker = FrontierWorker(
             frontier,
@@ -188,6 +174,7 @@ class CrawlSession:
         self.worker.links.restore_shared = self._restore
         self._clocks = HostClocks(frontier, retry)
         self.run = await frontier.begin_run() if options.run is None else options.run
+        self.worker.run_began_ms = await begin_run(frontier, self.run)
         if options.decisions.share:
             self.decisions = DecisionLog(options.decisions, options.normal_form)
             frontier.adder.decisions = self.decisions
@@ -260,8 +247,9 @@ class CrawlSession:
         await self._clocks.close()
         await self._dns.close()
         try:
-            if (await self._persistent("counts", self.frontier.counts)).is_over:
-                await self._end(forget=forget)
+            counts = await self._persistent("counts", self.frontier.counts)
+            if counts.is_over or self.worker.is_over:
+                await self._end(forget=forget and counts.is_over)
         except RedisError as error:
             if self.worker.gone is None:  # else it was told
                 logger.warning("Redis is unreachable at the end: %s", one_line(error))

@@ -7,14 +7,16 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from rdfcrawl.clock import now_ms
 from rdfcrawl.frontier.candidate import AddedCounts
 from rdfcrawl.frontier.client import Frontier, StateCounts
+from rdfcrawl.frontier.own_faults import OWN_FAULT
 from rdfcrawl.request_turns import steady_time
 
 if TYPE_CHECKING:
-    from rdfcrawl.errors import CrawlGone
+    from rdfcrawl.errors import CrawlGone, StoreFault
     from rdfcrawl.frontier.options import WorkerOptions
     from rdfcrawl.frontier.redis_retry import RedisRetry
     from rdfcrawl.records import Record
@@ -46,7 +48,7 @@ TOLD = (
     STORE_FLUSHES,
     STORE_FLUSH_SECS,
 )
-_TOLD_GROUPS = (FAULT, STATUS, FORMAT, PARSE_ERROR, PARSE_SECS, GUARD)
+_TOLD_GROUPS = (FAULT, OWN_FAULT, STATUS, FORMAT, PARSE_ERROR, PARSE_SECS, GUARD)
 
 
 def figures_of(stats: Mapping[str, object]) -> dict[str, float]:
@@ -80,6 +82,25 @@ class WorkerHooks:
     account_for: Callable[[Sequence[Record]], Awaitable[None]]
 
 
+class WorkerTrouble(Protocol):
+    """Troubles of a worker that are no host's fault, such as a full disk."""
+
+    @property
+    def is_pausing(self) -> bool:
+        """Whether no request is made for now."""
+
+    @property
+    def keeps_from_writing(self) -> bool:
+        """Whether stores would be tried in vain."""
+
+    @property
+    def put_off_secs(self) -> float:
+        """Pause of a host whose document was too much for the disk."""
+
+    def bear(self, fault: StoreFault) -> None:
+        """Pause until what could not be written may be tried again."""
+
+
 class WorkerState:
     """The state of one worker."""
 
@@ -107,6 +128,7 @@ class WorkerState:
         self.counts = StateCounts()  # of the crawl, as they were seen last
         self.live: list[str] = [options.name]  # names of the workers of the crawl
         self.is_over = False  # the crawl is over, as far as it is known here
+        self.run_began_ms = now_ms()  # for all workers
         self.is_drained = False  # an operator has asked this worker to end
         # what only workers of one spider can do is at home with none of them
         self.has_other_spiders = False

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.errors import LASTING, Fault, Reason
+from rdfcrawl.errors import Fault, Reason, lasting_reasons
 from rdfcrawl.records import MAX_RETRIES, Record, refused
 from rdfcrawl.request_turns import SoloTurn, SoloTurns, Take
 from rdfcrawl.reservations import NOTHING, PRODUCT_TOKEN, Reservations
@@ -380,7 +380,8 @@ class RobotsCache:
     def _is_over(self, visit: Visit, responses: Iterable[RobotsResponse]) -> bool:
         """Return whether a host has been tried for long enough."""
         faults = [each.fault for each in responses]
-        is_lasting = all(fault and fault.reason in LASTING for fault in faults)
+        lasting = lasting_reasons(has_answered=visit.has_answered)
+        is_lasting = all(fault and fault.reason in lasting for fault in faults)
         has_tried = visit.failures >= self._options.retry_times
         return has_tried and (is_lasting or not visit.is_borne)
 

@@ -31,9 +31,9 @@ from rdfcrawl.harvest.sample_comparison import MAX_SAMPLE_BYTES
 from rdfcrawl.html.page_links import MAX_LINKS
 from rdfcrawl.pipelines.items import FIELDS
 from rdfcrawl.pipelines.provenance import MAX_FAULTS
+from rdfcrawl.rdf.chunks import CHUNK_BYTES
 from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES, MAX_CONTEXT_DEPTH
-from rdfcrawl.rdf.output import CHUNK_BYTES
 from rdfcrawl.records import MAX_RETRIES
 from rdfcrawl.robots.cache import RobotsOptions
 from rdfcrawl.robots.parser import MAX_ROBOTS_BYTES

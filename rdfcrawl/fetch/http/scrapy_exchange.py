@@ -191,6 +191,7 @@ class ScrapyExchange(WatchedExchange):
             headers={"Accept": ask.accept, **dict(ask.headers)},
             callback=NO_CALLBACK,
             dont_filter=True,
+            meta={"download_fail_on_dataloss": False},  # what came is kept
         )
 
     def _take(
@@ -208,7 +209,8 @@ class ScrapyExchange(WatchedExchange):
         except UnreadBody as exc:
             note_fault(answer, exc)
             return
-        if "partial" in response.flags:
+        # A body that only the end of the connection ends is "partial", and whole.
+        if "dataloss" in response.flags:
             answer.fault = Fault(Reason.TRUNCATED_BODY, "the connection broke")
             answer.is_partial = True
 
