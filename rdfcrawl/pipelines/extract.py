@@ -216,6 +216,7 @@ class _Chunks(CountedChunks, AtHand, InBulk):
     def __init__(self, pipeline: ExtractPipeline, document: Document) -> None:
         self._pipeline, self._document = pipeline, document
         self._source: bytes | Path | None = None
+        self._job: ReadingJob  # with the source
         self._inline: Iterator[bytes] | None = None
         self._ahead: list[bytes] = []  # what `whole` has read in vain
         self._child: SandboxedReading | None = None

@@ -10,7 +10,13 @@ import pytest
 
 from rdfcrawl.reservations import MAX_POLICY_CHARS
 from rdfcrawl.robots.deaths import RobotsDeathStore
-from rdfcrawl.robots.packing import pack_rules, unpack_records, unpack_rules
+from rdfcrawl.robots.packing import (
+    pack_rules,
+    pack_tdm,
+    unpack_records,
+    unpack_rules,
+    unpack_tdm,
+)
 from rdfcrawl.robots.parser import RobotsRecords, read_records
 from rdfcrawl.robots.paths import path_of, pattern_of
 from rdfcrawl.robots.policy import MAX_ROBOTS_REDIRECTS, parse_robots
@@ -159,19 +165,25 @@ def packed(found: object) -> bytes:
 def test_both_files_are_packed() -> None:
     """If an origin has one file, both or none, then the same is unpacked."""
     records = read_records(b"User-agent: *\nDisallow: /no", "rdfcrawl")
-    tdm = parse_tdm_file(b'[{"location": "/", "tdm-reservation": 1}]', ORIGIN)
-    assert pack_rules(RobotsRecords(), None) == pack_rules(None, None)
-    for file, rules in [(records, tdm), (records, None), (None, tdm), (None, None)]:
-        data = pack_rules(file, rules)
-        found, kept = unpack_rules(data), unpack_records(data)
+    assert pack_rules(RobotsRecords()) == pack_rules(None)
+    for file in (records, None):
+        found, kept = unpack_rules(pack_rules(file)), unpack_records(pack_rules(file))
         assert found is not None
         assert kept is not None
         assert found.allows(f"{ORIGIN}/no") is (file is None)
         assert kept.rules == (file.rules if file else {})
-        assert (found.tdm is None) is (rules is None)
-        if found.tdm is not None:
-            assert found.tdm.of(f"{ORIGIN}/a").tdm is True
-            assert found.n_bytes >= found.tdm.n_bytes > 0
+    for text, said in (
+        (b'[{"location": "/", "tdm-reservation": 1}]', True),
+        (b"[]", None),
+    ):
+        tdm = parse_tdm_file(text, ORIGIN)
+        assert tdm is not None
+        again = unpack_tdm(pack_tdm(tdm))
+        assert again is not None
+        assert again.of(f"{ORIGIN}/a").tdm is said
+        assert again.n_bytes == tdm.n_bytes > 0
+    for wrong in (b"", b"x", *map(packed, (5, [5], [[5], 1], [["x"], 1], [[], "x"]))):
+        assert unpack_tdm(wrong) is None
 
 
 @pytest.mark.parametrize(
