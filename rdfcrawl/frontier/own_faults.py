@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Final, Self, cast
 
 from redis.exceptions import RedisError
@@ -117,7 +118,7 @@ async def tell_examples(
     """Keep the examples of this worker for a summary over all workers."""
     if examples:
         with suppress(RedisError):  # they are in the log of this worker
-            await redis.hset(key(KEY), mapping=dict(examples))
+            await redis.hset(key(KEY), items=[*chain(*examples.items())])
 
 
 async def told_examples(redis: Redis, key: Callable[[str], str]) -> dict[str, str]:
