@@ -122,6 +122,7 @@ class Decision(StrEnum):
     HOST_LEFT = "host_left"
     TOO_DEEP = "too_deep"
     URL_TRAP = "url_trap"
+    IGNORED_EXTENSION = "ignored_extension"
     OF_COPY = "of_copy"
     NOFOLLOW = "nofollow"
     NOT_CHOSEN = "not_chosen"
@@ -179,8 +180,7 @@ MAY_PASS: Final = frozenset(
     }
 )
 OF_NAMES: Final = frozenset({Reason.DNS, Reason.DNS_BLOCKED})
-# A host that has these is not waited for: it will hardly be otherwise in an hour.
-LASTING: Final = OF_NAMES | {Reason.TLS}
+_LASTING: Final = OF_NAMES | {Reason.TLS}
 # The guard lets no request through. Name services lie at times: a name that leads
 # nowhere else is looked up again later, as one that has no address.
 GUARDED: Final = frozenset({Reason.GUARD_BLOCKED, Reason.DNS_BLOCKED})
@@ -209,6 +209,16 @@ class Fault:
     def is_own(self) -> bool:
         """Whether code that runs here is at fault, or its installation: see `OWN`."""
         return self.reason in OWN
+
+
+def lasting_reasons(*, has_answered: bool) -> frozenset[Reason]:
+    """Return the reasons for which a host is not waited for, as they hardly pass soon.
+
+    Args:
+        has_answered: the host did so before. Then its name had an address, and has one
+            again once name services tell the truth; and a server did listen there.
+    """
+    return _LASTING - OF_NAMES if has_answered else _LASTING | {Reason.UNREACHABLE}
 
 
 def one_line(text: object) -> str:
@@ -293,3 +303,7 @@ class CrawlGone(RdfcrawlError):
 
 class NeedsSandbox(RdfcrawlError):
     """A document may only be read in a bounded process; nothing was read of it."""
+
+
+class HeldBack(RdfcrawlError):
+    """The reservations of a document are not known; it goes back to the queue."""

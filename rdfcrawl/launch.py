@@ -136,18 +136,19 @@ def _compaction(settings: BaseSettings, root: Path) -> BackgroundCompaction | No
 
 def _exit_code(reasons: list[str], crawler: Crawler) -> int:
     from rdfcrawl.frontier.own_faults import DOCUMENTS
+    from rdfcrawl.frontier.redis_refusals import REDIS_REFUSES
     from rdfcrawl.frontier.worker_drains import DRAINED
     from rdfcrawl.guard.operator import EXIT_CODE
     from rdfcrawl.progress.options import ExitCodes
 
     if reasons not in (["finished"], [DRAINED]):
-        return 1
+        return 2 if REDIS_REFUSES in reasons else 1
     stats = crawler.stats.get_stats() if crawler.stats else {}
     if stats.get("guard/seeds"):
         return EXIT_CODE
+    failed = stats.get("frontier/failed") or stats.get("frontier/owed")
     return ExitCodes.from_settings(crawler.settings).of(
-        has_failed=bool(stats.get("frontier/failed")),
-        has_own_faults=bool(stats.get(DOCUMENTS)),
+        has_failed=bool(failed), has_own_faults=bool(stats.get(DOCUMENTS))
     )
 
 

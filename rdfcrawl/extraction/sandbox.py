@@ -256,6 +256,7 @@ class SandboxedReading:
     ) -> None:
         self.outcome = ExtractOutcome()
         self._n_quads = 0
+        self._is_last = False  # the child reads no further document
         self._sandbox, self._silence_secs = sandbox, silence_secs
         self._url = url
         self._load_context = load_context
@@ -323,6 +324,8 @@ class SandboxedReading:
                 payload = await child.answers.readexactly(length)
                 if kind in (b"C", b"Z"):
                     self._n_quads = n_quads
+                elif kind in (b"E", b"D"):
+                    self._is_last = bool(n_quads)
                 return kind, payload
         except TimeoutError:
             await self._fail(Fault(Reason.PARSE_SECS, "no answer from the parser"))
@@ -346,7 +349,8 @@ class SandboxedReading:
         child, self._child = self._child, None
         if child is not None:
             self._sandbox.tell_errors(self._url, child.errors.take(), None)
-            await self._sandbox._give_back(child, is_sound=True)  # noqa: SLF001
+            is_sound = not self._is_last
+            await self._sandbox._give_back(child, is_sound=is_sound)  # noqa: SLF001
 
 
 _Key = tuple[asyncio.AbstractEventLoop, "Hashable"]

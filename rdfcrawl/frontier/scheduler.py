@@ -20,7 +20,7 @@ from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro
 
-from rdfcrawl.errors import Fault, Reason, StoreFault, one_line
+from rdfcrawl.errors import Fault, HeldBack, Reason, StoreFault, one_line
 from rdfcrawl.frontier.engine import EngineView
 from rdfcrawl.frontier.follower_lag import FollowerLag
 from rdfcrawl.frontier.own_faults import (
@@ -29,6 +29,7 @@ from rdfcrawl.frontier.own_faults import (
     tell_examples,
 )
 from rdfcrawl.frontier.pending_requests import PendingRequests
+from rdfcrawl.frontier.redis_refusals import REDIS_REFUSES, WorkerRefusedError
 from rdfcrawl.frontier.session import CrawlSession
 from rdfcrawl.frontier.slow_visits import VisitPlaces
 from rdfcrawl.frontier.visiting import VisitingSpider, makes_visits
@@ -279,7 +280,10 @@ class FrontierScheduler(BaseScheduler):
 
     def _look(self, session: CrawlSession) -> None:
         if session.worker.gone is not None and not self._is_stopping:
-            self._stop(str(session.worker.gone), reason="frontier_gone")
+            gone = session.worker.gone
+            is_refused = isinstance(gone, WorkerRefusedError)
+            reason = REDIS_REFUSES if is_refused else "frontier_gone"
+            self._stop(str(gone), reason=reason)
         if session.worker.is_drained and session.worker.has_started:
             self._drain()
         if self._pauses() != self._has_paused:
@@ -358,6 +362,7 @@ class FrontierScheduler(BaseScheduler):
         }
         if_any = {
             "frontier/failed": session.worker.n_failed,
+            "frontier/owed": session.worker.n_owed,
             "frontier/closed": session.worker.n_closed,
             "frontier/wildcards": session.addresses.n_wildcards,
             "ping/taken": session.n_pings_taken,
@@ -415,7 +420,9 @@ class FrontierScheduler(BaseScheduler):
         if isinstance(item, Document) and visit is not None:
             error = failure.value or StoreFault("unknown")
             index = visit.index(visit.current or item)
-            if self.session is not None and self.session.bears(error, visit):
+            is_held_back = isinstance(error, HeldBack)
+            session = self.session
+            if is_held_back or (session is not None and session.bears(error, visit)):
                 visit.return_untried(index)
                 return
             is_at_fault = not isinstance(error, StoreFault)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Operation = Literal[
     "add", "budget", "claim", "turn", "begin", "release", "ack", "renew", "reap",
-    "down", "retry", "ping", "pinged", "epochs", "contents",
+    "down", "owed", "forgive", "retry", "ping", "pinged", "epochs", "contents",
     "robots", "bury",
 ]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)

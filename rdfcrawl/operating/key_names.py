@@ -32,6 +32,7 @@ _SINGLE: Final = {
 _MANY: Final = {
     "s": "set",
     "q": "list",
+    "later": "zset",
     "h": "hash",
     "w": "zset",
     "d": "hash",
@@ -62,6 +63,7 @@ _OF_CRAWL: Final = frozenset(
         "figures",
         "scope",
         "runs",
+        "begun",
         "source",
         "pings",
         "context",
@@ -140,6 +142,8 @@ def _take(found: CrawlKeys, text: str) -> bool:
         keys.hosts.add(rest)
     elif kind == "q":
         keys.others.add(rest.rpartition(":")[0])
+    elif kind == "later":
+        keys.others.add(rest)
     elif kind == "w":
         keys.crowds.add(rest)
     elif kind == "i":

@@ -157,6 +157,8 @@ class AccountPipeline:
         if response.status and response.requested:  # not parts of a response
             counts[f"http/status/{response.status}"] += 1
             counts["http/bytes"] += response.n_bytes
+            if document.n_quads or document.record.kind.is_source:
+                counts["http/useful_bytes"] += response.n_bytes
         if reading is not NOT_READ:
             self._count_reading(reading)
         if document.n_links:

@@ -19,7 +19,11 @@ from scrapy.exceptions import NotConfigured
 from rdfcrawl.frontier.own_faults import OwnFaults, examples_of
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.progress.options import ProgressDisplay, ProgressOptions
-from rdfcrawl.progress.snapshot import CrawlSnapshot, take_snapshot
+from rdfcrawl.progress.snapshot import (
+    CrawlSnapshot,
+    take_last_snapshot,
+    take_snapshot,
+)
 from rdfcrawl.progress.table import LiveTable, one_line, print_summary
 from rdfcrawl.signals import before_leaving
 from rdfcrawl.stores.options import store_uri
@@ -75,7 +79,7 @@ class ProgressReport:
         session = self._spider.session
         if session is not None:
             with suppress(RedisError):  # the worker has said that it is away
-                self._last = await take_snapshot(session.frontier)
+                self._last = await take_last_snapshot(session.frontier)
 
     def spider_closed(self, reason: str) -> None:
         """Print the summary."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from scrapy import Request, Spider, signals
 from scrapy.logformatter import LogFormatter, LogFormatterResult
 
-from rdfcrawl.errors import StoreFault, passing_fault, safe_text
+from rdfcrawl.errors import HeldBack, StoreFault, passing_fault, safe_text
 from rdfcrawl.json_logs import JsonLines, name_worker
 from rdfcrawl.options.spider import SpiderOptions
 from rdfcrawl.records import Document
@@ -102,11 +102,12 @@ class QuietLogFormatter(LogFormatter):
     ) -> LogFormatterResult:
         """Return a line that names the document, without its body.
 
-        Documents that a store did not take come again; why the crawl pauses is logged.
+        Documents that a store did not take, or that are held back, come again; why the
+        crawl pauses is logged.
         """
         line = super().item_error(_named(item), exception, response, spider)
-        is_of_store = isinstance(exception, StoreFault) or passing_fault(exception)
-        if isinstance(item, Document) and is_of_store:
+        comes_again = isinstance(exception, StoreFault | HeldBack)
+        if isinstance(item, Document) and (comes_again or passing_fault(exception)):
             line["level"] = logging.DEBUG
         return line
 

@@ -9,6 +9,7 @@ import sys
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, TextIO, cast
@@ -22,6 +23,7 @@ from rdfcrawl.options.defaults import STORE
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.options import CrawlPaths
+    from rdfcrawl.frontier.owed import OwedUris
     from rdfcrawl.frontier.own_faults import OwnFaults
     from rdfcrawl.progress.snapshot import CrawlSnapshot
 
@@ -177,7 +179,7 @@ def print_summary(
         "quads": f"{now.quads:,}",
         "changes": ", ".join(f"{n:,} {name}" for name, n in now.changes.items()),
         "left in queue": f"{left:,}",
-        "waited for": _down(now),
+        "owed": _owed(now.owed),
         "quotas": _epochs(now),
         "this run": f"{done:,} documents in {secs:,.1f} s",
         "faults": _faults(now.faults),
@@ -189,7 +191,7 @@ def print_summary(
     }
     is_there = {
         "changes": now.changes,
-        "waited for": now.n_down,
+        "owed": now.owed.n_uris,
         "quotas": now.epochs,
         "own faults": own,
         "missing": lost,
@@ -225,6 +227,10 @@ def _hint(  # keywords, of one caller
     has_raised = Reason.INTERNAL in now.faults
     may_pass = bool(MAY_PASS & now.faults.keys())
     hints = (
+        (
+            left > 0 and left == now.owed.n_uris,
+            "the same command asks again for what is owed",
+        ),
         (left > 0, "the same command continues, unless it says fresh=1"),
         (
             outcome == "not finished",
@@ -253,12 +259,23 @@ def _shown(path: Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def _down(now: CrawlSnapshot) -> str:
-    more = now.n_down - len(now.down)
+def _owed(owed: OwedUris) -> str:
+    """Return how many URIs of which hosts are left, since when, and until when."""
+    now = datetime.now(UTC)
+    hosts = [
+        f"{host.key} {host.n_uris:,} (since {_moment(now, -host.since_secs)},"
+        f" again from {_moment(now, host.due_secs)})"
+        for host in owed.hosts
+    ]
+    more = owed.n_hosts - len(hosts)
     return (
-        f"{now.n_down:,} hosts that did not answer: {', '.join(now.down)}"
+        f"{owed.n_uris:,} URIs of hosts that refused them: {', '.join(hosts)}"
         f"{f' and {more:,} more' if more > 0 else ''}"
     )
+
+
+def _moment(now: datetime, secs: float) -> str:
+    return f"{now + timedelta(seconds=secs):%Y-%m-%d %H:%M:%S}"
 
 
 def _faults(faults: dict[str, int]) -> str:

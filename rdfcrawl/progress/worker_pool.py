@@ -31,7 +31,11 @@ from rdfcrawl.options.values import integer
 from rdfcrawl.progress.describing import CrawlDescribing
 from rdfcrawl.progress.extension import follower_lines, watch
 from rdfcrawl.progress.options import ExitCodes, ProgressOptions
-from rdfcrawl.progress.snapshot import CrawlSnapshot, take_snapshot
+from rdfcrawl.progress.snapshot import (
+    CrawlSnapshot,
+    take_last_snapshot,
+    take_snapshot,
+)
 from rdfcrawl.progress.table import print_summary
 from rdfcrawl.stores.identity import mark_finished
 from rdfcrawl.stores.options import store_uri
@@ -93,12 +97,15 @@ class WorkerPool:
         self._children: dict[int, Worker] = {}
         self._lost_logs: list[str] = []
         self._is_stopping = False
+        self._run = 0  # number of runs before
         self._is_drained = False  # all workers have ended, and the crawl goes on
 
     async def run(self) -> int:
         """Run the crawl to its end; return the exit code."""
         began = monotonic()
-        link = await FrontierConnection.connect(self._options, self._settings)
+        link = await FrontierConnection.connect(
+            self._options, self._settings, may_load=True
+        )
         try:
             with link.explaining():
                 first = await self._begin(link)
@@ -110,12 +117,14 @@ class WorkerPool:
             compaction = BackgroundCompaction.begin(paths.root, self._settings)
             code = await self._keep_all(link.frontier)
             link.ending()
-            outcome = await self._outcome(link.frontier, code)
+            with link.explaining():
+                outcome = await self._outcome(link.frontier, code)
             if outcome == _FINISHED:
                 mark_finished(paths.quads)
             await asyncio.to_thread(compaction.finish)
             try:
-                last = await take_snapshot(link.frontier)
+                with link.explaining():
+                    last = await take_last_snapshot(link.frontier)
             except CrawlGone as gone:
                 logger.critical("%s", gone)
                 return code or 1
@@ -154,8 +163,8 @@ class WorkerPool:
         self._arguments.pop("reset", None)
         self._lost_logs = await lost_logs(frontier, self._options, self._settings)
         warn_of_lost_logs(self._lost_logs)
-        run = await frontier.begin_run()
-        self._words.append(f"-s{RUN}={run}")
+        self._run = await frontier.begin_run()
+        self._words.append(f"-s{RUN}={self._run}")
         return await take_snapshot(frontier)
 
     async def _keep_all(self, frontier: Frontier) -> int:
@@ -184,7 +193,8 @@ class WorkerPool:
         if code not in self._finished:
             return "not finished"
         with suppress(CrawlGone):  # that is told below
-            self._is_drained = not (await frontier.counts()).is_over
+            counts, n_ended = await frontier.counts(), await frontier.begin_run()
+            self._is_drained = not counts.is_over and n_ended == self._run
         return DRAINED if self._is_drained else _FINISHED
 
     async def _watch(self, frontier: Frontier) -> None:

@@ -14,7 +14,7 @@ from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Trip
 from rdfcrawl.rdf.namespaces import RDF_TYPE, SCHEMA_HTTPS, WGS84, XSD
 
 _TYPE: Final = NamedNode(RDF_TYPE)
-_IRI: Final = re.compile(r"<([^>]*)>")
+_IRI: Final = re.compile(r"<([^<>]*+)>")
 # Missing in the table of RDFa; named as in prefix.cc.
 _MORE_PREFIXES: Final = {
     "xsd": XSD,

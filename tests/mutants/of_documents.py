@@ -94,16 +94,22 @@ OF_DOCUMENTS = (
     Mutant(
         9,
         "rdfcrawl/extraction/child.py",
-        "        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))\n",
-        "        del soft, hard\n",
+        "    bounds.set()\n",
+        "",
+        "tests/extraction/test_sandbox.py::test_limits_are_hard",
+    ),
+    Mutant(
+        9,
+        "rdfcrawl/extraction/bounds.py",
+        "        _set(resource.RLIMIT_CPU, min(int(until_secs) + 1, hard - 1), hard)\n",
+        "        del until_secs, hard\n",
         "tests/extraction/test_sandbox.py::test_cpu_time_is_bounded",
     ),
     Mutant(
         9,
-        "rdfcrawl/extraction/child.py",
-        "    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, hard))\n"
-        "    resource.setrlimit(resource.RLIMIT_CORE",
-        "    resource.setrlimit(resource.RLIMIT_CORE",
+        "rdfcrawl/extraction/bounds.py",
+        "        _set(resource.RLIMIT_AS, self._memory_bytes, self._mapped_bytes)\n",
+        "",
         "tests/extraction/test_sandbox.py::test_memory_is_bounded",
     ),
     Mutant(
@@ -152,7 +158,7 @@ OF_DOCUMENTS = (
     Mutant(
         13,
         "rdfcrawl/fetch/redirects.py",
-        "    if target in chain:\n",
+        "    if target in chain and not may_return:\n",
         "    if False:\n",
         "tests/fetch/test_visit_redirects.py::test_bad_redirect_is_not_followed",
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -203,11 +203,11 @@ def _term(value: Any, kind: ValueKind, language: str) -> str:
     return value_term(value, kind, language)
 
 
-_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+")
-_HTTP = re.compile(r"https?://[^\s<>\"{}|\\^`]+", re.IGNORECASE)
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+").fullmatch
+_HTTP = re.compile(r"https?://[^\s<>\"{}|\\^`]+", re.IGNORECASE).fullmatch
 _INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
 _DECIMAL = re.compile(r"[+-]?[0-9]{0,30}\.[0-9]{1,30}")
-_MAIL = re.compile(r"[^\s<>\"{}|\\^`:@]+@[^\s<>\"{}|\\^`:@]+")
+_MAIL = re.compile(r"[^\s<>\"{}|\\^`:@]+@[^\s<>\"{}|\\^`:@]+").fullmatch
 _TEL = re.compile(r"\+?[0-9][0-9\s().\-/]{1,40}")
 _GEO = re.compile(r"\s*([+-]?[0-9.]{1,20})\s*[;,]\s*([+-]?[0-9.]{1,20})\s*")
 # Dates as in the microformats value class pattern, and the compact form of ISO 8601.
@@ -291,8 +291,8 @@ def _zone(text: str) -> str:
     return f"{match[1]}{match[2]:0>2}:{match[3] or '00'}"
 
 
-def _iri(pattern: re.Pattern[str], text: str, prefix: str = "") -> str:
-    return terms.iri(prefix + text) if pattern.fullmatch(text) else ""
+def _iri(is_form: Callable[[str], object], text: str, prefix: str = "") -> str:
+    return terms.iri(prefix + text) if is_form(text) else ""
 
 
 def _number(text: str) -> str:
