@@ -189,7 +189,7 @@ class CommandForks:
         return subprocess.CompletedProcess(command, code, *told)
 
     def stop(self) -> None:
-        """End the process; commands that run go on."""
+        """End the process, and with it all commands that still run."""
         if self._requests is not None and self._process is not None:
             self._requests.close()
             self._process.wait()
@@ -305,12 +305,18 @@ class _Commands:
                 self._tell_ends()
             if self._requests in ready:
                 request, fds = self._receive()
-                if not request:
+                if not request:  # also of a run of the tests that was killed
+                    self._end_all()
                     return None
                 if pid := os.fork():
                     self._note_start(pid, fds)
                 else:
                     return request, self._leave_alone(fds)
+
+    def _end_all(self) -> None:
+        for pid in self._status_fds:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
 
     def _receive(self) -> tuple[bytes, list[int]]:
         request, fds, *_ = socket.recv_fds(self._requests, _MOST_BYTES, 4)
