@@ -21,6 +21,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from contextlib import suppress
 from functools import cache
@@ -61,6 +62,7 @@ _ROOMS = tuple(
 )
 _OF_PAGES = "tldextract", "selectolax.lexbor"
 LONGEST_SECS = 600.0
+_END_SECS = 10.0  # for a command to end well
 _MOST_BYTES = 1 << 17
 _NUMBER = struct.Struct("i")
 
@@ -314,9 +316,14 @@ class _Commands:
                     return request, self._leave_alone(fds)
 
     def _end_all(self) -> None:
-        for pid in self._status_fds:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            for pid in self._status_fds:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, how)
+            deadline = time.monotonic() + _END_SECS
+            while self._status_fds and time.monotonic() < deadline:
+                self._tell_ends()
+                time.sleep(0.02)
 
     def _receive(self) -> tuple[bytes, list[int]]:
         request, fds, *_ = socket.recv_fds(self._requests, _MOST_BYTES, 4)
