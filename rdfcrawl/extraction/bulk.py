@@ -118,7 +118,7 @@ class BulkPacker:
             ValueError: the chunk cannot be stored.
         """
         check_statements(chunk)
-        content = chunk
+        content: bytes = chunk
         links, is_telling = self._scan(chunk)
         self._tells |= is_telling
         if self._packer is None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rdfcrawl.clock import now_ms
-from rdfcrawl.errors import CrawlGone, Fault, Reason, SourceFault
+from rdfcrawl.errors import CrawlGone, Fault, Reason, SourceFault, one_line
 from rdfcrawl.fetch.answer import HttpClient, HttpRequest, HttpResponse, RequestOptions
 from rdfcrawl.fetch.attempt import RecordAttempt, Refusal
 from rdfcrawl.fetch.hops import RedirectJudge
@@ -213,9 +213,10 @@ class _VisitRun:
         except SourceFault as exc:
             attempt.best = attempt.best or attempt.document(HttpResponse(), [exc.fault])
             self.records.finish(attempt)
-        except Exception:  # the edge: a source may fail with what a server made it say
+        except Exception as exc:  # the edge: a server made a source fail, say
             logger.exception("Nothing to ask for %s", attempt.record.url)
-            fault = Fault(Reason.INTERNAL, "the source failed")
+            part = attempt.record.kind.name.lower()
+            fault = Fault(Reason.INTERNAL, one_line(repr(exc)), part=part)
             attempt.best = attempt.best or attempt.document(HttpResponse(), [fault])
             self.records.set_aside.append(attempt)
         return None

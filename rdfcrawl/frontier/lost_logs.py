@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import socket
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.options.defaults import STORE
 from rdfcrawl.stores.options import store_uri
 from rdfcrawl.stores.segment_file import list_segments
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
     from pathlib import Path
 
     from scrapy.settings import BaseSettings
@@ -36,8 +35,7 @@ async def lost_logs(
     if options.redis_url is not None:  # else the frontier is in the same folder
         # A worker of a machine that is new to the crawl has lost nothing.
         place = f"{socket.gethostname()}:{paths.root}"
-        added = cast("Awaitable[int]", frontier.redis.sadd(frontier.key(KEY), place))
-        is_known = not await added
+        is_known = not await frontier.redis.sadd(frontier.key(KEY), place)
     if not is_known:
         return []
     total: dict[str, float] = {}

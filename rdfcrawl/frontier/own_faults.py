@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Final, Self, cast
 
 from redis.exceptions import RedisError
@@ -64,9 +65,9 @@ class OwnFaults:
     def __str__(self) -> str:
         """Return how many documents there are, the parts, and an example of each."""
         ordered = sorted(self.parts.items(), key=lambda pair: (-pair[1], pair[0]))
-        told = [f"{part} {n:,}{self._example(part)}" for part, n in ordered]
+        shown = [f"{part} {n:,}{self._example(part)}" for part, n in ordered]
         noun = "document" if self.n_documents == 1 else "documents"
-        return f"{self.n_documents:,} {noun}: {', '.join(told)}"
+        return f"{self.n_documents:,} {noun}: {', '.join(shown)}"
 
     def _example(self, part: str) -> str:
         text = self.examples.get(part, "").removeprefix(f"{part}: ")
@@ -111,17 +112,17 @@ def examples_of(statistics: Mapping[str, object]) -> dict[str, str]:
     }
 
 
-async def tell_examples(
+async def share_examples(
     redis: Redis, key: Callable[[str], str], examples: Mapping[str, str]
 ) -> None:
-    """Keep the examples of this worker for a summary over all workers."""
+    """Share the examples of this worker for a summary over all workers."""
     if examples:
         with suppress(RedisError):  # they are in the log of this worker
-            await redis.hset(key(KEY), mapping=dict(examples))
+            await redis.hset(key(KEY), items=[*chain(*examples.items())])
 
 
-async def told_examples(redis: Redis, key: Callable[[str], str]) -> dict[str, str]:
-    """Return the last example of each part that any worker has told."""
+async def shared_examples(redis: Redis, key: Callable[[str], str]) -> dict[str, str]:
+    """Return the last example of each part that any worker has shared."""
     found = cast("dict[bytes, bytes]", await redis.hgetall(key(KEY)))
     return {
         part.decode(errors="replace"): text.decode(errors="replace")

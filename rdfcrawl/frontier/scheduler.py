@@ -26,7 +26,7 @@ from rdfcrawl.frontier.follower_lag import FollowerLag
 from rdfcrawl.frontier.own_faults import (
     examples_of,
     note_own_fault,
-    tell_examples,
+    share_examples,
 )
 from rdfcrawl.frontier.pending_requests import PendingRequests
 from rdfcrawl.frontier.redis_refusals import REDIS_REFUSES, WorkerRefusedError
@@ -338,7 +338,7 @@ class FrontierScheduler(BaseScheduler):
         await session.worker.close()
         self._tell_statistics(session)
         examples = examples_of(self._stats.get_stats())
-        await tell_examples(session.redis, session.frontier.key, examples)
+        await share_examples(session.redis, session.frontier.key, examples)
         await self._crawler.signals.send_catch_log_async(before_leaving)
 
     def _figures(self) -> dict[str, float]:

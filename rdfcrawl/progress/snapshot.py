@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.frontier.owed import NOTHING_OWED, OwedUris
-from rdfcrawl.frontier.own_faults import DOCUMENTS, OwnFaults, told_examples
+from rdfcrawl.frontier.own_faults import DOCUMENTS, OwnFaults, shared_examples
 from rdfcrawl.frontier.worker_state import FAULT, STATUS
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ async def take_snapshot(frontier: Frontier) -> CrawlSnapshot:
     epochs = await frontier.epochs.totals() if frontier.epochs.is_scheduled else None
     examples = {}
     if total.get(DOCUMENTS):
-        examples = await told_examples(frontier.redis, frontier.key)
+        examples = await shared_examples(frontier.redis, frontier.key)
     return CrawlSnapshot(
         taken=time.monotonic(),
         counts=counts,

@@ -245,7 +245,6 @@ def _hint(  # keywords, of one caller
             "the crawl was over already; -a fresh=1 begins it anew",
         ),
         (bool(own), own.hint),
-        (has_raised, "internal: an exception, which the log has with its traceback"),
         (
             may_pass,
             "-a retry=failed asks once more for what hosts failed to give",

@@ -21,6 +21,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from contextlib import suppress
 from functools import cache
@@ -61,6 +62,7 @@ _ROOMS = tuple(
 )
 _OF_PAGES = "tldextract", "selectolax.lexbor"
 LONGEST_SECS = 600.0
+_END_SECS = 10.0  # for a command to end well
 _MOST_BYTES = 1 << 17
 _NUMBER = struct.Struct("i")
 
@@ -189,7 +191,7 @@ class CommandForks:
         return subprocess.CompletedProcess(command, code, *told)
 
     def stop(self) -> None:
-        """End the process; commands that run go on."""
+        """End the process, and with it all commands that still run."""
         if self._requests is not None and self._process is not None:
             self._requests.close()
             self._process.wait()
@@ -305,12 +307,23 @@ class _Commands:
                 self._tell_ends()
             if self._requests in ready:
                 request, fds = self._receive()
-                if not request:
+                if not request:  # also of a run of the tests that was killed
+                    self._end_all()
                     return None
                 if pid := os.fork():
                     self._note_start(pid, fds)
                 else:
                     return request, self._leave_alone(fds)
+
+    def _end_all(self) -> None:
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            for pid in self._status_fds:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, how)
+            deadline = time.monotonic() + _END_SECS
+            while self._status_fds and time.monotonic() < deadline:
+                self._tell_ends()
+                time.sleep(0.02)
 
     def _receive(self) -> tuple[bytes, list[int]]:
         request, fds, *_ = socket.recv_fds(self._requests, _MOST_BYTES, 4)

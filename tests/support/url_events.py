@@ -62,7 +62,8 @@ class SitemapRead:
                 priority=each.priority,
             )
             buffer.add(describe_entry(entry, sitemap=self.url))
-        logs.quads.write_document(document_mark(self.url, self.ms) + buffer.take())
+        mark = document_mark(self.url, self.ms)
+        logs.quads.write_document(b"".join((mark, *buffer.take())))
 
 
 @dataclass(frozen=True, slots=True)

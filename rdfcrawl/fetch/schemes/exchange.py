@@ -136,7 +136,8 @@ class FetcherExchange(WatchedExchange):
         answer.is_host_fault = reason is Reason.UNREACHABLE
         scheme = scheme_of(url)
         detail = f"{type(self._fetchers[scheme]).__name__}: {exc!r}"
-        answer.fault = Fault(reason, one_line(detail))
+        part = type(self._fetchers[scheme]).__name__
+        answer.fault = Fault(reason, one_line(detail), part=part)
         if reason is Reason.INTERNAL and scheme not in self._has_failed:
             self._has_failed.add(scheme)
             logger.error(

@@ -376,7 +376,8 @@ def test_pipeline_that_returns_nothing_is_no_silent_loss(
     assert not result.graphs
     assert "returned no item" in result.stderr
     assert result.statistics["fault/internal"] == 1
-    assert "hint          internal: an exception, which the log has" in result.stderr
+    assert "own faults    1 document: pipelines 1 (" in result.stderr
+    assert "hint          own faults: the log has the tracebacks" in result.stderr
 
 
 def test_attributes_of_a_spider_are_obeyed(

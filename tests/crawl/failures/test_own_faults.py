@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands, CrawlResult
     from tests.support.crawl_webs import Loopback
 
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "EXTRACTORS": json.dumps(EXTRACTORS),
     "ITEM_PIPELINES": json.dumps(PIPELINES),
     "HARVESTERS": json.dumps(HARVESTERS),

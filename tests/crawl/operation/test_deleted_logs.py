@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -59,7 +59,7 @@ def test_machine_that_joins_misses_nothing(
 ) -> None:
     """If the frontier is elsewhere, then a folder that is new to it is no loss."""
     seeds = [site.url(path) for path in site.pages]
-    shared = {"REDIS_URL": redis_server.url, "CRAWL_ID": "machines"}
+    shared: dict[str, Any] = {"REDIS_URL": redis_server.url, "CRAWL_ID": "machines"}
 
     def crawl(name: str) -> list[str]:
         folder = tmp_path / name
