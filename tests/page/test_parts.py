@@ -126,8 +126,8 @@ async def test_head_changes_nothing_and_needs_no_token(
 ) -> None:
     """If a request only reads, then it needs not say where it is from; else it does."""
     for method, status in [("HEAD", 415), ("GET", 415), ("PUT", 403), ("POST", 403)]:
-        body = {} if method in ("HEAD", "GET") else {"data": {FIELD: "wrong"}}
-        async with served.request(method, "/form", **body) as answer:
+        fields = None if method in ("HEAD", "GET") else {FIELD: "wrong"}
+        async with served.request(method, "/form", data=fields) as answer:
             assert answer.status == status, method
 
 

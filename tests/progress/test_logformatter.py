@@ -24,9 +24,10 @@ def test_text_of_the_web_makes_no_line_of_its_own(name: str) -> None:
     assert "\x1b" not in line
 
 
-def test_lists_of_scrapy_stay_lists() -> None:
+@pytest.mark.parametrize("name", ["middleware", "addons", "crawler"])
+def test_lists_of_scrapy_stay_lists(name: str) -> None:
     """If Scrapy lists its components, then each is on a line."""
-    line = _line("scrapy.middleware", "Enabled:\n%s", "['a',\n 'b']")
+    line = _line(f"scrapy.{name}", "Enabled:\n%s", "['a',\n 'b']")
     assert line.split("\n") == ["Enabled:", "['a',", " 'b']"]
 
 

@@ -10,7 +10,13 @@ import pytest
 
 from rdfcrawl.reservations import MAX_POLICY_CHARS
 from rdfcrawl.robots.deaths import RobotsDeathStore
-from rdfcrawl.robots.packing import pack_rules, unpack_records, unpack_rules
+from rdfcrawl.robots.packing import (
+    pack_rules,
+    pack_tdm,
+    unpack_records,
+    unpack_rules,
+    unpack_tdm,
+)
 from rdfcrawl.robots.parser import RobotsRecords, read_records
 from rdfcrawl.robots.paths import path_of, pattern_of
 from rdfcrawl.robots.policy import MAX_ROBOTS_REDIRECTS, parse_robots
@@ -159,19 +165,20 @@ def packed(found: object) -> bytes:
 def test_both_files_are_packed() -> None:
     """If an origin has one file, both or none, then the same is unpacked."""
     records = read_records(b"User-agent: *\nDisallow: /no", "rdfcrawl")
-    tdm = parse_tdm_file(b'[{"location": "/", "tdm-reservation": 1}]', ORIGIN)
-    assert pack_rules(RobotsRecords(), None) == pack_rules(None, None)
-    for file, rules in [(records, tdm), (records, None), (None, tdm), (None, None)]:
-        data = pack_rules(file, rules)
+    assert pack_rules(RobotsRecords()) == pack_rules(None)
+    for file in (records, None):
+        data = pack_rules(file)
         found, kept = unpack_rules(data), unpack_records(data)
         assert found is not None
         assert kept is not None
         assert found.allows(f"{ORIGIN}/no") is (file is None)
         assert kept.rules == (file.rules if file else {})
-        assert (found.tdm is None) is (rules is None)
-        if found.tdm is not None:
-            assert found.tdm.of(f"{ORIGIN}/a").tdm is True
-            assert found.n_bytes >= found.tdm.n_bytes > 0
+    tdm = parse_tdm_file(b'[{"location": "/", "tdm-reservation": 1}]', ORIGIN)
+    assert tdm is not None
+    again = unpack_tdm(pack_tdm(tdm))
+    assert again is not None
+    assert again.of(f"{ORIGIN}/a").tdm is True
+    assert again.n_bytes == tdm.n_bytes > 0
 
 
 @pytest.mark.parametrize(
