@@ -44,7 +44,7 @@ TYPE = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 @pytest.fixture
-async def served() -> AsyncIterator[aiohttp.ClientSession]:
+async def visitors() -> AsyncIterator[aiohttp.ClientSession]:
     """Yield a session that asks a server behind a guard."""
 
     async def form(request: web.Request) -> web.Response:
@@ -72,10 +72,10 @@ async def served() -> AsyncIterator[aiohttp.ClientSession]:
 
 @pytest.mark.parametrize("path", ["/form", "/moved", "/nowhere", "/own"])
 async def test_answers_have_all_headers(
-    served: aiohttp.ClientSession, path: str
+    visitors: aiohttp.ClientSession, path: str
 ) -> None:
     """If anything is answered, then each header keeps browsers to the page."""
-    async with served.get(path, allow_redirects=False) as answer:
+    async with visitors.get(path, allow_redirects=False) as answer:
         found = {name: answer.headers.get(name) for name in HEADERS}
         own = {"Cache-Control": "max-age=9"} if path == "/own" else {}
         assert found == HEADERS | own
@@ -94,7 +94,7 @@ async def test_answers_have_all_headers(
     ],
 )
 async def test_forms_are_small(
-    served: aiohttp.ClientSession,
+    visitors: aiohttp.ClientSession,
     n_fields: int,
     size: int,
     kind: Mapping[str, str],
@@ -104,30 +104,30 @@ async def test_forms_are_small(
     fields = {f"f{n}": "x" * size for n in range(n_fields)}
     body = "&".join(f"{name}={value}" for name, value in fields.items())
     headers = {HEADER: "yes", **kind}
-    async with served.post("/form", data=body, headers=headers) as answer:
+    async with visitors.post("/form", data=body, headers=headers) as answer:
         assert answer.status == status
         if status == 200:
             assert await answer.json() == fields
 
 
-async def test_fields_stay_as_they_are(served: aiohttp.ClientSession) -> None:
+async def test_fields_stay_as_they_are(visitors: aiohttp.ClientSession) -> None:
     """If a field is blank, or no UTF-8, then the form is read all the same."""
     headers = TYPE | {HEADER: "yes"}
-    async with served.post(
+    async with visitors.post(
         "/form", data=b"a=&b=\xff&c=%ff&a=2", headers=headers
     ) as got:
         assert await got.json() == {"a": "2", "b": "\ufffd", "c": "\ufffd"}
-    async with served.post("/form", data=b"a=", headers=headers) as got:
+    async with visitors.post("/form", data=b"a=", headers=headers) as got:
         assert await got.json() == {"a": ""}
 
 
 async def test_head_changes_nothing_and_needs_no_token(
-    served: aiohttp.ClientSession,
+    visitors: aiohttp.ClientSession,
 ) -> None:
     """If a request only reads, then it needs not say where it is from; else it does."""
     for method, status in [("HEAD", 415), ("GET", 415), ("PUT", 403), ("POST", 403)]:
         fields = None if method in ("HEAD", "GET") else {FIELD: "wrong"}
-        async with served.request(method, "/form", data=fields) as answer:
+        async with visitors.request(method, "/form", data=fields) as answer:
             assert answer.status == status, method
 
 
@@ -193,7 +193,7 @@ def test_names_of_this_machine(host: str, *, is_ours: bool) -> None:
     ],
 )
 def test_prefix_is_a_path(prefix: str, path: str | None) -> None:
-    """If a prefix is no path, then the page is not served."""
+    """If a prefix is no path, then the page is not visitors."""
     if path is None:
         with pytest.raises(ConfigError, match="--prefix"):
             PageOptions.checked(prefix=prefix, environment={})
@@ -202,7 +202,7 @@ def test_prefix_is_a_path(prefix: str, path: str | None) -> None:
 
 
 def test_token_is_long_enough() -> None:
-    """If a token is short, or not of ASCII, then the page is not served."""
+    """If a token is short, or not of ASCII, then the page is not visitors."""
     for token in ("x" * 15, "é" * 30):
         with pytest.raises(ConfigError, match="must have 16 characters of ASCII"):
             PageOptions.checked(environment={TOKEN: token})
