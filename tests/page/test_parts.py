@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import logging
 import re
+import socket
 from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.test_utils import make_mocked_request
 
 from rdfcrawl.errors import ConfigError
@@ -18,9 +22,11 @@ from rdfcrawl.page.forms import read_form
 from rdfcrawl.page.guarding import PageGuard
 from rdfcrawl.page.kept_answers import AnswerKey, KeptAnswers, PagedAnswer, QueryAnswer
 from rdfcrawl.page.kept_orders import KeptOrders, RowOrder, numbers_of
+from rdfcrawl.page.listening import page_socket
 from rdfcrawl.page.options import TOKEN, PageOptions, is_loopback
 from rdfcrawl.page.query_rules import MAX_QUERY_CHARS, check_query
-from rdfcrawl.page.rendering import wants_json, whole_number
+from rdfcrawl.page.rendering import VIEWS, wants_json, whole_number
+from rdfcrawl.page.request_log import REQUEST_LOG
 from rdfcrawl.page.texts import shown_text, visible
 
 if TYPE_CHECKING:
@@ -345,3 +351,53 @@ def test_hidden_characters_are_shown() -> None:
     for sign in "\t\n ~é\xa0\u200c\u200d\u2027\u202f\u205f\u2070\ufff8\ufffc":
         assert visible(sign) == sign
     assert re.fullmatch(r"a{300}\.\.\. \(1,000 characters\)", shown_text("a" * 1000))
+
+
+def test_port_is_one_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If ports are taken, then the next twenty are tried; another error is told."""
+    asked: list[tuple[str, int]] = []
+    number = errno.EADDRINUSE
+
+    def open_port(address: tuple[str, int], *, family: int, backlog: int) -> None:
+        assert family == socket.AF_INET
+        assert backlog == 128
+        asked.append(address)
+        raise OSError(number, "no")
+
+    monkeypatch.setattr(socket, "create_server", open_port)
+    with pytest.raises(ConfigError, match="--port 6824 to 6843: no"):
+        page_socket(PageOptions())
+    assert asked == [("127.0.0.1", port) for port in range(6824, 6844)]
+    asked.clear()
+    with pytest.raises(ConfigError, match="--port 7000: no"):
+        page_socket(PageOptions(port=7000))
+    number = errno.EACCES
+    with pytest.raises(ConfigError, match="--port 6824"):
+        page_socket(PageOptions())
+    assert [port for _, port in asked] == [7000, 6824]
+
+
+@pytest.mark.parametrize(
+    ("error", "is_logged"),
+    [
+        (HttpProcessingError(), False),
+        (web.RequestPayloadError(), False),
+        (ValueError(), True),
+        (None, True),
+    ],
+)
+def test_errors_of_visitors_are_not_logged(
+    error: Exception | None, *, is_logged: bool
+) -> None:
+    """If a request is no HTTP, then that is no error of the page; others are."""
+    failure = (type(error), error, None) if error else None
+    record = logging.LogRecord("x", logging.ERROR, "x.py", 1, "failed", (), failure)
+    assert bool(REQUEST_LOG.filter(record)) is is_logged
+
+
+def test_all_views_are_offered() -> None:
+    """If a visitor looks at a page, then it leads to all others."""
+    assert list(VIEWS) == ["/", "/hosts", "/uri", "/datasets", "/query", "/report"]
+    assert list(VIEWS.values()) == [
+        *("Now", "Hosts", "URI", "Datasets", "Query", "Report"),
+    ]
