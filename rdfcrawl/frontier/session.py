@@ -12,7 +12,7 @@ from redis.exceptions import RedisError
 
 from rdfcrawl.arguments.stored import CrawlMember
 from rdfcrawl.clock import now_ms
-from rdfcrawl.errors import Decision, StoreFault, passing_fault
+from rdfcrawl.errors import Decision, passing_fault
 from rdfcrawl.frontier.batches import in_batches
 from rdfcrawl.frontier.blocked_hosts import BlockedHosts
 from rdfcrawl.frontier.candidate import JudgedLinks
