@@ -545,8 +545,8 @@ def test_own_addresses_are_refused_while_they_are_there(
         found = {guard.refuses_address(address) for address in addresses}
         assert found == {RefusalCause.OWN}
         allowing = Guard(parse_networks(["93.184.216.37"]))
-        found = [allowing.refuses_address(address) is None for address in addresses]
-        assert found == [True] + [False] * (len(addresses) - 1)
+        allowed = [allowing.refuses_address(address) is None for address in addresses]
+        assert allowed == [True] + [False] * (len(addresses) - 1)
         change("del")
         assert not any(map(guard.refuses_address, addresses))
 

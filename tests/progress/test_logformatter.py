@@ -6,7 +6,8 @@ import logging
 
 import pytest
 
-from rdfcrawl.progress.logformatter import SafeFormatter, safe_text
+from rdfcrawl.errors import safe_text
+from rdfcrawl.progress.logformatter import SafeFormatter
 
 
 def _line(name: str, message: str, *args: object) -> str:
