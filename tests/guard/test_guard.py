@@ -237,6 +237,15 @@ def test_refusal_has_a_name(first: str, last: str, why: RefusalCause) -> None:
         assert blocked.value.fault.reason is Reason.GUARD_BLOCKED
 
 
+def test_refusal_by_the_machine_and_by_the_operator_have_names() -> None:
+    """If an address is of this machine, or denied, then the refusal names that."""
+    gate = ConnectionGate(Guard())
+    own = gate.blocked("1.1.1.1", "1.1.1.1", 80, RefusalCause.OWN)
+    assert own.detail.startswith("1.1.1.1 is an address of this machine; GUARD_ALLOW")
+    denied = gate.blocked("1.1.1.1", "1.1.1.1", 80, RefusalCause.DENIED)
+    assert denied.detail == "1.1.1.1 is in a network of GUARD_DENY_NETS"
+
+
 @pytest.mark.parametrize(
     ("address", "why"),
     [

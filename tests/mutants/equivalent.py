@@ -13,6 +13,7 @@ _BY_REASON: Final = {
         rdfcrawl/guard/operator.py: _shows: pattern without '/'
         rdfcrawl/guard/operator.py: _shows: pattern without '?'
         rdfcrawl/guard/operator.py: _shows: pattern without '#'
+        rdfcrawl/guard/policy.py: _embedded(): if isinstance(address, IPv4Address)
         rdfcrawl/guard/operator.py: refusal_of(): without and (_shows(url))
     """,
     _FOR_TYPES: """
