@@ -221,7 +221,7 @@ WORDS = {
     RefusalCause.DOCUMENTATION: "an address of documentation",
     RefusalCause.BENCHMARK: "an address of benchmarks",
     RefusalCause.MULTICAST: "a multicast address",
-    RefusalCause.UNSPECIFIED: "an address of this machine",
+    RefusalCause.UNSPECIFIED: "an unspecified address",
     RefusalCause.TUNNEL: "an address that stands for another one",
     RefusalCause.RESERVED: "no address of the public internet",
 }
@@ -235,6 +235,15 @@ def test_refusal_has_a_name(first: str, last: str, why: RefusalCause) -> None:
         with pytest.raises(GuardBlocked, match=WORDS[why]) as blocked:
             ConnectionGate(Guard()).check_literal(address, 443)
         assert blocked.value.fault.reason is Reason.GUARD_BLOCKED
+
+
+def test_refusal_by_the_machine_and_by_the_operator_have_names() -> None:
+    """If an address is of this machine, or denied, then the refusal names that."""
+    gate = ConnectionGate(Guard())
+    own = gate.blocked("1.1.1.1", "1.1.1.1", 80, RefusalCause.OWN)
+    assert own.detail.startswith("1.1.1.1 is an address of this machine; GUARD_ALLOW")
+    denied = gate.blocked("1.1.1.1", "1.1.1.1", 80, RefusalCause.DENIED)
+    assert denied.detail == "1.1.1.1 is in a network of GUARD_DENY_NETS"
 
 
 @pytest.mark.parametrize(
@@ -260,7 +269,7 @@ def test_networks_end_where_others_begin() -> None:
             if 0 <= beside < 2**each.max_prefixlen:
                 address = type(each)(beside)
                 is_inside = any(
-                    ip_address(first) <= address <= ip_address(last)
+                    int(ip_address(first)) <= beside <= int(ip_address(last))
                     for first, last, _ in NETWORKS
                     if ip_address(first).version == address.version
                 )
@@ -385,7 +394,8 @@ def test_ports_of_a_refused_address_are_not_counted() -> None:
 def test_ports_of_few_addresses_are_remembered() -> None:
     """If ever more addresses are dialled, then the ports of the latest are known."""
     assert MAX_ADDRESSES <= 10_000
-    gate = ConnectionGate(Guard(max_ports=1))
+    guard = Guard(parse_networks(["1.0.0.0/8"]), max_ports=1)
+    gate = ConnectionGate(guard)
     addresses = [str(IPv4Address(0x0101_0101 + n)) for n in range(MAX_ADDRESSES + 1)]
     for address in addresses[:-1]:
         gate.check(address, 80)
@@ -544,8 +554,8 @@ def test_own_addresses_are_refused_while_they_are_there(
         found = {guard.refuses_address(address) for address in addresses}
         assert found == {RefusalCause.OWN}
         allowing = Guard(parse_networks(["93.184.216.37"]))
-        found = [allowing.refuses_address(address) is None for address in addresses]
-        assert found == [True] + [False] * (len(addresses) - 1)
+        allowed = [allowing.refuses_address(address) is None for address in addresses]
+        assert allowed == [True] + [False] * (len(addresses) - 1)
         change("del")
         assert not any(map(guard.refuses_address, addresses))
 
@@ -747,6 +757,7 @@ _MAY_CONNECT = {
     "dataweb/server.py",
     "followers/sparql/client.py",
     "frontier/embedded.py",
+    "frontier/redis_refusals.py",  # the Redis that the operator names
     "commands/page.py",  # takes a socket that listens already
 }
 

@@ -11,6 +11,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tests.mutants.modules import SCOPES
 from tests.mutants.patterns import weakened
 
 _MANY: Final = "1_000_000"
@@ -45,7 +46,9 @@ class Derived:
 
 def derived_mutants(root: Path, path: str) -> list[Derived]:
     """Return the mutants of a module; two with the same name are numbered."""
+    begin = f"{path}: {SCOPES.get(path, '')}"
     found = _Module(path, (root / path).read_text(encoding="utf-8")).mutants()
+    found = (each for each in found if each.name.startswith(begin))
     seen: Counter[str] = Counter()
     mutants = []
     for each in sorted(found, key=lambda mutant: mutant.line):

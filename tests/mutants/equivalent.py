@@ -7,23 +7,23 @@ from typing import Final
 
 _SAVES_WORK: Final = "skips what would find nothing; without it the result is the same"
 _FOR_TYPES: Final = "never true where it stands; the type checker asks for it"
-_SHORTCUT: Final = "the next lines come to the same result"
 
 _BY_REASON: Final = {
     _SAVES_WORK: """
         rdfcrawl/guard/operator.py: _shows: pattern without '/'
         rdfcrawl/guard/operator.py: _shows: pattern without '?'
         rdfcrawl/guard/operator.py: _shows: pattern without '#'
+        rdfcrawl/guard/policy.py: _embedded(): if isinstance(address, IPv4Address)
         rdfcrawl/guard/operator.py: refusal_of(): without and (_shows(url))
     """,
     _FOR_TYPES: """
         rdfcrawl/guard/gate.py: ConnectionGate.allowed(): without or (RefusalCause.RESERVED)
     """,
-    _SHORTCUT: """
-        rdfcrawl/guard/policy.py: Guard.refuses_address(): without or (why is None)
-    """,
     "other systems than Linux have no such calls": """
         rdfcrawl/extraction/confinement.py: kernel_layers(): if sys.platform != "linux"
+    """,
+    "its own formats are never used": """
+        rdfcrawl/progress/logformatter.py: SafeFormatter.__init__(): call super().__init__()
     """,
     "the table is complete, as tests/extraction/test_denied.py shows": """
         rdfcrawl/extraction/system_calls.py: _numbers(): strict=False

@@ -96,6 +96,8 @@ _ROOMS: Final = (
         "intake judging server",
         ("tests/pings/test_judging.py", "tests/pings/test_server.py"),
     ),
+    Defended("rdfcrawl", "errors", ("tests/progress/test_logformatter.py",)),
+    Defended("rdfcrawl/page", "texts", ("tests/page/test_parts.py",)),
     Defended("rdfcrawl", "small_server", ("tests/pings/test_server.py",)),
 )
 
@@ -105,3 +107,6 @@ TESTS: Final = {
     for name in room.names.split()
 }
 """Files of tests by the path of a module."""
+
+SCOPES: Final = {"rdfcrawl/errors.py": "_CONTROL", "rdfcrawl/page/texts.py": "HIDDEN"}
+"""The only constant of a module that defends something."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _MOST_BYTES: Final = 6 * 2**30  # of address space of each process
 _REMEMBERED: Final = 8  # tests that noticed the last mutants
-_SLOW_FIXTURES: Final = {"commands", "redis", "served", "sandbox", "dump"}
+_SLOW_FIXTURES: Final = {"commands", "dump", "redis", "sandbox", "served"}
 _OPTIONS: Final = (
     *("-x", "-q", "--tb=native", "-p", "no:cacheprovider"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),

@@ -94,6 +94,8 @@ def _basic(word: str) -> str:
         (_basic(""), 401),
         ("Basic \u00e4", 401),
         ("Basic ////", 401),
+        (_basic(SECRET).replace("Basic ", "Basic !"), 401),
+        (_basic(SECRET).replace("Basic", "bAsIc"), 200),
         ("Bearer \udcff", 401),
         (f"Digest {SECRET}", 401),
     ],

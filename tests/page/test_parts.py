@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import logging
 import re
+import socket
 from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.test_utils import make_mocked_request
 
 from rdfcrawl.errors import ConfigError
@@ -18,9 +22,11 @@ from rdfcrawl.page.forms import read_form
 from rdfcrawl.page.guarding import PageGuard
 from rdfcrawl.page.kept_answers import AnswerKey, KeptAnswers, PagedAnswer, QueryAnswer
 from rdfcrawl.page.kept_orders import KeptOrders, RowOrder, numbers_of
+from rdfcrawl.page.listening import page_socket
 from rdfcrawl.page.options import TOKEN, PageOptions, is_loopback
 from rdfcrawl.page.query_rules import MAX_QUERY_CHARS, check_query
-from rdfcrawl.page.rendering import wants_json, whole_number
+from rdfcrawl.page.rendering import VIEWS, wants_json, whole_number
+from rdfcrawl.page.request_log import REQUEST_LOG
 from rdfcrawl.page.texts import shown_text, visible
 
 if TYPE_CHECKING:
@@ -44,7 +50,7 @@ TYPE = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 @pytest.fixture
-async def served() -> AsyncIterator[aiohttp.ClientSession]:
+async def visitors() -> AsyncIterator[aiohttp.ClientSession]:
     """Yield a session that asks a server behind a guard."""
 
     async def form(request: web.Request) -> web.Response:
@@ -72,10 +78,10 @@ async def served() -> AsyncIterator[aiohttp.ClientSession]:
 
 @pytest.mark.parametrize("path", ["/form", "/moved", "/nowhere", "/own"])
 async def test_answers_have_all_headers(
-    served: aiohttp.ClientSession, path: str
+    visitors: aiohttp.ClientSession, path: str
 ) -> None:
     """If anything is answered, then each header keeps browsers to the page."""
-    async with served.get(path, allow_redirects=False) as answer:
+    async with visitors.get(path, allow_redirects=False) as answer:
         found = {name: answer.headers.get(name) for name in HEADERS}
         own = {"Cache-Control": "max-age=9"} if path == "/own" else {}
         assert found == HEADERS | own
@@ -94,7 +100,7 @@ async def test_answers_have_all_headers(
     ],
 )
 async def test_forms_are_small(
-    served: aiohttp.ClientSession,
+    visitors: aiohttp.ClientSession,
     n_fields: int,
     size: int,
     kind: Mapping[str, str],
@@ -104,30 +110,30 @@ async def test_forms_are_small(
     fields = {f"f{n}": "x" * size for n in range(n_fields)}
     body = "&".join(f"{name}={value}" for name, value in fields.items())
     headers = {HEADER: "yes", **kind}
-    async with served.post("/form", data=body, headers=headers) as answer:
+    async with visitors.post("/form", data=body, headers=headers) as answer:
         assert answer.status == status
         if status == 200:
             assert await answer.json() == fields
 
 
-async def test_fields_stay_as_they_are(served: aiohttp.ClientSession) -> None:
+async def test_fields_stay_as_they_are(visitors: aiohttp.ClientSession) -> None:
     """If a field is blank, or no UTF-8, then the form is read all the same."""
     headers = TYPE | {HEADER: "yes"}
-    async with served.post(
+    async with visitors.post(
         "/form", data=b"a=&b=\xff&c=%ff&a=2", headers=headers
     ) as got:
         assert await got.json() == {"a": "2", "b": "\ufffd", "c": "\ufffd"}
-    async with served.post("/form", data=b"a=", headers=headers) as got:
+    async with visitors.post("/form", data=b"a=", headers=headers) as got:
         assert await got.json() == {"a": ""}
 
 
 async def test_head_changes_nothing_and_needs_no_token(
-    served: aiohttp.ClientSession,
+    visitors: aiohttp.ClientSession,
 ) -> None:
     """If a request only reads, then it needs not say where it is from; else it does."""
     for method, status in [("HEAD", 415), ("GET", 415), ("PUT", 403), ("POST", 403)]:
-        body = {} if method in ("HEAD", "GET") else {"data": {FIELD: "wrong"}}
-        async with served.request(method, "/form", **body) as answer:
+        fields = None if method in ("HEAD", "GET") else {FIELD: "wrong"}
+        async with visitors.request(method, "/form", data=fields) as answer:
             assert answer.status == status, method
 
 
@@ -193,7 +199,7 @@ def test_names_of_this_machine(host: str, *, is_ours: bool) -> None:
     ],
 )
 def test_prefix_is_a_path(prefix: str, path: str | None) -> None:
-    """If a prefix is no path, then the page is not served."""
+    """If a prefix is no path, then the page is not visitors."""
     if path is None:
         with pytest.raises(ConfigError, match="--prefix"):
             PageOptions.checked(prefix=prefix, environment={})
@@ -202,7 +208,7 @@ def test_prefix_is_a_path(prefix: str, path: str | None) -> None:
 
 
 def test_token_is_long_enough() -> None:
-    """If a token is short, or not of ASCII, then the page is not served."""
+    """If a token is short, or not of ASCII, then the page is not visitors."""
     for token in ("x" * 15, "é" * 30):
         with pytest.raises(ConfigError, match="must have 16 characters of ASCII"):
             PageOptions.checked(environment={TOKEN: token})
@@ -345,3 +351,53 @@ def test_hidden_characters_are_shown() -> None:
     for sign in "\t\n ~é\xa0\u200c\u200d\u2027\u202f\u205f\u2070\ufff8\ufffc":
         assert visible(sign) == sign
     assert re.fullmatch(r"a{300}\.\.\. \(1,000 characters\)", shown_text("a" * 1000))
+
+
+def test_port_is_one_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If ports are taken, then the next twenty are tried; another error is told."""
+    asked: list[tuple[str, int]] = []
+    number = errno.EADDRINUSE
+
+    def open_port(address: tuple[str, int], *, family: int, backlog: int) -> None:
+        assert family == socket.AF_INET
+        assert backlog == 128
+        asked.append(address)
+        raise OSError(number, "no")
+
+    monkeypatch.setattr(socket, "create_server", open_port)
+    with pytest.raises(ConfigError, match="--port 6824 to 6843: no"):
+        page_socket(PageOptions())
+    assert asked == [("127.0.0.1", port) for port in range(6824, 6844)]
+    asked.clear()
+    with pytest.raises(ConfigError, match="--port 7000: no"):
+        page_socket(PageOptions(port=7000))
+    number = errno.EACCES
+    with pytest.raises(ConfigError, match="--port 6824"):
+        page_socket(PageOptions())
+    assert [port for _, port in asked] == [7000, 6824]
+
+
+@pytest.mark.parametrize(
+    ("error", "is_logged"),
+    [
+        (HttpProcessingError(), False),
+        (web.RequestPayloadError(), False),
+        (ValueError(), True),
+        (None, True),
+    ],
+)
+def test_errors_of_visitors_are_not_logged(
+    error: Exception | None, *, is_logged: bool
+) -> None:
+    """If a request is no HTTP, then that is no error of the page; others are."""
+    failure = (type(error), error, None) if error else None
+    record = logging.LogRecord("x", logging.ERROR, "x.py", 1, "failed", (), failure)
+    assert bool(REQUEST_LOG.filter(record)) is is_logged
+
+
+def test_all_views_are_offered() -> None:
+    """If a visitor looks at a page, then it leads to all others."""
+    assert list(VIEWS) == ["/", "/hosts", "/uri", "/datasets", "/query", "/report"]
+    assert list(VIEWS.values()) == [
+        *("Now", "Hosts", "URI", "Datasets", "Query", "Report"),
+    ]

@@ -6,7 +6,8 @@ import logging
 
 import pytest
 
-from rdfcrawl.progress.logformatter import SafeFormatter, safe_text
+from rdfcrawl.errors import safe_text
+from rdfcrawl.progress.logformatter import SafeFormatter
 
 
 def _line(name: str, message: str, *args: object) -> str:
@@ -24,9 +25,10 @@ def test_text_of_the_web_makes_no_line_of_its_own(name: str) -> None:
     assert "\x1b" not in line
 
 
-def test_lists_of_scrapy_stay_lists() -> None:
+@pytest.mark.parametrize("name", ["middleware", "addons", "crawler"])
+def test_lists_of_scrapy_stay_lists(name: str) -> None:
     """If Scrapy lists its components, then each is on a line."""
-    line = _line("scrapy.middleware", "Enabled:\n%s", "['a',\n 'b']")
+    line = _line(f"scrapy.{name}", "Enabled:\n%s", "['a',\n 'b']")
     assert line.split("\n") == ["Enabled:", "['a',", " 'b']"]
 
 

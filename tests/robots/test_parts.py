@@ -167,7 +167,8 @@ def test_both_files_are_packed() -> None:
     records = read_records(b"User-agent: *\nDisallow: /no", "rdfcrawl")
     assert pack_rules(RobotsRecords()) == pack_rules(None)
     for file in (records, None):
-        found, kept = unpack_rules(pack_rules(file)), unpack_records(pack_rules(file))
+        data = pack_rules(file)
+        found, kept = unpack_rules(data), unpack_records(data)
         assert found is not None
         assert kept is not None
         assert found.allows(f"{ORIGIN}/no") is (file is None)

@@ -73,7 +73,7 @@ def look(parent: int, **_: Any) -> None:
 
 def lift(**_: Any) -> None:
     """Lift a hard limit, as a process of root may."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard + 1, hard + 1))
     except ValueError as error:
