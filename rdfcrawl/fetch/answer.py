@@ -12,6 +12,7 @@ from rdfcrawl.records import FetchedResponse
 from rdfcrawl.request_turns import FREE, HostRestsError, SoloTurn
 
 if TYPE_CHECKING:
+    from rdfcrawl.fetch.unread_types import UnreadTypes
     from rdfcrawl.tasks.pages import RefreshedPage, RequestTask
 
 
@@ -41,6 +42,7 @@ class RequestOptions:
     request: RequestTask | None = None  # of a user's spider, which is sent instead
     follows: bool = True  # a redirect leads to another request
     refreshed: RefreshedPage | None = None  # the task, of a page that is fetched again
+    unread: UnreadTypes | None = None  # types whose bodies are not received
 
     @property
     def is_of_range(self) -> bool:

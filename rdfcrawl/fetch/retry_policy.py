@@ -31,10 +31,17 @@ class RetryDecision(Enum):
     """The origin cannot be reached: nothing else of it need be tried."""
     BLOCKED = auto()
     """The guard refuses it, and whatever else has its origin."""
-    THROTTLED = auto()
-    """The host asks to be left alone."""
+    REFUSED = auto()
+    """This URL was refused, or its server was silent: so may be the host."""
+    DEFERRED = auto()
+    """It is to be asked for later; that says nothing of others."""
 
 
+# An origin that is silent may be so for one URL alone.
+_OF_HOST: Final = {
+    Reason.GUARD_BLOCKED: RetryDecision.BLOCKED,
+    Reason.TIMEOUT: RetryDecision.REFUSED,
+}
 _PASSING: Final = frozenset({Reason.TIMEOUT, Reason.TRUNCATED_BODY, Reason.BAD_HTTP})
 
 
@@ -56,11 +63,10 @@ def judge_answer(
     status = answer.status
     if status in options.busy_codes:
         answer.fault = Fault(Reason.HOST_BUSY, f"status {status}")
-        return RetryDecision.THROTTLED
+        return RetryDecision.REFUSED
     if answer.fault is not None:
         if answer.is_host_fault:
-            is_blocked = answer.fault.reason is Reason.GUARD_BLOCKED
-            return RetryDecision.BLOCKED if is_blocked else RetryDecision.UNREACHABLE
+            return _OF_HOST.get(answer.fault.reason, RetryDecision.UNREACHABLE)
         passes = answer.fault.reason in _PASSING
         return RetryDecision.RETRY if passes else RetryDecision.DONE
     if status in REDIRECTS:

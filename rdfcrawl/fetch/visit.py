@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.clock import now_ms
 from rdfcrawl.errors import CrawlGone, Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import HttpClient, HttpRequest, HttpResponse, RequestOptions
-from rdfcrawl.fetch.attempt import FailingOrigins, RecordAttempt
+from rdfcrawl.fetch.attempt import HostEvidence, RecordAttempt, Refusal
 from rdfcrawl.fetch.hops import RedirectJudge
 from rdfcrawl.fetch.host_delay import HostDelay, InterruptibleSleep
 from rdfcrawl.fetch.pace import next_delay
@@ -149,6 +149,7 @@ class VisitMaker:
             logger.exception("Unexpected error in the visit of %s", visit.key)
             course.records.blame()
         finally:
+            visit.refused = course.evidence.suspected
             course.records.settle(course.pace.rest_secs())
 
 
@@ -166,14 +167,16 @@ class _VisitRun:
         self.records = VisitRecords(
             visit=visit, options=visitor.options, spool=visitor.spool
         )
-        self._failing = FailingOrigins(visit)
+        self.evidence = HostEvidence(visit)
+        if visit.suspected:
+            self.records.put_behind(visit.suspected)
         if visit.floor_secs is None:
             visit.floor_secs = visit.delay_secs
 
     async def run(self) -> None:
         """Request record after record until none is left."""
         records = self.records
-        while records.queue and records.busy is None:
+        while records.queue:
             attempt = records.queue[0]
             if attempt.record.lost and self._visitor.begin is not None:
                 await self._visitor.begin(self._visit)
@@ -193,8 +196,8 @@ class _VisitRun:
                     records.repeat(attempt)
                 case RetryDecision.UNREACHABLE | RetryDecision.RETRY:
                     records.give_up_origin(attempt)
-                case RetryDecision.THROTTLED:
-                    records.busy = attempt
+                case RetryDecision.REFUSED | RetryDecision.DEFERRED:
+                    records.defer(attempt)
                 case RetryDecision.BLOCKED:
                     records.finish_blocked(attempt)
 
@@ -237,12 +240,12 @@ class _VisitRun:
             attempt.request = ask.request
             if verdict is RetryDecision.REDIRECT:
                 self.records.answered.add(origin)
+                self.evidence.note_status(attempt, origin, answer.status)
                 target, verdict = await self._follow(attempt, url, answer)
             if verdict is RetryDecision.RETRY and ask.is_final:
                 verdict = RetryDecision.DONE
             if target is None:
-                self._note(attempt, answer, verdict, origin)
-                return verdict
+                return self._note(attempt, answer, verdict, origin)
             ask = ask_after(ask, answer.status, url, target)
             if isinstance(task := attempt.record.task, RefreshedPage):
                 headers = validators_for(task, attempt.record.url, target)
@@ -360,14 +363,15 @@ class _VisitRun:
     ) -> RetryDecision:
         """Wait for as long as a redirect says (RFC 9110 10.2.3).
 
-        If that is longer than a visit waits, then the host is left alone meanwhile. A
-        record that has waited so is redirected then, whatever it is told.
+        If that is longer than a visit waits, then the record is put back for as long.
+        One that has waited so is redirected then, whatever it is told.
         """
         secs = parse_retry_after(answer.retry_after, datetime.now(UTC)) or 0.0
         secs = min(secs, self._options.retry_after_max_secs)
         if secs > _WAIT_SECS and not attempt.record.retries:
             answer.fault = Fault(Reason.HOST_BUSY, f"status {answer.status}")
-            return RetryDecision.THROTTLED
+            attempt.refusal = Refusal(secs)
+            return RetryDecision.DEFERRED
         await self._visitor.sleepers.sleep(min(secs, _WAIT_SECS))
         self._visit.step_at = time.monotonic()
         return RetryDecision.REDIRECT
@@ -417,8 +421,11 @@ class _VisitRun:
         answer: HttpResponse,
         verdict: RetryDecision,
         origin: str,
-    ) -> None:
-        """Keep the answer as a document, if it is the best one so far."""
+    ) -> RetryDecision:
+        """Keep the answer as a document, if it is the best one so far.
+
+        Return what to do next, in view of other answers of the host.
+        """
         if answer.status:
             self.records.answered.add(origin)
         document = attempt.document(answer, [answer.fault] if answer.fault else [])
@@ -430,29 +437,41 @@ class _VisitRun:
         attempt.best = document
         attempt.n_tried += not answer.has_gone_on
         attempt.has_gone_on = answer.has_gone_on
-        self._note_trouble(attempt, answer, verdict, origin)
+        return self._judged(attempt, answer, verdict, origin)
 
-    def _note_trouble(
+    def _judged(
         self,
         attempt: RecordAttempt,
         answer: HttpResponse,
         verdict: RetryDecision,
         origin: str,
-    ) -> None:
-        faults = [answer.fault] if answer.fault else []
-        self._failing.note(attempt, origin, answer.status)
-        is_last_try = attempt.n_tried > self._options.retry_times
-        if verdict is RetryDecision.UNREACHABLE or (
-            verdict is RetryDecision.RETRY
-            and self._failing.is_to_blame(attempt, origin, is_last_try=is_last_try)
-        ):
-            self.records.dead[origin] = faults
-            attempt.dead_origin = origin
-        elif verdict is RetryDecision.THROTTLED:
-            self.records.busy_faults = faults
-            self.records.retry_after_secs = parse_retry_after(
-                answer.retry_after, datetime.now(UTC)
-            )
+    ) -> RetryDecision:
+        """Return what to do next, once it is known what else the host has answered."""
+        evidence, faults = self.evidence, [answer.fault] if answer.fault else []
+        if verdict is RetryDecision.UNREACHABLE:
+            return self._give_up(attempt, origin, faults)
+        if verdict is not RetryDecision.REFUSED:
+            evidence.note_status(attempt, origin, answer.status)
+        if verdict is RetryDecision.RETRY:
+            if evidence.fails(attempt, origin):
+                return self._give_up(attempt, origin, faults)
+            is_last_try = attempt.n_tried > self._options.retry_times
+            if is_last_try and evidence.may_fail(attempt, origin):
+                verdict = RetryDecision.REFUSED
+        if verdict is RetryDecision.REFUSED:
+            asked = parse_retry_after(answer.retry_after, datetime.now(UTC))
+            attempt.refusal = evidence.refuse(attempt, origin, asked)
+            if attempt.refusal.is_confirmed:
+                self.records.retry_after_secs = asked
+                return self._give_up(attempt, origin, faults)
+        return verdict
+
+    def _give_up(
+        self, attempt: RecordAttempt, origin: str, faults: list[Fault]
+    ) -> RetryDecision:
+        self.records.dead[origin] = faults
+        attempt.dead_origin = origin
+        return RetryDecision.UNREACHABLE
 
 
 def _ask_of(ask: RequestOptions, request: RequestTask) -> RequestOptions:

@@ -45,7 +45,7 @@ def pretty(n_quads: bytes) -> str:
 def used_prefixes(n_quads: str) -> dict[str, str]:
     """Return the usual prefixes of the IRIs in a text, with their namespaces."""
     namespaces = {_namespace_of(iri) for iri in _IRI.findall(n_quads)}
-    table = json.loads((files("rdfcrawl") / "data/rdfa_context.json").read_text())
+    table = json.loads(files("rdfcrawl.data").joinpath("rdfa_context.json").read_text())
     known: dict[str, str] = {**_MORE_PREFIXES, **table["prefixes"]}
     if SCHEMA_HTTPS in namespaces and known["schema"] not in namespaces:
         known["schema"] = SCHEMA_HTTPS

@@ -24,6 +24,7 @@ from rdfcrawl.fetch.http.receiving import ResponseReceiver
 from rdfcrawl.fetch.network_faults import note_failure
 from rdfcrawl.fetch.options import ACCEPT_ENCODING, FetchOptions
 from rdfcrawl.fetch.retry_policy import by_its_own_clock
+from rdfcrawl.fetch.unread_types import DRAINED_BYTES, UnreadBody
 from rdfcrawl.fetch.watch import WatchedExchange, WatchedTransfer
 from rdfcrawl.guard.gate import ConnectionGate
 from rdfcrawl.guard.resolver import NameResolver
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.clock import ClockCheck
     from rdfcrawl.fetch.own_trouble import KnownNames
     from rdfcrawl.fetch.spool import Spool
+    from rdfcrawl.fetch.unread_types import UnreadTypes
 
 # A body that nobody wants is read up to here, to keep the connection; a longer one
 # is cheaper to cut off.
@@ -165,6 +167,8 @@ class HttpExchange(WatchedExchange):
             status, headers = receiving.begin(response)
             note_headers(answer, status, headers, receiving.ask.kept_headers)
             if 200 <= status < 300:
+                if receiving.ask.unread is not None:
+                    await _check_type(url, receiving.ask.unread, answer, response)
                 await receiving.body(response, headers)
             else:
                 error_body = await _skip(response.content)
@@ -206,6 +210,25 @@ def _target(url: str) -> URL:
     if url.endswith("?"):  # yarl drops an empty query, which is another URI
         target = target.with_path(target.raw_path + "?", encoded=True)
     return target
+
+
+async def _check_type(
+    url: str,
+    unread: UnreadTypes,
+    answer: HttpResponse,
+    response: aiohttp.ClientResponse | PlainResponse,
+) -> None:
+    """Raise `UnreadBody` for a body that nothing reads.
+
+    A short one is received, so that the connection can be used again.
+    """
+    try:
+        unread.check(url, answer.media_type)
+    except UnreadBody:
+        length = response.headers.get(hdrs.CONTENT_LENGTH, "")
+        if length.isdecimal() and int(length[:9]) <= DRAINED_BYTES:
+            await _skip(response.content)
+        raise
 
 
 async def _skip(content: aiohttp.StreamReader) -> bytes:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import mf2py
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.faultlog import FaultLog, fault_of_exception
 from rdfcrawl.html.language import language_tag
 from rdfcrawl.html.microformats.gathering import MARKUP, UNKNOWN_LANGUAGE, ItemGatherer
 from rdfcrawl.html.microformats.mapping import ValueKind, item_types
@@ -21,7 +21,6 @@ from rdfcrawl.rdf.namespaces import RDF, RDF_TYPE, XSD
 from rdfcrawl.rdf.terms import statement
 
 if TYPE_CHECKING:
-    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.html.microformats.gathering import ContentRecorder
     from rdfcrawl.html.microformats.mapping import MicroformatProperty
     from rdfcrawl.html.page import ParsedPage
@@ -46,7 +45,8 @@ def extract_microformats(page: ParsedPage, log: FaultLog) -> Iterator[str]:
             parsed = mf2py.parse(doc=soup, url=page.base, expose_dom=True)
         except Exception as error:
             # Items of others must not be lost by what a library does with this one.
-            log.note(Reason.PARSE_CRASH, f"mf2py: {error!r}")
+            found = fault_of_exception(error, "microformats", page.url)
+            log.note(found.reason, found.detail, part=found.part)
             continue
         for item in parsed["items"]:
             yield from writer.statements(item)

@@ -1,0 +1,199 @@
+"""Runs cells of the matrix, each alone, at default settings; prints a table.
+
+    python -m tests.matrix [--place url|host|hosts] [--jobs N] [NAME ...]
+
+NAME is a behaviour or the begin of one. Each cell is a crawl of its own, and one
+without misbehaviour is its yardstick for requests and CPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from tests.matrix.certificates import AUTHORITY
+from tests.matrix.judging import Verdict, judge
+from tests.matrix.scripts import BEHAVIOURS, HEALTHY, Behaviour
+from tests.matrix.webs import NAMES, POSITIONS, ROOT, Web, bad_hosts, one_url, served
+from tests.support.crawl_names import scripted_names
+
+_SETTINGS: Final[dict[str, Any]] = {
+    "DOWNLOAD_DELAY": 0,
+    "GUARD_ALLOW_NETS": "127.0.0.0/8",
+    "CONTACT_REQUIRED": False,
+    "LOG_LEVEL": "WARNING",
+}
+MOST_REQUESTS, MOST_CPU = 1.2, 1.3
+
+
+@dataclass(frozen=True)
+class Run:
+    """A crawl that has ended: its exit code, CPU and wall time, and its verdict."""
+
+    code: int
+    cpu: float
+    secs: float
+    verdict: Verdict
+    said: str
+
+
+def run_crawl(
+    web: Web, folder: Path, settings: dict[str, Any], words: tuple[str, ...] = ()
+) -> Run:
+    """Crawl a web to its end."""
+    with served(web, folder) as log_path:
+        seeds = web.seed_file(folder / "seeds.csv")
+        given = _SETTINGS | {"CRAWL_DIR": folder / "crawl"} | settings
+        line = [sys.executable, "-m", "scrapy", "crawl", "linkeddata"]
+        line += [f"-aseeds=@{seeds}", "-aharvest=all", *words]
+        line += [f"-s{name}={value}" for name, value in given.items()]
+        env = os.environ | {"SSL_CERT_FILE": str(folder / AUTHORITY)}
+        began = time.monotonic()
+        with (folder / "said.txt").open("wb") as said:
+            process = subprocess.Popen(
+                line, cwd=ROOT, stdout=said, stderr=said, env=env
+            )
+            _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        return Run(
+            process.returncode,
+            used.ru_utime + used.ru_stime,
+            time.monotonic() - began,
+            judge(web, log_path, folder / "crawl" / "linkeddata"),
+            (folder / "said.txt").read_text(errors="replace"),
+        )
+
+
+def web_of(place: str, behaviour: Behaviour, n: int, prefix: str, size: float) -> Web:
+    """Return the web of a cell."""
+    if place == "host":
+        return bad_hosts([behaviour], 20, int(20 * size), prefix)
+    if place == "hosts":
+        return bad_hosts([behaviour] * 100, 5, int(300 * size), prefix, n_bad=1)
+    return one_url([(behaviour, POSITIONS[n])], int(40 * size), prefix)
+
+
+def cells(names: list[str], place: str) -> list[tuple[str, Behaviour, int]]:
+    """Return the cells that are chosen: place, behaviour, number of the position."""
+    chosen = [
+        each
+        for name, each in BEHAVIOURS.items()
+        if not names or any(name.startswith(begin) for begin in names)
+    ]
+    places = [place] if place else ["url", "host", "hosts"]
+    return [
+        (each_place, each, n)
+        for each_place in places
+        for each in chosen
+        for n in (range(len(POSITIONS)) if each_place == "url" else (0,))
+    ]
+
+
+def run_cell(
+    cell: tuple[int, tuple[str, Behaviour, int]], settings: dict[str, Any], size: float
+) -> tuple[str, Run]:
+    """Run a cell in a folder of its own."""
+    number, (place, behaviour, n) = cell
+    at = f" {POSITIONS[n]}" if place == "url" else ""
+    folder = Path(tempfile.mkdtemp(prefix="rc-cell-", dir=os.environ.get("TMPDIR")))
+    try:
+        web = web_of(place, behaviour, n, f"127.{112 + number % 100}", size)
+        return f"{place}{at} {behaviour.name}", run_crawl(web, folder, settings)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_packed(
+    chosen: list[tuple[str, Behaviour, int]], settings: dict[str, Any], size: float
+) -> int:
+    """Run all cells of a place in one crawl; print the hosts that lack pages."""
+    n_failed = 0
+    for place in dict.fromkeys(place for place, *_ in chosen):
+        ours = [(each, n) for own, each, n in chosen if own == place]
+        pairs = [(each, POSITIONS[n]) for each, n in ours]
+        bad = [each for each, _ in ours] * (100 if place == "hosts" else 1)
+        if place == "url":
+            web = one_url(pairs, int(40 * size), "127.111")
+        else:
+            web = bad_hosts(
+                bad, 20, int(20 * size), "127.111", 1 if len(bad) > 99 else 3
+            )
+        folder = Path(tempfile.mkdtemp(prefix="rc-pack-", dir=os.environ.get("TMPDIR")))
+        run = run_crawl(web, folder, settings)
+        for name, urls in sorted(run.verdict.missing.items()):
+            n_good = len(web.good.get(name.rpartition("(")[2][:-1], ()))
+            print(f"  {name:50} lacks {len(urls)} of {n_good}")
+        print(row(f"{place} packed", run, None), f"cpu {run.cpu:.1f}", folder)
+        n_failed += len(run.verdict.missing)
+    return n_failed
+
+
+def row(name: str, run: Run, plain: Run | None) -> str:
+    """Return a line of the table."""
+    seen = run.verdict
+    cpu = run.cpu / plain.cpu if plain else 0.0
+    fails = []
+    if seen.n_missing:
+        fails.append("PAGES")
+    if seen.ratio > MOST_REQUESTS:
+        fails.append("REQUESTS")
+    if cpu > MOST_CPU:
+        fails.append("CPU")
+    if run.code:
+        fails.append(f"EXIT {run.code}")
+    n_fetched = seen.n_good - seen.n_missing
+    return (
+        f"{name:48} {n_fetched:5}/{seen.n_good:<5} {seen.ratio:5.2f} {cpu:5.2f}"
+        f" {run.secs:6.0f} s  most {seen.most[0]:3}  {' '.join(fails) or 'ok'}"
+    )
+
+
+def main() -> int:
+    """Run the cells that are asked for; return 1 if one fails."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--place", default="", choices=["", "url", "host", "hosts"])
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--packed", action="store_true")
+    parser.add_argument("--size", type=float, default=1.0)
+    parser.add_argument("-s", dest="settings", action="append", default=[])
+    given = parser.parse_args()
+    settings = dict(pair.split("=", 1) for pair in given.settings)
+    chosen = cells(given.names, given.place)
+    with (
+        tempfile.TemporaryDirectory() as names,
+        scripted_names(Path(names), {k: v for k, v in NAMES.items()}),
+        ThreadPoolExecutor(given.jobs) as pool,
+    ):
+        if given.packed:
+            return run_packed(chosen, settings, given.size)
+        plain = {}
+        for place in {place for place, *_ in chosen}:
+            runs = [
+                run_cell((0, (place, BEHAVIOURS[HEALTHY], 0)), settings, given.size)[1]
+                for _ in range(2)
+            ]
+            plain[place] = min(runs, key=lambda run: run.cpu)
+            print(row(f"{place} (healthy)", plain[place], plain[place]), flush=True)
+        failed = 0
+        run_one = partial(run_cell, settings=settings, size=given.size)
+        for name, run in pool.map(run_one, enumerate(chosen, start=1)):
+            line = row(name, run, plain[name.partition(" ")[0]])
+            failed += not line.endswith("ok")
+            print(line, flush=True)
+    print(f"{len(chosen)} cells, {failed} failed")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,525 @@
+"""Scripts of servers that misbehave: what is sent for a request, step by step.
+
+They follow the specifications: RFC 9110 and 9112 for HTTP, RFC 9309 for robots.txt,
+RFC 959 for FTP, RFC 8446 for TLS. No script knows which client it talks to.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from email.utils import formatdate
+from functools import partial
+from time import time
+from typing import Final, Literal
+
+Step = bytes | float | Literal["reset", "close", "hang"]
+"""Bytes are sent, a number is waited for (seconds); the rest ends the connection."""
+
+TURTLE: Final = "text/turtle"
+HEALTHY: Final = "healthy"  # the behaviour that is none: the yardstick
+_DAY: Final = 86400
+_CHUNK: Final = b"1\r\n#\r\n"
+_BURST: Final = 64  # pieces that are sent together, with a pause after them
+_PAUSE: Final = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request, as a script sees it.
+
+    Attributes:
+        path: the request target.
+        nth: 1 for the first request of this path, and so on.
+        origin: scheme, host and port that were requested.
+        cookie: the header, empty if there is none.
+        good: the response of a healthy server.
+        elsewhere: URLs by name: `dead`, `silent`, `busy`, `page`, `nowhere`, `tls`.
+    """
+
+    path: str
+    nth: int
+    origin: str
+    cookie: str
+    good: bytes
+    elsewhere: dict[str, str]
+
+
+Script = Callable[[Ask], Iterable[Step]]
+
+
+def response(
+    status: str = "200 OK", body: bytes = b"", kind: str = TURTLE, **headers: str
+) -> bytes:
+    """Return a response; `_` in the name of a header stands for `-`."""
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}"]
+    if kind:
+        lines.append(f"Content-Type: {kind}")
+    lines += [f"{name.replace('_', '-')}: {text}" for name, text in headers.items()]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+
+
+def _head(ask: Ask) -> bytes:
+    return ask.good[: ask.good.index(b"\r\n\r\n") + 4]
+
+
+def _body(ask: Ask) -> bytes:
+    return ask.good[ask.good.index(b"\r\n\r\n") + 4 :]
+
+
+_CHUNKED: Final = b"HTTP/1.1 200 OK\r\nContent-Type: text/turtle\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+# -- statuses ----------------------------------------------------------------------
+
+
+def status(code: int, **headers: str) -> Script:
+    """Answer with a status, always."""
+
+    def script(_: Ask) -> Iterable[Step]:
+        has_body = code not in {204, 205, 304}
+        body = b"<html>an error page</html>" if has_body else b""
+        return [response(f"{code:03} X", body, "text/html", **headers)]
+
+    return script
+
+
+def retry_at(code: int, secs: float) -> Script:
+    """Answer with a status and a date in `Retry-After`."""
+
+    def script(_: Ask) -> Iterable[Step]:
+        now = time()
+        date, later = (formatdate(at, usegmt=True) for at in (now, now + secs))
+        return [response(f"{code} X", b"", "", Date=date, Retry_After=later)]
+
+    return script
+
+
+def good_with(**headers: str) -> Script:
+    """Answer well, with further headers."""
+
+    def script(ask: Ask) -> Iterable[Step]:
+        return [response("200 OK", _body(ask), TURTLE, **headers)]
+
+    return script
+
+
+def first(times: int, bad: Script) -> Script:
+    """Misbehave the first times, and answer well from then on."""
+
+    def script(ask: Ask) -> Iterable[Step]:
+        return bad(ask) if ask.nth <= times else [ask.good]
+
+    return script
+
+
+# -- silence and slowness ----------------------------------------------------------
+
+
+def steps(*fixed: Step) -> Script:
+    """Send the same, whatever is requested."""
+    return lambda _: fixed
+
+
+def part(where: str, end: Step) -> Script:
+    """Send the first part of a good response, and then end as `end` says."""
+
+    def script(ask: Ask) -> Iterable[Step]:
+        head, body = _head(ask), _body(ask)
+        sent = {
+            "line": b"HTTP/1.",
+            "headers": head[: head.index(b"\r\n") + 8],
+            "head": head,
+            "body": head + body[: len(body) // 2],
+            "chunk": _CHUNKED + b"40\r\n<> <urn:x:p>",
+            "size": _CHUNKED + b"4",
+            "last": _CHUNKED + f"{len(body):x}\r\n".encode() + body + b"\r\n",
+            "trailer": _CHUNKED
+            + f"{len(body):x}\r\n".encode()
+            + body
+            + b"\r\n0\r\nX: ",
+        }[where]
+        return [sent, end]
+
+    return script
+
+
+def trickle(where: str, secs: float = 1.0) -> Script:
+    """Send one byte after the other."""
+
+    def script(ask: Ask) -> Iterator[Step]:
+        head, body = _head(ask), _body(ask)
+        at_once = {"head": b"", "body": head}[where]
+        if at_once:
+            yield at_once
+        for byte in head + body if where == "head" else body:
+            yield bytes([byte])
+            yield secs
+        yield "hang"
+
+    return script
+
+
+def endless(prefix: bytes, piece: bytes, burst: int = _BURST) -> Script:
+    """Send a prefix, and then the same piece again and again."""
+
+    def script(_: Ask) -> Iterator[Step]:
+        yield prefix
+        for _n in itertools.count():
+            yield piece * burst
+            yield _PAUSE
+
+    return script
+
+
+def chunks_of_one(ask: Ask) -> Iterable[Step]:
+    """Send a good body in chunks of one byte."""
+    pieces = b"".join(b"1\r\n%c\r\n" % byte for byte in _body(ask))
+    return [_CHUNKED + pieces + b"0\r\n\r\n"]
+
+
+def interim(times: int) -> Script:
+    """Send some interim responses before the good one."""
+    return lambda ask: [b"HTTP/1.1 103 Early Hints\r\n\r\n" * times, ask.good]
+
+
+def then(end: Step) -> Script:
+    """Answer well, say nothing of the connection, and end it."""
+    return lambda ask: [ask.good, end]
+
+
+def late(text: bytes) -> Script:
+    """Answer well, and send more a little later."""
+    return lambda ask: [ask.good, 0.05, text]
+
+
+# -- redirects ---------------------------------------------------------------------
+
+
+def moved(name: str, code: int = 302, **headers: str) -> Script:
+    """Redirect to a URL of `elsewhere`."""
+
+    def script(ask: Ask) -> Iterable[Step]:
+        target = ask.elsewhere[name]
+        return [response(f"{code} X", b"", "", Location=target, **headers)]
+
+    return script
+
+
+def moved_to(target: str, code: int = 302) -> Script:
+    """Redirect to a URL, or what stands for one."""
+    return lambda _: [response(f"{code} X", b"", "", Location=target)]
+
+
+def chain(ask: Ask) -> Iterable[Step]:
+    """Redirect to the next of thirty, the last of which is good."""
+    path, _, number = ask.path.partition("?step=")
+    step = int(number or 0)
+    if step >= 30:
+        return [ask.good]
+    return [response("302 X", b"", "", Location=f"{path}?step={step + 1}")]
+
+
+def endless_chain(ask: Ask) -> Iterable[Step]:
+    """Redirect to another URL each time."""
+    path, _, number = ask.path.partition("?step=")
+    return [response("302 X", b"", "", Location=f"{path}?step={int(number or 0) + 1}")]
+
+
+def loop_of_two(ask: Ask) -> Iterable[Step]:
+    """Redirect to a URL that redirects back."""
+    path, _, number = ask.path.partition("?side=")
+    other = path if number else f"{path}?side=2"
+    return [response("302 X", b"", "", Location=other)]
+
+
+def self_with_cookie(ask: Ask) -> Iterable[Step]:
+    """Redirect to the same URL until a cookie comes back."""
+    if ask.cookie:
+        return [ask.good]
+    return [response("302 X", b"", "", Location=ask.path, Set_Cookie="seen=1; Path=/")]
+
+
+# -- FTP ---------------------------------------------------------------------------
+
+
+def ftp(**replies: str) -> dict[str, str]:
+    """Return the replies of an FTP server, by command; others are as they should be."""
+    good = {
+        "banner": "220 ready",
+        "USER": "331 password",
+        "PASS": "230 in",
+        "TYPE": "200 ok",
+        "SIZE": "213 40",
+        "MDTM": "213 20260101000000",
+        "PWD": '257 "/"',
+        "FEAT": "211 none",
+        "QUIT": "221 bye",
+    }
+    return good | replies
+
+
+FTP_DOORS: Final[dict[str, dict[str, str]]] = {
+    "ftp-421": ftp(banner="421 too many users"),
+    "ftp-silent": ftp(banner="hang"),
+    "ftp-530": ftp(PASS="530 not logged in"),
+    "ftp-550": ftp(CWD="550 no such directory", SIZE="550 no", RETR="550 no such file"),
+    "ftp-450": ftp(SIZE="450 busy", RETR="450 busy", CWD="450 busy"),
+    "ftp-425": ftp(EPSV="425 no data connection", PASV="425 no data connection"),
+    "ftp-garbage": ftp(banner="HTTP/1.1 400 Bad Request"),
+    "ftp-silent-user": ftp(USER="hang"),
+    "ftp-reset": ftp(USER="reset"),
+    "ftp-endless": ftp(banner="endless"),
+}
+HTTP_DOORS: Final[dict[str, Script]] = {}  # doors whose every path has one script
+TLS_DOORS: Final = (
+    *("tls-self-signed", "tls-expired", "tls-wrong-name"),
+    *("tls-plain", "tls-silent", "tls-reset", "tls-garbage"),
+)
+RAW_DOORS: Final = ("accept-reset", "accept-close", "accept-silent")
+_ROBOTS_BAD: Final[dict[str, Script]] = {
+    "429": status(429),
+    "500": status(500),
+    "503": status(503),
+    "silent": steps("hang"),
+    "reset": steps("reset"),
+    "half": part("body", "hang"),
+    "trickle": trickle("body"),
+    "interim": endless(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+    "chunks": endless(_CHUNKED, _CHUNK),
+    "day": status(503, Retry_After=str(_DAY)),
+}
+_ROBOTS_OPEN: Final[dict[str, Script]] = {
+    "403": status(403),
+    "451": status(451),
+    "binary": steps(response("200 OK", bytes(range(256)) * 8, "text/plain")),
+    "html": steps(response("200 OK", b"<html>" * 99, "text/html")),
+    "loop": moved_to("/robots.txt"),
+    "chain": endless_chain,
+    "moved-dead": moved("dead"),
+    "503-once": first(1, status(503)),
+    "silent-once": first(1, steps("hang")),
+    "reset-once": first(1, steps("reset")),
+    "500-twice": first(2, status(500)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """One way to misbehave.
+
+    Attributes:
+        name: as in the table.
+        script: of the URL; None for a door.
+        door: `http`, or the door of the host that all of it concerns.
+        path: fixed path of the URL; empty: a page of the host, which is linked to.
+        kind: what a seed says of the URL: `sparql`, `dump`, `sitemap`, `ckan`.
+        heals: the URL itself is good in the end, too.
+        is_context: the URL is a context of JSON-LD; a page that needs it is linked to.
+        closes_host: as robots.txt of a host, it closes the host.
+    """
+
+    name: str
+    script: Script | None = None
+    door: str = "http"
+    path: str = ""
+    kind: str = ""
+    heals: bool = False
+    is_context: bool = False
+    closes_host: bool = False
+
+
+_REFUSALS: Final[dict[str, Script]] = {
+    "429": status(429),
+    "503": status(503),
+    "500": status(500),
+    "day": status(503, Retry_After=str(_DAY)),
+    "silent": steps("hang"),
+    "reset": steps("reset"),
+}
+
+
+def _statuses() -> Iterator[Behaviour]:
+    yield Behaviour(HEALTHY, lambda ask: [ask.good], heals=True)
+    codes = (
+        *(204, 205, 206, 207, 226, 300, 304, 305, 306),
+        *(400, 401, 402, 403, 404, 405, 406, 407, 408, 409, 410, 411, 412, 413, 414),
+        *(415, 416, 417, 418, 421, 422, 423, 424, 425, 426, 428, 429, 431, 444, 451),
+        *(494, 499, 500, 501, 502, 503, 504, 505, 506, 507, 508, 510, 511),
+        *(520, 521, 522, 523, 524, 525, 526, 527, 529, 530, 598, 599, 600, 999, 0, 99),
+    )
+    for code in codes:
+        yield Behaviour(f"status-{code}", status(code))
+
+
+def _retry_afters() -> Iterator[Behaviour]:
+    texts = {
+        "0": "0",
+        "3": "3",
+        "day": str(_DAY),
+        "year": str(_DAY * 365),
+        "negative": "-5",
+        "garbage": "soon",
+        "float": "1.5",
+        "huge": "9" * 400,
+        "empty": "",
+        "old-date": "Sun, 06 Nov 1994 08:49:37 GMT",
+        "bad-date": "Sun, 99 Nov 9999 99:99:99 GMT",
+        "list": "5, 86400",
+    }
+    for name, text in texts.items():
+        for code in (429, 503):
+            yield Behaviour(f"{code}-after-{name}", status(code, Retry_After=text))
+    for code in (429, 503):
+        yield Behaviour(f"{code}-after-date-3", retry_at(code, 3))
+        yield Behaviour(f"{code}-after-date-day", retry_at(code, _DAY))
+    for code in (403, 404, 413, 500, 502, 504, 202):
+        yield Behaviour(f"{code}-after-day", status(code, Retry_After=str(_DAY)))
+    yield Behaviour("200-after-day", good_with(Retry_After=str(_DAY)), heals=True)
+
+
+def _healing() -> Iterator[Behaviour]:
+    bads: dict[str, Script] = {
+        "503": status(503),
+        "429": status(429),
+        "429-after-3": status(429, Retry_After="3"),
+        "500": status(500),
+        "408": status(408),
+        "502": status(502),
+        "reset": steps("reset"),
+        "closed": steps("close"),
+        "silent": steps("hang"),
+        "half": part("body", "close"),
+        "half-silent": part("body", "hang"),
+    }
+    for name, bad in bads.items():
+        yield Behaviour(f"once-{name}", first(1, bad), heals=True)
+    for name in ("503", "429", "500"):
+        yield Behaviour(f"twice-{name}", first(2, bads[name]), heals=True)
+
+
+def _silences() -> Iterator[Behaviour]:
+    yield Behaviour("silent", steps("hang"))
+    yield Behaviour("reset", steps("reset"))
+    yield Behaviour("closed", steps("close"))
+    places = ("line", "headers", "head", "body", "chunk", "size", "last", "trailer")
+    for where in places:
+        for name, end in (("silent", "hang"), ("reset", "reset"), ("closed", "close")):
+            yield Behaviour(f"{name}-in-{where}", part(where, end))
+    yield Behaviour("trickle-head", trickle("head"))
+    yield Behaviour("trickle-body", trickle("body"))
+    yield Behaviour("interim-then-silent", steps(b"HTTP/1.1 100 X\r\n\r\n", "hang"))
+
+
+def _floods() -> Iterator[Behaviour]:
+    ok = b"HTTP/1.1 200 OK\r\n"
+    for code in (100, 102, 103):
+        piece = b"HTTP/1.1 %d X\r\n\r\n" % code
+        yield Behaviour(f"endless-{code}", endless(b"", piece))
+    yield Behaviour("endless-chunks-of-1", endless(_CHUNKED, _CHUNK))
+    yield Behaviour("endless-headers", endless(ok, b"X: y\r\n"))
+    yield Behaviour("endless-header", endless(ok + b"X: ", b"yyyy"))
+    yield Behaviour("endless-extension", endless(_CHUNKED + b"1;", b"yyyy"))
+    trailers = _CHUNKED + b"1\r\n#\r\n0\r\n"
+    yield Behaviour("endless-trailers", endless(trailers, b"X: y\r\n"))
+    yield Behaviour("endless-line", endless(b"HTTP/1.1 200 ", b"yyyy"))
+    yield Behaviour("endless-zeros", endless(_CHUNKED, b"0000"))
+    yield Behaviour("endless-blank-lines", endless(b"", b"\r\n"))
+    yield Behaviour("chunks-of-1", chunks_of_one, heals=True)
+    yield Behaviour("interim-5", interim(5), heals=True)
+
+
+def _endings() -> Iterator[Behaviour]:
+    second = response("200 OK", b"<> <urn:x:says> 'not asked for' .")
+    yield Behaviour("good-then-closed", then("close"), heals=True)
+    yield Behaviour("good-then-reset", then("reset"), heals=True)
+    yield Behaviour("good-then-late-bytes", late(b"\0\0\0\0"), heals=True)
+    yield Behaviour("good-then-late-response", late(second), heals=True)
+    yield Behaviour("good-then-late-408", late(response("408 X")), heals=True)
+
+
+def _nonsense() -> Iterator[Behaviour]:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/turtle\r\n"
+    texts = {
+        "ssh": b"SSH-2.0-OpenSSH_9.6\r\n",
+        "http-0.9": b"<> <urn:x:p> <urn:x:o> .\n",
+        "http-2": b"\0\0\x12\x04\0\0\0\0\0\0\x03\0\0\0\x64\0\4\0\0\xff\xff\0\5\0\0\x40\0",
+        "binary": bytes(range(256)),
+        "length-negative": head + b"Content-Length: -1\r\n\r\n",
+        "length-text": head + b"Content-Length: many\r\n\r\nx",
+        "length-differs": head + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx",
+        "chunk-size": head + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "coding": head + b"Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd",
+        "nul": head + b"X: a\0b\r\nContent-Length: 1\r\n\r\n#",
+        "no-colon": head + b"nonsense\r\nContent-Length: 1\r\n\r\n#",
+        "huge-header": head + b"X: " + b"y" * 400_000 + b"\r\n\r\n",
+    }
+    for name, text in texts.items():
+        yield Behaviour(f"nonsense-{name}", steps(text, "close"))
+
+
+def _redirects() -> Iterator[Behaviour]:
+    yield Behaviour("moved-loop-of-2", loop_of_two)
+    yield Behaviour("moved-to-itself", lambda ask: moved_to(ask.path)(ask))
+    yield Behaviour("moved-with-cookie", self_with_cookie)
+    yield Behaviour("moved-chain-of-30", chain)
+    yield Behaviour("moved-endless", endless_chain)
+    for name in ("dead", "silent", "busy", "nowhere", "tls", "day"):
+        yield Behaviour(f"moved-to-{name}", moved(name))
+    yield Behaviour("moved-after-day", moved("page", Retry_After=str(_DAY)))
+    yield Behaviour("moved-301-after-day", moved("page", 301, Retry_After=str(_DAY)))
+    yield Behaviour("moved-after-3", moved("page", Retry_After="3"))
+    yield Behaviour("moved-after-garbage", moved("page", Retry_After="soon"))
+    yield Behaviour("moved-to-other-after-day", moved("other", Retry_After=str(_DAY)))
+    yield Behaviour("moved-to-dead-after-day", moved("dead", Retry_After=str(_DAY)))
+    for name, target in {
+        "mailto": "mailto:a@b.example",
+        "data": "data:text/turtle,%3C%3E",
+        "nothing": "",
+        "port-0": "http://127.0.0.1:0/",
+        "long": "/" + "x" * 9000,
+        "forbidden": "http://169.254.169.254/",
+    }.items():
+        yield Behaviour(f"moved-to-{name}", moved_to(target))
+    yield Behaviour("moved-nowhere", status(302))
+
+
+def _doors() -> Iterator[Behaviour]:
+    yield Behaviour("refused", door="dead")
+    for door in (*RAW_DOORS, *TLS_DOORS, *FTP_DOORS):
+        yield Behaviour(door, door=door)
+    for name in (*_ROBOTS_BAD, *_ROBOTS_OPEN):
+        yield Behaviour(f"port-robots-{name}", door=f"robots-{name}")
+
+
+def _robots() -> Iterator[Behaviour]:
+    for name, script in _ROBOTS_BAD.items():
+        HTTP_DOORS[f"robots-{name}"] = script
+        yield Behaviour(f"robots-{name}", script, path="/robots.txt", closes_host=True)
+    for name, script in _ROBOTS_OPEN.items():
+        HTTP_DOORS[f"robots-{name}"] = script
+        yield Behaviour(f"robots-{name}", script, path="/robots.txt")
+
+
+def _files() -> Iterator[Behaviour]:
+    for name, script in _REFUSALS.items():
+        for file in ("void", "tdmrep.json"):
+            path = f"/.well-known/{file}"
+            yield Behaviour(f"{file}-{name}", script, path=path)
+        yield Behaviour(f"sitemap-{name}", script, path="/sitemap.xml")
+        yield Behaviour(
+            f"context-{name}", script, path="/context.jsonld", is_context=True
+        )
+        for kind in ("sparql", "dump", "ckan", "resourcesync"):
+            yield Behaviour(f"{kind}-{name}", script, kind=kind)
+
+
+BEHAVIOURS: Final[dict[str, Behaviour]] = {
+    each.name: each
+    for family in (
+        *(_statuses, _retry_afters, _healing, _silences, _floods, _endings, _nonsense),
+        *(_redirects, _robots, _doors, _files),
+    )
+    for each in family()
+}

@@ -1,0 +1,76 @@
+"""A failure costs what it proves: each behaviour at one URL, one host, many hosts.
+
+The servers are those of `scripts.py`, in a process of their own. A crawl is judged by
+their log and by the graphs that it has stored. `python -m tests.matrix` runs each cell
+alone at default settings, and judges CPU, too.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from tests.matrix.running import assert_costs_no_page, crawl
+from tests.matrix.scripts import BEHAVIOURS, HEALTHY
+from tests.matrix.webs import bad_hosts, named, one_url
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.matrix.scripts import Behaviour
+    from tests.matrix.webs import Position
+    from tests.support.crawl_fixtures import Commands
+
+N_PAGES = 3
+_IN_TURN: Final[tuple[Position, ...]] = (
+    *("stranger", "first", "three", "middle", "stranger", "last", "three"),
+)
+_FLOODS: Final = (
+    ("endless-chunks-of-1", "endless-103"),
+    ("silent", "silent-in-body", "trickle-body", "status-503"),
+)
+_FILES: Final = ("/.well-known/", "/sitemap.xml")
+
+
+def is_file(behaviour: Behaviour) -> bool:
+    """Tell whether a behaviour is that of a source, or of a file of the site."""
+    return bool(behaviour.kind) or behaviour.path.startswith(_FILES)
+
+
+PAGES: Final = [b for b in BEHAVIOURS.values() if not is_file(b) and b.name != HEALTHY]
+FILES: Final = [b for b in BEHAVIOURS.values() if is_file(b)]
+
+
+def pairs_of(behaviours: list[Behaviour]) -> list[tuple[Behaviour, Position]]:
+    """Return each behaviour at one of the positions, which take turns."""
+    return list(zip(behaviours, itertools.cycle(_IN_TURN), strict=False))
+
+
+def test_a_bad_url_costs_no_other_page(commands: Commands, tmp_path: Path) -> None:
+    """If one URL of a host misbehaves in any way, then all others are fetched."""
+    web = one_url(pairs_of(PAGES), N_PAGES, "127.113")
+    assert_costs_no_page(crawl(commands, web, tmp_path))
+
+
+def test_a_bad_file_costs_no_page(commands: Commands, tmp_path: Path) -> None:
+    """If a source or a file of a site misbehaves, then its pages are fetched."""
+    web = one_url(pairs_of(FILES), N_PAGES, "127.114")
+    harvest = {"arguments": {"harvest": "all"}, "TDM_POLICY": "respect"}
+    assert_costs_no_page(crawl(commands, web, tmp_path, **harvest))
+
+
+def test_bad_hosts_cost_no_page_of_others(commands: Commands, tmp_path: Path) -> None:
+    """If a host for each behaviour is bad, then all pages of others are fetched."""
+    web = bad_hosts([*PAGES, *FILES], 10, N_PAGES, "127.115")
+    assert_costs_no_page(crawl(commands, web, tmp_path))
+
+
+@pytest.mark.parametrize("names", _FLOODS, ids=lambda names: names[0])
+def test_a_hundred_bad_hosts_cost_no_page_of_others(
+    commands: Commands, tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    """If a hundred hosts flood or are silent, then all pages of others are fetched."""
+    web = bad_hosts(named(*names) * (100 // len(names)), 5, 60, "127.116", n_bad=1)
+    assert_costs_no_page(crawl(commands, web, tmp_path))
