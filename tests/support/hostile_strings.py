@@ -27,7 +27,7 @@ FIRST_CHARS: Final = 6_000  # of the shortest text
 _LONG_RUN: Final = 100  # repetitions; fewer cost little wherever they begin
 _MAX_PREFIXES: Final = 6
 _MAX_TOKENS: Final = 6
-_MAX_PUMPS: Final = 150  # of one expression
+_MAX_PUMPS: Final = 100  # of one expression
 _SUSPECT_SECS_PER_CHAR: Final = 0.25e-6  # a linear search takes a tenth
 _FLOOR_SECS: Final = 0.02  # less is noise
 _MAX_GROWTH: Final = 2.9  # over each doubling; a square makes it four
@@ -102,18 +102,23 @@ def _alarm() -> Iterator[None]:
 def slow_strings(pattern: re.Pattern[Any], use: Use) -> Iterator[str]:
     """Yield texts, shown with their times, for which an expression is not linear."""
     is_bytes = isinstance(pattern.pattern, bytes)
-    end = "\x00"
-    for begin, pumped in _Pumps(pattern).all():
+    pumps = _Pumps(pattern)
+    # What ends in the middle of an escape is no string, nor what has no end.
+    ends = ["\x00", "\\"] if ord("\\") in pumps.literals else ["\x00"]
+    for begin, pumped in pumps.all():
         unit = _text(pumped, is_bytes=is_bytes)
         first = _text(begin, is_bytes=is_bytes)
-        last: Any = end.encode() if is_bytes else end
+        for end in ends:
+            last: Any = end.encode() if is_bytes else end
 
-        def make(n_chars: int, first: Any = first, unit: Any = unit) -> Text:
-            text: Text = first + unit * (n_chars // len(unit)) + last  # noqa: B023
-            return text
+            def make(
+                n_chars: int, first: Any = first, unit: Any = unit, last: Any = last
+            ) -> Text:
+                text: Text = first + unit * (n_chars // len(unit)) + last
+                return text
 
-        if found := growth(use, make):
-            yield f"{first!r} + {unit!r} * n + {last!r}: {found}"
+            if found := growth(use, make):
+                yield f"{first!r} + {unit!r} * n + {last!r}: {found}"
 
 
 def _text(chars: Chars, *, is_bytes: bool) -> Any:
@@ -127,7 +132,8 @@ class _Pumps:
         flags = pattern.flags & ~(re.UNICODE | re.DEBUG)
         self._tree = parser.parse(pattern.pattern, flags)
         most = 0xFF if isinstance(pattern.pattern, bytes) else 0x10FFFF
-        own = sorted(set(_literals(self._tree)))
+        self.literals = frozenset(_literals(self._tree))
+        own = sorted(self.literals)
         self._chars = [x for x in dict.fromkeys([*_COMMON, *own]) if x <= most]
         self._found: dict[tuple[Chars, Chars], None] = {}
         self._tokens: dict[Chars, None] = {}
@@ -141,7 +147,8 @@ class _Pumps:
                 self._found[(), token] = None
                 for other in tokens:
                     self._found[(), token + other] = None
-        return [pair for pair in self._found if pair[1]][:_MAX_PUMPS]
+        found = [pair for pair in self._found if pair[1]]
+        return found[:: 1 + len(found) // _MAX_PUMPS]
 
     def _walk(self, tree: Iterable[Any], prefixes: list[Chars]) -> None:
         token: Chars = ()
