@@ -34,7 +34,7 @@ _MAX_GROWTH: Final = 2.9  # over each doubling; a square makes it four
 _PATIENCE_SECS: Final = 3.0
 _COMMON: Final = [ord(char) for char in "a0/\" <.x:-=\\&;_'>?#@%\n"]
 _REPEATS: Final = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
-_CATEGORIES: Final = {
+_CATEGORIES: Final[dict[Any, Callable[[str], bool]]] = {
     codes.CATEGORY_DIGIT: str.isdigit,
     codes.CATEGORY_SPACE: str.isspace,
     codes.CATEGORY_WORD: lambda char: char.isalnum() or char == "_",
