@@ -135,7 +135,7 @@ def _called(module: ModuleType) -> Iterator[Expression]:
         text = node.args[0]
         if method in (*_METHODS, *_SUBSTITUTIONS) and isinstance(text, ast.Constant):
             place = f"{module.__name__}:{node.lineno}"
-            yield Expression(place, re.compile(text.value), method)  # type: ignore[arg-type]
+            yield Expression(place, re.compile(text.value), method)
 
 
 @cache
