@@ -75,7 +75,8 @@ class DatasetRegistry:
         """Return what to fetch of the datasets that a document describes."""
         trust = self._session.arguments_of(document.record).trust
         named = ways_by_dataset(findings.named)
-        datasets, services = [], []
+        datasets: list[KnownDataset] = []
+        services: list[KnownDataset] = []
         for name, ways in named.items():
             prefixes = _believed(findings.spaces.get(name, ()), ways, document, trust)
             known = KnownDataset(name=name, ways=ways, prefixes=prefixes)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from io import BytesIO
+from itertools import accumulate
 from typing import TYPE_CHECKING, BinaryIO
 
 import pyoxigraph
@@ -77,13 +79,23 @@ def iter_refused(
     """
     lines: list[bytes] = []
     done = 0
-    while block and (error := serialize(new_parser(block, document_format, None), out)):
+    source: bytes | BinaryIO = block
+    while block:
+        error = serialize(new_parser(source, document_format, None), out)
+        if error is None:
+            return
         if isinstance(error, SourceFault):
             raise error
-        lines = lines or block.splitlines(keepends=True)
+        if not lines:
+            lines = block.splitlines(keepends=True)
+            begins = [*accumulate(map(len, lines), initial=0)]
+            rest = BytesIO(block)  # each parser reads a part of it, and copies no more
         done += bad_line(error)
         yield done, lines[done - 1], error
-        block = b"".join(lines[done:])
+        if done == len(lines):
+            return
+        rest.seek(begins[done])
+        source = rest
 
 
 def bad_line(error: SyntaxError) -> int:

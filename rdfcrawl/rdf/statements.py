@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.environment import ParseLimits
 
 _MAX_LINE_BYTES = 2**20
+_MAX_TEXT_CHARS = 8192  # before an error
+_ends_iri = re.compile(r"[\s<>\"]").search
 # Text before an error within `@prefix p: <iri>`
 _OPEN_DIRECTIVE = re.compile(
     r"(?:@|\b)(?P<keyword>prefix|base)\s+(?:(?P<prefix>[^\s<>\":]*):\s*)?(?:<[^<>\"]*)?$",
@@ -278,25 +280,29 @@ class _SourceLines:
         self._reopen = reopen
         self._file: BinaryIO | None = None
         self._n_read = 0
-        self._before = self._line = b""
+        self._before = self._line = ""
 
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
 
     def up_to(self, line: int, column: int) -> str | None:
-        """Return the line before and this one up to the column (from 1).
+        """Return the end of the line before and of this one up to the column (from 1).
 
-        None if a line is too long.
+        None if a line is too long, or an IRI may be open for longer than that.
         """
         file = self._file = self._file or self._reopen()
         while self._n_read < line:
-            self._before, self._line = self._line, file.readline(_MAX_LINE_BYTES)
-            if len(self._line) == _MAX_LINE_BYTES:
+            line_read = file.readline(_MAX_LINE_BYTES)
+            if len(line_read) == _MAX_LINE_BYTES:
                 return None
+            self._before, self._line = self._line, line_read.decode("utf-8", "replace")
             self._n_read += 1
-        text = self._line.decode("utf-8", "replace")[: column - 1]
-        return self._before.decode("utf-8", "replace") + text
+        # No more than a part: a line may have an error in each of its characters.
+        text = self._line[max(0, column - 1 - _MAX_TEXT_CHARS) : column - 1]
+        if len(text) < _MAX_TEXT_CHARS:
+            return self._before[len(text) - _MAX_TEXT_CHARS :] + text
+        return text if _ends_iri(text) else None
 
 
 def _breaks_directive(text: str | None, prefixes: Container[str]) -> bool:
@@ -307,6 +313,9 @@ def _breaks_directive(text: str | None, prefixes: Container[str]) -> bool:
     """
     if text is None:
         return True
+    lower = text.lower()
+    if "prefix" not in lower and "base" not in lower:  # as nearly always
+        return False
     match = _OPEN_DIRECTIVE.search(text)
     if match is None:
         return False

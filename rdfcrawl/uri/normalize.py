@@ -183,7 +183,7 @@ def _is_sorted(url: str) -> bool:
 def _any_of(names: tuple[str, ...]) -> str:
     """Return an expression that matches any of the names."""
     for name in names:
-        if not re.fullmatch(r"[\w.*~!$@-]*[\w.~-][\w.*~!$@-]*", name, re.ASCII):
+        if not re.fullmatch(r"[*!$@]*+[\w.~-][\w.*~!$@-]*", name, re.ASCII):
             raise ConfigError(
                 f"session parameter {name!r}: must be a name of letters, digits and"
                 " -._~, with * for any characters"

@@ -1,0 +1,166 @@
+"""Strangers' bytes are read in time that grows as their length does, and not faster."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from rdfcrawl.catalogs.sparql import recognition
+from rdfcrawl.errors import SourceFault
+from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.fetch.ftp.address import parse_address
+from rdfcrawl.fetch.ftp.replies import status_of
+from rdfcrawl.html.charset import page_to_utf8
+from rdfcrawl.html.error_pages import is_error_page
+from rdfcrawl.html.host import sniff_host
+from rdfcrawl.html.json_repair import load_json
+from rdfcrawl.html.page import end_of_head
+from rdfcrawl.html.scan import scan
+from rdfcrawl.html.visible_text import visible_text
+from rdfcrawl.sniffing import decide
+from tests.fuzz.doors import DOORS, URL
+from tests.support.expressions import expressions
+from tests.support.hostile_strings import growth, slow_strings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support.hostile_strings import Text
+
+# By the beginning of their place: what these are applied to is nobody else's.
+EXEMPT: Final = {
+    "rdfcrawl.catalogs.sparql.userquery.": "a query of the operator",
+    "rdfcrawl.commands.": "arguments, and what the command itself has written",
+    "rdfcrawl.dataweb.": "the synthetic web, which only its own crawler asks",
+    "rdfcrawl.followers.query.": "a query of the operator",
+    "rdfcrawl.frontier.scripts.": "the scripts of the package",
+    "rdfcrawl.html.rules.squirrel.": "rules of the operator",
+    "rdfcrawl.options.": "settings",
+    "rdfcrawl.page.query_rules.": "a query of the operator",
+    "rdfcrawl.stores.options.": "settings",
+}
+N_DOUBLINGS: Final = 3
+
+UNITS: Final = (
+    *(
+        b"<",
+        b"<a ",
+        b"<!--",
+        b"<a href=",
+        b"</p",
+        b'"',
+        b"'",
+        b"\\",
+        b'"\\',
+        b"{",
+        b"[",
+    ),
+    *(b", ", b"; ", b" ", b"\n", b"\r", b"=", b"a=", b"%4", b"/", b"/..", b"_:", b"#"),
+    *(
+        b"<x>; rel=",
+        b"a: b\n",
+        b'{"a":',
+        b"&#",
+        b"\x00",
+        b"\xff",
+        b".",
+        b"0",
+        b"-",
+        b"[",
+    ),
+)
+# Its own parsers are bounded, or are not ours to mend.
+MARKS: Final = {
+    "robots": (b"user-agent: a\n", b"disallow: /*a\n", b"*", b"sitemap: /\n"),
+    "sitemap": (b"<url><loc>", b"<![CDATA[", b"http://a.example/\n", b"<a b", b"<?x"),
+    "headers": (b'</a>; rel="next" ', b'<a>; a="', b"max-age=", b"noindex:"),
+    "listing": (b"a=b;", b"-rw-r--r-- 1 ", b"01-02-23 01:02PM <SYMLINK> a [", b"a "),
+    "uri": (b"a/", b"?a=b&", b"@", b"http://", b";jsessionid=", b"%2e%2e/"),
+    "ckan": (b"href=", b"<meta ", b"/dataset/a", b'<a href="/dataset', b"<a\n"),
+}
+
+
+# What the parts stand in, besides nothing.
+OPENINGS: Final = {
+    "sitemap": b"<urlset><url><loc>a",
+    "headers": b'</a>; rel="',
+    "recognition": b"<form action='",
+}
+
+
+def test_expressions_are_linear() -> None:
+    """If an expression meets a text made against it, then it is not slow out of turn.
+
+    Each is tried with its own literals and classes, in the way in which it is used.
+    """
+    slow = []
+    for each in expressions():
+        if not each.place.startswith(tuple(EXEMPT)):
+            found = next(slow_strings(each.pattern, each.use), "")
+            slow += [f"{each.place}: {each.method}: {found}"] if found else []
+    assert not slow, "\n".join(slow)
+
+
+def _recognize(data: bytes) -> None:
+    headers = {"content-type": "text/html"}
+    page = b"<form>sparql" + data
+    for status in (200, 400):
+        recognition.recognize(URL, status=status, headers=headers, head=page)
+
+
+def _look(data: bytes) -> None:
+    """Look at a page in each way that needs no tree of it."""
+    lower, text = data.lower(), data.decode("latin-1")
+    scan(lower)
+    end_of_head(lower)
+    is_error_page(lower, visible_text(lower))
+    sniff_host(text)
+    page_to_utf8(data, charset="", is_xml=True, log=FaultLog())
+    decide("", URL, data)
+    with suppress(ValueError):
+        load_json(text)
+
+
+def _ftp(data: bytes) -> None:
+    text = data.decode("latin-1")
+    status_of(421, text)
+    address = parse_address("ftp://a.example/" + text.translate(_NO_CONTROLS))
+    repr(address.is_endless)
+
+
+_NO_CONTROLS: Final = dict.fromkeys((*range(32), 127), "a")
+LOOKS: Final[dict[str, Callable[[bytes], object]]] = {
+    "recognition": _recognize,
+    "looks at a page": _look,
+    "ftp": _ftp,
+}
+
+
+def test_readers_are_linear() -> None:
+    """If a part is repeated eight times as often, then a reader takes that much longer.
+
+    Whatever reads in the worker itself is tried, and not the parsers of the sandbox.
+    """
+    reads = {name: door.read for name, door in DOORS.items() if not door.is_bounded}
+    slow = []
+    for name, read in (reads | LOOKS).items():
+        for unit in (*UNITS, *MARKS.get(name, ())):
+            for begin in dict.fromkeys((b"", OPENINGS.get(name, b""))):
+                make = _repeated(unit, begin)
+                found = growth(_tolerant(read), make, n_doublings=N_DOUBLINGS)
+                slow += [f"{name}: {begin!r} + {unit!r} * n: {found}"] if found else []
+    assert not slow, "\n".join(slow)
+
+
+def _tolerant(read: Callable[[bytes], object]) -> Callable[[Any], object]:
+    """Return a reader that raises nothing: defects are for other tests."""
+
+    def use(data: Any) -> None:
+        with suppress(SourceFault, ValueError, LookupError, AssertionError):
+            read(data)
+
+    return use
+
+
+def _repeated(unit: bytes, begin: bytes) -> Callable[[int], Text]:
+    return lambda n_chars: begin + unit * (n_chars // len(unit))
