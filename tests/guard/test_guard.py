@@ -525,6 +525,7 @@ _MAY_CONNECT = {
     "dataweb/server.py",
     "followers/sparql/client.py",
     "frontier/embedded.py",
+    "frontier/redis_refusals.py",  # the Redis that the operator names
     "commands/page.py",  # takes a socket that listens already
 }
 
