@@ -1,15 +1,55 @@
-"""A small HTTP server for strangers: connections are few, and all end."""
+"""HTTP servers for strangers: connections are few, and all end."""
 
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final
 
 from aiohttp import web
 
 _MAX_CONNECTIONS: Final = 100
 _CONNECTION_SECS: Final = 15.0  # from its begin to its end
+_UNREAD_MS: Final = 20_000  # for a client that reads nothing of its answer
+_BEGIN_SECS: Final = 1.0  # after which a connection has a socket
+
+
+class BoundedConnections:
+    """Makes the handlers of connections: so many at a time, and none for ever.
+
+    Args:
+        handlers: of aiohttp; its `keepalive_timeout` is the time for a request's head.
+        most: connections at a time; others are closed at once.
+        secs: from the begin of a connection to its end; None: it may be used on.
+    """
+
+    def __init__(self, handlers: web.Server, most: int, secs: float | None) -> None:
+        self._handlers = handlers
+        self._most = most
+        self._secs = secs
+
+    def __call__(self) -> asyncio.Protocol:
+        """Return the handler of a new connection."""
+        if len(self._handlers.connections) >= self._most:
+            return _Refusal()
+        handler = self._handlers()
+        loop = asyncio.get_running_loop()
+        if self._secs is not None:
+            loop.call_later(self._secs, handler.force_close)
+        else:
+            loop.call_later(_BEGIN_SECS, _end_unread, handler)
+        return handler
+
+
+def _end_unread(handler: web.RequestHandler) -> None:
+    """Have the system end a connection whose client reads nothing for a while."""
+    transport = handler.transport
+    found = transport and transport.get_extra_info("socket")
+    if found and hasattr(socket, "TCP_USER_TIMEOUT"):
+        with suppress(OSError):
+            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD_MS)
 
 
 class SmallServer:
@@ -30,7 +70,10 @@ class SmallServer:
             OSError: the address cannot be used.
         """
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._connected, host, port)
+        connected = BoundedConnections(
+            self._handlers, _MAX_CONNECTIONS, _CONNECTION_SECS
+        )
+        self._server = await loop.create_server(connected, host, port)
         return int(self._server.sockets[0].getsockname()[1])
 
     async def close(self) -> None:
@@ -38,14 +81,6 @@ class SmallServer:
         if self._server is not None:
             self._server.close()
         await self._handlers.shutdown(1.0)
-
-    def _connected(self) -> asyncio.Protocol:
-        """Return the handler of a new connection, which ends in any case."""
-        if len(self._handlers.connections) >= _MAX_CONNECTIONS:
-            return _Refusal()
-        handler = self._handlers()
-        asyncio.get_running_loop().call_later(_CONNECTION_SECS, handler.force_close)
-        return handler
 
 
 class _Refusal(asyncio.Protocol):

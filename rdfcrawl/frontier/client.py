@@ -296,7 +296,9 @@ class Frontier:
         *columns, marks = zip(*rows, strict=True)
         if mark is not None and mark != cleared:
             self._marks.check(marks)
-        return StateCounts(*(sum(int(n or 0) for n in column) for column in columns))
+        # Damaged counters are for `scrapy frontier check` to mend.
+        sums = (sum(int(n or 0) for n in column) for column in columns)
+        return StateCounts(*(max(0, n) for n in sums))
 
     def new_claim(self) -> int:
         """Return the number of a new claim; only the last one can be repeated."""

@@ -79,6 +79,14 @@ class _PacksFast(AbstractConnection):
     each argument: with many small ones, that is most of what a round trip takes.
     """
 
+    async def on_connect_check_health(self, check_health: bool = True) -> None:
+        """Prepare a new connection, without a PING.
+
+        A server that refuses one would be connected to again, and so on without end.
+        """
+        del check_health
+        await super().on_connect_check_health(check_health=False)
+
     def pack_command(self, *args: Any) -> list[bytes]:
         """See `AbstractConnection.pack_command`."""
         if self.encoder.encoding.lower() not in _UTF8:

@@ -118,8 +118,7 @@ class ServerState:
         Raises:
             CrawlGone, RedisError: the crawl is gone, or that cannot be said now.
         """
-        # A PING here, if it is refused, would connect again, and so on without end.
-        await connection.on_connect_check_health(check_health=False)
+        await connection.on_connect()
         mine = self._incarnation
         send = partial(connection.send_command, check_health=False)
         await send("INFO")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from aiohttp import web
 
@@ -28,6 +29,7 @@ from rdfcrawl.page.views import (
     report,
     uri,
 )
+from rdfcrawl.small_server import BoundedConnections
 
 if TYPE_CHECKING:
     import socket
@@ -41,6 +43,8 @@ _VIEWS: Final = (
     *(now, faults, hosts, host, control, uri, datasets, graph, query, report),
     metrics,
 )
+_MOST_CONNECTIONS: Final = 512  # some per visitor, and those of `MOST_STREAMS`
+_HEAD_SECS: Final = 5.0  # for the head of a request, and between two requests
 _MAX_FORM_BYTES: Final = 1024 * 1024
 _MAX_LINE_BYTES: Final = 64 * 1024  # of a request with a query of SPARQL in its URL
 
@@ -72,11 +76,13 @@ class PageServer:
         routes = [route for view in _VIEWS for route in view.routes(context)]
         for route in (*routes, web.get("/static/{path:.+}", _static)):
             self._add(application, route)
+        self._server: asyncio.Server | None = None
         self._runner = web.AppRunner(
             application,
             access_log=None,
             logger=REQUEST_LOG,
             shutdown_timeout=1,
+            keepalive_timeout=_HEAD_SECS,
             max_line_size=_MAX_LINE_BYTES,
         )
 
@@ -92,12 +98,17 @@ class PageServer:
         """Serve from now on at a socket that listens."""
         await self._feed.begin()
         await self._runner.setup()
-        await web.SockSite(self._runner, bound).start()
+        handlers = cast("web.Server", self._runner.server)
+        connected = BoundedConnections(handlers, _MOST_CONNECTIONS, None)
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(connected, sock=bound)
         await self._sweep.open()
 
     async def close(self) -> None:
         """Serve no more."""
         await self._feed.end()
+        if self._server is not None:
+            self._server.close()
         await self._runner.cleanup()
         await self._sweep.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 _TYPE: Final = "application/x-www-form-urlencoded"
 _MOST_FIELDS: Final = 16
+_BODY_SECS: Final = 15.0
 
 
 async def read_form(request: web.Request) -> Mapping[str, str]:
@@ -24,7 +26,10 @@ async def read_form(request: web.Request) -> Mapping[str, str]:
     if request.content_type != _TYPE:
         raise web.HTTPUnsupportedMediaType(reason=f"a form must be {_TYPE}")
     try:
-        body = await request.read()
+        async with asyncio.timeout(_BODY_SECS):
+            body = await request.read()
+    except TimeoutError as error:
+        raise web.HTTPRequestTimeout from error
     except (HttpProcessingError, web.RequestPayloadError) as error:
         raise web.HTTPBadRequest(reason="the body cannot be read") from error
     text = body.decode("utf-8", "replace")

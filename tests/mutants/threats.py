@@ -304,6 +304,20 @@ MUTANTS = (
     ),
     Mutant(
         36,
+        "rdfcrawl/small_server.py",
+        "        if len(self._handlers.connections) >= self._most:\n",
+        "        if False:\n",
+        "tests/page/test_hostile_requests.py::test_half_sent_requests_are_few_and_end",
+    ),
+    Mutant(
+        36,
+        "rdfcrawl/page/application.py",
+        "            keepalive_timeout=_HEAD_SECS,\n",
+        "            keepalive_timeout=7200,\n",
+        "tests/page/test_hostile_requests.py::test_half_sent_requests_are_few_and_end",
+    ),
+    Mutant(
+        36,
         "rdfcrawl/page/options.py",
         "        if not token and not is_loopback(address):\n",
         "        if False:\n",

@@ -182,6 +182,36 @@ def test_hundreds_of_streams_leave_the_page_at_work(
     commands.wait_until(is_free)
 
 
+def test_half_sent_requests_are_few_and_end(
+    served: HostilePage, commands: Commands
+) -> None:
+    """If hundreds of requests are half sent, then some are refused, and all end."""
+    with ExitStack() as stack:
+        asking = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", served.port)))
+            for _ in range(600)
+        ]
+        for each in asking:
+            with suppress(ConnectionError):
+                each.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ")
+
+        def n_ended() -> int:
+            ended = 0
+            for each in asking:
+                each.setblocking(False)
+                try:
+                    ended += not each.recv(1)
+                except BlockingIOError:
+                    pass
+                except ConnectionError:
+                    ended += 1
+            return ended
+
+        commands.wait_until(lambda: n_ended() >= 600 - 512)
+        commands.wait_until(lambda: n_ended() == 600)
+    assert served.send(get(b"/hosts"))[0] == 200
+
+
 def test_nothing_of_that_is_an_error_of_ours(served: HostilePage) -> None:
     """If visitors have sent all of that, then the log of the page has no traceback."""
     assert served.send(get(b"/uri"))[0] == 200
