@@ -37,9 +37,7 @@ def crawl(commands: Commands, web: Web, folder: Path, **more: Any) -> Verdict:
     arguments = {"seeds": f"@{web.seed_file(folder / 'seeds.csv')}"}
     arguments |= more.pop("arguments", {})
     with served(web, folder) as log, scripted_names(folder, NAMES):
-        result = commands.start_crawl(
-            arguments=arguments, **(SETTINGS | more)
-        ).wait()
+        result = commands.start_crawl(arguments=arguments, **(SETTINGS | more)).wait()
         verdict = judge(web, log, result.folder)
     assert result.code == 0, result.stderr
     assert "internal" not in result.stderr

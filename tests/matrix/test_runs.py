@@ -54,7 +54,9 @@ def severe_web(prefix: str) -> Web:
 
 def pages_in(web: Web, log: Path, skip: int = 0) -> Counter[tuple[str, str]]:
     """Return how often each good page was requested, by host and target."""
-    good = {(host, "/" + u.split("/", 3)[3]) for host in web.good for u in web.good[host]}
+    good = {
+        (host, "/" + u.split("/", 3)[3]) for host in web.good for u in web.good[host]
+    }
     asked = [(host, target) for _, host, _, target in requests_in(log)[skip:]]
     return Counter(each for each in asked if each in good)
 
@@ -65,14 +67,14 @@ def test_a_later_run_pays_what_is_owed(commands: Commands, tmp_path: Path) -> No
     It requests nothing again that was fetched.
     """
     web = one_url([(each, "first") for each in named(*OWED)], N_PAGES, "127.117")
-    given = {"arguments": {"seeds": f"@{web.seed_file(tmp_path / 'seeds.csv')}"}}
+    given = {"seeds": f"@{web.seed_file(tmp_path / 'seeds.csv')}"}
     folder = commands.folder()
     with serving(web, tmp_path) as log:
-        result = commands.start_crawl(folder=folder, **given, **SETTINGS).wait()
+        result = commands.start_crawl(folder=folder, arguments=given, **SETTINGS).wait()
         assert_costs_no_page(judge(web, log, result.folder))
         n_before = len(requests_in(log))
         heal(tmp_path)
-        result = commands.start_crawl(folder=folder, **given, **SETTINGS).wait()
+        result = commands.start_crawl(folder=folder, arguments=given, **SETTINGS).wait()
         before = pages_in(web, log) - pages_in(web, log, n_before)
         again = pages_in(web, log, n_before) & before
         doors = [(host, spec) for host, spec in web.spec["hosts"].items()]
@@ -101,12 +103,12 @@ def _owed_urls(web: Web, host: str, bad: dict[str, str], doors: list[str]) -> se
 def test_refresh_asks_for_all_pages(commands: Commands, tmp_path: Path) -> None:
     """If a page that is due misbehaves by then, all others of its host are fetched."""
     web = severe_web("127.118")
-    given = {"arguments": {"seeds": f"@{web.seed_file(tmp_path / 'seeds.csv')}"}}
+    given = {"seeds": f"@{web.seed_file(tmp_path / 'seeds.csv')}"}
     folder = commands.folder()
     settings = SETTINGS | _REFRESH
     with serving(web, tmp_path) as log:
         heal(tmp_path)
-        result = commands.start_crawl(folder=folder, **given, **settings).wait()
+        result = commands.start_crawl(folder=folder, arguments=given, **settings).wait()
         assert result.code == 0, result.stderr
         (tmp_path / "spec.json.healed").unlink()
         n_before = len(requests_in(log))
@@ -152,15 +154,15 @@ def test_two_workers_of_which_one_is_killed(commands: Commands, tmp_path: Path) 
 def test_a_killed_crawl_goes_on(commands: Commands, tmp_path: Path) -> None:
     """If a crawl is killed while URLs misbehave, then the next run has all pages."""
     web = severe_web("127.120")
-    given = {"arguments": {"seeds": f"@{web.seed_file(tmp_path / 'seeds.csv')}"}}
+    given = {"seeds": f"@{web.seed_file(tmp_path / 'seeds.csv')}"}
     folder = commands.folder()
     settings = SETTINGS | {"FRONTIER_LEASE_SECS": 2}
     with serving(web, tmp_path) as log:
-        running = commands.start_crawl(folder=folder, **given, **settings)
+        running = commands.start_crawl(folder=folder, arguments=given, **settings)
         commands.wait_until(lambda: len(requests_in(log)) > 60)
         running.send(signal.SIGKILL)
         running.process.wait()
-        result = commands.start_crawl(folder=folder, **given, **settings).wait()
+        result = commands.start_crawl(folder=folder, arguments=given, **settings).wait()
         verdict = judge(web, log, result.folder)
     assert result.code == 0, result.stderr
     assert not verdict.missing, verdict.lacks
