@@ -384,7 +384,7 @@ def _healing() -> Iterator[Behaviour]:
     bads: dict[str, Script] = {
         "503": status(503),
         "429": status(429),
-        "429-after-3": status(429, Retry_After="3"),
+        "429-after-1": status(429, Retry_After="1"),
         "500": status(500),
         "408": status(408),
         "502": status(502),

@@ -23,7 +23,7 @@ POSITIONS: Final[tuple[Position, ...]] = (
 NAMES: Final = {"nowhere.example": ["EAI_NONAME"]}
 ROOT: Final = Path(__file__).resolve().parents[2]
 # A host all of whose URLs heal so late may be owed when all else is done.
-_LONG: Final = ("once-429-after-3", "twice-503", "twice-429", "twice-500")
+_LONG: Final = ("once-429-after-1", "twice-503", "twice-429", "twice-500")
 
 
 @dataclass
@@ -207,28 +207,33 @@ def bad_hosts(
         n_bad: URLs of each bad host.
     """
     web = Web(prefix)
-    stranger = web.host("stranger")
     _elsewhere(web, n_pages)
+    for _ in range(n_good):
+        index = web.site(web.host("good"), n_pages, (), "last")
+        web.seeds.append((index, ""))
+    add_bad_hosts(web, chosen, n_bad)
+    return web
+
+
+def add_bad_hosts(web: Web, chosen: Sequence[Behaviour], n_bad: int) -> None:
+    """Add hosts all of whose URLs misbehave, and a page that links to these."""
     links = []
     for behaviour in chosen:
         host = web.host(behaviour.name, _doors(behaviour))
         if behaviour.path or behaviour.kind:
             links += _bad_urls(web, host, behaviour, 1)
             links += [web.url(host, f"/x{each}") for each in range(n_bad)]
-        else:
-            spec = web.spec["hosts"][host]
-            spec["all"] = behaviour.name if behaviour.door == "http" else ""
-            targets = [f"/x{each}" for each in range(n_bad)]
-            urls = [web.url(host, each, behaviour.door) for each in targets]
-            links += urls
-            web.bad |= {(host, each) for each in targets}
-            if behaviour.heals and behaviour.name not in _LONG:
-                web.heals |= set(urls)
-    for _ in range(n_good):
-        index = web.site(web.host("good"), n_pages, (), "last")
-        web.seeds.append((index, ""))
+            continue
+        spec = web.spec["hosts"][host]
+        spec["all"] = behaviour.name if behaviour.door == "http" else ""
+        targets = [f"/x{each}" for each in range(n_bad)]
+        urls = [web.url(host, each, behaviour.door) for each in targets]
+        links += urls
+        web.bad |= {(host, each) for each in targets}
+        if behaviour.heals and behaviour.name not in _LONG:
+            web.heals |= set(urls)
+    stranger = web.host("stranger of hosts")
     web.seeds.insert(0, (web.page(stranger, "/about", links), ""))
-    return web
 
 
 @contextmanager
