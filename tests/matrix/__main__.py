@@ -37,6 +37,16 @@ _TEMPORARY: Final = os.environ.get("TMPDIR")
 MOST_REQUESTS, MOST_CPU = 1.2, 1.3
 
 
+# For a hundred hosts of a kind, the cost of one is what matters.
+COSTLY: Final = (
+    *("endless-100", "endless-103", "endless-chunks-of-1", "endless-headers"),
+    *("endless-header", "endless-extension", "endless-trailers", "endless-line"),
+    *("endless-zeros", "endless-blank-lines", "silent", "silent-in-body"),
+    *("trickle-head", "trickle-body", "reset", "tls-silent", "status-503"),
+    *("503-after-day", "moved-endless", "accept-silent", "ftp-endless", "refused"),
+)
+
+
 @dataclass(frozen=True)
 class Run:
     """A crawl that has ended: its exit code, CPU and wall time, and its verdict."""

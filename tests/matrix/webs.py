@@ -20,7 +20,8 @@ Position = Literal["first", "middle", "last", "stranger", "three"]
 POSITIONS: Final[tuple[Position, ...]] = (
     *("first", "middle", "last", "stranger", "three"),
 )
-NAMES: Final = {"nowhere.example": ["EAI_NONAME"]}
+# Names that do not resolve: one is not there, of the other no server knows.
+NAMES: Final = {"nowhere.example": ["EAI_NONAME"], "unknown.example": ["EAI_AGAIN"]}
 ROOT: Final = Path(__file__).resolve().parents[2]
 # A host all of whose URLs heal so late may be owed when all else is done.
 _LONG: Final = ("once-429-after-1", "twice-503", "twice-429", "twice-500")
@@ -157,7 +158,8 @@ def _elsewhere(web: Web, n_pages: int) -> None:
     bad = {"busy": "status-429", "day": "503-after-day", "silent": "silent"}
     web.spec["hosts"][host]["bad"] = {f"/{n}": name for n, name in bad.items()}
     web.bad |= {(host, f"/{name}") for name in bad}
-    web.seeds.append((web.site(host, n_pages, (), "last"), ""))
+    unresolved = [f"http://{name}/x" for name in NAMES]
+    web.seeds.append((web.site(host, n_pages, unresolved, "first"), ""))
     web.spec["elsewhere"] = {
         **{name: web.url(host, f"/{name}") for name in bad},
         "dead": web.url(host, "/x", "dead"),
