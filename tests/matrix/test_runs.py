@@ -139,8 +139,8 @@ def test_kills_cost_no_page(commands: Commands, tmp_path: Path) -> None:
     First one of two is killed, and then all that there is; the next run goes on.
     """
     web = severe_web("127.119")
-    words = ("workers", "-n2", "linkeddata")
-    words += (f"-aseeds=@{web.seed_file(tmp_path / 'seeds.csv')}",)
+    seeds = web.seed_file(tmp_path / "seeds.csv")
+    words = ("workers", "-n2", "linkeddata", f"-aseeds=@{seeds}")
     settings = SETTINGS | {"FRONTIER_LEASE_SECS": 2, "VISIT_MAX_DOCUMENTS": 3}
     folder = commands.folder()
     with serving(web, tmp_path) as log:
