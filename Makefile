@@ -85,7 +85,7 @@ soak: $(VENV)/installed-dev
 pictures: $(VENV)/installed-dev
 	$(RUN) tests.support.page_pictures
 
-# Ten minutes: a copy of the checkout, one defence after another.
+# Half an hour: in copies of the checkout, one defence after another.
 mutants: $(VENV)/installed-dev
 	$(RUN) tests.mutants
 

@@ -8,6 +8,7 @@ publisher (the crawl counts it and goes on), `StoreFault` the store (retried),
 from __future__ import annotations
 
 import errno
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Final
@@ -121,6 +122,7 @@ class Decision(StrEnum):
     HOST_LEFT = "host_left"
     TOO_DEEP = "too_deep"
     URL_TRAP = "url_trap"
+    IGNORED_EXTENSION = "ignored_extension"
     OF_COPY = "of_copy"
     NOFOLLOW = "nofollow"
     NOT_CHOSEN = "not_chosen"
@@ -145,6 +147,11 @@ LOSSES: Final = frozenset(
         Reason.NOT_INSTALLED,
     }
 )
+
+
+# Faults of the installation or of code that runs here, ours or the user's, not of the
+# document: they stand in the summary by themselves, and change the exit code.
+OWN: Final = frozenset({Reason.NOT_INSTALLED, Reason.PARSE_CRASH, Reason.INTERNAL})
 
 
 # These of them are of bytes that have come whole, and of how they are read.
@@ -173,8 +180,7 @@ MAY_PASS: Final = frozenset(
     }
 )
 OF_NAMES: Final = frozenset({Reason.DNS, Reason.DNS_BLOCKED})
-# A host that has these is not waited for: it will hardly be otherwise in an hour.
-LASTING: Final = OF_NAMES | {Reason.TLS}
+_LASTING: Final = OF_NAMES | {Reason.TLS}
 # The guard lets no request through. Name services lie at times: a name that leads
 # nowhere else is looked up again later, as one that has no address.
 GUARDED: Final = frozenset({Reason.GUARD_BLOCKED, Reason.DNS_BLOCKED})
@@ -188,13 +194,31 @@ class Fault:
         detail: for people, one line, at most `MAX_DETAIL` characters; may quote
             the web, so it is escaped before it reaches a terminal.
         count: how many statements or bytes it stands for (1 if it is one event).
+        part: of the crawler that failed, such as the name of an extractor, if the
+            fault is one of our own.
     """
 
     reason: Reason
     detail: str = ""
     count: int = 1
+    part: str = ""
 
     MAX_DETAIL: ClassVar[int] = 300
+
+    @property
+    def is_own(self) -> bool:
+        """Whether code that runs here is at fault, or its installation: see `OWN`."""
+        return self.reason in OWN
+
+
+def lasting_reasons(*, has_answered: bool) -> frozenset[Reason]:
+    """Return the reasons for which a host is not waited for, as they hardly pass soon.
+
+    Args:
+        has_answered: the host did so before. Then its name had an address, and has one
+            again once name services tell the truth; and a server did listen there.
+    """
+    return _LASTING - OF_NAMES if has_answered else _LASTING | {Reason.UNREACHABLE}
 
 
 def one_line(text: object) -> str:
@@ -202,6 +226,21 @@ def one_line(text: object) -> str:
     is_mute = isinstance(text, Exception) and not str(text)
     said = type(text).__name__ if is_mute else str(text)
     return " ".join(said.split())[: Fault.MAX_DETAIL]
+
+
+# Control characters, and what ends a line or turns its direction.
+_CONTROL: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def safe_text(text: object) -> str:
+    r"""Return text of the web for a terminal, with control characters escaped.
+
+    >>> safe_text("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], str(text))
 
 
 class RdfcrawlError(Exception):
@@ -264,3 +303,7 @@ class CrawlGone(RdfcrawlError):
 
 class NeedsSandbox(RdfcrawlError):
     """A document may only be read in a bounded process; nothing was read of it."""
+
+
+class HeldBack(RdfcrawlError):
+    """The reservations of a document are not known; it goes back to the queue."""

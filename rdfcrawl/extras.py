@@ -19,6 +19,7 @@ def needed_by_operator(extra: str, what: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
+        _check_is_extra(error)
         message = f"{what}: {error.name} is missing: {install_hint(extra)}"
         raise ConfigError(message) from error
 
@@ -29,4 +30,11 @@ def needed_by_document(extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
+        _check_is_extra(error)
         raise SourceFault(Reason.NOT_INSTALLED, install_hint(extra)) from error
+
+
+def _check_is_extra(error: ModuleNotFoundError) -> None:
+    """Raise an error again if a module of our own is missing, which no extra brings."""
+    if (error.name or "").partition(".")[0] == __name__.partition(".")[0]:
+        raise error

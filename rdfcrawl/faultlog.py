@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from rdfcrawl.errors import Decision, Fault, Reason, one_line
+from rdfcrawl.errors import Decision, Fault, Reason, one_line, safe_text
 
 _MAX_REFUSED: Final = 1000  # URLs; of as many links of a document decisions are logged
 
@@ -31,15 +32,21 @@ class FaultLog:
         return refused or []
 
     def note(
-        self, reason: Reason, detail: str = "", count: int = 1, *, apart: bool = False
+        self,
+        reason: Reason,
+        detail: str = "",
+        count: int = 1,
+        *,
+        apart: bool = False,
+        part: str = "",
     ) -> None:
         """Count a fault; `apart` keeps one fault per detail, not per reason."""
         key = (reason, detail if apart else "")
         known = self._faults.get(key)
         if known is None:
-            self._faults[key] = Fault(reason, one_line(detail), count)
+            self._faults[key] = Fault(reason, one_line(detail), count, part)
         else:
-            self._faults[key] = Fault(reason, known.detail, known.count + count)
+            self._faults[key] = replace(known, count=known.count + count)
 
     def count(self, reason: Reason) -> int:
         """Return how many faults were noted with this reason and not apart."""
@@ -62,3 +69,35 @@ class FaultLog:
     def all(self) -> list[Fault]:
         """Return the faults in the order their reasons first came."""
         return list(self._faults.values())
+
+
+# Parts that have failed in this process, and the classes of their exceptions.
+_logged: set[tuple[str, type[Exception]]] = set()
+
+
+def fault_of_exception(error: Exception, part: str, url: str) -> Fault:
+    """Return the fault of a document for which a part of the crawler has raised.
+
+    Nesting and memory are limits that the document has reached. Every other exception
+    is a fault of our own, which is logged with its traceback: once in a process for
+    each part and class, however many documents meet it.
+    """
+    if isinstance(error, RecursionError):
+        return Fault(Reason.TOO_DEEP, f"{part}: nested too deep")
+    if isinstance(error, MemoryError):
+        return Fault(Reason.TOO_LARGE, f"{part}: needs too much memory")
+    is_missing = isinstance(error, ImportError)
+    reason = Reason.NOT_INSTALLED if is_missing else Reason.PARSE_CRASH
+    _log_once(error, part, url)
+    said = error if is_missing else repr(error)
+    return Fault(reason, one_line(f"{part}: {said}"), part=part)
+
+
+def _log_once(error: Exception, part: str, url: str) -> None:
+    from logging import getLogger  # noqa: PLC0415  # a child seldom has anything to log
+
+    kind = part, type(error)
+    if kind not in _logged:
+        _logged.add(kind)
+        text = "%s: %s has failed (logged once for each kind of exception)"
+        getLogger(__name__).error(text, safe_text(url), part, exc_info=error)

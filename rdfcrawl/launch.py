@@ -135,17 +135,21 @@ def _compaction(settings: BaseSettings, root: Path) -> BackgroundCompaction | No
 
 
 def _exit_code(reasons: list[str], crawler: Crawler) -> int:
+    from rdfcrawl.frontier.own_faults import DOCUMENTS
+    from rdfcrawl.frontier.redis_refusals import REDIS_REFUSES
     from rdfcrawl.frontier.worker_drains import DRAINED
     from rdfcrawl.guard.operator import EXIT_CODE
-    from rdfcrawl.progress.options import failed_exit_code
+    from rdfcrawl.progress.options import ExitCodes
 
     if reasons not in (["finished"], [DRAINED]):
-        return 1
+        return 2 if REDIS_REFUSES in reasons else 1
     stats = crawler.stats.get_stats() if crawler.stats else {}
     if stats.get("guard/seeds"):
         return EXIT_CODE
-    failed = stats.get("frontier/failed")
-    return failed_exit_code(crawler.settings) if failed else 0
+    failed = stats.get("frontier/failed") or stats.get("frontier/owed")
+    return ExitCodes.from_settings(crawler.settings).of(
+        has_failed=bool(failed), has_own_faults=bool(stats.get(DOCUMENTS))
+    )
 
 
 def load_spiders(settings: BaseSettings) -> SpiderLoaderProtocol:
@@ -215,7 +219,7 @@ def check_operator(
     from rdfcrawl.options.spider import SpiderOptions
     from rdfcrawl.pipelines.discover import link_policy_class
     from rdfcrawl.progress.describing import CrawlDescribing
-    from rdfcrawl.progress.options import ProgressOptions, failed_exit_code
+    from rdfcrawl.progress.options import ExitCodes, ProgressOptions
     from rdfcrawl.stores.options import segment_limits, store_class
 
     given, settings = settings, settings.copy()
@@ -227,7 +231,7 @@ def check_operator(
             settings, spider.name, quota=checked_quota(parsed)
         ).introduced(settings)
         ExtractOptions.from_settings(settings)
-        failed_exit_code(settings)
+        ExitCodes.from_settings(settings)
         segment_limits(settings)
         check_archive(settings)
         store_class(settings)

@@ -11,7 +11,13 @@ from rdfcrawl.clock import now_ms
 from rdfcrawl.reservations import NOTHING, Reservations
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping
+    from collections.abc import (
+        AsyncIterator,
+        Awaitable,
+        Callable,
+        Iterable,
+        Mapping,
+    )
     from pathlib import Path
 
     from rdfcrawl.errors import Fault, Reason
@@ -253,6 +259,8 @@ class Document:
         url: final URL after redirects on the same host, without fragment.
         reservations: of the publisher, without ignored ones; complete when `chunks`
             are read.
+        asks_site: returns the reservations of its site, to be called before anything
+            is taken from it; None if they are known or do not matter.
         withheld: why its statements are not stored, if its publisher asks for that.
         is_nofollow: its links are not followed, as its publisher asks.
         links: of the page and of `http_links`; complete when `chunks` are read.
@@ -283,6 +291,7 @@ class Document:
     response: FetchedResponse = field(default_factory=FetchedResponse)
     reading: BodyReading = NOT_READ
     reservations: Reservations = NOTHING
+    asks_site: Callable[[], Awaitable[Reservations | None]] | None = None
     withheld: Reason | None = None
     is_nofollow: bool = False
     links: set[Link] = field(default_factory=set)

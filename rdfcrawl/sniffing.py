@@ -55,18 +55,43 @@ _MAGIC: tuple[tuple[bytes, str | PackingKind | Format], ...] = (
     (b"\xff\xd8\xff", "JPEG"),
     (b"GIF8", "GIF"),
 )
+# Of these, nothing is ever read.
+_MEDIA = (
+    *((magic, what) for magic, what in _MAGIC if what in ("PDF", "PNG", "JPEG", "GIF")),
+    *((b"ID3%c" % version, "MP3") for version in (2, 3, 4)),
+    (b"OggS\x00", "Ogg"),
+    (b"fLaC\x00", "FLAC"),
+    (b"\x1a\x45\xdf\xa3", "Matroska"),
+    (b"FLV\x01", "FLV"),
+    (b"\x00\x00\x01\x00", "icon"),
+    (b"II*\x00", "TIFF"),
+    (b"MM\x00*", "TIFF"),
+    (b"wOFF", "WOFF"),
+    (b"wOF2", "WOFF"),
+    (b"%!PS-", "PostScript"),
+    (b"{\\rtf1", "RTF"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "Microsoft Office"),
+)
+_RIFF_TYPES = (b"WEBP", b"WAVE", b"AVI ")
+_MEDIA_STARTS = tuple(magic for magic, _ in _MEDIA)
 _MAGIC_STARTS = tuple(magic for magic, _ in _MAGIC)
 _TAR_MAGIC = slice(257, 262), b"ustar"  # POSIX pax, "ustar Interchange Format"
 
 _IRI = rb"<[^<>\"{}|^`\s]*>"
-_IRI_OR_BLANK = rb"(?:" + _IRI + rb"|_:[^\s<>\"]++)"
+_IRI_OR_BLANK = rb"(?:" + _IRI + rb"|_:[^\s<>\"]{1,200}+)"
 _LITERAL = rb'"(?>[^"\\\n]++|\\.)*+"(?:@[\w-]++|\^\^' + _IRI + rb")?"
 _COMMENTS = rb"(?>\s++|#[^\n]*+\n)*+"
 _STATEMENT = re.compile(
     _COMMENTS  # a relative IRI at the begin: Turtle
-    + (rb"(?=_:|<[A-Za-z][\w+.-]*+:)" + _IRI_OR_BLANK + rb"[ \t]*" + _IRI + rb"[ \t]*")
-    + (rb"(?:" + _IRI_OR_BLANK + rb"|" + _LITERAL + rb"|<<\([^\n]*\)>>)[ \t]*")
-    + (rb"(" + _IRI_OR_BLANK + rb")?[ \t]*\.[ \t]*(?:#[^\n]*)?(?:[\r\n]|$)")
+    + (
+        rb"(?=_:|<[A-Za-z][\w+.-]*+:)"
+        + _IRI_OR_BLANK
+        + rb"[ \t]*+"
+        + _IRI
+        + rb"[ \t]*+"
+    )
+    + (rb"(?:" + _IRI_OR_BLANK + rb"|" + _LITERAL + rb"|<<\([^\n]*\)>>)[ \t]*+")
+    + (rb"(" + _IRI_OR_BLANK + rb")?[ \t]*+\.[ \t]*+(?:#[^\n]*+)?(?:[\r\n]|$)")
 )
 _DIRECTIVE = re.compile(
     _COMMENTS + rb"(?:@prefix\s|@base\s|(?i:prefix\s+[^\s:]*:\s*<|base\s+<))"
@@ -135,6 +160,19 @@ def decide(media_type: str, url: str, head: bytes) -> FormatDecision:
     if by_name is not None:
         return _checked(by_name, "extension", head)
     return _sniff(head)
+
+
+def media_at(head: bytes) -> str:
+    r"""Return the name of the picture, sound, video or the like that begins so, or "".
+
+    >>> media_at(b"\x89PNG\r\n"), media_at(b"<html>")
+    ('PNG', '')
+    """
+    if head.startswith(_MEDIA_STARTS):
+        return next(what for magic, what in _MEDIA if head.startswith(magic))
+    if head[:1] == b"\0" and head[4:8] == b"ftyp":
+        return "MP4"
+    return "RIFF" if head[:4] == b"RIFF" and head[8:12] in _RIFF_TYPES else ""
 
 
 def _checked(claimed: Format, decided_by: DecidedBy, head: bytes) -> FormatDecision:

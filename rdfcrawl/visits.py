@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Iterator
 
     from rdfcrawl.records import Document, Record
+
+_CUT_AGAIN_SECS: Final = 1.0  # what is cut needs some time to clean up
+
+
+class Deferral(NamedTuple):
+    """How long a refused URI waits."""
+
+    secs: float
+    is_asked: bool  # its server has asked for that; else it is our own choice
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -29,7 +39,7 @@ class Visit:
     delay_secs: float  # least time between two requests to the host
     failures: int = 0  # visits in a row, before this one, that the host refused
     down_secs: float = 0.0  # how long ago the first of these failures was
-    asked_rest_secs: float = 0.0  # for so much longer the host has asked to be left
+    suspected: str = ""  # URL that was refused last, if none was answered since
     is_of_crowd: bool = False  # of very many hosts that take turns with others as one
     address: str = ""  # of the host, if it is known by the end of the visit
     is_borne: bool = False  # what is refused is tried again, however many `failures`
@@ -46,14 +56,18 @@ class Visit:
     # By index, as the records go back; `retries` is raised of those that were tried.
     returned: dict[int, Record] = field(default_factory=dict)
     behind: set[int] = field(default_factory=set)  # of these, what is wanted last
+    # Of these, what is not requested again before a time; other URIs go first.
+    deferred: dict[int, Deferral] = field(default_factory=dict)
     # Targets of redirects on other hosts, to be added to the frontier.
     outlinks: list[Record] = field(default_factory=list)
     # URLs on the way to the documents, to be marked as seen.
     known: list[str] = field(default_factory=list)
     not_before_secs: float = 0.0  # for so long after the visit the host is left alone
     retry_after_secs: float = 0.0  # for so long the host itself has asked for that
-    has_answered: bool = False  # its robots.txt is known: once at least, it answered
+    has_answered: bool = False  # the host did so once, in this visit or before
+    is_answering: bool = False  # it did so in this visit
     host_refused: bool = False  # the host did not answer, or said that it is busy
+    refused: str = ""  # URL that was refused in this visit, if none was answered since
     is_unasked: bool = False  # no record may be asked for: the host is not kept waiting
     is_put_off: bool = False  # ended by us before it could tell anything about its host
     is_lost: bool = False  # so is the lease: somebody else may visit the host by now
@@ -63,6 +77,7 @@ class Visit:
     step_at: float = 0.0  # monotonic time when the present request or wait began
     task: asyncio.Task[Any] | None = None  # makes it, or processes its documents
     is_cut: bool = False  # it must end now; what is not done goes back
+    cut_at: float = float("-inf")  # monotonic time of the last cancellation
     # By index, what the frontier has there and nobody can read: a document says so.
     unreadable: dict[int, bytes] = field(default_factory=dict)
     # Indexes of records that were given up, and may be had another time.
@@ -78,9 +93,13 @@ class Visit:
     current: Document | None = None
 
     def cut(self) -> None:
-        """End the visit now, whatever it waits for."""
-        if not self.is_cut and self.task is not None:
-            self.is_cut = True
+        """End the visit now, whatever it waits for.
+
+        A cancellation may get lost in a library: call this until the visit has ended.
+        """
+        now = monotonic()
+        if self.task is not None and now - self.cut_at > _CUT_AGAIN_SECS:
+            self.is_cut, self.cut_at = True, now
             self.task.cancel()
 
     @contextmanager
@@ -89,13 +108,15 @@ class Visit:
         from asyncio import CancelledError, current_task  # noqa: PLC0415 (commands import this without an event loop)
 
         self.task, self.is_cut = current_task(), False
+        self.cut_at = float("-inf")
         task = self.task
         try:
             yield
         except CancelledError:
             if not self.is_cut or task is None:
                 raise
-            task.uncancel()
+            while task.uncancel():  # it may have been cut several times
+                pass
         finally:
             self.task = None
 

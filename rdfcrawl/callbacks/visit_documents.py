@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy.http import Response
@@ -10,7 +11,15 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.python.failure import Failure
 
 from rdfcrawl.bytesource import head_of
-from rdfcrawl.errors import CrawlGone, Fault, Reason, SourceFault, passing_fault
+from rdfcrawl.errors import (
+    CrawlGone,
+    Fault,
+    HeldBack,
+    Reason,
+    SourceFault,
+    one_line,
+    passing_fault,
+)
 from rdfcrawl.fetch.services import services_of
 from rdfcrawl.frontier.domain_epochs import note_outcome
 from rdfcrawl.frontier.queued_requests import UnqueueableError, request_of
@@ -29,7 +38,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.options.spider import SpiderOptions
     from rdfcrawl.pipelines.items import HarvestingSpider
-    from rdfcrawl.robots.cache import RobotsCache
+    from rdfcrawl.reservations import Reservations
     from rdfcrawl.visits import Visit
 
 logger = logging.getLogger(__name__)
@@ -63,8 +72,6 @@ class VisitProcessor:
 
     async def process(self, visit: Visit, response: Response) -> None:
         """Process the documents of a visit; those that failed stay in it."""
-        robots = self._services.robots
-        has_files = robots is not None and robots.has_reservations
         n_failed = 0
         while len(visit.documents) > n_failed:  # what is left there was not processed
             document = visit.current = visit.documents[n_failed]
@@ -72,10 +79,10 @@ class VisitProcessor:
                 # What lies in a file is read by a child process, and harms nobody here.
                 await self._session.worker.begin(visit, "read")
             try:
-                has_reservations = has_files or document.response.reservation_headers
-                if has_reservations and 200 <= document.status < 300:
-                    self._set_reservations(document, robots)
+                if 200 <= document.status < 300:
+                    self._set_reservations(document, visit)
                 await self._process(document, visit, response)
+                _keep_for_retry(document, visit, visit.index(document))
                 if visit.is_scheduled:
                     note_outcome(visit, visit.index(document), document)
             except CrawlGone:  # told by whoever stops the crawl
@@ -102,7 +109,7 @@ class VisitProcessor:
 
     def _failed(self, document: Document, visit: Visit, error: Exception) -> None:
         """Log an error with a document, which will be processed again."""
-        if self._session.bears(error, visit):
+        if isinstance(error, HeldBack) or self._session.bears(error, visit):
             visit.return_untried(visit.index(document))
         else:
             logger.error(
@@ -124,18 +131,41 @@ class VisitProcessor:
             if self._parsing and visit.index(document) not in visit.returned:
                 await self._parsing.parse(document, response)
 
-    def _set_reservations(self, document: Document, robots: RobotsCache | None) -> None:
+    def _set_reservations(self, document: Document, visit: Visit) -> None:
         """Apply the reservations of the site and of the headers of a response.
 
-        Those of the response override those of the site.
+        Those of the response override those of the site. The file of the site is
+        requested later, if the document turns out to need it.
         """
-        now = document.response.ended_ms / 1000
-        found = NOTHING
-        if robots is not None:
-            found = robots.reserved(document.url).under(self._policy)
-        if headers := document.response.reservation_headers:
-            found = found.refined(read_headers(headers, self._policy, now=now))
+        robots, tdm = self._services.robots, self._services.tdm
+        found = stated = self._stated(document)
+        if robots is not None and robots.has_reservations:
+            found = robots.reserved(document.url).under(self._policy).refined(stated)
+        if tdm is not None and stated.tdm is None:
+            site = tdm.known(document.url)
+            if site is None:
+                document.asks_site = partial(tdm.of, document.url, visit)
+            elif site is not NOTHING:
+                found = site.under(self._policy).refined(found)
         if found:
+            self._spider.obey(document, found)
+
+    def _stated(self, document: Document) -> Reservations:
+        """Return the reservations in the headers of a response."""
+        headers = document.response.reservation_headers
+        if not headers:  # as of most
+            return NOTHING
+        now = document.response.ended_ms / 1000
+        return read_headers(headers, self._policy, now=now)
+
+    async def _ask_site(self, document: Document) -> None:
+        """Apply the reservations in the file of a site to a response of a source."""
+        asks_site, document.asks_site = document.asks_site, None
+        site = await asks_site() if asks_site is not None else NOTHING
+        if site is None:
+            raise HeldBack(document.url)
+        if site:
+            found = site.under(self._policy).refined(document.reservations)
             self._spider.obey(document, found)
 
     async def _harvest(
@@ -146,6 +176,7 @@ class VisitProcessor:
         If one of them fails, the response is put back, and the state of its source is
         not changed.
         """
+        await self._ask_site(document)
         if document.reservations.closes(self._policy):
             document.is_read = True
             await self._to_pipelines(document, response=response)
@@ -156,7 +187,11 @@ class VisitProcessor:
             if document.record.retries < MAX_RETRIES or passing_fault(error):
                 raise
             logger.exception("%s: given up", document.record.url)
-            document.faults.append(Fault(Reason.INTERNAL, "the source failed"))
+            kind = document.record.kind
+            part = "harvester" if kind.is_of_url else kind.name.lower()
+            document.faults.append(
+                Fault(Reason.INTERNAL, one_line(repr(error)), part=part)
+            )
             document.is_read, document.chunks = True, None
             await self._to_pipelines(document, response=response)
 
@@ -178,6 +213,7 @@ class VisitProcessor:
                     each.n_follow_ups += document.n_follow_ups
                 self._unfold(each)
                 await self._to_pipelines(each, response=response)
+                _keep_for_retry(each, visit, index)
                 if visit.is_scheduled:
                     note_outcome(visit, index, each)
                 if index in visit.returned:
@@ -190,8 +226,8 @@ class VisitProcessor:
         """Apply the reservations of a response to a document in it, and its own."""
         if document.reservations:
             self._spider.obey(part, document.reservations)
-        if part.response is not document.response and part.response.reservation_headers:
-            self._set_reservations(part, None)
+        if part.response is not document.response and (stated := self._stated(part)):
+            self._spider.obey(part, stated)
 
     def _unfold(self, document: Document) -> None:
         """Set the chunks of a document from the statements of its harvester."""
@@ -199,6 +235,14 @@ class VisitProcessor:
         if parts is not None:
             queue = FollowUpQueue(self._session, self._at_once)
             document.chunks = HarvestedChunks(document, parts, queue)
+
+
+def _keep_for_retry(document: Document, visit: Visit, index: int) -> None:
+    """Keep a record for `retry=failed` if the crawler itself has failed on it."""
+    if not any(fault.is_own for fault in document.faults):  # as mostly
+        return
+    if index not in visit.failed and index not in visit.returned:
+        visit.failed.append(index)
 
 
 async def answer_request(document: Document, crawler: Crawler) -> None:

@@ -104,7 +104,7 @@ _MARKS: Final = (SD.encode(), VOID.encode(), DCAT.encode(), b"://schema.org/")
 _PREDICATES: Final = (
     *_WAYS, *_FILES, *_FORMATS, *_PARTS, *_PAGES, _SERVICE, _SERVED, _SPACE, _PATTERN,
 )  # fmt: skip
-_OBJECT: Final = rb'(<[^>]*+>|_:[^ ]*+|"(?:[^"\\]|\\.)*+")'
+_OBJECT: Final = rb'(<[^>\n]*+>|_:[^ \n]*+|"(?:[^"\\\n]|\\.)*+")'
 
 
 def _any_of(predicates: Iterable[str]) -> bytes:
@@ -112,10 +112,10 @@ def _any_of(predicates: Iterable[str]) -> bytes:
 
 
 _find = re.compile(
-    rb"\n(<[^>]*+>|_:[^ ]*+) <(%s)> %s" % (_any_of(_PREDICATES), _OBJECT)
+    rb"\n(<[^>\n]*+>|_:[^ \n]*+) <(%s)> %s" % (_any_of(_PREDICATES), _OBJECT)
 ).findall
 _find_labels = re.compile(
-    rb"\n(_:[^ ]*+) <(?:%s)> %s" % (_any_of(_LABELS), _OBJECT)
+    rb"\n(_:[^ \n]*+) <(?:%s)> %s" % (_any_of(_LABELS), _OBJECT)
 ).findall
 _is_web = re.compile(r"(?i:https?|ftps?)://[^\x00-\x20<>\"]+").fullmatch
 _is_prefix = re.compile(r"https?://[^/\x00-\x20<>\"]+/[^\x00-\x20<>\"#]*").fullmatch

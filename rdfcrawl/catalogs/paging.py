@@ -31,13 +31,13 @@ _HYDRA, _TREE, _LDES = HYDRA.encode(), TREE.encode(), LDES.encode()
 _DATASET: Final = f"{DCAT}Dataset".encode()
 
 _find = re.compile(
-    rb"\n(<[^>]*+>|_:[^ ]*+) "
+    rb"\n(<[^>\n]*+>|_:[^ \n]*+) "
     rb"<(%s(?:next|nextPage|view|member)|%s(?:view|relation|node)|%simmutable)> "
-    rb'(<[^>]*+>|_:[^ ]*+|"(?:[^"\\]|\\.)*+")'
+    rb'(<[^>\n]*+>|_:[^ \n]*+|"(?:[^"\\\n]|\\.)*+")'
     % (*map(re.escape, (_HYDRA, _TREE, _LDES)),)
 ).findall
 _find_types = re.compile(
-    rb"\n(<[^>]*+>|_:[^ ]*+) <%s> "
+    rb"\n(<[^>\n]*+>|_:[^ \n]*+) <%s> "
     rb"<(%s(?:PartialCollectionView|PagedCollection)|%sNode|%s)> "
     % (*map(re.escape, (RDF_TYPE.encode(), _HYDRA, _TREE, _DATASET)),)
 ).findall

@@ -32,7 +32,7 @@ _FILTER_BITS: Final = 1 << 27  # 16 MiB
 _GOES, _COMES, _STAYS = b"-+="
 _FORMER, _NOW = 1, 2
 # A blank node; strings and IRIs are passed over.
-_LABEL: Final = re.compile(rb'("(?:[^"\\]|\\.)*"|<[^<> ]*>)|_:(\S+)')
+_LABEL: Final = re.compile(rb'("(?:[^"\\]|\\.)*+"|\\.|<[^<> ]*+>)|_:(\S+)')
 
 
 class _GoneStatements:

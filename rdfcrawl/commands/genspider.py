@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
+from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from scrapy.commands.genspider import Command as ScrapyGenspiderCommand
 
-import rdfcrawl
 from rdfcrawl.launch import load_addons
 
 if TYPE_CHECKING:
     import argparse
 
-TEMPLATES: Final = Path(rdfcrawl.__path__[0], "templates", "spiders")
+TEMPLATES: Final = files("rdfcrawl.templates.spiders")
 
 
 class Command(ScrapyGenspiderCommand):
@@ -32,9 +34,14 @@ class Command(ScrapyGenspiderCommand):
         if self.settings is not None:
             load_addons(self.settings)
         name = f"{opts.dump or opts.template}.tmpl"
-        if not Path(self.templates_dir, name).exists() and (TEMPLATES / name).exists():
-            self._folder = TEMPLATES
-        super().run(args, opts)
+        with ExitStack() as stack:
+            template = TEMPLATES / name
+            if not Path(self.templates_dir, name).exists() and template.is_file():
+                # Scrapy reads a folder, and ours may be in an archive.
+                self._folder = Path(stack.enter_context(TemporaryDirectory()))
+                (self._folder / name).write_text(template.read_text())
+            super().run(args, opts)
         if opts.list:
-            for path in sorted(TEMPLATES.glob("*.tmpl")):
-                sys.stdout.write(f"  {path.stem}\n")
+            for path in sorted(each.name for each in TEMPLATES.iterdir()):
+                if path.endswith(".tmpl"):
+                    sys.stdout.write(f"  {path.removesuffix('.tmpl')}\n")

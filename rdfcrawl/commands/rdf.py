@@ -36,7 +36,10 @@ _WRITTEN: Final = (".nq", ".nt", ".hdt")
 
 
 class Command(QuietCommand):
-    """Show what one document yields; exit code 0: statements, 1: none, 2: usage."""
+    """Show what one document yields; exit code 0: statements, 1: none, 2: usage.
+
+    `OWN_FAULT_EXIT_CODE`, if not 0: something could not be read here.
+    """
 
     requires_project = True
     synopsis = "[options] URL|FILE|-"
@@ -82,8 +85,7 @@ class Command(QuietCommand):
                 inspection = _show(question, opts.limit)
         except (ConfigError, OSError) as error:
             fail(str(error))
-        outcome = inspection.outcome
-        self.exitcode = 0 if outcome is not None and outcome.n_quads else 1
+        self.exitcode = _exit_code(inspection, self.settings)
 
     def _question(self, target: str, opts: argparse.Namespace) -> InspectionRequest:
         from rdfcrawl.callbacks.inspection import InspectionRequest
@@ -129,6 +131,17 @@ class Command(QuietCommand):
             )
         except ConfigError as error:
             fail(str(error))
+
+
+def _exit_code(inspection: InspectionReport, settings: Settings) -> int:
+    from rdfcrawl.progress.options import ExitCodes
+
+    outcome = inspection.outcome
+    faults = [*inspection.document.faults, *(outcome.faults if outcome else ())]
+    own_code = ExitCodes.from_settings(settings).own_fault
+    if own_code and any(fault.is_own for fault in faults):
+        return own_code
+    return 0 if outcome is not None and outcome.n_quads else 1
 
 
 def _show(question: InspectionRequest, limit: int) -> InspectionReport:

@@ -42,7 +42,7 @@ _HOP: Final = f"> <{RDF}first> ".encode()
 _SAME: Final = f"> <{RC}sameContentAs> ".encode()
 _LINE: Final = b"\n#\t"
 _find_target = re.compile(rb"> <([^>\n]*)>\n").findall
-_find_decided = re.compile(rb"<([^>\n]*)> <urn:rdfcrawl:decision:").findall
+_find_decided = re.compile(rb"<([^<>\n]*+)> <urn:rdfcrawl:decision:").findall
 _marked = re.compile(rb"(?:document|dropped) <([^>\n]*)> ").match
 _term = re.compile(rb'<([^>\n]*)>|"([^"\\\n]*)"').match
 

@@ -59,7 +59,8 @@ _to_values = bytes(
 _SEPARATORS_TO_SPACES: Final = bytes.maketrans(b"\x1c\x1d\x1e\x1f", b"    ")
 # Canonical N-Quads: a blank node is the first term of a line, or follows a predicate.
 _of_sums: Final = [Struct(f"<{n}I") for n in range(MAX_LISTED + 1)]
-_blank = re.compile(rb"^_:[^ ]+|(?<=> )_:[^ ]+(?= )", re.MULTILINE).sub
+# `_:` comes first: a look-behind alone would be tried at each byte.
+_blank = re.compile(rb"_:(?:(?<=\n_:)[^ ]++|(?<=> _:)[^ ]++(?= ))").sub
 
 
 class Fingerprint(NamedTuple):

@@ -24,7 +24,7 @@ from rdfcrawl.explaining.values import (
 from rdfcrawl.frontier.begun_crawl import begun_crawl
 from rdfcrawl.frontier.decisions import is_sampled
 from rdfcrawl.frontier.options import CrawlOptions
-from rdfcrawl.frontier.redis_retry import one_line
+from rdfcrawl.frontier.redis_refusals import one_line
 from rdfcrawl.log.location import find_crawl
 from rdfcrawl.operating.crawl import OperatedCrawl
 from rdfcrawl.operating.uris import UriLookup, UriPlace, UriStatus
@@ -191,7 +191,7 @@ def _explained(
     own = [x for x in fetches if search.is_it(x.uri.encode())]
     normal = options.normal_form.normalize(url)
     spelled = [*(each.uri for each in own), *(each.uri for each in decisions)]
-    rules = [*judge_by_settings(url, options.guard, options.trap_limits), *answer.rules]
+    rules = [*judge_by_settings(url, options), *answer.rules]
     parent = _parent(answer.status, own or fetches, decisions, linked.links)
     return UriExplanation(
         asked=text,

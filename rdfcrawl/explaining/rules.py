@@ -16,17 +16,18 @@ from rdfcrawl.guard.operator import refusal_of
 from rdfcrawl.uri.traps import is_endless
 
 if TYPE_CHECKING:
-    from rdfcrawl.guard.policy import Guard
+    from rdfcrawl.frontier.options import CrawlOptions
     from rdfcrawl.operating.crawl import OperatedCrawl
-    from rdfcrawl.uri.traps import TrapLimits
 
 
-def judge_by_settings(url: str, guard: Guard, traps: TrapLimits) -> list[RuleVerdict]:
+def judge_by_settings(url: str, options: CrawlOptions) -> list[RuleVerdict]:
     """Return why settings would refuse a requestable URL, whoever finds it."""
     found = []
-    if is_endless(url, traps):
+    if is_endless(url, options.trap_limits):
         found.append(RuleVerdict("", Decision.URL_TRAP))
-    if detail := refusal_of(url, guard):
+    if options.ignored_names.cover_url(url):
+        found.append(RuleVerdict("", Decision.IGNORED_EXTENSION))
+    if detail := refusal_of(url, options.guard):
         found.append(RuleVerdict("", Reason.GUARD_BLOCKED, detail))
     return found
 

@@ -21,6 +21,7 @@ from rdfcrawl.uri.origin import origin_of_link
 
 if TYPE_CHECKING:
     from rdfcrawl.links.policy import LinkPolicy
+    from rdfcrawl.rdf.chunks import QuadChunk
 
 # Checksum and length of the content, length of the piece; lengths of the links to one
 # host and of the host, number of these links, length of the other links; whether the
@@ -110,7 +111,7 @@ class BulkPacker:
         self._tells = False  # or did before
         self._host = b""  # that most links were to
 
-    def part(self, chunk: bytes) -> BulkPart:
+    def part(self, chunk: QuadChunk) -> BulkPart:
         """Return the part of the next chunk.
 
         Raises:

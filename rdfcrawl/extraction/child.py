@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes  # noqa: F401  # numpy wants it, when its use is denied already
 import fcntl
 import os
-import resource
 import signal
 import sys
 from contextlib import suppress
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.extraction.bounds import ProcessBounds, used_secs
 from rdfcrawl.extraction.bulk import BulkPacker, BulkPart
 from rdfcrawl.extraction.confinement import NONE, Confinement, confine
 from rdfcrawl.extraction.gc_thresholds import raise_gc_thresholds
@@ -50,18 +50,15 @@ def main() -> None:
     """
     raise_gc_thresholds()
     memory_bytes, scratch_fd, scratch_bytes = map(int, sys.argv[1:4])
-    child = _Child(memory_bytes, FileScratch(scratch_fd, scratch_bytes))
+    bounds = ProcessBounds(memory_bytes, scratch_bytes)
+    child = _Child(bounds, FileScratch(scratch_fd, scratch_bytes))
     wanted, *paths = sys.argv[4:]
     for path in paths:
         # Before the bounds: libraries may need more memory while they are imported. A
         # failure comes again when a document is read, and becomes a fault then.
         with suppress(Exception):
             CustomExtractor("", path).load()
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, hard))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # Only the scratch file can be written to.
-    resource.setrlimit(resource.RLIMIT_FSIZE, (scratch_bytes, scratch_bytes))
+    bounds.set()
     # The parent ends its children, after they have returned their statements.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.dont_write_bytecode = True
@@ -94,11 +91,11 @@ def deny_side_effects(event: str, args: tuple[Any, ...]) -> None:
 class _Child:
     """The process as seen by its jobs; also a `ContextSource`."""
 
-    def __init__(self, memory_bytes: int, scratch: FileScratch) -> None:
-        self._memory_bytes = memory_bytes
+    def __init__(self, bounds: ProcessBounds, scratch: FileScratch) -> None:
+        self._bounds = bounds
         self._scratch = scratch
         self._environment = ReaderContext(
-            contexts=self, is_bounded=True, scratch=scratch, lift=self._lift
+            contexts=self, is_bounded=True, scratch=scratch, lift=bounds.lift_memory
         )
         self._jobs: BinaryIO = sys.stdin.buffer
         # Output that a library prints must not come between the frames.
@@ -112,7 +109,7 @@ class _Child:
         self._send(b"S", "+".join(layers or (NONE,)).encode())
 
     def serve(self) -> bool:
-        """Serve one job; return False if there is none."""
+        """Serve one job; return False if there is none, or this was the last one."""
         kind, payload = self._receive()
         if not kind:
             return False
@@ -120,9 +117,9 @@ class _Child:
         kind, payload = self._receive()
         source = Path(os.fsdecode(payload)) if kind == b"P" else payload
         n_bytes = source.stat().st_size if isinstance(source, Path) else len(source)
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        used_secs = used.ru_utime + used.ru_stime
-        self._allow_cpu(used_secs, job, n_bytes)
+        used = used_secs()
+        self._bounds.begin(job.limits.secs, job.limits.secs_per_mb)
+        self._allow_cpu(used, job, n_bytes)
         self._scratch.refusal = 0
         reading = DocumentReading(source, job, environment=self._environment)
         told = reading.outcome.reservations
@@ -138,16 +135,13 @@ class _Child:
             else:
                 self._send(b"Z", part.to_bytes(), reading.n_quads)
             n_bytes += reading.earned_bytes(chunk)
-            self._allow_cpu(used_secs, job, n_bytes)
-        self._lift(0)
-        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        # The rest of this document's time would end the next one.
-        resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))
+            self._allow_cpu(used, job, n_bytes)
+        is_last = self._bounds.end()
         if self._scratch.refusal:
-            self._send(b"D", str(self._scratch.refusal).encode())
+            self._send(b"D", str(self._scratch.refusal).encode(), int(is_last))
         else:
-            self._send(b"E", reading.outcome.to_json())
-        return True
+            self._send(b"E", reading.outcome.to_json(), int(is_last))
+        return not is_last
 
     def load(self, url: str, *, document_url: str) -> ContextDocument:
         """Return a context from the parent."""
@@ -159,17 +153,10 @@ class _Child:
             return ContextDocument(url=final_url.decode(), content=content)
         raise SourceFault(Reason.REMOTE_CONTEXT, payload.decode())
 
-    def _lift(self, n_bytes: int) -> None:
-        """Allow more address space for a file that is mapped, not read."""
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (self._memory_bytes + n_bytes, hard))
-
-    @staticmethod
-    def _allow_cpu(used_secs: float, job: ReadingJob, n_bytes: int) -> None:
-        allowed_secs = job.limits.secs + job.limits.secs_per_mb * n_bytes / 1e6
-        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        soft = int(used_secs + allowed_secs) + 1
-        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+    def _allow_cpu(self, used: float, job: ReadingJob, n_bytes: int) -> None:
+        limits = job.limits
+        allowed_secs = limits.secs + limits.secs_per_mb * n_bytes / 1e6
+        self._bounds.allow_cpu(used + allowed_secs)
 
     def _receive(self) -> tuple[bytes, bytes]:
         header = self._jobs.read(HEADER.size)

@@ -1,13 +1,14 @@
 """Messages between a process and its reading child: jobs, outcomes, and their frames.
 
-A frame is `kind` (1 byte), `length` (4 bytes, big endian), the number of statements so
-far (8 bytes; of chunks), and `length` bytes. In: `J`, a job, and then `P`, the path of
-the document, or `B`, its bytes. Out: `S`, once, how the kernel confines the process;
-`F`, the outcome known at the beginning, and again
-when the reservations of a page are known; `C`, a chunk of N-Quads; `Z`, a part packed
-in the child, see `bulk`; `E`, the end with the outcome; `D`, the end because a disk
-refuses data for now: the number of the error; `L`, a request for a context, answered by
-`K`, the context, or `R`, the reason of its absence. End of input ends the process.
+A frame is `kind` (1 byte), `length` (4 bytes, big endian), a number (8 bytes) and
+`length` bytes. In: `J`, a job, and then `P`, the path of the document, or `B`, its
+bytes. Out: `S`, once, how the kernel confines the process; `F`, the outcome known at
+the beginning, and again when the reservations of a page are known; `C`, a chunk of
+N-Quads; `Z`, a part packed in the child, see `bulk`; `E`, the end with the outcome;
+`D`, the end because a disk refuses data for now: the number of the error; `L`, a
+request for a context, answered by `K`, the context, or `R`, the reason of its absence.
+End of input ends the process. The number is that of the statements so far in `C` and
+`Z`; in `E` and `D`, 1 if the process reads no further document.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class ExtractOutcome:
             "targets": None,
             "reservations": asdict(self.reservations),
             "left": sorted(self.left),
-            "faults": [(f.reason, f.detail, f.count) for f in self.faults],
+            "faults": [(f.reason, f.detail, f.count, f.part) for f in self.faults],
         }
         return json.dumps(members).encode()
 
@@ -111,8 +112,8 @@ class ExtractOutcome:
         members["reservations"] = Reservations(**stated)
         members["left"] = frozenset(members["left"])
         members["faults"] = [
-            Fault(Reason(reason), detail, count)
-            for reason, detail, count in members["faults"]
+            Fault(Reason(reason), detail, count, part)
+            for reason, detail, count, part in members["faults"]
         ]
         return cls(**members)
 

@@ -81,7 +81,7 @@ class ExtractOptions:
             rules=rules,
             wants_facts=is_on(settings, "FACTS"),
             most_outlinks=most_outlinks(settings),
-            custom=tuple(_iter_custom(settings)),
+            custom=tuple(custom_extractors(settings)),
             confinement=_confinement(settings),
         )
 
@@ -106,7 +106,12 @@ def most_outlinks(settings: BaseSettings) -> int:
     return most if is_on(settings, "LINKS_LOG") else 0
 
 
-def _iter_custom(settings: BaseSettings) -> Iterator[CustomExtractor]:
+def custom_extractors(settings: BaseSettings) -> Iterator[CustomExtractor]:
+    """Yield the extractors of the setting `EXTRACTORS`.
+
+    Raises:
+        ConfigError: a name is malformed, or a class is no extractor.
+    """
     for name, where, found in iter_classes(settings, "EXTRACTORS"):
         is_html = name in HTML.media_types or name[1:] in HTML.extensions
         if is_html or not (_NAME(name) or _MEDIA_TYPE(name) or _EXTENSION(name)):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl import formats, sniffing
 from rdfcrawl.bytesource import ByteSource
-from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.errors import Fault, RdfcrawlError, Reason, SourceFault
 from rdfcrawl.extraction.custom_extractors import (
     MAX_CONTENT_BYTES,
     DocumentContent,
@@ -18,15 +18,16 @@ from rdfcrawl.extraction.custom_extractors import (
 )
 from rdfcrawl.extraction.facts import FactsReading, set_facts_of_lines
 from rdfcrawl.extraction.messages import MAX_MEMBERS, ExtractOutcome, ReadingJob
-from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.faultlog import FaultLog, fault_of_exception
 from rdfcrawl.html.extractors import SLOW
 from rdfcrawl.html.scan import scan
 from rdfcrawl.links.headers import context_link, links_of
 from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.rdf.chunks import QuadChunk, quad_chunks
 from rdfcrawl.rdf.environment import INLINE, ReaderContext
 from rdfcrawl.rdf.graphs import GraphRule, check_iri
 from rdfcrawl.rdf.labels import BlankNodes
-from rdfcrawl.rdf.output import CHUNK_BYTES, QuadOutput
+from rdfcrawl.rdf.output import QuadOutput
 from rdfcrawl.rdf.parse import DocumentParser, canonical_lines, is_blank
 from rdfcrawl.records import Member
 from rdfcrawl.reservations import NOTHING
@@ -95,7 +96,7 @@ class DocumentReading:
         if job.http_links:
             self.outcome.links |= links_of(job.http_links, base=job.url)
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Iterator[QuadChunk]:
         """Read the document; faults of the document are logged, not raised.
 
         Raises:
@@ -107,19 +108,22 @@ class DocumentReading:
                 self._log.note(Reason.EMPTY)
             elif self._is_closed():
                 pass
-            elif chunk := self._ready_chunk():
-                yield chunk
+            elif (lines := self._ready_lines()) is not None:
+                yield from quad_chunks(lines)
             else:
                 yield from self._observed_chunks()
         except SourceFault as error:
-            self._log.note(error.fault.reason, error.fault.detail)
-            outcome.is_partial = True
+            self._note_partial(error.fault.reason, error.fault.detail)
+        except (RdfcrawlError, OSError):
+            raise
+        except Exception as error:  # the edge: a library fails on an archive, say
+            self._note_exception(error, str(self._decision.packing or "reading"))
         if self._job.wants_facts:
             self._end_facts()
         noted, before = self._log.all(), self._noted_before
         outcome.faults = [x for x in noted if x not in before] if before else noted
 
-    def _observed_chunks(self) -> Iterator[bytes]:
+    def _observed_chunks(self) -> Iterator[QuadChunk]:
         if not self._job.wants_facts:
             yield from self._chunks()
             return
@@ -135,7 +139,7 @@ class DocumentReading:
         else:
             (self._facts or FactsReading(job, body)).end(self.outcome)
 
-    def _chunks(self) -> Iterator[bytes]:
+    def _chunks(self) -> Iterator[QuadChunk]:
         if self._decision.packing is not None:
             yield from self._unpack(self._decision.packing)
         else:
@@ -157,8 +161,8 @@ class DocumentReading:
             return False
         return not self._is_page(self._source, self._decision)
 
-    def _ready_chunk(self) -> bytes:
-        """Return the statements of a small canonical document; else nothing.
+    def _ready_lines(self) -> bytes | None:
+        """Return the statements of a small canonical document, else None.
 
         The lines only have to be labelled and placed into the graph, which takes
         `DocumentParser` and `QuadOutput` three times as long. Most documents of Linked
@@ -172,28 +176,28 @@ class DocumentReading:
             or job.graph is None
             or len(data) > min(_SMALL_BYTES, limits.literal_bytes)
         ):
-            return b""
+            return None
         found = canonical_lines(
             data, document_format, charset=job.charset, limits=limits
         )
         if found is None:
-            return b""
+            return None
         lines, has_graphs = found
         if has_graphs:
-            return b""
+            return None
         if b"_" in lines and b"_:" in lines:  # one byte is found far sooner than two
             lines = BlankNodes(job.key or job.url).relabel(lines)
         # In a line, there is no line feed.
         split = lines.split(b"\n")
         statements = [line[:-1] for line in split]
-        chunk = (b"<%s> .\n" % check_iri(job.graph).encode()).join(statements)
+        placed = (b"<%s> .\n" % check_iri(job.graph).encode()).join(statements)
         n_quads = len(statements) - 1
-        if n_quads > limits.n_quads or len(chunk) > CHUNK_BYTES:
-            return b""
+        if n_quads > limits.n_quads:
+            return None
         self.outcome.n_quads = n_quads
         split.pop()  # behind the last line feed
         self._lines = split
-        return chunk
+        return placed
 
     def _output(self, graph: str | None, key: str) -> QuadOutput:
         limits, job, n_quads = self._job.limits, self._job, self.outcome.n_quads
@@ -214,7 +218,7 @@ class DocumentReading:
         decision: formats.FormatDecision,
         chosen: ExtractorClaim | None,
         output: QuadOutput,
-    ) -> Iterator[bytes]:
+    ) -> Iterator[QuadChunk]:
         self._writing = output
         try:
             if chosen is not None:
@@ -223,6 +227,11 @@ class DocumentReading:
                 yield from self._page(source, output)
             else:
                 yield from self._parse(source, decision, output)
+        except (RdfcrawlError, OSError):
+            raise
+        except Exception as error:  # the edge: others of the archive are still read
+            name = decision.format.name if decision.format else decision.found
+            self._note_exception(error, chosen.extractor.name if chosen else name)
         finally:
             self.outcome.n_quads += output.n_quads
             self._writing, self._is_users = None, False
@@ -230,7 +239,7 @@ class DocumentReading:
 
     def _parse(
         self, source: ByteSource, decision: formats.FormatDecision, output: QuadOutput
-    ) -> Iterator[bytes]:
+    ) -> Iterator[QuadChunk]:
         job = self._job
         parse = DocumentParser(
             source,
@@ -248,7 +257,7 @@ class DocumentReading:
 
     def _extract(
         self, chosen: ExtractorClaim, source: ByteSource, output: QuadOutput
-    ) -> Iterator[bytes]:
+    ) -> Iterator[QuadChunk]:
         """Read with a user's extractor, whose failure is a fault of the document.
 
         Statements before the failure are kept.
@@ -270,13 +279,18 @@ class DocumentReading:
             yield from output.chunks(lines, has_graphs=True)
         except SourceFault as error:
             fault = error.fault
-            self._note_partial(fault.reason, f"{name}: {fault.detail}")
+            part = name if fault.is_own else ""
+            self._note_partial(fault.reason, f"{name}: {fault.detail}", part)
+        except (RdfcrawlError, OSError):
+            raise
+        except Exception as error:
+            self._note_exception(error, name)
         if content.is_cut:
             cut = f"{name}: cut at {MAX_CONTENT_BYTES} bytes"
             self._note_partial(Reason.TOO_LARGE, cut)
         self._count_extracted(name, output.n_quads)
 
-    def earned_bytes(self, chunk: bytes) -> int:
+    def earned_bytes(self, chunk: QuadChunk) -> int:
         """Return the number of bytes by which a chunk extends the time for reading.
 
         Unpacked statements extend the time as the bytes of a file do. A class of the
@@ -294,9 +308,13 @@ class DocumentReading:
     def _note_read(self, n_bytes: int) -> None:
         self._n_unearned += n_bytes
 
-    def _note_partial(self, reason: Reason, detail: str) -> None:
-        self._log.note(reason, detail)
+    def _note_partial(self, reason: Reason, detail: str, part: str = "") -> None:
+        self._log.note(reason, detail, part=part)
         self.outcome.is_partial = True
+
+    def _note_exception(self, error: Exception, part: str) -> None:
+        found = fault_of_exception(error, part, self._job.url)
+        self._note_partial(found.reason, found.detail, found.part)
 
     # -- pages ---------------------------------------------------------------------
 
@@ -308,7 +326,7 @@ class DocumentReading:
             return bool(scan(source.head()))
         return decision.found == "JSON" and bool(self._rules())
 
-    def _page(self, source: ByteSource, output: QuadOutput) -> Iterator[bytes]:
+    def _page(self, source: ByteSource, output: QuadOutput) -> Iterator[QuadChunk]:
         # Slow to import, as everything for pages is: many crawls meet none.
         from rdfcrawl.html.page import ParsedPage  # noqa: PLC0415
         from rdfcrawl.html.page_reservations import PageReservations  # noqa: PLC0415
@@ -389,7 +407,7 @@ class DocumentReading:
 
     # -- archives ------------------------------------------------------------------
 
-    def _unpack(self, packing: formats.PackingKind) -> Iterator[bytes]:
+    def _unpack(self, packing: formats.PackingKind) -> Iterator[QuadChunk]:
         self._environment.demand_bounds(f"unpacking {packing}")
         from rdfcrawl.unpack.documents import INCOMPLETE, iter_documents  # noqa: PLC0415
 
@@ -421,7 +439,7 @@ class DocumentReading:
         found = claim(self._job.custom, source, decision, media_type="", name=name)
         return found is not None or self._is_page(source, decision)
 
-    def _member(self, packed: PackedDocument) -> Iterator[bytes]:
+    def _member(self, packed: PackedDocument) -> Iterator[QuadChunk]:
         job, outcome = self._job, self.outcome
         n_before = outcome.n_quads
         output = self._output(

@@ -13,11 +13,11 @@ ends with its loop, as `asyncio.run` ends it, or with this process.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
-import signal
 import sys
 import tempfile
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import PIPE, Process
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -32,10 +32,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.errors import OWN, Fault, Reason, SourceFault, safe_text
 from rdfcrawl.extraction.bulk import BulkPart
+from rdfcrawl.extraction.child_errors import ChildErrors, fault_of_death
 from rdfcrawl.extraction.confinement import Confinement
 from rdfcrawl.extraction.messages import HEADER, PIPE_BYTES, ExtractOutcome, ReadingJob
+from rdfcrawl.rdf.chunks import quad_chunks
 
 if TYPE_CHECKING:
     from rdfcrawl.extraction.options import ExtractOptions
@@ -46,12 +48,15 @@ if TYPE_CHECKING:
     LoadContext = Callable[..., Awaitable[ContextDocument]]
 
 
+logger = logging.getLogger(__name__)
+
 MEMORY_BYTES = 2**30
 SCRATCH_BYTES = 50 * 2**30
 # The CPU clock of the child is the limit. These only tell a child that hangs from
 # one that shares its CPU with many: no answer for so long ends it.
 _SILENCE_FACTOR = 4
 _LEAST_SILENCE_SECS = 10.0
+_MOST_TOLD = 100  # documents whose children write to standard error
 _KEPT_BYTES = str(16 * 2**20)  # of memory, free or not
 _START = "from rdfcrawl.extraction.child import main; main()"
 
@@ -68,11 +73,12 @@ async def no_contexts(url: str, *, document_url: str) -> ContextDocument:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Child:
-    """A process with its two pipes."""
+    """A process with its pipes."""
 
     process: Process
     jobs: asyncio.StreamWriter
     answers: asyncio.StreamReader
+    errors: ChildErrors
 
     async def send(self, kind: bytes, payload: bytes) -> None:
         self.jobs.write(HEADER.pack(kind, len(payload), 0) + payload)
@@ -86,6 +92,7 @@ class _Child:
         # Not `wait`: that waits for the end of a pipe, which nobody reads while the
         # reader's buffer is full.
         await self.process.communicate()
+        self.errors.close()
 
 
 class Sandbox:
@@ -124,6 +131,7 @@ class Sandbox:
         self._confinement = confinement
         self.tell = tell
         self._idle: list[_Child] = []
+        self._n_told = 0
         self._is_closed = False
 
     async def __aenter__(self) -> Self:
@@ -171,15 +179,28 @@ class Sandbox:
         secs = job.limits.secs + job.limits.secs_per_mb * n_bytes / 1e6
         silence_secs = max(secs * _SILENCE_FACTOR, _LEAST_SILENCE_SECS)
         load = partial(load_context or self._load_context, document_url=job.url)
-        return SandboxedReading(self, child, silence_secs, load)
+        return SandboxedReading(self, child, job.url, silence_secs, load)
 
     async def _take(self) -> _Child:
         while self._idle:
             child = self._idle.pop()
             if child.process.returncode is None:
                 return child
+        errors, stderr = await ChildErrors.open()
+        try:
+            process = await self._start(stderr)
+        except BaseException:
+            errors.close()
+            raise
+        finally:
+            os.close(stderr)
+        if process.stdin is None or process.stdout is None:
+            raise OSError("a child without pipes")
+        return _Child(process, process.stdin, process.stdout, errors)
+
+    async def _start(self, stderr: int) -> Process:
         with tempfile.TemporaryFile(dir=self._scratch_dir) as scratch:
-            process = await asyncio.create_subprocess_exec(
+            return await asyncio.create_subprocess_exec(
                 sys.executable,
                 *("-c", _START),
                 *map(str, (self._memory_bytes, scratch.fileno(), self._scratch_bytes)),
@@ -187,14 +208,29 @@ class Sandbox:
                 *self._paths,
                 stdin=PIPE,
                 stdout=PIPE,
-                stderr=DEVNULL,  # a crash may quote the document
+                stderr=stderr,
                 limit=PIPE_BYTES,
                 env=_environment(),
                 pass_fds=(scratch.fileno(),),
             )
-        if process.stdin is None or process.stdout is None:
-            raise OSError("a child without pipes")
-        return _Child(process, process.stdin, process.stdout)
+
+    def tell_errors(self, url: str, lines: Sequence[str], fault: Fault | None) -> None:
+        """Log what a child wrote to standard error, and how it ended if it did.
+
+        The text may quote the document: control characters are escaped, and pages that
+        make a library write cannot fill the log.
+        """
+        is_own = fault is not None and fault.reason in OWN
+        if not (lines or is_own) or self._n_told > _MOST_TOLD:
+            return
+        self._n_told += 1
+        if self._n_told > _MOST_TOLD:
+            logger.warning("Further output of reading processes is not logged")
+            return
+        found = [fault.detail, *lines] if fault else lines
+        text = safe_text(" | ".join(found))
+        log = logger.error if is_own else logger.warning
+        log("%s: the reading process said: %s", safe_text(url), text)
 
     async def _give_back(self, child: _Child, *, is_sound: bool) -> None:
         if is_sound and not self._is_closed:
@@ -214,12 +250,15 @@ class SandboxedReading:
         self,
         sandbox: Sandbox,
         child: _Child,
+        url: str,
         silence_secs: float,
         load_context: Callable[[str], Awaitable[ContextDocument]],
     ) -> None:
         self.outcome = ExtractOutcome()
         self._n_quads = 0
+        self._is_last = False  # the child reads no further document
         self._sandbox, self._silence_secs = sandbox, silence_secs
+        self._url = url
         self._load_context = load_context
         self._child: _Child | None = child
 
@@ -243,7 +282,8 @@ class SandboxedReading:
             while self._child is not None:
                 kind, payload = await self._receive(self._child)
                 if kind == b"C":
-                    yield BulkPart(payload)
+                    for chunk in quad_chunks(payload):
+                        yield BulkPart(chunk)
                 elif kind == b"Z":
                     yield BulkPart.from_bytes(payload)
                 elif kind == b"L":
@@ -284,15 +324,18 @@ class SandboxedReading:
                 payload = await child.answers.readexactly(length)
                 if kind in (b"C", b"Z"):
                     self._n_quads = n_quads
+                elif kind in (b"E", b"D"):
+                    self._is_last = bool(n_quads)
                 return kind, payload
         except TimeoutError:
             await self._fail(Fault(Reason.PARSE_SECS, "no answer from the parser"))
         except (asyncio.IncompleteReadError, ConnectionError):
-            code = await child.process.wait()
-            if code == -signal.SIGXCPU:
-                await self._fail(Fault(Reason.PARSE_SECS, "CPU time used up"))
-            else:
-                await self._fail(Fault(Reason.PARSE_CRASH, f"exit status {code}"))
+            lines = await child.errors.last_lines()
+            form = self.outcome.format
+            part = form.name if form else "reading process"
+            fault = await fault_of_death(child.process, lines, part)
+            self._sandbox.tell_errors(self._url, lines, fault)
+            await self._fail(fault)
         return b"", b""
 
     async def _fail(self, fault: Fault) -> None:
@@ -305,7 +348,9 @@ class SandboxedReading:
         self.outcome = outcome
         child, self._child = self._child, None
         if child is not None:
-            await self._sandbox._give_back(child, is_sound=True)  # noqa: SLF001
+            self._sandbox.tell_errors(self._url, child.errors.take(), None)
+            is_sound = not self._is_last
+            await self._sandbox._give_back(child, is_sound=is_sound)  # noqa: SLF001
 
 
 _Key = tuple[asyncio.AbstractEventLoop, "Hashable"]

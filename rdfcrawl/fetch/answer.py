@@ -12,6 +12,7 @@ from rdfcrawl.records import FetchedResponse
 from rdfcrawl.request_turns import FREE, HostRestsError, SoloTurn
 
 if TYPE_CHECKING:
+    from rdfcrawl.fetch.unread_types import UnreadTypes
     from rdfcrawl.tasks.pages import RefreshedPage, RequestTask
 
 
@@ -41,6 +42,14 @@ class RequestOptions:
     request: RequestTask | None = None  # of a user's spider, which is sent instead
     follows: bool = True  # a redirect leads to another request
     refreshed: RefreshedPage | None = None  # the task, of a page that is fetched again
+    unread: UnreadTypes | None = None  # types whose bodies are not received
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a GET like any other, but for cookies."""
+        if not (self.headers or self.data):  # as most
+            return True
+        return not self.data and all(name == "Cookie" for name, _ in self.headers)
 
     @property
     def is_of_range(self) -> bool:
@@ -77,6 +86,7 @@ class HttpResponse(FetchedResponse):
     """Response to one request, or the fault instead."""
 
     location: str = ""  # of `Location`, unresolved
+    cookies: tuple[str, ...] = ()  # lines of `Set-Cookie`
     retry_after: str = ""  # of `Retry-After`, unparsed
     fault: Fault | None = None  # what was wrong below the meaning of the status
     is_partial: bool = False  # the body is cut off
@@ -85,6 +95,8 @@ class HttpResponse(FetchedResponse):
     errno: int = 0  # of the system's error behind the fault, if there was one
     # a certificate is not valid yet, or no more, by our clock
     is_untimely: bool = False
+    # it would cost as much again, and bring as little
+    is_costly: bool = False
     is_own_fault: bool = False  # it is our own failure; it says nothing of the host
     # it broke off, and brought much that the next one need not bring
     has_gone_on: bool = False

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import aiohttp
 
 from rdfcrawl.errors import Fault, Reason, SourceFault, one_line
+from rdfcrawl.fetch.http.flow import CostlyResponse
 from rdfcrawl.fetch.spool import NoRoom
 from rdfcrawl.fetch.system_errors import dns_reason, errno_of, is_untimely
 from rdfcrawl.guard.gate import GuardBlocked
@@ -42,6 +43,7 @@ _MEANINGS: Final[tuple[tuple[tuple[type[Exception], ...], Reason, bool], ...]] =
 def note_fault(answer: HttpResponse, exc: SourceFault) -> None:
     """Set the fault of a response; lack of room is our own failure."""
     answer.fault = exc.fault
+    answer.is_costly = isinstance(exc, CostlyResponse)
     if isinstance(exc, NoRoom):
         answer.is_own_fault = True
         answer.put_off_secs = exc.put_off_secs

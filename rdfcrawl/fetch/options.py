@@ -13,6 +13,8 @@ from rdfcrawl.fetch.attempt import FAILING
 from rdfcrawl.fetch.ftp.logins import FtpLogins
 from rdfcrawl.fetch.pace import PaceOptions
 from rdfcrawl.fetch.schemes.options import fetcher_classes
+from rdfcrawl.fetch.unread_types import UnreadTypes
+from rdfcrawl.frontier.ignored_options import own_formats
 from rdfcrawl.frontier.options import scheme_policy
 from rdfcrawl.frontier.visiting import HasCrawlOptions
 from rdfcrawl.guard.options import guard_of
@@ -119,6 +121,8 @@ class FetchOptions:
     pace: PaceOptions = field(default_factory=PaceOptions)
     with_scrapy: bool = False  # Scrapy's downloader does the requests
     guard: Guard = field(default_factory=Guard)
+    # responses whose bodies are not received
+    unread: UnreadTypes = field(default_factory=UnreadTypes)
     # classes of the user's, by the schemes that they are for
     fetchers: Mapping[str, type] = field(default_factory=dict)
 
@@ -166,7 +170,8 @@ class FetchOptions:
             with_scrapy=is_on(settings, "FETCH_WITH_SCRAPY"),
             guard=guard_of(settings),
             fetchers=fetcher_classes(settings, scheme_policy(settings)),
-            accept=accept_also(_media_types(settings)),
+            accept=accept_also(own_formats(settings).media_types),
+            unread=UnreadTypes.from_settings(settings, has_magic=_has_magic(settings)),
         )
 
     def ask(self, kind: Kind) -> RequestOptions:
@@ -185,6 +190,7 @@ class FetchOptions:
             goes_on=kind in (Kind.DUMP, Kind.RESOURCESYNC),
             # An endpoint that fails is asked for less.
             is_final=kind is Kind.SPARQL,
+            unread=self.unread if kind.is_of_url else None,
         )
 
     def ask_robots(self, max_bytes: int) -> RequestOptions:
@@ -198,10 +204,13 @@ class FetchOptions:
         )
 
 
-def _media_types(settings: BaseSettings) -> list[str]:
-    """Return the types of documents that only classes of the user's can read."""
-    theirs = {**mapping(settings, "EXTRACTORS"), **mapping(settings, "HARVESTERS")}
-    return [name for name, path in theirs.items() if "/" in name and path is not None]
+def _has_magic(settings: BaseSettings) -> bool:
+    """Return whether an extractor of the user's is selected by first bytes."""
+    if not mapping(settings, "EXTRACTORS"):  # as of most
+        return False
+    from rdfcrawl.extraction.options import custom_extractors  # noqa: PLC0415
+
+    return any(each.magic for each in custom_extractors(settings))
 
 
 class HasFetchOptions(HasCrawlOptions, Protocol):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 """Statuses that name one other URI to ask (RFC 9110 15.4)."""
+SEE_OTHER: Final = 303
+"""The status that stands for a page that only leads on."""
 
 _BECOMES_GET: Final = frozenset({301, 302, 303})  # RFC 9110 15.4.2 to 15.4.4
 _SAFE: Final = frozenset({"GET", "HEAD"})
@@ -30,6 +32,12 @@ _SECRETS: Final = frozenset({"authorization", "cookie", "proxy-authorization"})
 _OF_NO_SECRET: Final = frozenset(
     {"content-type", "if-modified-since", "if-none-match", "range"}
 )
+
+
+def is_redirect(status: int, location: str) -> bool:
+    """Return whether a response names another URI to ask."""
+    # RFC 9110 15.4.1: of several choices, `Location` has the one that is preferred.
+    return status in REDIRECTS or (status == 300 and bool(location))
 
 
 def resolve_redirect(base: str, location: str) -> str:
@@ -49,13 +57,17 @@ def resolve_redirect(base: str, location: str) -> str:
         raise SourceFault(Reason.REDIRECT_BAD_TARGET, exc.fault.detail) from exc
 
 
-def check_chain(target: str, chain: Sequence[str], limit: int) -> None:
+def check_chain(
+    target: str, chain: Sequence[str], limit: int, *, may_return: bool = False
+) -> None:
     """Refuse a redirect back to where it came from, or one too many.
+
+    With `may_return`, the same URL may answer in another way.
 
     Raises:
         SourceFault: `REDIRECT_LOOP` or `REDIRECT_LIMIT`.
     """
-    if target in chain:
+    if target in chain and not may_return:
         raise SourceFault(Reason.REDIRECT_LOOP, f"back to {target}")
     if len(chain) > limit:
         raise SourceFault(Reason.REDIRECT_LIMIT, f"over {limit} redirects")

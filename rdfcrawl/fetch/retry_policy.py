@@ -11,7 +11,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason
-from rdfcrawl.fetch.redirects import REDIRECTS
+from rdfcrawl.fetch.redirects import is_redirect
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import HttpResponse, RequestOptions
@@ -31,16 +31,23 @@ class RetryDecision(Enum):
     """The origin cannot be reached: nothing else of it need be tried."""
     BLOCKED = auto()
     """The guard refuses it, and whatever else has its origin."""
-    THROTTLED = auto()
-    """The host asks to be left alone."""
+    REFUSED = auto()
+    """This URL was refused, or its server was silent: so may be the host."""
+    DEFERRED = auto()
+    """It is to be asked for later; that says nothing of others."""
 
 
+# An origin that is silent may be so for one URL alone.
+_OF_HOST: Final = {
+    Reason.GUARD_BLOCKED: RetryDecision.BLOCKED,
+    Reason.TIMEOUT: RetryDecision.REFUSED,
+}
 _PASSING: Final = frozenset({Reason.TIMEOUT, Reason.TRUNCATED_BODY, Reason.BAD_HTTP})
 
 
 _STATUS_REASONS: Final = {404: Reason.NOT_FOUND, 410: Reason.GONE}
 _CLASS_REASONS: Final = {
-    3: Reason.REDIRECT_BAD_TARGET,  # 300, 304, 305, 306: nothing that is followed
+    3: Reason.REDIRECT_BAD_TARGET,  # 304, 305, 306: nothing that is followed
     4: Reason.CLIENT_ERROR,
     5: Reason.SERVER_ERROR,
 }
@@ -56,14 +63,13 @@ def judge_answer(
     status = answer.status
     if status in options.busy_codes:
         answer.fault = Fault(Reason.HOST_BUSY, f"status {status}")
-        return RetryDecision.THROTTLED
+        return RetryDecision.REFUSED
     if answer.fault is not None:
         if answer.is_host_fault:
-            is_blocked = answer.fault.reason is Reason.GUARD_BLOCKED
-            return RetryDecision.BLOCKED if is_blocked else RetryDecision.UNREACHABLE
-        passes = answer.fault.reason in _PASSING
+            return _OF_HOST.get(answer.fault.reason, RetryDecision.UNREACHABLE)
+        passes = answer.fault.reason in _PASSING and not answer.is_costly
         return RetryDecision.RETRY if passes else RetryDecision.DONE
-    if status in REDIRECTS:
+    if is_redirect(status, answer.location):
         return RetryDecision.REDIRECT
     if status == 304 and ask.is_conditional:
         return RetryDecision.DONE

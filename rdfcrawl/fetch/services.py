@@ -37,6 +37,7 @@ from rdfcrawl.reservations import Obedience
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.robots.deaths import RobotsDeathStore
 from rdfcrawl.robots.options import robots_agent
+from rdfcrawl.robots.tdm_cache import TdmCache
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -57,6 +58,7 @@ class FetchServices:
     Attributes:
         exchange: does one GET: aiohttp or Scrapy's downloader, or FTP.
         robots: rules that are obeyed; None if `ROBOTSTXT_OBEY` is off.
+        tdm: files of reservations; None if they are not read.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -85,6 +87,7 @@ class FetchServices:
         self._robots_txt = None if self._archive else FetchedRobots(self._spool)
         self._kept_robots: KeptRobots | None = None
         self.robots = self._robots(crawler, spider, session)
+        self.tdm = self._tdm(spider)
         self.visitor = self._visitor(spider, session, sleepers)
         self.contexts = self._contexts(session)
 
@@ -145,15 +148,15 @@ class FetchServices:
         self._kept_robots = session.kept_robots(
             keeping_options(settings, first_secs=self._options.backoff_base_secs)
         )
+        self._robots_options = RobotsOptions(
+            agent=robots_agent(settings),
+            put_off_secs=self._options.backoff_base_secs,
+            max_retry_after_secs=self._options.retry_after_max_secs,
+            retry_times=self._options.retry_times,
+        )
         return RobotsCache(
             RobotsFetch(self.exchange, self._spool, self._options, self._robots_txt),
-            RobotsOptions(
-                agent=robots_agent(settings),
-                put_off_secs=self._options.backoff_base_secs,
-                max_retry_after_secs=self._options.retry_after_max_secs,
-                retry_times=self._options.retry_times,
-                reads_tdm=spider.options.reservation_policy.tdm is not Obedience.IGNORE,
-            ),
+            self._robots_options,
             count=partial(self._count, ""),
             deaths=RobotsDeathStore(
                 session.redis, session.frontier.key("robots-deaths")
@@ -162,6 +165,18 @@ class FetchServices:
             is_exempt=spider.ignores_robots,
             url_of=self._url_of,
             keeper=self._kept_robots,
+        )
+
+    def _tdm(self, spider: FetchingSpider) -> TdmCache | None:
+        is_ignored = spider.options.reservation_policy.tdm is Obedience.IGNORE
+        if is_ignored or self.robots is None or self._kept_robots is None:
+            return None
+        return TdmCache(
+            self.robots,
+            self._robots_options,
+            keeper=self._kept_robots,
+            turns=self.turns,
+            count=partial(self._count, ""),
         )
 
     def _visitor(
@@ -220,6 +235,8 @@ class FetchServices:
         """Close the connections and remove the spool files."""
         self._looking.cancel()
         await self.contexts.close()
+        if self.tdm:
+            await self.tdm.close()
         if self.robots:
             await self.robots.close()
         if self._kept_robots:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.fetch.parts import remove_facts, write_facts
+from rdfcrawl.fetch.unread_types import UnreadBody
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
@@ -57,8 +58,11 @@ class SpoolSink:
         Raises:
             SourceFault: `TOO_LARGE`: the body is kept up to the limit; `INTERNAL`:
                 the disk is full or broken.
+            UnreadBody: it begins as something that nothing here reads.
             NoRoom: there is no room for it now.
         """
+        if not self.n_bytes and self._ask.unread is not None:
+            self._ask.unread.check_begin(self._url, piece)
         room = self._ask.max_bytes - self.n_bytes
         is_over = len(piece) > room
         if is_over:
@@ -110,7 +114,9 @@ class SpoolSink:
 
         Nobody does if `exc` cancels the visit, and not the watchdog the transfer.
         """
-        if isinstance(exc, Exception) or transfer.verdict is not None:
+        if isinstance(exc, UnreadBody):
+            self.discard()
+        elif isinstance(exc, Exception) or transfer.verdict is not None:
             self.keep(answer)
             answer.is_partial = self.n_bytes > 0
         else:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 from rdfcrawl.clock import now_ms
 from rdfcrawl.errors import CrawlGone, Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import HttpClient, HttpRequest, HttpResponse, RequestOptions
-from rdfcrawl.fetch.attempt import FailingOrigins, RecordAttempt
+from rdfcrawl.fetch.attempt import HostEvidence, RecordAttempt, Refusal
 from rdfcrawl.fetch.hops import RedirectJudge
 from rdfcrawl.fetch.host_delay import HostDelay, InterruptibleSleep
+from rdfcrawl.fetch.meta_refresh import refresh_target
 from rdfcrawl.fetch.pace import next_delay
 from rdfcrawl.fetch.redirects import (
-    REDIRECTS,
+    SEE_OTHER,
     ask_after,
     check_chain,
     moved,
@@ -31,8 +32,8 @@ from rdfcrawl.fetch.retry_policy import (
     judge_answer,
     parse_retry_after,
 )
+from rdfcrawl.fetch.user_requests import ask_of_user
 from rdfcrawl.fetch.visit_records import VisitRecords
-from rdfcrawl.frontier.queued_requests import meta_of
 from rdfcrawl.frontier.url_kind import kind_of_named
 from rdfcrawl.records import Kind, Record
 from rdfcrawl.request_turns import SoloTurn, SoloTurns
@@ -98,7 +99,7 @@ class VisitMaker:
             raise SourceFault(Reason.NOT_WANTED, record.url)
         ask = self._asks[record.kind]
         if isinstance(record.task, RequestTask):
-            return record.url, _ask_of(ask, record.task)
+            return record.url, ask_of_user(ask, record.task)
         if isinstance(record.task, RefreshedPage):
             ask = replace(ask, refreshed=record.task)
         if self.question is None or not (record.kind.is_source or record.task):
@@ -149,6 +150,7 @@ class VisitMaker:
             logger.exception("Unexpected error in the visit of %s", visit.key)
             course.records.blame()
         finally:
+            visit.refused = course.evidence.suspected
             course.records.settle(course.pace.rest_secs())
 
 
@@ -166,14 +168,16 @@ class _VisitRun:
         self.records = VisitRecords(
             visit=visit, options=visitor.options, spool=visitor.spool
         )
-        self._failing = FailingOrigins(visit)
+        self.evidence = HostEvidence(visit)
+        if visit.suspected:
+            self.records.put_behind(visit.suspected)
         if visit.floor_secs is None:
             visit.floor_secs = visit.delay_secs
 
     async def run(self) -> None:
         """Request record after record until none is left."""
         records = self.records
-        while records.queue and records.busy is None:
+        while records.queue:
             attempt = records.queue[0]
             if attempt.record.lost and self._visitor.begin is not None:
                 await self._visitor.begin(self._visit)
@@ -193,8 +197,8 @@ class _VisitRun:
                     records.repeat(attempt)
                 case RetryDecision.UNREACHABLE | RetryDecision.RETRY:
                     records.give_up_origin(attempt)
-                case RetryDecision.THROTTLED:
-                    records.busy = attempt
+                case RetryDecision.REFUSED | RetryDecision.DEFERRED:
+                    records.defer(attempt)
                 case RetryDecision.BLOCKED:
                     records.finish_blocked(attempt)
 
@@ -203,7 +207,7 @@ class _VisitRun:
 
         That is the fault of this record, and not of the others.
         """
-        attempt.requested = []
+        attempt.requested, attempt.cookies = [], None
         try:
             return await self._visitor.ask(attempt.record)
         except SourceFault as exc:
@@ -227,32 +231,51 @@ class _VisitRun:
             if answer.is_own_fault:
                 visit.not_before_secs = max(visit.not_before_secs, answer.put_off_secs)
                 return None
-            origin = origin_of(url)
-            verdict = judge_answer(answer, self._options, ask)
-            target = None
-            if verdict is RetryDecision.REDIRECT and not ask.follows:
-                verdict = RetryDecision.DONE
-            elif verdict is RetryDecision.REDIRECT and answer.retry_after:
-                verdict = await self._wait_as_told(attempt, answer)
-            attempt.request = ask.request
-            if verdict is RetryDecision.REDIRECT:
-                self.records.answered.add(origin)
-                target, verdict = await self._follow(attempt, url, answer)
-            if verdict is RetryDecision.RETRY and ask.is_final:
-                verdict = RetryDecision.DONE
+            target, verdict = await self._lead(attempt, url, ask, answer)
             if target is None:
-                self._note(attempt, answer, verdict, origin)
-                return verdict
-            ask = ask_after(ask, answer.status, url, target)
-            if isinstance(task := attempt.record.task, RefreshedPage):
-                headers = validators_for(task, attempt.record.url, target)
-                ask = replace(ask, headers=headers)
-            ask = self._visitor.with_limits(ask, attempt.record, target)
+                return self._note(attempt, answer, verdict, origin_of(url))
+            ask = self._ask_for(attempt, ask, answer.status, url, target)
             url = target
             if origin_of(url) in self.records.dead:
                 attempt.dead_origin = origin_of(url)
                 return RetryDecision.UNREACHABLE
         return None
+
+    async def _lead(
+        self,
+        attempt: RecordAttempt,
+        url: str,
+        ask: RequestOptions,
+        answer: HttpResponse,
+    ) -> tuple[str | None, RetryDecision]:
+        """Return the URL to ask next within this visit, if any, and what else to do."""
+        verdict = judge_answer(answer, self._options, ask)
+        attempt.request = ask.request
+        if verdict is RetryDecision.REDIRECT and not ask.follows:
+            return None, RetryDecision.DONE
+        if verdict is RetryDecision.REDIRECT and answer.retry_after:
+            verdict = await self._wait_as_told(attempt, answer)
+        if verdict is RetryDecision.REDIRECT:
+            self.records.answered.add(origin_of(url))
+            self.evidence.note_status(attempt, origin_of(url), answer.status)
+            return await self._follow(attempt, url, answer)
+        if verdict is RetryDecision.DONE and attempt.record.kind is Kind.PAGE:
+            return await self._refresh(attempt, url, answer), verdict
+        is_final = verdict is RetryDecision.RETRY and ask.is_final
+        return None, RetryDecision.DONE if is_final else verdict
+
+    def _ask_for(
+        self, attempt: RecordAttempt, ask: RequestOptions, status: int, *urls: str
+    ) -> RequestOptions:
+        """Return how to ask for the second of two URLs after the first."""
+        url, target = urls
+        ask = ask_after(ask, status, url, target)
+        if isinstance(task := attempt.record.task, RefreshedPage):
+            headers = validators_for(task, attempt.record.url, target)
+            ask = replace(ask, headers=headers)
+        if attempt.cookies is not None:
+            ask = attempt.cookies.ask_for(target, ask)
+        return self._visitor.with_limits(ask, attempt.record, target)
 
     async def _answer(
         self, attempt: RecordAttempt, url: str, ask: RequestOptions
@@ -325,11 +348,13 @@ class _VisitRun:
         self, attempt: RecordAttempt, url: str, answer: HttpResponse
     ) -> tuple[str | None, RetryDecision]:
         """Return the URL to ask next within this visit, if there is one."""
-        record = attempt.record
+        record, limit = attempt.record, self._options.redirect_limit
         chain = (*record.chain, *attempt.requested)
+        attempt.note_cookies(url, answer)
         try:
             target = resolve_redirect(url, answer.location)
-            check_chain(target, chain, self._options.redirect_limit)
+            returns = attempt.may_return_to(target)
+            check_chain(target, chain, limit, may_return=returns)
         except SourceFault as exc:
             answer.fault = exc.fault
             return None, RetryDecision.DONE
@@ -338,7 +363,7 @@ class _VisitRun:
             return None, RetryDecision.DONE
         if self._visitor.prime is not None:
             await self._visitor.prime(target)
-        is_counted = self._visit.is_scheduled and not record.kind.is_source
+        is_counted = self._visit.is_scheduled and not (record.kind.is_source or returns)
         if is_counted or self._visitor.key_of(target) != self._visit.key:
             if attempt.request is not None:
                 request = request_after(attempt.request, answer.status, url, target)
@@ -355,19 +380,35 @@ class _VisitRun:
             return target, RetryDecision.REDIRECT
         return None, RetryDecision.DONE
 
+    async def _refresh(
+        self, attempt: RecordAttempt, url: str, answer: HttpResponse
+    ) -> str | None:
+        """Follow a page that only leads on; it is the document if that fails."""
+        answer.location = refresh_target(url, answer)
+        if not answer.location or answer.fault is not None:
+            return None
+        target, _ = await self._follow(attempt, url, answer)
+        if answer.fault is not None:
+            answer.fault, answer.location = None, ""
+            return None
+        self._visitor.spool.release(answer)
+        answer.status, answer.n_bytes = SEE_OTHER, 0
+        return target
+
     async def _wait_as_told(
         self, attempt: RecordAttempt, answer: HttpResponse
     ) -> RetryDecision:
         """Wait for as long as a redirect says (RFC 9110 10.2.3).
 
-        If that is longer than a visit waits, then the host is left alone meanwhile. A
-        record that has waited so is redirected then, whatever it is told.
+        If that is longer than a visit waits, then the record is put back for as long.
+        One that has waited so is redirected then, whatever it is told.
         """
         secs = parse_retry_after(answer.retry_after, datetime.now(UTC)) or 0.0
         secs = min(secs, self._options.retry_after_max_secs)
         if secs > _WAIT_SECS and not attempt.record.retries:
             answer.fault = Fault(Reason.HOST_BUSY, f"status {answer.status}")
-            return RetryDecision.THROTTLED
+            attempt.refusal = Refusal(secs)
+            return RetryDecision.DEFERRED
         await self._visitor.sleepers.sleep(min(secs, _WAIT_SECS))
         self._visit.step_at = time.monotonic()
         return RetryDecision.REDIRECT
@@ -398,7 +439,8 @@ class _VisitRun:
         """Return whether `target` is for this record to fetch."""
         record = attempt.record
         # What answers a source is not the page of that URL: nobody else fetches it.
-        if target in attempt.claimed or not record.kind.is_of_url:
+        is_own = target in attempt.claimed or target in attempt.requested
+        if is_own or not record.kind.is_of_url:
             return True
         self._visit.known.append(target)
         # Before it is asked: if the visit is cancelled meanwhile, it may be ours.
@@ -417,8 +459,11 @@ class _VisitRun:
         answer: HttpResponse,
         verdict: RetryDecision,
         origin: str,
-    ) -> None:
-        """Keep the answer as a document, if it is the best one so far."""
+    ) -> RetryDecision:
+        """Keep the answer as a document, if it is the best one so far.
+
+        Return what to do next, in view of other answers of the host.
+        """
         if answer.status:
             self.records.answered.add(origin)
         document = attempt.document(answer, [answer.fault] if answer.fault else [])
@@ -430,41 +475,38 @@ class _VisitRun:
         attempt.best = document
         attempt.n_tried += not answer.has_gone_on
         attempt.has_gone_on = answer.has_gone_on
-        self._note_trouble(attempt, answer, verdict, origin)
+        return self._judged(attempt, answer, verdict, origin)
 
-    def _note_trouble(
+    def _judged(
         self,
         attempt: RecordAttempt,
         answer: HttpResponse,
         verdict: RetryDecision,
         origin: str,
-    ) -> None:
-        faults = [answer.fault] if answer.fault else []
-        self._failing.note(attempt, origin, answer.status)
-        is_last_try = attempt.n_tried > self._options.retry_times
-        if verdict is RetryDecision.UNREACHABLE or (
-            verdict is RetryDecision.RETRY
-            and self._failing.is_to_blame(attempt, origin, is_last_try=is_last_try)
-        ):
-            self.records.dead[origin] = faults
-            attempt.dead_origin = origin
-        elif verdict is RetryDecision.THROTTLED:
-            self.records.busy_faults = faults
-            self.records.retry_after_secs = parse_retry_after(
-                answer.retry_after, datetime.now(UTC)
-            )
+    ) -> RetryDecision:
+        """Return what to do next, once it is known what else the host has answered."""
+        evidence, faults = self.evidence, [answer.fault] if answer.fault else []
+        if verdict is RetryDecision.UNREACHABLE:
+            return self._give_up(attempt, origin, faults)
+        if verdict is not RetryDecision.REFUSED:
+            evidence.note_status(attempt, origin, answer.status)
+        if verdict is RetryDecision.RETRY:
+            if evidence.fails(attempt, origin):
+                return self._give_up(attempt, origin, faults)
+            is_last_try = attempt.n_tried > self._options.retry_times
+            if is_last_try and evidence.may_fail(attempt, origin):
+                verdict = RetryDecision.REFUSED
+        if verdict is RetryDecision.REFUSED:
+            asked = parse_retry_after(answer.retry_after, datetime.now(UTC))
+            attempt.refusal = evidence.refuse(attempt, origin, asked)
+            if attempt.refusal.is_confirmed:
+                self.records.retry_after_secs = asked
+                return self._give_up(attempt, origin, faults)
+        return verdict
 
-
-def _ask_of(ask: RequestOptions, request: RequestTask) -> RequestOptions:
-    """Return how to ask for what a user's spider wants, as its `meta` says."""
-    meta = meta_of(request)
-    statuses = meta.get("handle_httpstatus_list") or ()
-    wants_redirects = meta.get("handle_httpstatus_all") or any(
-        status in REDIRECTS for status in statuses
-    )
-    return replace(
-        ask,
-        request=request,
-        follows=not (meta.get("dont_redirect") or wants_redirects),
-        is_final=bool(meta.get("dont_retry")),
-    )
+    def _give_up(
+        self, attempt: RecordAttempt, origin: str, faults: list[Fault]
+    ) -> RetryDecision:
+        self.records.dead[origin] = faults
+        attempt.dead_origin = origin
+        return RetryDecision.UNREACHABLE

@@ -7,12 +7,13 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from rdfcrawl.errors import LASTING, MAY_PASS, OF_NAMES, Fault, Reason
+from rdfcrawl.errors import MAY_PASS, Fault, Reason, lasting_reasons
 from rdfcrawl.fetch.answer import HttpResponse
-from rdfcrawl.fetch.attempt import FAILING, RecordAttempt
+from rdfcrawl.fetch.attempt import ADAPTING, FAILING, RecordAttempt, form_of
 from rdfcrawl.fetch.retry_policy import backoff_secs
 from rdfcrawl.records import MAX_RETRIES, Document, Kind
 from rdfcrawl.uri.origin import origin_of
+from rdfcrawl.visits import Deferral
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.options import FetchOptions
@@ -31,11 +32,9 @@ class VisitRecords:
     queue: deque[RecordAttempt] = field(init=False)
     # whose origin cannot be reached
     set_aside: list[RecordAttempt] = field(default_factory=list)
-    # at whose request the host asked to be left alone, with `busy_faults` and the
-    # `Retry-After` of the answer
-    busy: RecordAttempt | None = None
-    busy_faults: list[Fault] = field(default_factory=list)
-    retry_after_secs: float | None = None
+    # that were refused, as far as is known without their hosts
+    deferred: list[RecordAttempt] = field(default_factory=list)
+    retry_after_secs: float | None = None  # `Retry-After` of an origin that refuses
     answered: set[str] = field(default_factory=set)  # origins that did
     # origins that did not, and why
     dead: dict[str, list[Fault]] = field(default_factory=dict)
@@ -75,6 +74,18 @@ class VisitRecords:
             other.dead_origin = other.origin
             self.set_aside.append(other)
 
+    def defer(self, attempt: RecordAttempt) -> None:
+        """Set aside a record that was refused, and try others before its like."""
+        self.deferred.append(attempt)
+        self.put_behind(attempt.record.url)
+
+    def put_behind(self, refused: str) -> None:
+        """Have the URLs that are like a refused one requested after all others."""
+        form = form_of(refused)
+        self.queue = deque(
+            sorted(self.queue, key=lambda each: form_of(each.record.url) == form)
+        )
+
     def finish_blocked(self, attempt: RecordAttempt) -> None:
         """Finish what else there is of an origin that the guard refuses.
 
@@ -108,58 +119,104 @@ class VisitRecords:
         visit.pending.clear()
         visit.not_before_secs = max(visit.not_before_secs, rest_secs)
         is_dead = bool(self.dead) and not self.answered - self.dead.keys()
-        if self.busy is not None or is_dead:
+        if is_dead:
             self._settle_refusal()
         else:
             # The host answers, but this origin of it does not: each record of it
             # counts its own tries, or they would wait for one another.
             for attempt in self.set_aside:
                 attempt.best = attempt.best or self._unanswered(attempt)
-                self._put_back(attempt)
+                self._put_back(attempt, deferral=self._deferral(attempt))
+        for attempt in self.deferred:
+            self._settle_deferred(attempt, is_dead=is_dead)
         for attempt in self.queue:
-            self._put_back(attempt)
+            self._put_back(attempt, deferral=self._deferral_of_cut(attempt))
 
     def _settle_refusal(self) -> None:
         """Leave the host alone: for a while, or for this batch for good."""
         visit = self.visit
         visit.host_refused = True
-        has_tried = visit.failures >= self.options.retry_times
         is_borne = visit.is_borne and not self._is_lasting()
-        is_last = has_tried and not is_borne
+        is_last = self._has_tried and not is_borne
         wait_secs = own_secs = self._backoff_secs(0 if is_last else visit.failures)
         if self.retry_after_secs is not None:
             wait_secs = min(self.retry_after_secs, self.options.retry_after_max_secs)
             visit.retry_after_secs = wait_secs
-            if has_tried and not is_last:  # it has been wrong about itself
+            if self._has_tried and not is_last:  # it has been wrong about itself
                 wait_secs = max(wait_secs, own_secs)
         visit.not_before_secs = max(visit.not_before_secs, wait_secs)
-        refused = [*self.set_aside, *([self.busy] if self.busy else [])]
-        if is_last and self.busy is not None:
-            refused += self.queue
-            self.queue.clear()
-        for attempt in refused:
-            if is_last:
+        is_asked = self.retry_after_secs is not None
+        for attempt in self.set_aside:
+            is_tried = attempt.best is not None
+            if is_last and (is_tried or attempt.record.kind not in ADAPTING):
                 attempt.best = attempt.best or self._unanswered(attempt)
                 self.finish(attempt)
-            else:
-                self._put_back(attempt, counts=not is_borne)
+            else:  # others come first the next time
+                deferral = Deferral(wait_secs, is_asked) if is_tried else None
+                self._put_back(attempt, counts=not is_borne, deferral=deferral)
+
+    def _settle_deferred(self, attempt: RecordAttempt, *, is_dead: bool) -> None:
+        """Put back a record that was refused, unless it was so too often.
+
+        Tries count once another URL was answered in between: the refusal is its own.
+        If there is no other, the record stands for its host.
+        """
+        visit, refusal, record = self.visit, attempt.refusal, attempt.record
+        is_own = record.kind in ADAPTING or (refusal is not None and refusal.is_own)
+        if is_dead or not (is_own or record.retries):
+            is_last = False
+        elif is_own:
+            is_last = record.retries >= max(1, self.options.retry_times)
+        else:
+            visit.host_refused = True
+            is_last = self._has_tried and not visit.is_borne
+        if is_last:
+            self.finish(attempt)
+        else:
+            self._put_back(attempt, counts=is_own, deferral=self._deferral(attempt))
+
+    @property
+    def _has_tried(self) -> bool:
+        return self.visit.failures >= self.options.retry_times
+
+    def _deferral(self, attempt: RecordAttempt) -> Deferral | None:
+        """Return how long a refused record waits."""
+        if attempt.refusal is None:
+            return None
+        asked, most = attempt.refusal.asked_secs, self.options.retry_after_max_secs
+        if asked is not None:
+            return Deferral(min(asked, most), is_asked=True)
+        n_failures = max(self.visit.failures, attempt.record.retries)
+        return Deferral(self._backoff_secs(n_failures), is_asked=False)
+
+    def _deferral_of_cut(self, attempt: RecordAttempt) -> Deferral | None:
+        """Return how long a record waits whose request was cut short."""
+        if self.visit.is_cut and attempt.requested and attempt.best is None:
+            return Deferral(self.options.backoff_base_secs, is_asked=False)
+        return None
 
     def _is_lasting(self) -> bool:
         """Return whether what keeps the host from answering will not pass."""
-        if self.busy is not None:
+        refused = (each.record.kind for each in self.set_aside if each.refusal)
+        if Kind.SPARQL in refused:
             # So endpoints say that it was too much: they are asked for less.
-            return self.busy.record.kind is Kind.SPARQL
-        # A name that had an address has one again once name services tell the truth.
-        passes = OF_NAMES if self.visit.has_answered else frozenset()
+            return True
+        lasting = lasting_reasons(has_answered=self.visit.has_answered)
         faults = (fault for each in self.dead.values() for fault in each)
-        return all(each.reason in LASTING - passes for each in faults)
+        return all(each.reason in lasting for each in faults)
 
     def _unanswered(self, attempt: RecordAttempt) -> Document:
         """Return the document of a record that shares the fault of another."""
-        faults = self.dead.get(attempt.dead_origin, self.busy_faults)
+        faults = self.dead.get(attempt.dead_origin, [])
         return attempt.document(HttpResponse(), faults)
 
-    def _put_back(self, attempt: RecordAttempt, *, counts: bool = True) -> None:
+    def _put_back(
+        self,
+        attempt: RecordAttempt,
+        *,
+        counts: bool = True,
+        deferral: Deferral | None = None,
+    ) -> None:
         """Return a record to the queue, once more if it was tried and that counts."""
         record, best = attempt.record, attempt.best
         n_retries = record.retries
@@ -179,6 +236,8 @@ class VisitRecords:
         if n_retries != record.retries:
             record = replace(record, retries=n_retries)
         self.visit.returned[attempt.index] = record
+        if deferral is not None:
+            self.visit.deferred[attempt.index] = deferral
         if best is None and not attempt.requested:
             self.visit.unasked.add(attempt.index)
 

@@ -18,10 +18,8 @@ from rdfcrawl.fetch.parts import UnfitPart
 from rdfcrawl.request_turns import NotSentError
 
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse
-
     from rdfcrawl.fetch.answer import HttpResponse, RequestOptions
-    from rdfcrawl.fetch.http.plain_get import PlainResponse
+    from rdfcrawl.fetch.http.sending import ReceivedResponse
     from rdfcrawl.fetch.options import FetchOptions
 
 logger = logging.getLogger(__name__)
@@ -54,7 +52,7 @@ class WatchedTransfer:
         self.first_secs = first_secs
         self.n_bytes = self.n_swept = 0
         self.rate = 0.0
-        self.response: ClientResponse | PlainResponse | None = None
+        self.response: ReceivedResponse | None = None
         self.verdict: Fault | None = None
         self.is_silent = False
         self.mark: tuple[float, int] | None = None  # begin of a window of the rate
@@ -67,16 +65,6 @@ class WatchedTransfer:
     def is_own_cancel(self) -> bool:
         """Return whether a `CancelledError` is the watch's own and nobody else's."""
         return self.verdict is not None and self.task.uncancel() <= self.cancelling
-
-    def is_broken(self) -> bool:
-        """Return whether the connection broke without an error for the reader.
-
-        aiohttp's parser does so at a malformed chunk: it closes the connection and
-        notes the error there, and whoever waits for the body waits for ever.
-        """
-        connection = self.response and self.response.connection
-        protocol = connection.protocol if connection else None
-        return protocol is not None and protocol.exception() is not None
 
 
 class TimeoutWatchdog:
@@ -172,8 +160,6 @@ class TimeoutWatchdog:
             self._timer = self._loop.call_later(self._sweep_secs, self._sweep)
 
     def _judge(self, transfer: WatchedTransfer, now: float) -> Fault | None:
-        if transfer.is_broken():
-            return Fault(Reason.BAD_HTTP, "malformed body")
         if now >= transfer.ends_at:
             secs = now - transfer.started_at
             transfer.is_silent = not _flows(transfer)

@@ -26,7 +26,7 @@ _TRIPLES_AT_ONCE: Final = 10_000
 # SPARQL 1.1, 19.8: what may hold the word FROM without meaning it.
 _OPAQUE: Final = re.compile(
     r'<[^<>"{}|^`\\\s]*>|"""(?:[^"\\]|\\.|"(?!""))*"""|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*'
-    r"\'\'\'|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|#[^\n]*",
+    r"\'\'\'|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|\\.|#[^\n]*",
     re.DOTALL,
 )
 _FROM: Final = re.compile(

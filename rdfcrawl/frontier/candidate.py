@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rdfcrawl.uri import HostGrouping, compact, partition_of
+from rdfcrawl.uri import BadUri, HostGrouping, compact, partition_of, requestable
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class RejectedLinks:
     recent: int = 0
     bad: int = 0
     filtered: int = 0
+    ignored_extension: int = 0  # names of pictures and other files without statements
     too_deep: int = 0
     covered: int = 0
     nofollow: int = 0
@@ -107,3 +108,16 @@ class OriginPlaces:
                     self.known.clear()
                 self.known[origin] = place
         return place
+
+
+def payload_url(url: str) -> str:
+    """Return the URL of a document in the form for payloads.
+
+    Sources name documents by what a server says, which may be any IRI.
+    """
+    if url.isascii() and url.isprintable():
+        return url
+    try:
+        return requestable(url)
+    except BadUri:
+        return ""

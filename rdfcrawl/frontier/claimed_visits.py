@@ -14,14 +14,14 @@ from rdfcrawl.frontier.partitions import bucket_of
 from rdfcrawl.frontier.payload import pack, parent_of, unpack
 from rdfcrawl.frontier.scripts import millisecs
 from rdfcrawl.records import Document, Record, refused
-from rdfcrawl.visits import Visit
+from rdfcrawl.visits import Deferral, Visit
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.candidate import Candidate
     from rdfcrawl.frontier.options import FrontierOptions
     from rdfcrawl.frontier.scripts import Argument
 
-_HEAD = 8  # of a row, before the items
+_HEAD = 9  # of a row, before the items
 _MAX_SHOWN = 100  # bytes of a payload in the detail of its fault
 
 
@@ -65,7 +65,8 @@ def visit_of(partition: int, row: Sequence[Any], least_delay_secs: float) -> Vis
         claimed_delay_secs=delay_secs,
         failures=row[3],
         down_secs=row[4] / 1000,
-        asked_rest_secs=row[5] / 1000,
+        suspected=row[5].decode("latin-1"),
+        has_answered=row[8] == 1,
         is_of_crowd=row[6] == 1,
         pending=[i for i in range(len(records)) if i not in unreadable],
         # Of what nobody can read, there are documents already, with a fault.
@@ -107,9 +108,11 @@ def release_arguments(visit: Visit) -> list[Argument]:
     for index in sorted(visit.returned):
         item = visit.unreadable.get(index)
         place: Argument = index
-        if index in visit.behind or index in visit.unasked:
+        deferral = visit.deferred.get(index)
+        if index in visit.behind or index in visit.unasked or deferral:
             place = f"{index}{'b' * (index in visit.behind)}"
             place += "u" * (index in visit.unasked)
+            place += f"d{_wait_ms(deferral)}" if deferral else ""
         arguments += (place, item or pack(visit.returned[index], visit.key))
     return arguments
 
@@ -117,8 +120,17 @@ def release_arguments(visit: Visit) -> list[Argument]:
 def _refusal(visit: Visit) -> Argument:
     """Return what a visit says about the health of its host; see `lua/release.lua`."""
     if visit.host_refused:
-        return millisecs(visit.retry_after_secs)
-    return "-" if visit.is_put_off else ""
+        return f"{millisecs(visit.retry_after_secs)} {visit.refused}".rstrip()
+    if visit.is_put_off:
+        return "-"
+    if visit.refused:
+        return f"?{visit.refused}"
+    return "+" if visit.is_answering else ""
+
+
+def _wait_ms(deferral: Deferral) -> int:
+    """Return a wait as `lua/release.lua` has it: our own ones are odd."""
+    return millisecs(deferral.secs) // 2 * 2 + (not deferral.is_asked)
 
 
 class WaitingLinks:

@@ -13,16 +13,16 @@ from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.clock import now_ms
 from rdfcrawl.frontier.committer import LOOK_AGAIN_SECS
 from rdfcrawl.frontier.leases import until_delay_is_kept
 from rdfcrawl.frontier.partitions import PollPlan, poll_plan
 from rdfcrawl.frontier.worker_state import WorkerState, sleep_until
-from rdfcrawl.records import Record, refused
 from rdfcrawl.request_turns import steady_time
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.link_sender import LinkSender
+    from rdfcrawl.records import Record
     from rdfcrawl.visits import Visit
 
 _BACK_OFF_SECS = 0.05, 0.5  # between empty claims
@@ -45,7 +45,7 @@ class VisitClaimer:
         self._links = links
         self._wake = wake
         self._see_whether_over = see_whether_over
-        self._patience = HostPatience(state)
+        self.patience = HostPatience(state)
 
     async def run(self) -> None:
         """Claim until the worker stops."""
@@ -62,9 +62,9 @@ class VisitClaimer:
                     self._wake()
                     continue
                 pause = min(longest, pause * 2, max(due, _BACK_OFF_SECS[0]))
-                await self._see_whether_over()
                 if state.has_started and not (state.ready or self._links.n_waiting):
-                    await self._patience.look()
+                    await self.patience.look()
+                await self._see_whether_over()
             await sleep_until(state.claim_now, pause * random.uniform(0.8, 1.2))
 
     async def _claim(self, wanted: int) -> tuple[bool, float]:
@@ -103,7 +103,7 @@ class VisitClaimer:
 
     async def _take(self, visits: list[Visit]) -> None:
         state = self._state
-        self._patience.judge(visits)
+        self.patience.judge(visits)
         if (hours := state.options.hours) is not None:
             state.n_closed += sum(hours.judge(visit) for visit in visits)
         try:
@@ -138,70 +138,60 @@ class VisitClaimer:
 
 logger = logging.getLogger(__name__)
 
+_WAIT_SHARE: Final = 0.5  # of the time that the run has taken
+_LEAST_WAIT_SECS: Final = (
+    30.0  # three tries of a host, as the wait between them doubles
+)
 _LOOK_SECS: Final = 1.0
 _SAY_SECS: Final = 60.0
 
 
 class HostPatience:
-    """Decide how long hosts that refuse are tried, also when no others are left."""
+    """Decide how long hosts that refuse are tried, also when no others are left.
+
+    A crawl that has nothing else to do waits in proportion to its own duration, and
+    for nothing that is due after that: this is owed, and the next run pays it.
+    """
 
     def __init__(self, state: WorkerState) -> None:
-        self.n_hosts = 0  # that refuse, once there is nothing else to do
+        self.is_over = False  # all that is left is owed
         self._state = state
         self._options = state.options
         self._look_at = 0.0
         self._say_at = 0.0
-
-    @property
-    def secs(self) -> float:
-        """How long a host is borne with at present."""
-        patience, last = self._options.patience_secs, self._options.last_wait_secs
-        return min(patience, last) if self.n_hosts else patience
+        self._ends_at: float | None = None  # of the wait, once nothing else is left
 
     def judge(self, visits: Iterable[Visit]) -> None:
         """Decide of claimed visits whether their hosts are still tried."""
         for visit in visits:
-            visit.is_borne = visit.down_secs < self.secs
-            if visit.failures and visit.asked_rest_secs:
-                _pass_over(visit)
+            visit.is_borne = visit.down_secs < self._options.patience_secs
 
     async def look(self) -> None:
         """Find out, now and then, whether there is anything else to do."""
-        if self._options.patience_secs <= 0 or monotonic() < self._look_at:
+        if monotonic() < self._look_at:
             return
         self._look_at = monotonic() + _LOOK_SECS
-        last = min(self._options.patience_secs, self._options.last_wait_secs)
-        down, what = self._state.frontier.down, "look for hosts that refuse"
-        n_others, n_down, secs = await self._state.persistent(what, down, last)
-        self.n_hosts = 0 if n_others else n_down
-        if not self.n_hosts:
-            self._say_at = 0.0
+        now = monotonic()
+        wait_secs = self._ends_at - now if self._ends_at else self._longest_wait_secs()
+        found = await self._state.persistent(
+            "look for hosts that refuse", self._state.frontier.owed.look, wait_secs
+        )
+        self.is_over = not (found.n_others or found.n_due) and found.n_down > 0
+        if found.n_others or not found.n_down:
+            self._ends_at, self._say_at = None, 0.0
             return
-        await self._state.persistent(what, down, last, is_last_wait=True)
-        if monotonic() >= self._say_at:
+        if self._ends_at is None:
+            self._ends_at = monotonic() + wait_secs
+        if found.n_due and monotonic() >= self._say_at:
             self._say_at = monotonic() + _SAY_SECS
-            until = datetime.now(UTC) + timedelta(seconds=secs)
+            until = datetime.now(UTC) + timedelta(seconds=self._ends_at - monotonic())
             logger.info(
                 "all else is done: waiting for %d hosts that do not answer, until %s"
                 " UTC at the latest (HOST_LAST_WAIT_SECS)",
-                n_down,
+                found.n_down,
                 f"{until:%Y-%m-%d %H:%M:%S}",
             )
 
-
-def _pass_over(visit: Visit) -> None:
-    """Take out all records of a host that has asked to be left alone for longer."""
-    visit.host_refused = True
-    visit.retry_after_secs = visit.asked_rest_secs
-    if visit.is_borne:
-        visit.returned = dict(enumerate(visit.records))
-        visit.unasked |= visit.returned.keys()
-        visit.not_before_secs = visit.asked_rest_secs
-    else:
-        visit.is_unasked = True
-        detail = f"it is to be left alone for {visit.asked_rest_secs:.0f} s more"
-        fault = Fault(Reason.HOST_BUSY, detail)
-        visit.failed += visit.pending
-        for index in visit.pending:
-            visit.documents.append(refused(visit.records[index], [fault]))
-    visit.pending.clear()
+    def _longest_wait_secs(self) -> float:
+        share_secs = _WAIT_SHARE * (now_ms() - self._state.run_began_ms) / 1000
+        return min(self._options.last_wait_secs, max(_LEAST_WAIT_SECS, share_secs))

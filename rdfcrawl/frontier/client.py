@@ -13,6 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rdfcrawl import __version__
+from rdfcrawl.clock import now_ms
 from rdfcrawl.codec import encode
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.candidate_adder import MAX_URIS_PER_CALL, CandidateAdder
@@ -31,6 +32,7 @@ from rdfcrawl.frontier.domain_epochs import (
     outcome_arguments,
 )
 from rdfcrawl.frontier.first_contents import FirstContents
+from rdfcrawl.frontier.owed import OwedHosts
 from rdfcrawl.frontier.partition_marks import MARK, PartitionMarks
 from rdfcrawl.frontier.partitions import KeyLocations, away_partition
 from rdfcrawl.frontier.schema import SCHEMA, VERSION, check_schema
@@ -54,6 +56,7 @@ FILL_BY_INTSET_LIMIT = {4096: 1000, 512: 200}
 _CLEARED_SECS = 60
 _STEAL_AFTER_MS = 1000  # hosts are left to the machine where they are at home
 _FAILED_BEFORE = "failed_before"  # field of the crawl's settings
+_RUN_BEGAN = "run_began"  # likewise
 # of `StateCounts`, in its order, and what scripts call them
 COUNTERS = {
     "queued": "q",
@@ -124,6 +127,7 @@ class Frontier:
         self.turns = self._turn_taker.take
         self.epochs = DomainEpochs(redis, scripts, crawl_id)
         self.contents = FirstContents(scripts)
+        self.owed = OwedHosts(scripts)
         self._marks = PartitionMarks(redis, self.state)
         self._name = secrets.token_hex(6)
         self._claims = count(1)
@@ -184,6 +188,7 @@ class Frontier:
         most_here = int(stored[b"domain_hosts"])
         self._turn_taker.prefixes = self._prefixes
         self.contents.open(self._prefixes)
+        self.owed.prefixes = self._prefixes
         self.epochs.open(self._prefixes, stored, self.options.epochs)
         self.adder.open(self._prefixes, fill=self.fill, most_here=most_here)
         mark, cleared = stored[INCARNATION.encode()], self.key("cleared")
@@ -221,6 +226,25 @@ class Frontier:
         Workers that begin while a run goes on get the number of that run.
         """
         return int(await self.redis.scard(self.key("runs")))
+
+    async def note_begin(self, run: int) -> tuple[bool, int]:
+        """Take note that a worker begins a run.
+
+        Returns:
+            Whether it is the first one to do so; and when that did (Unix time in ms).
+        """
+        is_first = bool(await self.redis.sadd(self.key("begun"), run))
+        conf, began_ms = self.key("conf"), now_ms()
+        if is_first:
+            await self.redis.hset(conf, _RUN_BEGAN, began_ms)
+        return is_first, int(await self.redis.hget(conf, _RUN_BEGAN) or began_ms)
+
+    async def is_new_run(self) -> bool:
+        """Return whether nobody has begun the present run, or nothing is left of it."""
+        run = await self.begin_run()
+        if not await self.redis.sismember(self.key("begun"), str(run)):
+            return True
+        return (await self.counts()).is_over
 
     async def end_run(self, run: int) -> None:
         """Take note that a run is over; once more, by another worker, is the same."""
@@ -409,27 +433,6 @@ class Frontier:
                 pairs = zip(calls, answers, strict=True)
                 calls = [call for call, n in pairs if n == MAX_URIS_PER_CALL]
         return n_queued
-
-    async def down(
-        self, patience_secs: float, *, is_last_wait: bool = False
-    ) -> tuple[int, int, float]:
-        """Look for hosts that refuse to answer.
-
-        Args:
-            patience_secs: how long they are tried.
-            is_last_wait: move their last visits to the end of that time.
-
-        Returns:
-            Numbers of other hosts with work or a lease and of hosts that refuse, and
-            the seconds until the last of these is given up.
-        """
-        arguments: list[Argument] = [millisecs(patience_secs), int(is_last_wait)]
-        answers = await self.scripts.run(
-            "down", [(prefix, arguments) for prefix in self._prefixes]
-        )
-        rows = cast("list[tuple[int, int, int]]", answers)
-        others, down, longest = zip(*rows, strict=True)
-        return sum(others), sum(down), max(longest) / 1000
 
     async def waited_for(self, most: int) -> tuple[int, list[str]]:
         """Return the number of hosts with work that refuse to answer, and some."""

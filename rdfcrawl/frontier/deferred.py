@@ -6,6 +6,7 @@ that could not be had may be asked for again, and must then find what it found b
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import AsyncIterator, Collection, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -31,7 +32,7 @@ class ExcludedPrefixes:
     """Prefixes of URLs; whether one covers a URL takes a look-up per length."""
 
     def __init__(self, prefixes: Collection[str] = ()) -> None:
-        self.prefixes: frozenset[str] = frozenset()  # as requested, with their scheme
+        self.prefixes: set[str] = set()  # as requested, with their scheme
         self._lengths: dict[str, list[int]] = {}  # origin -> lengths of its prefixes
         self.replace(prefixes)
 
@@ -40,11 +41,18 @@ class ExcludedPrefixes:
 
     def replace(self, prefixes: Collection[str]) -> None:
         """Take these prefixes instead of those before."""
-        self.prefixes = frozenset(prefixes)
-        lengths: dict[str, set[int]] = {}
-        for prefix in self.prefixes:
-            lengths.setdefault(origin_of(prefix), set()).add(len(prefix))
-        self._lengths = {origin: sorted(found) for origin, found in lengths.items()}
+        self.prefixes = set()
+        self._lengths = {}
+        self.add(prefixes)
+
+    def add(self, prefixes: Iterable[str]) -> None:
+        """Take these prefixes, too."""
+        for prefix in prefixes:
+            if prefix not in self.prefixes:
+                self.prefixes.add(prefix)
+                lengths = self._lengths.setdefault(origin_of(prefix), [])
+                if len(prefix) not in lengths:
+                    insort(lengths, len(prefix))
 
     def prefix_of(self, url: str) -> str:
         """Return the prefix that a requestable URL begins with; empty if none.

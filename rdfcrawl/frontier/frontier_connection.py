@@ -20,12 +20,20 @@ from rdfcrawl.frontier.embedded import EmbeddedServer, ensure_server
 from rdfcrawl.frontier.redis_address import describe
 from rdfcrawl.frontier.redis_client import (
     SentinelClient,
+    ServerFacts,
     async_client,
     find_primaries,
     server_facts,
 )
 from rdfcrawl.frontier.redis_cluster import ClusterClient, ConnectionHooks
-from rdfcrawl.frontier.redis_retry import MAX_PAUSE_SECS, RedisRetry, one_line
+from rdfcrawl.frontier.redis_refusals import (
+    WorkerRefusedError,
+    explain,
+    explain_command,
+    is_loading,
+    one_line,
+)
+from rdfcrawl.frontier.redis_retry import MAX_PAUSE_SECS, RedisRetry
 from rdfcrawl.frontier.scripts import LuaScripts
 from rdfcrawl.frontier.server_state import ServerState
 
@@ -43,6 +51,7 @@ _FIRST_TRIES, _OPENING_TRIES = 6, 30
 # The same where another server takes over from one that has just failed, and for a
 # worker that is started while its crawl runs, so that one was there: half a minute.
 _LATER_TRIES = 150
+_LOADING_SECS = 2.0  # between two looks at a server that reads its file
 _FAILOVER_PAUSE_SECS = 0.4  # longest one between two tries meanwhile
 
 
@@ -50,20 +59,32 @@ class FrontierConnection:
     """The frontier of a crawl with the connection to its Redis; not opened yet."""
 
     def __init__(
-        self, frontier: Frontier, server: EmbeddedServer | None, where: str
+        self, frontier: Frontier, server: EmbeddedServer | None, url: str
     ) -> None:
         self.frontier = frontier
-        self._where = where
+        self._url = url
         self.outage = RedisRetry(
             revive=server.revive if server else None,
             reconnect=self._reconnect,
+            refuse=self._refuse,
             max_pause_secs=_pause_secs(frontier.redis),
         )
         self._server = server
 
     @classmethod
-    async def connect(cls, options: CrawlOptions, settings: BaseSettings) -> Self:
-        """Connect to the Redis of a crawl, starting one if need be."""
+    async def connect(
+        cls, options: CrawlOptions, settings: BaseSettings, *, may_load: bool = False
+    ) -> Self:
+        """Connect to the Redis of a crawl, starting one if need be.
+
+        Args:
+            options: of the crawl.
+            settings: as for `async_client`.
+            may_load: wait for a server that reads its file, however long that takes.
+
+        Raises:
+            ConfigError: a setting is wrong, or Redis cannot be used.
+        """
         server = None
         if options.redis_url is None:
             server = await asyncio.to_thread(
@@ -77,14 +98,11 @@ class FrontierConnection:
         )
         redis = async_client(settings, url, hooks=hooks)
         is_joining = options.run is not None
-        redis.set_retry(_joining_tries() if is_joining else _tries(_FIRST_TRIES))
+        redis.set_retry(
+            _tries_of_full(_LATER_TRIES) if is_joining else _tries(_FIRST_TRIES)
+        )
         try:
-            with _explaining(where):
-                if await find_primaries(redis) and not is_joining:
-                    redis.set_retry(_tries(_LATER_TRIES))
-                facts = await server_facts(redis)
-            if not is_joining:
-                redis.set_retry(_opening_tries(redis))
+            facts = await _meet(redis, url, is_joining=is_joining, may_load=may_load)
         except BaseException:
             await redis.aclose()
             if server:
@@ -104,7 +122,7 @@ class FrontierConnection:
             intset_limit=facts.set_max_intset_entries,
             state=state,
         )
-        return cls(frontier, server, where)
+        return cls(frontier, server, url)
 
     def opened(self) -> None:
         """Leave retries to `RedisRetry` from now on.
@@ -120,7 +138,11 @@ class FrontierConnection:
 
     def explaining(self) -> AbstractContextManager[None]:
         """Turn what Redis refuses while the crawl is joined into a `ConfigError`."""
-        return _explaining(self._where)
+        return _explaining(self._url)
+
+    def _refuse(self, error: RedisError) -> WorkerRefusedError:
+        why = explain_command(error, self._url)
+        return WorkerRefusedError(f"{why}; the worker stops")
 
     async def _reconnect(self) -> None:
         redis = self.frontier.redis
@@ -142,31 +164,57 @@ def _has_heirs(redis: Redis) -> bool:
 
 
 def _opening_tries(redis: Redis) -> Retry:
-    return _tries(_LATER_TRIES if _has_heirs(redis) else _OPENING_TRIES)
+    return _tries_of_full(_LATER_TRIES if _has_heirs(redis) else _OPENING_TRIES)
 
 
 def _pause_secs(redis: Redis) -> float:
     return _FAILOVER_PAUSE_SECS if _has_heirs(redis) else MAX_PAUSE_SECS
 
 
-def _joining_tries() -> Retry:
-    """Return the tries of a worker whose crawl runs: a full server counts as away."""
+def _tries_of_full(n: int) -> Retry:
+    """Return tries for which a full server counts as away."""
     lost = exceptions.ConnectionError, exceptions.TimeoutError
-    return Retry(
-        ExponentialBackoff(cap=0.2, base=0.05), _LATER_TRIES, (*lost, OutOfMemoryError)
-    )
+    return Retry(ExponentialBackoff(cap=0.2, base=0.05), n, (*lost, OutOfMemoryError))
 
 
 def _tries(n: int) -> Retry:
     return Retry(ExponentialBackoff(cap=0.2, base=0.05), n)
 
 
+async def _meet(
+    redis: Redis, url: str, *, is_joining: bool, may_load: bool
+) -> ServerFacts:
+    """Return the facts of a server that is asked for the first time.
+
+    Raises:
+        ConfigError: it cannot be used.
+    """
+    while True:
+        try:
+            return await _first_facts(redis, is_joining=is_joining)
+        except RedisError as error:
+            if not (may_load and is_loading(error)):
+                raise await explain(error, url) from error
+            text = one_line(error)
+            logger.warning("Redis: %s: waiting for it: %s", describe(url), text)
+            await asyncio.sleep(_LOADING_SECS)
+
+
+async def _first_facts(redis: Redis, *, is_joining: bool) -> ServerFacts:
+    if await find_primaries(redis) and not is_joining:
+        redis.set_retry(_tries(_LATER_TRIES))
+    facts = await server_facts(redis)
+    if not is_joining:
+        redis.set_retry(_opening_tries(redis))
+    return facts
+
+
 @contextmanager
-def _explaining(where: str) -> Iterator[None]:
+def _explaining(url: str) -> Iterator[None]:
     try:
         yield
     except RedisError as error:
-        raise ConfigError(f"REDIS_URL: {where}: {one_line(error)}") from error
+        raise explain_command(error, url) from error
 
 
 async def start_anew(frontier: Frontier, paths: CrawlPaths) -> None:

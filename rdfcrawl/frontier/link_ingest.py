@@ -14,6 +14,7 @@ from rdfcrawl.frontier.candidate import (
     JudgedLinks,
     OriginPlaces,
     RejectedLinks,
+    payload_url,
 )
 from rdfcrawl.frontier.deferred import DeferredRecord, ExcludedPrefixes
 from rdfcrawl.frontier.domain_epochs import linked_band, waiting_band
@@ -157,7 +158,7 @@ class LinkIngest:
             links = near
         fresh = self._recent.unseen(links)
         self.rejected.recent += len(links) - len(fresh)
-        page = url if url.isascii() and url.isprintable() else _parent(url)
+        page = url if url.isascii() and url.isprintable() else payload_url(url)
         # A source may name its documents as it likes: who was asked is what counts.
         policy = self._link_filter.schemes
         schemes = policy.of_links(parent.url) if policy.own else CRAWLED_SCHEMES
@@ -204,7 +205,10 @@ class LinkIngest:
             if admits and not admits(url):
                 self._reject(link, url, page)
                 continue
-            if covered and self._is_covered(link, url, depth, page):
+            # Few resources have a name with an extension.
+            is_file = max(url.rfind("."), url.rfind("%")) > url.rfind("/") or "?" in url
+            is_ignored = is_file and self._ignores(url, page)
+            if is_ignored or (covered and self._is_covered(link, url, depth, page)):
                 continue
             place = places.get(url[: url.find("/", _BEGIN)]) or self._places.of(url)
             key, partition, short, n_chars = place
@@ -257,6 +261,14 @@ class LinkIngest:
         if self.decisions is not None:
             self.decisions.note_spelling(fingerprint(normal))
         return normal
+
+    def _ignores(self, url: str, parent: str) -> bool:
+        """Return whether a URL has the name of a picture or the like; count it."""
+        is_ignored = self._link_filter.ignored.cover_url(url)
+        if is_ignored:
+            self.rejected.ignored_extension += 1
+            self._note(Decision.IGNORED_EXTENSION, url, parent)
+        return is_ignored
 
     def _note(self, why: Decision | None, url: str, parent: str) -> None:
         if self.decisions is not None and why is not None:
@@ -319,6 +331,9 @@ class LinkIngest:
             if not follow_up.is_part_of_source:
                 if not self._is_wanted(url, record):
                     continue
+                # The kind of a record is better evidence than its name.
+                if record.kind is Kind.PAGE and self._ignores(url, record.parent):
+                    continue
                 if is_endless(url, self._link_filter.traps):
                     traps.append(url)
                     self._note(Decision.URL_TRAP, url, record.parent)
@@ -365,7 +380,7 @@ class LinkIngest:
             record,
             url=url,
             kind=kind_of_named(record.kind, url),
-            parent=_parent(record.parent),
+            parent=payload_url(record.parent),
             change=change,
             profile=self._profile,
         )
@@ -433,6 +448,8 @@ class LinkIngest:
         if not is_wanted:
             self.rejected.filtered += 1
             self._note(self._refusal_of_target(target), target, record.url)
+        elif record.kind is Kind.PAGE and record.parent:  # it is no seed
+            return not self._ignores(target, record.url)
         return is_wanted
 
     def _refusal_of_target(self, target: str) -> Decision:
@@ -478,16 +495,3 @@ class LinkIngest:
             band = waiting_band(band, record)
         item = band + pack(record, key, task)
         return Candidate(partition, key, fingerprint(name), item, self._budget)
-
-
-def _parent(url: str) -> str:
-    """Return the URL of a document in the form for payloads.
-
-    Sources name documents by what a server says, which may be any IRI.
-    """
-    if url.isascii() and url.isprintable():
-        return url
-    try:
-        return to_requestable(url)
-    except BadUri:
-        return ""

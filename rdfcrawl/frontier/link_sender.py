@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from redis.exceptions import RedisError
 
 from rdfcrawl.frontier.candidate import SEEN_ONLY, AddedCounts, Candidate
-from rdfcrawl.frontier.redis_retry import MAX_PAUSE_SECS, is_full, one_line
+from rdfcrawl.frontier.redis_refusals import one_line
+from rdfcrawl.frontier.redis_retry import MAX_PAUSE_SECS, is_full
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.worker_state import WorkerState

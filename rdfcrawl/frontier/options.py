@@ -17,6 +17,7 @@ from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.blocked_hosts import read_file
 from rdfcrawl.frontier.decisions import DecisionOptions
 from rdfcrawl.frontier.epoch_options import EpochOptions
+from rdfcrawl.frontier.ignored_options import ignored_names
 from rdfcrawl.frontier.score_bands import ScoreChoice
 from rdfcrawl.frontier.working_hours import WorkingHours, working_hours
 from rdfcrawl.guard.options import guard_of
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.guard.policy import Guard
+    from rdfcrawl.links.ignored_names import IgnoredNames
 
 RUN: Final = "CRAWL_RUN"
 WORKER: Final = "CRAWL_WORKER"
@@ -177,6 +179,7 @@ class CrawlOptions:
     # which of them are crawled, and from where those of the user's
     schemes: SchemePolicy
     trap_limits: TrapLimits  # which URIs are taken for endless
+    ignored_names: IgnoredNames  # names of files that links are not followed to
     leave_hosts: Path | None  # file of hosts that are left alone, or None
     guard: Guard  # addresses and ports that may be connected to
     scores: ScoreChoice  # by which URIs are ordered
@@ -220,6 +223,7 @@ class CrawlOptions:
                 segments=integer(settings, "TRAP_SEGMENTS", 0, 2000),
                 of_form=integer(settings, "TRAP_FORM_URLS", 0),
             ),
+            ignored_names=ignored_names(settings),
             leave_hosts=_leave_hosts(settings),
             guard=guard_of(settings),
             scores=ScoreChoice.from_settings(settings),

@@ -88,6 +88,7 @@ class ProfileIngests:
             self._blocked.hosts,
             self._options.trap_limits,
             self._options.schemes,
+            self._options.ignored_names,
         )
 
     def renew_filters(self) -> None:

@@ -113,7 +113,7 @@ class SpiderProfiles:
                 stored,
                 member,
                 self._frontier.crawl_id,
-                is_new_run=(await self._frontier.counts()).is_over,
+                is_new_run=await self._frontier.is_new_run(),
             )
             _check_schedule(stored, agreed, self._frontier.crawl_id)
             row = {

@@ -33,7 +33,7 @@ from rdfcrawl.frontier.redis_cluster import (
     ask_primaries,
 )
 from rdfcrawl.frontier.redis_program import MIN_VERSION
-from rdfcrawl.frontier.redis_retry import one_line
+from rdfcrawl.frontier.redis_refusals import one_line
 
 DEFAULT_SET_MAX_INTSET_ENTRIES = 512
 WANTED_SET_MAX_INTSET_ENTRIES = 4096

@@ -26,6 +26,8 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from rdfcrawl.frontier.redis_refusals import causes, is_lasting, one_line
+
 logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
@@ -66,6 +68,7 @@ class RedisRetry:
         revive: called in a thread before each retry (`EmbeddedServer.revive`).
         reconnect: closes idle connections; called when the server has become a
             replica, as another one may be the primary now.
+        refuse: returns the error of a worker that Redis refuses for good.
         max_pause_secs: between two tries, which are ever less frequent.
     """
 
@@ -75,11 +78,13 @@ class RedisRetry:
         stopping: asyncio.Event | None = None,
         revive: Callable[[], object] | None = None,
         reconnect: Callable[[], Awaitable[object]] | None = None,
+        refuse: Callable[[RedisError], RedisError] | None = None,
         max_pause_secs: float = MAX_PAUSE_SECS,
     ) -> None:
         self.stopping = stopping or asyncio.Event()
         self._revive = revive
         self._reconnect = reconnect
+        self._refuse = refuse
         self._max_pause_secs = max_pause_secs
         self._stopped_at = 0.0
         self._since = 0.0
@@ -158,6 +163,8 @@ class RedisRetry:
     def _raise_if(
         self, may_pass: Callable[[RedisError], bool], error: RedisError
     ) -> None:
+        if self._refuse is not None and is_lasting(error):
+            raise self._refuse(error) from error
         if self._has_no_time() or not may_pass(error):
             raise error
 
@@ -209,11 +216,8 @@ def is_outage(error: RedisError) -> bool:
     cannot write its file, or runs a long script. A wrong password or certificate stays
     wrong, and unknown scripts (`NoScriptError`) are for the caller to load.
     """
-    cause: BaseException | None = error
-    while cause is not None:  # redis-py hides these behind a ConnectionError
-        if isinstance(cause, REFUSALS):
-            return False
-        cause = cause.__cause__ or cause.__context__
+    if any(isinstance(each, REFUSALS) for each in causes(error)):
+        return False  # redis-py hides these behind a ConnectionError
     if isinstance(error, PASSING):
         return True
     return isinstance(error, ResponseError) and bool(_PASSING_CODE.search(str(error)))
@@ -226,8 +230,3 @@ def is_full(error: RedisError) -> bool:
 
 def _is_passing(error: RedisError) -> bool:
     return is_outage(error) and not is_full(error)
-
-
-def one_line(error: BaseException) -> str:
-    """Return what an error says, on one line of at most 300 characters."""
-    return " ".join(str(error).split())[:300] or type(error).__name__

@@ -20,10 +20,16 @@ from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro
 
-from rdfcrawl.errors import Fault, Reason, StoreFault
+from rdfcrawl.errors import Fault, HeldBack, Reason, StoreFault, one_line
 from rdfcrawl.frontier.engine import EngineView
 from rdfcrawl.frontier.follower_lag import FollowerLag
+from rdfcrawl.frontier.own_faults import (
+    examples_of,
+    note_own_fault,
+    tell_examples,
+)
 from rdfcrawl.frontier.pending_requests import PendingRequests
+from rdfcrawl.frontier.redis_refusals import REDIS_REFUSES, WorkerRefusedError
 from rdfcrawl.frontier.session import CrawlSession
 from rdfcrawl.frontier.slow_visits import VisitPlaces
 from rdfcrawl.frontier.visiting import VisitingSpider, makes_visits
@@ -274,7 +280,10 @@ class FrontierScheduler(BaseScheduler):
 
     def _look(self, session: CrawlSession) -> None:
         if session.worker.gone is not None and not self._is_stopping:
-            self._stop(str(session.worker.gone), reason="frontier_gone")
+            gone = session.worker.gone
+            is_refused = isinstance(gone, WorkerRefusedError)
+            reason = REDIS_REFUSES if is_refused else "frontier_gone"
+            self._stop(str(gone), reason=reason)
         if session.worker.is_drained and session.worker.has_started:
             self._drain()
         if self._pauses() != self._has_paused:
@@ -328,6 +337,8 @@ class FrontierScheduler(BaseScheduler):
             self._finish(request)
         await session.worker.close()
         self._tell_statistics(session)
+        examples = examples_of(self._stats.get_stats())
+        await tell_examples(session.redis, session.frontier.key, examples)
         await self._crawler.signals.send_catch_log_async(before_leaving)
 
     def _figures(self) -> dict[str, float]:
@@ -351,6 +362,7 @@ class FrontierScheduler(BaseScheduler):
         }
         if_any = {
             "frontier/failed": session.worker.n_failed,
+            "frontier/owed": session.worker.n_owed,
             "frontier/closed": session.worker.n_closed,
             "frontier/wildcards": session.addresses.n_wildcards,
             "ping/taken": session.n_pings_taken,
@@ -382,14 +394,18 @@ class FrontierScheduler(BaseScheduler):
         self._places.end(visit.key)
         session.worker.finish(visit)
 
-    def _put_back(self, visit: Visit, index: int, *, is_at_fault: bool) -> None:
+    def _put_back(
+        self, visit: Visit, index: int, *, is_at_fault: bool, why: str = ""
+    ) -> None:
         record = visit.records[index]
         if not is_at_fault:
             visit.return_untried(index)
             return
         if record.retries >= MAX_RETRIES:
             logger.error("%s: given up after %d tries", record.url, MAX_RETRIES + 1)
-            self._stats.inc_value("fault/internal")
+            self._stats.inc_value(f"fault/{Reason.INTERNAL}")
+            note_own_fault(self._stats, "pipelines", why or "see the log")
+            visit.failed.append(index)
             return
         visit.returned[index] = replace(record, retries=record.retries + 1)
 
@@ -404,11 +420,14 @@ class FrontierScheduler(BaseScheduler):
         if isinstance(item, Document) and visit is not None:
             error = failure.value or StoreFault("unknown")
             index = visit.index(visit.current or item)
-            if self.session is not None and self.session.bears(error, visit):
+            is_held_back = isinstance(error, HeldBack)
+            session = self.session
+            if is_held_back or (session is not None and session.bears(error, visit)):
                 visit.return_untried(index)
                 return
             is_at_fault = not isinstance(error, StoreFault)
-            self._put_back(visit, index, is_at_fault=is_at_fault)
+            why = one_line(repr(error))
+            self._put_back(visit, index, is_at_fault=is_at_fault, why=why)
             if isinstance(error, StoreFault):
                 self._store_failed(error)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Operation = Literal[
     "add", "budget", "claim", "turn", "begin", "release", "ack", "renew", "reap",
-    "down", "retry", "ping", "pinged", "epochs", "contents",
+    "down", "owed", "forgive", "retry", "ping", "pinged", "epochs", "contents",
     "robots", "bury",
 ]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
@@ -129,7 +129,7 @@ class LuaScripts:
 @cache  # a process may have many frontiers
 def script_source(name: AnyOperation) -> str:
     """Return the source of an operation, with what it needs of the shared files."""
-    folder = files("rdfcrawl.frontier") / "lua"
+    folder = files("rdfcrawl.frontier.lua")
     parts = ("prelude", *_SHARED.get(name, ()), name)
     *shared, own = [(folder / f"{part}.lua").read_text() for part in parts]
     return _needed("".join(shared), own) + own

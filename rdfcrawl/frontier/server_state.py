@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from redis.exceptions import AskError, ReadOnlyError, RedisError
@@ -117,12 +118,14 @@ class ServerState:
         Raises:
             CrawlGone, RedisError: the crawl is gone, or that cannot be said now.
         """
-        await connection.on_connect()
+        # A PING here, if it is refused, would connect again, and so on without end.
+        await connection.on_connect_check_health(check_health=False)
         mine = self._incarnation
-        await connection.send_command("INFO")
+        send = partial(connection.send_command, check_health=False)
+        await send("INFO")
         if mine:
-            await connection.send_command("HGET", self._conf, INCARNATION)
-            await connection.send_command("GET", self._cleared)
+            await send("HGET", self._conf, INCARNATION)
+            await send("GET", self._cleared)
         fields = _fields(await connection.read_response())
         if mine:
             found = await _read(connection)

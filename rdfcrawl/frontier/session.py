@@ -24,11 +24,12 @@ from rdfcrawl.frontier.host_turns import AddressDelay, HostTurns
 from rdfcrawl.frontier.kept_robots import KeepingOptions, KeptRobots
 from rdfcrawl.frontier.leave_list import LeaveList
 from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
+from rdfcrawl.frontier.lost_logs import lost_logs, warn_of_lost_logs
 from rdfcrawl.frontier.pings import SitemapHosts, WaitingPings, follow_up_of
 from rdfcrawl.frontier.profile_ingests import ProfileIngests
 from rdfcrawl.frontier.profiles import SpiderProfiles, keep_settings
 from rdfcrawl.frontier.redis_client import raise_intset_limit
-from rdfcrawl.frontier.redis_retry import one_line
+from rdfcrawl.frontier.redis_refusals import one_line
 from rdfcrawl.frontier.score_bands import ScoreBands
 from rdfcrawl.frontier.start_urls import StartUrls, seed_of
 from rdfcrawl.frontier.state_store import StateStore
@@ -126,12 +127,13 @@ class CrawlSession:
         self._start_urls = StartUrls(self.redis, options.crawl_id)
         self._pings = WaitingPings(self.redis, self.frontier.scripts, options.crawl_id)
         self._sitemap_hosts = SitemapHosts(self.state_store)
+        self.lost_logs: list[str] = []  # see `lost_logs.lost_logs`
         # pinged sitemaps that were queued here, and that are not wanted
         self.n_pings_taken = self.n_pings_refused = 0
         self._dns = AddressBook(
             self.frontier,
             retry,
-            is_allowed=lambda address: not options.guard.refuses_address(address),
+            is_allowed=options.guard.allows_address,
         )
 
     @classmethod
@@ -150,7 +152,7 @@ class CrawlSession:
             ConfigError: a setting is wrong, Redis cannot be used, or the arguments
                 contradict those that the crawl was begun with.
         """
-        connection = await FrontierConnection.connect(options, settings)
+        connection = await FrontierConnection.connect(options, settings, may_load=True)
         session = cls(options, arguments, connection, member or CrawlMember())
         try:
             with connection.explaining():
@@ -175,6 +177,8 @@ class CrawlSession:
         )
         await self.profiles.enter(self._member)
         self.arguments = self.profiles.merged(self.arguments)
+        self.lost_logs = await lost_logs(frontier, options, settings)
+        warn_of_lost_logs(self.lost_logs)
         await frontier.keep_epochs()
         self.worker = FrontierWorker(
             frontier,
@@ -188,6 +192,7 @@ class CrawlSession:
         self.worker.links.restore_shared = self._restore
         self._clocks = HostClocks(frontier, retry)
         self.run = await frontier.begin_run() if options.run is None else options.run
+        await self._begin_run()
         if options.decisions.share:
             self.decisions = DecisionLog(options.decisions, options.normal_form)
             frontier.adder.decisions = self.decisions
@@ -215,6 +220,13 @@ class CrawlSession:
         self.blocked.changed.append(self.ingests.renew_filters)
         self._blocking = asyncio.create_task(self._leave_list.run())
         await self.worker.open()
+
+    async def _begin_run(self) -> None:
+        """Have the first worker of a run visit the hosts that owe URIs of the last."""
+        is_first, began_ms = await self.frontier.note_begin(self.run)
+        self.worker.run_began_ms = began_ms
+        if is_first and self.run and (n := await self.frontier.owed.forgive()):
+            logger.info("%d hosts owe URIs of earlier runs; they are visited again", n)
 
     async def _retry(self) -> None:
         if not self.arguments.retry:
@@ -260,8 +272,9 @@ class CrawlSession:
         await self._clocks.close()
         await self._dns.close()
         try:
-            if (await self._persistent("counts", self.frontier.counts)).is_over:
-                await self._end(forget=forget)
+            counts = await self._persistent("counts", self.frontier.counts)
+            if counts.is_over or self.worker.is_over:
+                await self._end(forget=forget and counts.is_over)
         except RedisError as error:
             if self.worker.gone is None:  # else it was told
                 logger.warning("Redis is unreachable at the end: %s", one_line(error))

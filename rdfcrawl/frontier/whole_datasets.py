@@ -42,7 +42,8 @@ class WholeDatasets:
         names = dict.fromkeys(prefixes, dataset)
         if names:
             await self._store.put(_CRAWL, _TABLE, names)
-            await self.learn()
+            # Those of others are learnt now and then: each dataset would read all.
+            self._ingests.own.covered.add(names)
 
     async def uncover(self, prefixes: Sequence[str], dataset: str) -> bool:
         """Crawl URLs with these prefixes of a dataset again, unless another has them.
@@ -64,7 +65,7 @@ class WholeDatasets:
         """Read which prefixes other workers have covered or uncovered."""
         found = [prefix async for prefix, _ in self._store.entries(_CRAWL, _TABLE)]
         covered = self._ingests.own.covered
-        if covered.prefixes != frozenset(found):
+        if covered.prefixes != set(found):
             covered.replace(found)
             self._ingests.forget_recent()
 

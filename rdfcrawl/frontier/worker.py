@@ -24,13 +24,14 @@ from rdfcrawl.frontier.committer import VisitCommitter
 from rdfcrawl.frontier.epoch_keeper import EpochKeeper
 from rdfcrawl.frontier.leases import BEAT_SECS, LeaseKeeper
 from rdfcrawl.frontier.link_sender import ADD_SECS, LinkSender
-from rdfcrawl.frontier.redis_retry import RedisRetry, one_line
+from rdfcrawl.frontier.redis_refusals import one_line
 from rdfcrawl.frontier.worker_reports import STARTED
 from rdfcrawl.frontier.worker_state import WorkerHooks, WorkerState, sleep_until
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.options import WorkerOptions
+    from rdfcrawl.frontier.redis_retry import RedisRetry
     from rdfcrawl.visits import Visit
 
 logger = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ class FrontierWorker(WorkerState):
     Attributes:
         claimer, links, committer, leases, epochs: parts that share its state.
         n_failed: URIs given up in this run by all workers; known at the end.
+        n_owed: URIs that their servers refused, which wait for the next run; likewise.
     """
 
     def __init__(
@@ -56,7 +58,7 @@ class FrontierWorker(WorkerState):
         take_seeds: Callable[[], Awaitable[int]],
     ) -> None:
         super().__init__(frontier, options, outage)
-        self.n_failed = 0
+        self.n_failed = self.n_owed = 0
         self._failed_before = 0
         self._take_seeds = take_seeds
         self._wake = hooks.wake
@@ -132,6 +134,7 @@ class FrontierWorker(WorkerState):
             await self.committer.send_and_release()
             if await self.committer.flush():
                 await self.committer.ack_in_time()
+            self.n_owed = (await self.frontier.owed.list(0)).n_uris
             self.n_failed = await self.frontier.n_failed() - self._failed_before
             await self.persistent("leave", self.leases.say_goodbye)
         except CrawlGone as gone:
@@ -189,7 +192,7 @@ class FrontierWorker(WorkerState):
             return False
         # First what writes nothing: with full memory, this task must go on claiming.
         self.counts = await self.persistent("counts", self.frontier.counts)
-        if not self.counts.is_over:
+        if not (self.counts.is_over or self.claimer.patience.is_over):
             return False
         if await self.persistent("start_urls", self._take_seeds):
             return False

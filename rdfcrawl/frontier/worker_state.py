@@ -9,8 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rdfcrawl.clock import now_ms
 from rdfcrawl.frontier.candidate import AddedCounts
 from rdfcrawl.frontier.client import Frontier, StateCounts
+from rdfcrawl.frontier.own_faults import OWN_FAULT
 from rdfcrawl.request_turns import steady_time
 
 if TYPE_CHECKING:
@@ -42,10 +44,11 @@ TOLD = (
     "document/same",
     "link/offered",
     "http/bytes",
+    "http/useful_bytes",
     STORE_FLUSHES,
     STORE_FLUSH_SECS,
 )
-_TOLD_GROUPS = (FAULT, STATUS, FORMAT, PARSE_ERROR, PARSE_SECS, GUARD)
+_TOLD_GROUPS = (FAULT, OWN_FAULT, STATUS, FORMAT, PARSE_ERROR, PARSE_SECS, GUARD)
 
 
 def figures_of(stats: Mapping[str, object]) -> dict[str, float]:
@@ -106,6 +109,7 @@ class WorkerState:
         self.counts = StateCounts()  # of the crawl, as they were seen last
         self.live: list[str] = [options.name]  # names of the workers of the crawl
         self.is_over = False  # the crawl is over, as far as it is known here
+        self.run_began_ms = now_ms()  # for all workers
         self.is_drained = False  # an operator has asked this worker to end
         # what only workers of one spider can do is at home with none of them
         self.has_other_spiders = False

@@ -32,9 +32,11 @@ _WORDS: Final = {
     RefusalCause.DOCUMENTATION: "an address of documentation",
     RefusalCause.BENCHMARK: "an address of benchmarks",
     RefusalCause.MULTICAST: "a multicast address",
-    RefusalCause.UNSPECIFIED: "an address of this machine",
+    RefusalCause.UNSPECIFIED: "an unspecified address",
     RefusalCause.TUNNEL: "an address that stands for another one",
     RefusalCause.RESERVED: "no address of the public internet",
+    RefusalCause.OWN: "an address of this machine",
+    RefusalCause.DENIED: "in a network of GUARD_DENY_NETS",
 }
 
 
@@ -173,7 +175,9 @@ class ConnectionGate:
             name = host if host == address else f"{host} ({address})"
             mask = 128 if ":" in address else 32
             net = f"{address.partition('%')[0]}/{mask}"
-            text = f"{name} is {_WORDS[why]}; GUARD_ALLOW_NETS={net} would allow it"
+            text = f"{name} is {_WORDS[why]}"
+            if why is not RefusalCause.DENIED:
+                text += f"; GUARD_ALLOW_NETS={net} would allow it"
         return GuardBlocked(why, text, is_of_name=is_of_name)
 
     def _is_scan(self, address: str, port: int) -> bool:

@@ -40,6 +40,8 @@ def refusal_of(url: str, guard: Guard) -> str:
         ConnectionGate(guard).check_literal(host, port, use)
     except GuardBlocked as blocked:
         return blocked.detail
+    except OSError:  # judged when it is connected to
+        return ""
     return ""
 
 
@@ -66,6 +68,8 @@ def looked_up_refusal(
             ConnectionGate(guard).allowed(host, port, list(names.get(host, ())))
         except GuardBlocked as blocked:
             return f"{url}: {blocked.detail}"
+        except OSError:
+            return ""
     return ""
 
 

@@ -22,11 +22,13 @@ def guard_of(settings: BaseSettings) -> Guard:
     Raises:
         ConfigError: a setting is wrong.
     """
-    networks = settings.getlist("GUARD_ALLOW_NETS")
+    allowed = settings.getlist("GUARD_ALLOW_NETS")
+    denied = settings.getlist("GUARD_DENY_NETS")
     ports = settings.getlist("GUARD_PORTS", defaults.GUARD_PORTS.split(","))
     return Guard(
-        _parsed("GUARD_ALLOW_NETS", networks, parse_networks, "10.0.0.0/8,fd00::/8"),
+        _parsed("GUARD_ALLOW_NETS", allowed, parse_networks, "10.0.0.0/8,fd00::/8"),
         _parsed("GUARD_PORTS", ports, parse_ports, "80,443,1024-65535"),
+        _parsed("GUARD_DENY_NETS", denied, parse_networks, "192.0.2.7,2001:db8::/32"),
         integer(settings, "GUARD_MAX_PORTS", 1, 65535),
     )
 

@@ -2,7 +2,8 @@
 
 A URL that a stranger wrote must not make the crawler speak to what only it can
 reach: services of its own machine, of its network, of its cloud. Addresses are judged
-as the numbers that they are, so that no spelling leads past it.
+as the numbers that they are, so that no spelling leads past it. The kernel says which
+addresses are those of this machine, all else is known here.
 
 Sources: IANA special-purpose address registries (RFC 6890) for IPv4 and IPv6; RFC 6052
 (NAT64), RFC 5214 (ISATAP), RFC 2577 (ports of FTP).
@@ -24,13 +25,15 @@ from ipaddress import (
 )
 from typing import Final
 
+from rdfcrawl.guard.own_addresses import is_own_address
+from rdfcrawl.options import defaults
+
 IPAddress = IPv4Address | IPv6Address
 IPNetwork = IPv4Network | IPv6Network
 PortRange = tuple[int, int]
 
 MAX_PORT: Final = 0xFFFF
 UNPRIVILEGED: Final = 1024
-WEB_PORTS: Final[tuple[PortRange, ...]] = ((80, 80), (443, 443), (1024, MAX_PORT))
 _FTP_PORTS: Final = frozenset({21, 990})
 
 
@@ -50,6 +53,8 @@ class RefusalCause(StrEnum):
     RESERVED = "reserved"
     PORT = "port"
     PORT_SCAN = "port_scan"
+    OWN = "own"
+    DENIED = "denied"
     NO_CONTACT = "no_contact"
 
     @property
@@ -113,71 +118,6 @@ _IPV6: Final = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
-    """The policy: the public internet, what else is allowed, and ports."""
-
-    # networks that are connected to although they are not public. An IPv4 network
-    # allows no IPv6 address that holds one of its addresses.
-    allow_nets: tuple[IPNetwork, ...] = ()
-    # ranges of the ports that are asked for pages, both ends included
-    ports: tuple[PortRange, ...] = WEB_PORTS
-    max_ports: int = 16  # of one address, so many ports are connected to
-    is_confined: bool = False  # nothing but `allow_nets` is connected to
-
-    def refusal(
-        self, address: str, port: int, use: ConnectionUse = ConnectionUse.WEB
-    ) -> RefusalCause | None:
-        """Return why an address and a port may not be connected to.
-
-        The address may have a zone; whatever is no address is refused.
-
-        >>> Guard().refusal("10.0.0.1", 80), Guard().refusal("2606:4700::1111", 443)
-        (<RefusalCause.PRIVATE: 'private'>, None)
-        """
-        return self.refuses_port(port, use) or self.refuses_address(address)
-
-    def refuses_address(self, address: str) -> RefusalCause | None:
-        """Return why an address may not be connected to, whatever the port."""
-        parsed, why = _judged(address)
-        if why is None and self.is_confined:
-            why = RefusalCause.NO_CONTACT
-        if parsed is None or why is None:
-            return why
-        is_allowed = any(parsed in network for network in self.allow_nets)
-        return None if is_allowed else why
-
-    def refuses_port(
-        self, port: int, use: ConnectionUse = ConnectionUse.WEB
-    ) -> RefusalCause | None:
-        """Return why a port may not be connected to, whatever the address.
-
-        >>> Guard().refuses_port(22), Guard().refuses_port(21, ConnectionUse.FTP)
-        (<RefusalCause.PORT: 'port'>, None)
-        """
-        if use is ConnectionUse.FTP_DATA:  # RFC 2577 3: no well-known service
-            is_allowed = UNPRIVILEGED <= port <= MAX_PORT
-        else:
-            is_allowed = any(first <= port <= last for first, last in self.ports)
-            is_allowed = is_allowed or (use is ConnectionUse.FTP and port in _FTP_PORTS)
-        return None if is_allowed else RefusalCause.PORT
-
-
-def literal_address(host: str) -> str:
-    """Return the address that the host of a parsed URL spells; empty for a name.
-
-    >>> literal_address("[::1]"), literal_address("a.localhost")
-    ('::1', '127.0.0.1')
-    """
-    bare = host.removeprefix("[").removesuffix("]").removesuffix(".")
-    if bare == "localhost" or bare.endswith(".localhost"):  # RFC 6761 6.3
-        return "127.0.0.1"
-    try:
-        return str(ip_address(bare))
-    except ValueError:
-        return ""
-
-
 def parse_networks(texts: Iterable[str]) -> tuple[IPNetwork, ...]:
     """Return the networks, or single addresses, that texts stand for.
 
@@ -212,6 +152,91 @@ def _port_range(text: str) -> PortRange:
     raise ValueError(f"{text!r} is no port and no range of ports")
 
 
+WEB_PORTS: Final = parse_ports(defaults.GUARD_PORTS.split(","))
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The policy: the public internet, what else is allowed, and ports."""
+
+    # networks that are connected to although they are not public. An IPv4 network
+    # allows no IPv6 address that holds one of its addresses.
+    allow_nets: tuple[IPNetwork, ...] = ()
+    # ranges of the ports that are asked for pages, both ends included
+    ports: tuple[PortRange, ...] = WEB_PORTS
+    # networks that are never connected to, by no address that holds one of theirs
+    deny_nets: tuple[IPNetwork, ...] = ()
+    max_ports: int = 16  # of one address, so many ports are connected to
+    is_confined: bool = False  # nothing but `allow_nets` is connected to
+
+    def refusal(
+        self, address: str, port: int, use: ConnectionUse = ConnectionUse.WEB
+    ) -> RefusalCause | None:
+        """Return why an address and a port may not be connected to.
+
+        The address may have a zone; whatever is no address is refused.
+
+        >>> Guard().refusal("10.0.0.1", 80), Guard().refusal("2606:4700::1111", 443)
+        (<RefusalCause.PRIVATE: 'private'>, None)
+        """
+        return self.refuses_port(port, use) or self.refuses_address(address)
+
+    def refuses_address(self, address: str) -> RefusalCause | None:
+        """Return why an address may not be connected to, whatever the port.
+
+        Raises:
+            OSError: this machine lacks descriptors or memory to find out.
+        """
+        parsed, why = _judged(address)
+        if parsed is None:
+            return why
+        reached = (parsed, _embedded(parsed) or parsed)
+        if any(each in network for network in self.deny_nets for each in reached):
+            return RefusalCause.DENIED
+        if any(parsed in network for network in self.allow_nets):
+            return None
+        if why is None and any(map(is_own_address, reached)):
+            return RefusalCause.OWN
+        return why or (RefusalCause.NO_CONTACT if self.is_confined else None)
+
+    def allows_address(self, address: str) -> bool:
+        """Return whether an address may be connected to; False if that is not known."""
+        try:
+            return self.refuses_address(address) is None
+        except OSError:
+            return False
+
+    def refuses_port(
+        self, port: int, use: ConnectionUse = ConnectionUse.WEB
+    ) -> RefusalCause | None:
+        """Return why a port may not be connected to, whatever the address.
+
+        >>> Guard().refuses_port(22), Guard().refuses_port(21, ConnectionUse.FTP)
+        (<RefusalCause.PORT: 'port'>, None)
+        """
+        if use is ConnectionUse.FTP_DATA:  # RFC 2577 3: no well-known service
+            is_allowed = UNPRIVILEGED <= port <= MAX_PORT
+        else:
+            is_allowed = any(first <= port <= last for first, last in self.ports)
+            is_allowed = is_allowed or (use is ConnectionUse.FTP and port in _FTP_PORTS)
+        return None if is_allowed else RefusalCause.PORT
+
+
+def literal_address(host: str) -> str:
+    """Return the address that the host of a parsed URL spells; empty for a name.
+
+    >>> literal_address("[::1]"), literal_address("a.localhost")
+    ('::1', '127.0.0.1')
+    """
+    bare = host.removeprefix("[").removesuffix("]").removesuffix(".")
+    if bare == "localhost" or bare.endswith(".localhost"):  # RFC 6761 6.3
+        return "127.0.0.1"
+    try:
+        return str(ip_address(bare))
+    except ValueError:
+        return ""
+
+
 @lru_cache(maxsize=4096)
 def _judged(text: str) -> tuple[IPAddress | None, RefusalCause | None]:
     try:
@@ -226,14 +251,25 @@ def _why(address: IPAddress) -> RefusalCause | None:
     if isinstance(address, IPv4Address):
         return next((why for network, why in _IPV4 if address in network), None)
     if address in _NAT64:
-        # RFC 6052: whoever has IPv6 alone reaches all of IPv4 by these.
-        return _why(IPv4Address(int(address) & 0xFFFF_FFFF))
+        # RFC 6052: a network that has IPv6 alone reaches all of IPv4 by these.
+        return _why(_lowest(address))
     for network, why in _IPV6:
         if address in network:
             return why
     if address not in _GLOBAL:
         return RefusalCause.RESERVED
+    embedded = _embedded(address)
+    return None if embedded is None else _why(embedded)
+
+
+def _embedded(address: IPAddress) -> IPv4Address | None:
+    """Return the IPv4 address that a public IPv6 address leads to."""
+    if isinstance(address, IPv4Address):
+        return None
     # ISATAP (RFC 5214 6.1): an interface identifier that holds an IPv4 address.
-    if int(address) >> 32 & 0xFDFF_FFFF == 0x5EFE:
-        return _why(IPv4Address(int(address) & 0xFFFF_FFFF))
-    return None
+    is_isatap = int(address) >> 32 & 0xFDFF_FFFF == 0x5EFE
+    return _lowest(address) if is_isatap or address in _NAT64 else None
+
+
+def _lowest(address: IPv6Address) -> IPv4Address:
+    return IPv4Address(int(address) & 0xFFFF_FFFF)

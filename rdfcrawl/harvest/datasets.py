@@ -18,18 +18,17 @@ from collections.abc import (
 from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlencode
 
 from rdfcrawl.catalogs.access import DatasetDescriptions, ways_by_dataset
 from rdfcrawl.codec import encode
 from rdfcrawl.errors import Decision, Fault, Reason
 from rdfcrawl.frontier.deferred import MAX_DEFERRED
-from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, found
+from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery, combined, found
 from rdfcrawl.harvest.known_datasets import DATASET, KnownDataset, KnownDatasets
 from rdfcrawl.harvest.page_fetches import PageFetches
+from rdfcrawl.harvest.sample_records import describe_url, sample_of
 from rdfcrawl.records import Document, FollowUp, Kind, Record
 from rdfcrawl.sitemaps.access import (
-    DEFAULT_GRAPH,
     AccessMethod,
     DatasetAccess,
     choose_way,
@@ -37,8 +36,8 @@ from rdfcrawl.sitemaps.access import (
 )
 from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.revisits import ListedPageClaim, PageFetch, RevisitPolicy
-from rdfcrawl.sitemaps.semantic import ALL_GRAPHS, UriPrefix
-from rdfcrawl.tasks.pages import DescribedSample, DumpPart, RevisitedPage, SamplePage
+from rdfcrawl.sitemaps.semantic import UriPrefix
+from rdfcrawl.tasks.pages import DescribedSample, DumpPart, RevisitedPage
 from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.origin import site_of
@@ -74,28 +73,48 @@ class DatasetRegistry:
         self, findings: DatasetDescriptions, document: Document
     ) -> Discovery:
         """Return what to fetch of the datasets that a document describes."""
-        discovery = NOTHING_FOUND
-        for name, ways in ways_by_dataset(findings.named).items():
-            spaces = findings.spaces.get(name, ())
-            trust = self._session.arguments_of(document.record).trust
-            prefixes = _believed(spaces, ways, document, trust)
+        trust = self._session.arguments_of(document.record).trust
+        named = ways_by_dataset(findings.named)
+        datasets, services = [], []
+        for name, ways in named.items():
+            prefixes = _believed(findings.spaces.get(name, ()), ways, document, trust)
             known = KnownDataset(name=name, ways=ways, prefixes=prefixes)
-            is_service = name in findings.services
-            discovery += await self.register(known, document, is_service=is_service)
+            (services if name in findings.services else datasets).append(known)
+        discovery = await self._register_all(datasets, document)
+        # Behind them: a dump may have all that is known behind a service.
+        services = await self._not_taken_otherwise(services)
+        discovery += await self._register_all(services, document)
         if self._session.run and not (document.faults or document.is_partial):
-            names = ways_by_dataset(findings.named).keys()
-            discovery += await self.withdraw(document.record.url, names, document)
+            url = document.record.url
+            discovery += await self.withdraw(url, named.keys(), document)
         # Last: what is below the prefixes of a dataset by now is not asked for.
         depth, parent = document.record.depth + 1, document.record.url
         pages = (Record(url, Kind.PAGE, depth, parent) for url in findings.links)
         return discovery + found(*map(FollowUp, pages))
+
+    async def _register_all(
+        self, datasets: Iterable[KnownDataset], document: Document
+    ) -> Discovery:
+        calls = (self.register(each, document) for each in datasets)
+        return combined(await self._store.gather(calls))
+
+    async def _not_taken_otherwise(
+        self, services: Sequence[KnownDataset]
+    ) -> list[KnownDataset]:
+        """Return the services behind which something is known that has no dump."""
+        places = {each.name: each.ways[0].parts[0][0] for each in services if each.ways}
+        endpoints = list(dict.fromkeys(places.values()))
+        taken = await self._store.gather(map(self.is_taken_otherwise, endpoints))
+        is_taken = dict(zip(endpoints, taken, strict=True))
+        return [
+            x for x in services if x.name in places and not is_taken[places[x.name]]
+        ]
 
     async def register(
         self,
         dataset: KnownDataset,
         document: Document,
         *,
-        is_service: bool = False,
         source: str = "",
     ) -> Discovery:
         """Return the records that fetch a dataset.
@@ -106,14 +125,10 @@ class DatasetRegistry:
         Args:
             dataset: as it is described.
             document: in which it is described, or that has confirmed it.
-            is_service: the description is that of a service without a dataset.
             source: URL of the sitemap that describes it; this is read in each run.
         """
         if not dataset.ways or len(dataset.name) > _MAX_NAME_CHARS:
             return NOTHING_FOUND
-        first = dataset.ways[0]
-        if is_service and await self.is_taken_otherwise(first.parts[0][0]):
-            return NOTHING_FOUND  # all that is known behind it has a dump
         before = await self.known(dataset.name) if self._session.run else None
         dataset = await self._said.say(dataset, source or document.record.url)
         await self._note_places(dataset, encode(dataset))
@@ -127,18 +142,26 @@ class DatasetRegistry:
 
     async def again(self) -> AsyncIterator[list[FollowUp]]:
         """Yield the data of datasets whose descriptions are not read in each run."""
-        async for dataset, depth in self._said.to_ask_again():
-            record = Record(dataset.name, depth=max(0, depth - 1))
-            discovery = await self._take(dataset, record, depth)
-            yield list(discovery.follow_ups)
+        async for group in self._said.to_ask_again():
+            calls = (
+                self._take(
+                    dataset, Record(dataset.name, depth=max(0, depth - 1)), depth
+                )
+                for dataset, depth in group
+            )
+            yield list(combined(await self._store.gather(calls)).follow_ups)
 
     async def stays(self, source: str, record: Record) -> Discovery:
         """Return the records of the datasets of a sitemap that is the same."""
-        discovery = NOTHING_FOUND
-        for name in await self._said.described_by(source):
-            if known := await self.known(name):
-                discovery += await self._take(known, record, record.depth + 1)
-        return discovery
+        names = await self._said.described_by(source)
+        calls = (self._stay(name, record) for name in names)
+        return combined(await self._store.gather(calls))
+
+    async def _stay(self, name: str, record: Record) -> Discovery:
+        known = await self.known(name)
+        if known is None:
+            return NOTHING_FOUND
+        return await self._take(known, record, record.depth + 1)
 
     async def withdraw(
         self, source: str, kept: Collection[str], document: Document
@@ -147,16 +170,20 @@ class DatasetRegistry:
 
         The URLs below the prefixes of one that nobody describes are crawled again.
         """
+        names = await self._said.described_by(source, but=kept)
+        calls = (self._withdraw(name, source, document) for name in names)
+        return combined(await self._store.gather(calls))
+
+    async def _withdraw(self, name: str, source: str, document: Document) -> Discovery:
         discovery = NOTHING_FOUND
-        for name in await self._said.described_by(source, but=kept):
-            known = await self.known(name)
-            rest = await self._said.unsay(name, source)
-            if known is not None and rest is None:
-                prefixes = [prefix.url for prefix in known.prefixes]
-                discovery += await self._uncover(prefixes, name)
-                discovery += self._left(known, None, document.record)
-                await self._said.forget(name)
-            await self._said.end(name, source)
+        known = await self.known(name)
+        rest = await self._said.unsay(name, source)
+        if known is not None and rest is None:
+            prefixes = [prefix.url for prefix in known.prefixes]
+            discovery = await self._uncover(prefixes, name)
+            discovery += self._left(known, None, document.record)
+            await self._said.forget(name)
+        await self._said.end(name, source)
         return discovery
 
     def _left(
@@ -238,15 +265,16 @@ class DatasetRegistry:
 
     async def is_taken_otherwise(self, endpoint: str) -> bool:
         """Return whether every dataset of an endpoint is fetched in another way."""
-        names = [name async for name, _ in self._store.entries(endpoint, _SERVED)]
-        for name in names:
+        has_any = False
+        async for name, _ in self._store.entries(endpoint, _SERVED):
+            has_any = True
             dataset = await self.known(name)
             taken = await self.way_taken(name)
             if dataset is None or taken is None or taken >= len(dataset.ways):
                 return False
             if dataset.ways[taken].way in (AccessMethod.SPARQL, AccessMethod.PREFIX):
                 return False
-        return bool(names)
+        return has_any
 
     async def known(self, name: str) -> KnownDataset | None:
         """Return a dataset by its name."""
@@ -274,8 +302,10 @@ class DatasetRegistry:
         first = sorted(dataset.ways, key=lambda way: way.way is not AccessMethod.SPARQL)
         urls = dict.fromkeys(url for way in first for url in way.urls)
         # Of what is beyond, the dataset that asks for it first is known by the task.
-        for url in islice(urls, _MAX_PLACES):
-            await self._store.put(url, _SERVED, {dataset.name: ""})
+        await self._store.gather(
+            self._store.put(url, _SERVED, {dataset.name: ""})
+            for url in islice(urls, _MAX_PLACES)
+        )
         await self._store.put(dataset.name, DATASET, {"noted": form})
 
     async def _take(
@@ -390,7 +420,7 @@ class DatasetRegistry:
             part = Record(url, Kind.DUMP, depth, parent, task=task)
             if change is not None:
                 files.append(FollowUp(part, change=change))
-        samples = (_sample(dataset, uri, depth, parent) for uri in dataset.samples)
+        samples = (sample_of(dataset, uri, depth, parent) for uri in dataset.samples)
         return [*files, *samples]
 
     def _samples(
@@ -399,7 +429,7 @@ class DatasetRegistry:
         """Yield the samples of a dataset, and what its endpoint says of them."""
         depth, parent = endpoint.depth, endpoint.parent
         for uri in dataset.samples[:MAX_SAMPLES]:
-            yield _sample(dataset, uri, depth, parent)
+            yield sample_of(dataset, uri, depth, parent)
             task = DescribedSample(dataset.name, uri)
             url = describe_url(endpoint.url, uri, graphs)
             yield FollowUp(Record(url, Kind.PAGE, depth, parent, task=task))
@@ -448,24 +478,6 @@ def _believed(
     }
     sites.add(site_of(document.url))
     return tuple(UriPrefix(x, requestable(x)) for x in spaces if sites == {site_of(x)})
-
-
-def describe_url(endpoint: str, uri: str, graphs: Sequence[str]) -> str:
-    """Return the URL by which an endpoint describes a URI (SPARQL 1.1 Protocol 2.1).
-
-    >>> describe_url("http://a.example/sparql", "http://a.example/1", ["default"])
-    'http://a.example/sparql?query=DESCRIBE+%3Chttp%3A%2F%2Fa.example%2F1%3E'
-    """
-    named = [x for x in graphs if x not in (DEFAULT_GRAPH, ALL_GRAPHS)]
-    fields = [("query", f"DESCRIBE <{uri}>")]
-    fields += [("default-graph-uri", graph) for graph in named]
-    return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(fields)}"
-
-
-def _sample(dataset: KnownDataset, uri: str, depth: int, parent: str) -> FollowUp:
-    page = SamplePage(dataset.name, uri)
-    sample = Record(uri, Kind.PAGE, depth, parent, task=page)
-    return FollowUp(sample, is_part_of_source=True)
 
 
 def _graphs_elsewhere(dataset: KnownDataset, dump: str) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -43,6 +44,19 @@ class Discovery:
 
 
 NOTHING_FOUND: Final = Discovery()
+
+
+def combined(discoveries: Sequence[Discovery]) -> Discovery:
+    """Return all discoveries as one; adding one after another would copy each often."""
+    some = [each for each in discoveries if each is not NOTHING_FOUND]
+    if not some:
+        return NOTHING_FOUND
+    return Discovery(
+        tuple(chain.from_iterable(each.follow_ups for each in some)),
+        tuple(chain.from_iterable(each.faults for each in some)),
+        tuple(chain.from_iterable(each.not_rdf for each in some)),
+        any(each.is_excused for each in some),
+    )
 
 
 def found(*follow_ups: FollowUp) -> Discovery:

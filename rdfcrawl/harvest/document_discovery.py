@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -278,17 +279,19 @@ class RecognizedSources:
             urls = named_by(document)
             follow_ups += [listed_at(document, url, self._run) for url in urls]
         depth, task = document.record.depth + 1, SourceTask(self._run)
-        for kind, url in _sources_behind(document):
+        for kind, url in _sources_behind(document, self._wanted):
             record = Record(url, kind, depth, document.url, task=task)
-            is_wanted = kind in self._wanted
-            if is_wanted and kind is Kind.SPARQL:
-                is_wanted = not await self._datasets.is_taken_otherwise(url)
-            if is_wanted:
+            is_taken = kind is Kind.SPARQL and (
+                await self._datasets.is_taken_otherwise(url)
+            )
+            if not is_taken:
                 follow_ups.append(FollowUp(record))
         return found(*follow_ups)
 
 
-def _sources_behind(document: Document) -> Iterator[tuple[Kind, str]]:
+def _sources_behind(
+    document: Document, wanted: AbstractSet[Kind]
+) -> Iterator[tuple[Kind, str]]:
     """Yield kinds and URLs of the sources that a response with its body shows.
 
     Statements about endpoints are the business of the registry (`datasets`).
@@ -299,10 +302,10 @@ def _sources_behind(document: Document) -> Iterator[tuple[Kind, str]]:
     else:
         is_source = response.media_type in LOOKED_AT
         head = head_of(response, _HEAD_BYTES) if is_source else b""
-        is_page = response.media_type in PAGE_TYPES
+        is_page = Kind.CKAN in wanted and response.media_type in PAGE_TYPES
         if head and is_page and (url := portal.recognize(document.url, head)):
             yield Kind.CKAN, url
-    if head and is_source:
+    if head and is_source and Kind.SPARQL in wanted:
         url = recognition.recognize(
             document.url,
             status=document.status,

@@ -7,7 +7,7 @@ site of its data, add kinds of access.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +28,7 @@ _CRAWL: Final = "crawl:"  # stands for the crawl itself where a source is asked 
 _NAMES: Final = "datasets asked again"  # of the crawl: name -> depth of its data
 _MAX_SOURCES: Final = 20  # documents that have a say of their own in one dataset
 _MAX_NAMES: Final = 100_000
+_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,11 +107,26 @@ class KnownDatasets:
         if await self._store.size(_CRAWL, _NAMES) < _MAX_NAMES:
             await self._store.put(_CRAWL, _NAMES, {name: str(depth)})
 
-    async def to_ask_again(self) -> AsyncIterator[tuple[KnownDataset, int]]:
-        """Yield such datasets, and the depths of their data."""
-        async for name, depth in self._store.entries(_CRAWL, _NAMES):
-            if known := await self.known(name):
-                yield known, int(depth)
+    async def to_ask_again(self) -> AsyncIterator[list[tuple[KnownDataset, int]]]:
+        """Yield such datasets, and the depths of their data, in groups."""
+        group: list[tuple[str, str]] = []
+        async for entry in self._store.entries(_CRAWL, _NAMES):
+            group.append(entry)
+            if len(group) == _AT_ONCE:
+                yield await self._all_known(group)
+                group = []
+        if group:
+            yield await self._all_known(group)
+
+    async def _all_known(
+        self, entries: Sequence[tuple[str, str]]
+    ) -> list[tuple[KnownDataset, int]]:
+        found = await self._store.gather(self.known(name) for name, _ in entries)
+        return [
+            (known, int(depth))
+            for known, (_, depth) in zip(found, entries, strict=True)
+            if known is not None
+        ]
 
     async def _settle(self, name: str) -> KnownDataset | None:
         """Keep what all documents together say of a dataset, and return it."""

@@ -13,6 +13,7 @@ from rdfcrawl.rdf.output import QuadOutput
 
 if TYPE_CHECKING:
     from rdfcrawl.faultlog import FaultLog
+    from rdfcrawl.rdf.chunks import QuadChunk
     from rdfcrawl.records import HarvestedPart
 
 _MAX_CHARS: Final = 256 * 1024
@@ -39,13 +40,13 @@ class QuadBuffer:
             self._n_chars += len(line)
         return self._n_chars >= _MAX_CHARS
 
-    def take(self) -> bytes:
-        """Return the statements so far, and begin anew."""
+    def take(self) -> list[QuadChunk]:
+        """Return the statements so far, and begin again with none."""
         checked = iter_checked(self._lines, self._log)
-        chunk = b"".join(self._output.chunks(checked))
+        chunks = list(self._output.chunks(checked))
         self._lines.clear()
         self._n_chars = 0
-        return chunk
+        return chunks
 
 
 async def iter_quads(
@@ -57,10 +58,11 @@ async def iter_quads(
     """
     buffer = QuadBuffer(url, log)
     for line in lines:
-        if buffer.add((line,)) and (chunk := buffer.take()):
-            yield chunk
-            await asyncio.sleep(0)
-    if chunk := buffer.take():
+        if buffer.add((line,)):
+            for chunk in buffer.take():
+                yield chunk
+                await asyncio.sleep(0)
+    for chunk in buffer.take():
         yield chunk
     for fault in log.all():
         yield fault

@@ -203,7 +203,7 @@ class SitemapHarvester(Harvester):
             await self._take_batch(reading, batch)
             for item in batch:
                 buffer.add(_describe(item, response.record.url))
-            if chunk := buffer.take():
+            for chunk in buffer.take():
                 yield chunk
             is_held = reading.datasets or self._budgeted.has_budget
             if len(response.follow_ups) >= at_once and not is_held:

@@ -24,7 +24,7 @@ _WIDE: Final = ("utf-16", "utf-32")
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _META = re.compile(rb"<meta[\s/]([^>]*)", re.IGNORECASE)
 _CHARSET = re.compile(
-    rb"""(?:^|[\s/"';])charset\s*=\s*["']?\s*([^\s"'/>;]+)""", re.IGNORECASE
+    rb"""(?:^|[\s/"';])charset\s*+=\s*+["']?\s*+([^\s"'/>;]+)""", re.IGNORECASE
 )
 _XML_ENCODING = re.compile(rb"""\s*<\?xml\b[^>]*?\sencoding\s*=\s*["']([^"'>]*)["']""")
 

@@ -53,20 +53,14 @@ class CustomExtractor(NamedTuple):
         """Yield the statements of a document, each with the end of its line.
 
         Raises:
-            SourceFault: the class failed, or cannot be imported here.
+            Exception: of the class, or as it cannot be imported here.
         """
         try:
             found = _instance(self.path).extract(document)
             if isinstance(found, str | bytes):
-                raise TypeError("extract() returns text, not one line after the other")  # noqa: TRY301
+                raise TypeError("extract() returns text, not one line after the other")
             yield from map(_line_of, found)
-        except SourceFault:
-            raise
-        except RecursionError as error:
-            raise SourceFault(Reason.TOO_DEEP, "nested too deep") from error
-        except MemoryError as error:
-            raise SourceFault(Reason.TOO_LARGE, "needs too much memory") from error
-        except (Exception, SystemExit) as error:
+        except SystemExit as error:
             raise SourceFault(Reason.PARSE_CRASH, repr(error)) from error
 
     def load(self) -> None:

@@ -17,7 +17,9 @@ _HEAD_CHARS = 8192
 _DECLARATION = re.compile(r"\s*<\?xml[\s?]", re.IGNORECASE)
 _DOCTYPE = re.compile(r"<!DOCTYPE\s+([^\s>\[]+)([^>\[]*)", re.IGNORECASE)
 _PUBLIC = re.compile(r"""\bPUBLIC\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
-_NOT_ROOT = re.compile(r"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|<![^>]*>", re.DOTALL)
+_NOT_ROOT = re.compile(
+    r"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|<![^>]*+(?:>|\Z)", re.DOTALL
+)
 _ROOT = re.compile(r"""<([A-Za-z_][^\s/>]*)((?:[^>"']|"[^"]*"|'[^']*')*)""")
 _VERSION = re.compile(r"""\sversion\s*=\s*["'][^"'<]*RDFa\s+(1\.[01])""", re.IGNORECASE)
 

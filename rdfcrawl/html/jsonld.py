@@ -32,7 +32,7 @@ _PROFILE = re.compile(
 # finds them.
 _SCRIPTS = re.compile(
     r"<!--(?:[^-]|-(?!->))*+(?:-->|\Z)"
-    r"|<script\b([^>]*+)>((?:[^<]|<(?!/script))*+)(?:</script|\Z)",
+    r"|<script\b([^<>]*+)>((?:[^<]|<(?!/script))*+)(?:</script|\Z)",
     re.IGNORECASE,
 )
 _TYPE = re.compile(r"""\stype\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+))""", re.IGNORECASE)

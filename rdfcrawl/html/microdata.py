@@ -63,7 +63,7 @@ _DURATION = (
     r"(?:T(?=.)(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:\.[0-9]+)?S)?)?"
 )
 _TIMES: Final = tuple(
-    (re.compile(pattern), XSD + name)
+    (re.compile(pattern).fullmatch, XSD + name)
     for pattern, name in (
         (_DATE + _ZONE, "date"),
         (r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?" + _ZONE, "time"),
@@ -346,8 +346,8 @@ class _Items:
         if "datetime" not in attrs and "content" not in attrs:
             text = node.text()
         stripped = (text or "").strip()
-        for pattern, datatype in _TIMES:
-            if pattern.fullmatch(stripped):
+        for is_form, datatype in _TIMES:
+            if is_form(stripped):
                 return literal(stripped, datatype=datatype)
         return self._text(node, text or "")
 

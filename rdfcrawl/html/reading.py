@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from rdfcrawl.errors import NeedsSandbox, Reason, SourceFault
+from rdfcrawl.errors import OWN, NeedsSandbox, Reason, SourceFault
 from rdfcrawl.extras import needed_by_document
+from rdfcrawl.faultlog import FaultLog, fault_of_exception
 from rdfcrawl.html.extractors import CustomExtractor, Extractor
 from rdfcrawl.html.jsonld import extract_json_ld
 from rdfcrawl.html.meta import extract_dublin_core, extract_open_graph
@@ -21,8 +22,8 @@ from rdfcrawl.html.timebox import OutOfTime, TimeShares
 from rdfcrawl.rdf.checking import iter_checked
 
 if TYPE_CHECKING:
-    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.html.page import ParsedPage
+    from rdfcrawl.rdf.chunks import QuadChunk
     from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
     from rdfcrawl.rdf.output import QuadOutput
 
@@ -78,7 +79,7 @@ class PageReading:
         self.is_partial = False
         self._timebox: TimeShares | None = None
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Iterator[QuadChunk]:
         """Read the page; faults of the page are logged, not raised."""
         page = self._page
         needed = self._needed()
@@ -151,14 +152,18 @@ class PageReading:
             is_whole=is_whole,
         )
 
-    def _extract(self, extractor: str) -> Iterator[bytes]:
+    def _extract(self, extractor: str) -> Iterator[QuadChunk]:
         """Run one extractor, and keep its output also after a failure."""
         if self._output.is_full:
             return
         before = self._output.n_quads
-        blocks, has_graphs = self._blocks(extractor)
+        found = self._run(extractor, partial(self._blocks, extractor))
+        if found is None:
+            return
+        blocks, has_graphs = found
         chunks = iter(self._output.chunks(blocks, has_graphs=has_graphs))
-        while chunk := self._run(extractor, partial(next, chunks, None)):
+        take = partial(next, chunks, None)
+        while (chunk := self._run(extractor, take)) is not None:
             yield chunk
         self.extracted[extractor] = self._output.n_quads - before
 
@@ -197,19 +202,18 @@ class PageReading:
                 self.left |= {what}
         except SourceFault as error:
             self._fail(error.fault.reason, what, error.fault.detail)
-        except RecursionError:
-            self._fail(Reason.TOO_DEEP, what, "nested too deep")
-        except MemoryError:
-            self._fail(Reason.TOO_LARGE, what, "needs too much memory")
         except OutOfTime as error:
             self._fail(Reason.PARSE_SECS, what, str(error))
         except Exception as error:
-            self._fail(Reason.PARSE_CRASH, what, repr(error))
+            self.is_partial = True
+            found = fault_of_exception(error, what, self._page.url)
+            self._log.note(found.reason, found.detail, apart=True, part=found.part)
         return None
 
     def _fail(self, reason: Reason, what: str, detail: str) -> None:
         self.is_partial = True
-        self._log.note(reason, f"{what}: {detail}", apart=True)
+        part = what if reason in OWN else ""
+        self._log.note(reason, f"{what}: {detail}", apart=True, part=part)
 
 
 def _microformats(page: ParsedPage, log: FaultLog) -> Iterator[str]:

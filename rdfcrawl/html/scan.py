@@ -12,7 +12,7 @@ from typing import Final
 
 from rdfcrawl.html.extractors import Extractor
 
-_VALUE: Final = rb"\s*=\s*[\"']?\s*"
+_VALUE: Final = rb"\s*+=\s*+[\"']?+\s*+"
 
 
 def _attribute(name: bytes, value: bytes = rb"") -> re.Pattern[bytes]:

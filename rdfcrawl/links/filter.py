@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from rdfcrawl.errors import ConfigError, Decision
+from rdfcrawl.links.ignored_names import NO_NAMES, IgnoredNames
 from rdfcrawl.uri import host_of, registered_domain
 from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
 from rdfcrawl.uri.schemes import NO_SCHEMES, SchemePolicy
@@ -112,7 +113,7 @@ def parse_patterns(text: str, *, name: str) -> UrlPatterns:
 class LinkFilter:
     """Which URLs a crawl wants: in scope, allowed, and not denied.
 
-    `admits` does not look at `traps` and `schemes`.
+    `admits` does not look at `traps`, `schemes` and `ignored`.
     """
 
     scope: CrawlScope = CrawlScope()
@@ -124,6 +125,7 @@ class LinkFilter:
     leave: HostNames = NO_HOSTS  # hosts that nothing is asked of any more
     traps: TrapLimits = NO_TRAPS
     schemes: SchemePolicy = NO_SCHEMES
+    ignored: IgnoredNames = NO_NAMES  # names of files that are not requested
     is_open: bool = field(init=False, compare=False)  # every URL is wanted
 
     def __post_init__(self) -> None:

@@ -37,8 +37,8 @@ _RELATION_IRIS: Final = {
 }
 _SUBJECT: Final = f"{RC}subject> <".encode()
 _PREDICATE: Final = f"{RC}predicate> <".encode()
-_find_subjects = re.compile(rb"\n<([^>]*+)").findall
-_find_predicates = re.compile(rb"\n%s <([^>]*+)" % TERM).findall
+_find_subjects = re.compile(rb"\n<([^>\n]*+)").findall
+_find_predicates = re.compile(rb"\n%s <([^>\n]*+)" % TERM).findall
 _has_fragment = re.compile(rb"#[^>]*+(?:>\n<|\Z)").search
 _is_iri = re.compile(r"[^\x00-\x20<>]+").fullmatch
 
@@ -223,6 +223,6 @@ def _finders(follow: LinkPolicy) -> _Finders:
     wanted = follow.predicates()
     plain = None
     if LinkPosition.PREDICATE not in follow.positions:
-        plain = re.compile(rb"\n<(%s> <(https?://[^>#\\]*+))>" % wanted).findall
-    objects = re.compile(rb"\n%s <(%s> <([^>]*+))" % (TERM, wanted)).findall
+        plain = re.compile(rb"\n<(%s> <(https?://[^>#\\\n]*+))>" % wanted).findall
+    objects = re.compile(rb"\n%s <(%s> <([^>\n]*+))" % (TERM, wanted)).findall
     return _Finders(objects, plain, tuple(others), has_subjects)

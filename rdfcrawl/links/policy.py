@@ -30,7 +30,7 @@ MAX_NESTED_TERMS: Final = 8  # triple terms within triple terms; deeper ones are
 # one statement per line, single spaces, and no line feed or ">" inside an IRI. So a
 # term's position is known from the start of its line, and what a literal contains is
 # never looked at: nothing is searched behind the begin of the object.
-TERM = rb"(?:<[^>]*+>|_:[^ ]*+)"
+TERM = rb"(?:<[^>\n]*+>|_:[^ \n]*+)"
 _IRI = rb"<([^>]*+)"
 # Schemes and fragments are looked at once for each IRI, not wherever it stands.
 _WEB: Final = (b"http://", b"https://")
@@ -38,7 +38,7 @@ _SCHEMES: Final = rb"https?|ftps?"
 # Statements of one subject mostly stand together, and are matched so many at a time.
 # Spelt out: `re` takes longer over a repetition with groups.
 _RUN_LINES: Final = 6
-find_triple_terms = re.compile(rb"\n%s <[^>]*+> <<\( ([^\n]*+)" % TERM).findall
+find_triple_terms = re.compile(rb"\n%s <[^>\n]*+> <<\( ([^\n]*+)" % TERM).findall
 # How predicates begin by which statements tell of data elsewhere, or as what classes:
 # whoever looks for more of it has to name it here. Common beginnings are written once.
 _TELLING: Final = (
@@ -340,7 +340,7 @@ def _subjects_and(objects: bytes, tells: bytes = b"") -> bytes:
     first = line + more
     if tells:
         first = rb"(?:%s| (<))" % first
-    return rb"\n(?:<([^>]*+)>|_:[^ ]*+)" + first
+    return rb"\n(?:<([^>]*+)>|_:[^ \n]*+)" + first
 
 
 def _finder(pattern: bytes) -> _Find:

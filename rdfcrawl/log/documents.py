@@ -20,7 +20,7 @@ DIGEST_BYTES: Final = 16
 _AFTER_ALL: Final = b"\xff" * (DIGEST_BYTES + 1)
 _HELD_BYTES: Final = 1024 * 1024  # statements of one document in memory
 _DROPPED: Final = re.compile(
-    rb"#\tdropped <([^>\n]*)> ([0-9]+) ([0-9a-f]{32}) ([0-9]+)\n"
+    rb"#\tdropped <([^<>\n]*+)> ([0-9]+) ([0-9a-f]{32}) ([0-9]+)\n"
 )
 
 

@@ -56,6 +56,11 @@ _COUNTERS: Final = (
     ("links", "link/offered", "Links that went to the frontier."),
     ("response_bytes", "http/bytes", "Decoded bytes of bodies."),
     (
+        "useful_bytes",
+        "http/useful_bytes",
+        "Those of documents with statements, and of sources.",
+    ),
+    (
         "robots_unreachable",
         f"{FAULT}{Reason.ROBOTS_UNREACHABLE}",
         "URIs that were not fetched, as robots.txt of their host could not be.",

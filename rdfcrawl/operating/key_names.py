@@ -32,6 +32,7 @@ _SINGLE: Final = {
 _MANY: Final = {
     "s": "set",
     "q": "list",
+    "later": "zset",
     "h": "hash",
     "w": "zset",
     "d": "hash",
@@ -62,15 +63,20 @@ _OF_CRAWL: Final = frozenset(
         "figures",
         "scope",
         "runs",
+        "begun",
         "source",
         "pings",
         "context",
         "contexts",
         "drain",
+        "own_faults",
+        "logs",
     ]
 )
 # What only the workers that run now have to do with.
-_PASSING: Final = frozenset(["workers", "delays", "kept", "drain", "cleared", "conf"])
+_PASSING: Final = frozenset(
+    ["workers", "delays", "kept", "drain", "own_faults", "logs", "cleared", "conf"]
+)
 _CLAIM: Final = "claim:"
 START_URLS: Final = "start_urls"
 
@@ -136,6 +142,8 @@ def _take(found: CrawlKeys, text: str) -> bool:
         keys.hosts.add(rest)
     elif kind == "q":
         keys.others.add(rest.rpartition(":")[0])
+    elif kind == "later":
+        keys.others.add(rest)
     elif kind == "w":
         keys.crowds.add(rest)
     elif kind == "i":

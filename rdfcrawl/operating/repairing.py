@@ -107,6 +107,8 @@ class FrontierRepair:
             ):
                 await self._queue(key, cast("list[bytes]", page))
                 start += len(page)
+        deferred = await crawl.redis.zrange(f"{prefix}:later:{key}", 0, -1)
+        await self._queue(key, cast("list[bytes]", deferred))
         await crawl.run("steer", number, "drop", key)
         await crawl.run("mend", number, "forget", key)
 
@@ -147,12 +149,17 @@ class FrontierRepair:
         for band in range(10):
             start, name = 0, f"{prefix}:q:{key}:{band}"
             while page := await crawl.redis.lrange(name, start, start + _AT_ONCE - 1):
-                items = cast("list[bytes]", page)
-                found = [self._candidate(item, key) for item in items]
-                marks = [each.fingerprint for each in found if each]
-                fill = crawl.frontier.fill
-                await crawl.run("mend", number, "marks", fill, *marks)
+                await self._mark_items(number, key, cast("list[bytes]", page))
                 start += len(page)
+        deferred = await crawl.redis.zrange(f"{prefix}:later:{key}", 0, -1)
+        for items in in_batches(cast("list[bytes]", deferred), _AT_ONCE):
+            await self._mark_items(number, key, items)
+
+    async def _mark_items(self, number: int, key: str, items: Iterable[bytes]) -> None:
+        found = [self._candidate(item, key) for item in items]
+        marks = [each.fingerprint for each in found if each]
+        fill = self._crawl.frontier.fill
+        await self._crawl.run("mend", number, "marks", fill, *marks)
 
 
 def _words(damage: FrontierDamage) -> tuple[str | int, ...]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 500
 _ORDER: Final = (0, 1, 4, 5, 6, 2, 7, 8, 3, 9)  # of bands (`lua/claim.lua`)
+DEFERRED: Final = 10  # number that stands for the URIs that wait after a refusal
 
 
 class UriPlace(StrEnum):
@@ -130,24 +131,12 @@ class UriLookup:
         return cast("UriStatus", best)
 
     async def _find_seen(self, status: UriStatus, mark: int) -> UriStatus:
-        crawl = self._crawl
-        prefix, key = crawl.prefixes[status.partition], status.key
-        first = await crawl.redis.hget(f"{prefix}:h:{key}", "i")
-        n = 0
-        for band in _ORDER:
-            if first and int(first[:1]) == band:
-                if record := self._read(cast("bytes", first)[1:], key, mark):
-                    told = {"band": band, "n_before": n, **_origin(record)}
-                    return _at(status, UriPlace.QUEUED, **told)
-                n += 1
-            left = None if self._most is None else max(self._most - n, 0)
-            at, record = await self._index(f"{prefix}:q:{key}:{band}", key, mark, left)
-            if record is not None:
-                told = {"band": band, "n_before": n + at, **_origin(record)}
-                return _at(status, UriPlace.QUEUED, **told)
-            n += await crawl.redis.llen(f"{prefix}:q:{key}:{band}")
-        is_cut = self._most is not None and n > self._most
+        crawl, key = self._crawl, status.key
+        queued, n = await self._find_queued(status, mark)
+        if queued is not None:
+            return queued
         row = await crawl.run("host", status.partition, key, 0)
+        prefix = crawl.prefixes[status.partition]
         for epoch in map(int, row[6][::3]):
             _, record = await self._index(f"{prefix}:i:{key}:{epoch}", key, mark)
             if record is not None:
@@ -157,9 +146,40 @@ class UriLookup:
         for name in names:
             if await self._is_given_up(name, status):
                 return _at(status, UriPlace(name))
-        if is_cut:
+        if self._most is not None and n > self._most:
             return _at(status, UriPlace.FAR_BEHIND, n_before=self._most)
         return _at(status, UriPlace.DONE)
+
+    async def _find_queued(
+        self, status: UriStatus, mark: int
+    ) -> tuple[UriStatus | None, int]:
+        """Return where a URI is in the queues of its host; and how many others are."""
+        redis, key = self._crawl.redis, status.key
+        prefix = self._crawl.prefixes[status.partition]
+
+        def at(band: int, n_before: int, record: Record) -> UriStatus:
+            told = {"band": band, "n_before": n_before, **_origin(record)}
+            return _at(status, UriPlace.QUEUED, **told)
+
+        first = await redis.hget(f"{prefix}:h:{key}", "i")
+        n = 0
+        for band in _ORDER:
+            if first and int(first[:1]) == band:
+                if record := self._read(cast("bytes", first)[1:], key, mark):
+                    return at(band, n, record), n
+                n += 1
+            left = None if self._most is None else max(self._most - n, 0)
+            name = f"{prefix}:q:{key}:{band}"
+            place, found = await self._index(name, key, mark, left)
+            if found is not None:
+                return at(band, n + place, found), n
+            n += await redis.llen(name)
+        deferred = await redis.zrange(f"{prefix}:later:{key}", 0, -1)
+        for item in cast("list[bytes]", deferred):
+            if record := self._read(item, key, mark):
+                return at(DEFERRED, n, record), n
+            n += 1
+        return None, n
 
     async def _is_given_up(self, name: GivenUpList, status: UriStatus) -> bool:
         n_looked_at = 0
@@ -244,9 +264,7 @@ async def add_uris(
         raise ConfigError(f"--spider {spider}: the spiders of this crawl are {there}")
     profiles.own = numbers[spider] if spider else min(profiles.names)
     guard = crawl.options.guard
-    dns = AddressBook(
-        frontier, outage, is_allowed=lambda address: not guard.refuses_address(address)
-    )
+    dns = AddressBook(frontier, outage, is_allowed=guard.allows_address)
     try:
         is_by_address = crawl.options.keys.grouping is HostGrouping.IP
         grouping = crawl.options.keys.grouping

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rdfcrawl.page.crawl_access import CrawlAccess
     from rdfcrawl.page.options import PageOptions
 
-_STATIC: Final = files("rdfcrawl.page") / "static"
+_STATIC: Final = files("rdfcrawl.page.static")
 _TYPES: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _VIEWS: Final = (
     *(now, faults, hosts, host, control, uri, datasets, graph, query, report),

@@ -21,7 +21,7 @@ from rdfcrawl.crawl_index.keeping import keep_index
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.begun_crawl import begun_crawl
 from rdfcrawl.frontier.options import CrawlOptions
-from rdfcrawl.frontier.redis_retry import one_line
+from rdfcrawl.frontier.redis_refusals import RedisRefusedError, one_line
 from rdfcrawl.frontier.server_state import INCARNATION
 from rdfcrawl.log.location import find_crawl
 from rdfcrawl.operating.crawl import OperatedCrawl
@@ -63,6 +63,7 @@ class CrawlAccess:
         self.incarnation: bytes | None = None
         self._crawl: OperatedCrawl | None = None
         self._opening: asyncio.Task[None] | None = None
+        self._refusal: RedisRefusedError | None = None
         self._failed_at = float("-inf")
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._keep_index, name="index")
@@ -89,8 +90,14 @@ class CrawlAccess:
         return cls(settings, name, options.paths.root)
 
     async def open(self) -> None:
-        """Connect, and read the logs from now on."""
+        """Connect, and read the logs from now on.
+
+        Raises:
+            ConfigError: Redis refuses, and will do so until a setting is changed.
+        """
         await self._connect(_PATIENCE_SECS)
+        if self._refusal is not None:
+            raise self._refusal
         self._thread.start()
 
     async def close(self) -> None:
@@ -157,6 +164,8 @@ class CrawlAccess:
             self._crawl, self.why_away = crawl, ""
         except (ConfigError, RedisError, OSError) as error:
             self.why_away = one_line(error)
+            if isinstance(error, RedisRefusedError):
+                self._refusal = error
             self._failed_at = monotonic()
         finally:
             self._opening = None

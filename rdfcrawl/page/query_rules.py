@@ -18,7 +18,7 @@ _NO_SERVICE: Final = (
 # What may hold a word without meaning it (SPARQL 1.1, 19.8).
 _OPAQUE: Final = re.compile(
     r'<[^<>"{}|^`\\\s]*>|"""(?:[^"\\]|\\.|"(?!""))*"""|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*'
-    r"\'\'\'|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|#[^\n]*",
+    r"\'\'\'|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|\\.|#[^\n]*",
     re.DOTALL,
 )
 _SERVICE: Final = re.compile(r"(?<![\w:?$@-])SERVICE(?![\w:-])", re.IGNORECASE)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self, get_args
 
 from rdfcrawl.errors import GUARDED, OF_READING, Fault, StoreFault
+from rdfcrawl.frontier.own_faults import DOCUMENTS, keep_example, part_key
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.log.kept_time import KeptTime
 from rdfcrawl.options.values import integer
@@ -156,6 +157,8 @@ class AccountPipeline:
         if response.status and response.requested:  # not parts of a response
             counts[f"http/status/{response.status}"] += 1
             counts["http/bytes"] += response.n_bytes
+            if document.n_quads or document.record.kind.is_source:
+                counts["http/useful_bytes"] += response.n_bytes
         if reading is not NOT_READ:
             self._count_reading(reading)
         if document.n_links:
@@ -185,9 +188,24 @@ class AccountPipeline:
         counts = self._counts
         for fault in document.faults:
             counts[f"fault/{fault.reason}"] += fault.count
+        if any(fault.is_own for fault in document.faults):
+            self._count_own_faults(document)
         fault = document.faults[0]  # behind another one, it is not the seed itself
         if fault.reason in GUARDED and _is_of_operator(document):
             self._tell_refusal(document.url, fault)
+
+    def _count_own_faults(self, document: Document) -> None:
+        counts, form = self._counts, document.reading.format
+        counts[DOCUMENTS] += 1
+        parts: set[str] = set()
+        for fault in document.faults:
+            if not fault.is_own:
+                continue
+            part = fault.part or (form.name if form else str(fault.reason))
+            if part not in parts:
+                parts.add(part)
+                counts[part_key(part)] += 1
+                keep_example(self._stats, part, fault.detail)
 
     def _tell_refusal(self, url: str, fault: Fault) -> None:
         self._counts["guard/seeds"] += fault.count

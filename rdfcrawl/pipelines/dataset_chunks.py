@@ -23,6 +23,7 @@ from rdfcrawl.harvest.sample_comparison import (
     lines_about,
 )
 from rdfcrawl.pipelines.chunks import closing
+from rdfcrawl.rdf.chunks import CHUNK_BYTES, quad_chunks
 from rdfcrawl.rdf.lines import gathered
 from rdfcrawl.sitemaps.slicing import slice_dump
 from rdfcrawl.tasks.pages import DescribedSample, DumpPart, SamplePage
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from rdfcrawl.records import Document
 
 _AT_ONCE: Final = 200  # descriptions
-_CHUNK_BYTES: Final = 256 * 1024
 # What a document lacks then shows in no comparison as what it is.
 _LOSSES: Final = frozenset(
     {
@@ -160,9 +160,10 @@ class DatasetChunks:
         )
         n_quads = 0
         while batch := await asyncio.to_thread(lambda: list(islice(slices, _AT_ONCE))):
-            for chunk in gathered((each.lines for each in batch), _CHUNK_BYTES):
-                n_quads += chunk.count(b"\n")
-                yield chunk
+            for block in gathered((each.lines for each in batch), CHUNK_BYTES):
+                n_quads += block.count(b"\n")
+                for chunk in quad_chunks(block):
+                    yield chunk
         document.n_quads = n_quads
         document.faults += log.all()
 

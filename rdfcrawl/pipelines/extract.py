@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Self
 from scrapy import signals
 
 from rdfcrawl.bytesource import body_of
-from rdfcrawl.errors import NeedsSandbox
+from rdfcrawl.errors import HeldBack, NeedsSandbox, Reason
 from rdfcrawl.extraction.messages import ExtractOutcome, ReadingJob
 from rdfcrawl.extraction.options import ExtractOptions
 from rdfcrawl.extraction.reading import DocumentReading, rules_in
 from rdfcrawl.extraction.sandbox import Sandbox, SandboxedReading
 from rdfcrawl.fetch.services import FetchServices, services_of
 from rdfcrawl.frontier.visiting import visiting_spider
+from rdfcrawl.links.headers import links_of
 from rdfcrawl.links.outlinks import OutlinkOptions
 from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk
 from rdfcrawl.pipelines.harvested_facts import ObservedChunks
@@ -32,6 +33,7 @@ from rdfcrawl.records import (
     Document,
     Kind,
 )
+from rdfcrawl.reservations import NOTHING
 from rdfcrawl.robots.options import reservation_policy
 from rdfcrawl.tasks.pages import DumpPart
 
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from rdfcrawl.links.policy import LinkPolicy
     from rdfcrawl.rdf.graphs import Trust
     from rdfcrawl.rdf.jsonld.sources import ContextDocument
+    from rdfcrawl.reservations import Reservations
 
 logger = logging.getLogger(__name__)
 
@@ -114,6 +117,7 @@ class ExtractPipeline:
         """Return how to read a document; None if there are no bytes."""
         source = body_of(document.response)
         if source is None:
+            _note_http_links(document)
             return None
         follow = self._arguments_of(document).follow
         job = ReadingJob(
@@ -145,15 +149,14 @@ class ExtractPipeline:
         """Return the reading of a document in a child."""
         return await self._sandbox.read(source, job)
 
-    def note(self, document: Document, outcome: ExtractOutcome) -> None:
-        """Add an outcome to a document, which may be read in two parts."""
-        self.obey(document, outcome)
-        note_outcome(document, outcome)
-
-    def obey(self, document: Document, outcome: ExtractOutcome) -> None:
+    def obey(self, document: Document, reservations: Reservations) -> None:
         """Obey the publisher's reservations, known before the statements of a page."""
-        if outcome.reservations is not document.reservations:
-            self._spider.obey(document, outcome.reservations)
+        if reservations is not document.reservations:
+            self._spider.obey(document, reservations)
+
+    def with_site(self, site: Reservations, stated: Reservations) -> Reservations:
+        """Return the reservations of a document, with those of its site."""
+        return site.under(self._reservation_policy).refined(stated)
 
     def _outlinks(self, follow: LinkPolicy) -> OutlinkOptions | None:
         most = self._options.most_outlinks
@@ -184,6 +187,16 @@ class ExtractPipeline:
         return await self._services().contexts.load(url, document_url=document_url)
 
 
+def _note_http_links(document: Document) -> None:
+    """Note the links in the headers of a response whose body was not received.
+
+    Pictures of Linked Data are described elsewhere (`describedby`).
+    """
+    response = document.response
+    if response.http_links and 200 <= response.status < 300:
+        document.links |= links_of(response.http_links, base=document.url)
+
+
 def _trust_in(document: Document) -> Trust:
     """Return whose graph names are believed: also those of the hosts of a dataset."""
     task = document.record.task
@@ -198,7 +211,7 @@ class _Chunks(CountedChunks, AtHand, InBulk):
     """The quads of a document: first those read here, then those of a child."""
 
     __slots__ = ("_ahead", "_child", "_document", "_inline", "_is_over", "_job",
-                 "_pipeline", "_reading", "_source", "_taken")  # fmt: skip
+                 "_of_site", "_pipeline", "_reading", "_source", "_taken")  # fmt: skip
 
     def __init__(self, pipeline: ExtractPipeline, document: Document) -> None:
         self._pipeline, self._document = pipeline, document
@@ -208,30 +221,46 @@ class _Chunks(CountedChunks, AtHand, InBulk):
         self._child: SandboxedReading | None = None
         self._taken: AsyncIterator[bytes] | None = None  # from the child
         self._is_over = False
+        # reservations of the site, if they were requested while the document was read
+        self._of_site: Reservations = NOTHING
 
     def __aiter__(self) -> _Chunks:
         return self
 
     async def __anext__(self) -> bytes:
+        chunk = await self._next()
+        document = self._document
+        if document.asks_site is not None and (chunk is not None or document.links):
+            await self._ask_site()
+            if document.withheld is Reason.TDM_RESERVED:
+                await self.aclose()
+                chunk = None
+        if chunk is None:
+            raise StopAsyncIteration
+        return chunk
+
+    async def _next(self) -> bytes | None:
+        """Return the next chunk; None at the end."""
         if self._ahead:
             return self._ahead.pop(0)
         if (chunk := self._next_here()) is not None:
             return chunk
         if self._is_over or self._source is None:
-            raise StopAsyncIteration
+            return None
         if self._taken is None:
+            await self._ask_before_reading()
             self._child = await self._pipeline.read_in_child(self._source, self._job)
             self._taken = aiter(self._child)
         async for chunk in self._taken:
             if self._child is not None:
-                self._pipeline.obey(self._document, self._child.outcome)
+                self._obey(self._child.outcome)
             return chunk
         child, self._child = self._child, None
         await self.aclose()
         if child is not None:
             await child.close()
-            self._pipeline.note(self._document, child.outcome)
-        raise StopAsyncIteration
+            self._note(child.outcome)
+        return None
 
     def whole(self) -> bytes | None:
         """Return all statements, if one chunk that is read here."""
@@ -239,7 +268,7 @@ class _Chunks(CountedChunks, AtHand, InBulk):
         if first is None:
             return None
         second = self._next_here()
-        if second is None and self._is_over:
+        if second is None and self._is_over and self._document.asks_site is None:
             return first
         self._ahead = [first] if second is None else [first, second]
         return None
@@ -249,14 +278,53 @@ class _Chunks(CountedChunks, AtHand, InBulk):
         self._begin()
         if self._source is None:
             return
+        await self._ask_before_reading()
         job = replace(self._job, bulk=bulk)
         self._child = child = await self._pipeline.read_in_child(self._source, job)
         async with aclosing(child.parts()) as parts:
             async for part in parts:
-                self._pipeline.obey(self._document, child.outcome)
+                self._obey(child.outcome)
                 yield part
         await self.aclose()
-        self._pipeline.note(self._document, child.outcome)
+        self._note(child.outcome)
+
+    async def _ask_before_reading(self) -> None:
+        """Apply the reservations of the site before a child reads the document.
+
+        The few children must not wait for a site.
+        """
+        if self._document.asks_site is not None:
+            await self._ask_site()
+            self._job = replace(self._job, reservations=self._document.reservations)
+
+    async def _ask_site(self) -> None:
+        """Apply the reservations of the site, before anything is taken.
+
+        Raises:
+            HeldBack: they cannot be requested now.
+        """
+        document, found = self._document, NOTHING
+        asks_site, document.asks_site = document.asks_site, None
+        if asks_site is not None and document.reservations.tdm is None:
+            of_site = await asks_site()
+            if of_site is None:
+                raise HeldBack(document.url)
+            found = of_site
+        if found:
+            self._of_site = found
+            reservations = self._pipeline.with_site(found, document.reservations)
+            self._pipeline.obey(document, reservations)
+
+    def _obey(self, outcome: ExtractOutcome) -> None:
+        reservations = outcome.reservations
+        if self._of_site is not NOTHING:
+            reservations = self._pipeline.with_site(self._of_site, reservations)
+        self._pipeline.obey(self._document, reservations)
+
+    def _note(self, outcome: ExtractOutcome) -> None:
+        """Add an outcome to the document, which may be read in two parts."""
+        self._obey(outcome)
+        note_outcome(self._document, outcome)
 
     def _begin(self) -> None:
         begun = self._pipeline.begin(self._document)
@@ -276,13 +344,13 @@ class _Chunks(CountedChunks, AtHand, InBulk):
             return None
         try:
             for chunk in inline:
-                self._pipeline.obey(self._document, reading.outcome)
+                self._obey(reading.outcome)
                 return chunk
         except NeedsSandbox:
             self._inline = None
             return None
         self._inline = None
-        self._pipeline.note(self._document, reading.outcome)
+        self._note(reading.outcome)
         if reading.outcome.left:
             self._job = self._job.rest(reading.outcome)
         else:

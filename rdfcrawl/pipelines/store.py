@@ -225,6 +225,8 @@ class StoreTee:
     async def __anext__(self) -> bytes:
         try:
             async for chunk in self._chunks:
+                if not chunk:  # of a pipeline or harvester of the user's
+                    continue
                 if self._document.withheld is Reason.NOINDEX:
                     return chunk  # it is read for its links
                 if self._writer is None:

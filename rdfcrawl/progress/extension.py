@@ -16,9 +16,14 @@ from redis.exceptions import RedisError
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
+from rdfcrawl.frontier.own_faults import OwnFaults, examples_of
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.progress.options import ProgressDisplay, ProgressOptions
-from rdfcrawl.progress.snapshot import CrawlSnapshot, take_snapshot
+from rdfcrawl.progress.snapshot import (
+    CrawlSnapshot,
+    take_last_snapshot,
+    take_snapshot,
+)
 from rdfcrawl.progress.table import LiveTable, one_line, print_summary
 from rdfcrawl.signals import before_leaving
 from rdfcrawl.stores.options import store_uri
@@ -45,6 +50,7 @@ class ProgressReport:
         self._task: asyncio.Task[None] | None = None
         self._began = monotonic()
         self._last: CrawlSnapshot | None = None
+        self._lost_logs: list[str] = []
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -59,6 +65,7 @@ class ProgressReport:
         """Begin to show."""
         session = self._spider.session
         if session is not None:
+            self._lost_logs = session.lost_logs
             self._task = asyncio.create_task(
                 watch(session.frontier, self._options, self._store_lines)
             )
@@ -72,13 +79,14 @@ class ProgressReport:
         session = self._spider.session
         if session is not None:
             with suppress(RedisError):  # the worker has said that it is away
-                self._last = await take_snapshot(session.frontier)
+                self._last = await take_last_snapshot(session.frontier)
 
     def spider_closed(self, reason: str) -> None:
         """Print the summary."""
         if self._task:
             self._task.cancel()
         if self._last:
+            stats = self._stats.get_stats()
             print_summary(
                 self._last,
                 self._spider.options.crawl.paths,
@@ -86,6 +94,8 @@ class ProgressReport:
                 done=self._stats.get_value("document/seen", 0),
                 secs=monotonic() - self._began,
                 outcome=reason,
+                own=OwnFaults.of(stats, examples_of(stats)),
+                lost=self._lost_logs,
             )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Mapping
 from copy import copy
 from textwrap import indent
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from scrapy import Request, Spider, signals
 from scrapy.logformatter import LogFormatter, LogFormatterResult
 
-from rdfcrawl.errors import StoreFault, passing_fault
+from rdfcrawl.errors import HeldBack, StoreFault, passing_fault, safe_text
 from rdfcrawl.json_logs import JsonLines, name_worker
 from rdfcrawl.options.spider import SpiderOptions
 from rdfcrawl.records import Document
@@ -21,23 +20,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-# Beside control characters, what ends a line or turns its direction.
-_CONTROL = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-
 _PLAIN = logging.Formatter()
 # These have lists of components and settings, one on a line; nothing is from the web.
 _LISTING = frozenset({"scrapy.addons", "scrapy.crawler", "scrapy.middleware"})
-
-
-def safe_text(text: object) -> str:
-    r"""Return text of the web for a terminal, with control characters escaped.
-
-    >>> safe_text("a\x1b[2Jb")
-    'a\\x1b[2Jb'
-    """
-    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], str(text))
 
 
 class SafeFormatter(logging.Formatter):
@@ -117,11 +102,12 @@ class QuietLogFormatter(LogFormatter):
     ) -> LogFormatterResult:
         """Return a line that names the document, without its body.
 
-        Documents that a store did not take come again; why the crawl pauses is logged.
+        Documents that a store did not take, or that are held back, come again; why the
+        crawl pauses is logged.
         """
         line = super().item_error(_named(item), exception, response, spider)
-        is_of_store = isinstance(exception, StoreFault) or passing_fault(exception)
-        if isinstance(item, Document) and is_of_store:
+        comes_again = isinstance(exception, StoreFault | HeldBack)
+        if isinstance(item, Document) and (comes_again or passing_fault(exception)):
             line["level"] = logging.DEBUG
         return line
 

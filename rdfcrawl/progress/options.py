@@ -37,6 +37,21 @@ class ProgressOptions:
         )
 
 
-def failed_exit_code(settings: BaseSettings) -> int:
-    """Return the exit code of a crawl that gave up URIs whose hosts failed."""
-    return integer(settings, "FAILED_EXIT_CODE", 0, 255)
+@dataclass(frozen=True, slots=True)
+class ExitCodes:
+    """Exit codes of a crawl that has finished, but did not get all there was."""
+
+    failed: int  # URIs were given up, as their hosts failed
+    own_fault: int  # our own code failed on documents
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Self:
+        """Read the settings; raise `ConfigError` if one is out of range."""
+        return cls(
+            failed=integer(settings, "FAILED_EXIT_CODE", 0, 255),
+            own_fault=integer(settings, "OWN_FAULT_EXIT_CODE", 0, 255),
+        )
+
+    def of(self, *, has_failed: bool, has_own_faults: bool) -> int:
+        """Return the exit code of a crawl that has finished."""
+        return (has_own_faults and self.own_fault) or (has_failed and self.failed) or 0

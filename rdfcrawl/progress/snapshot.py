@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.frontier.owed import NOTHING_OWED, OwedUris
+from rdfcrawl.frontier.own_faults import DOCUMENTS, OwnFaults, told_examples
 from rdfcrawl.frontier.worker_state import FAULT, STATUS
 
 if TYPE_CHECKING:
@@ -24,9 +26,12 @@ class CrawlSnapshot:
     workers: int  # that are alive
     n_down: int = 0  # hosts that have work and do not answer, or are busy
     down: tuple[str, ...] = ()  # some of them
+    owed: OwedUris = NOTHING_OWED  # at the end: what they have
     epochs: EpochTotals | None = None  # of domains, in a crawl that has quotas
     # statistics summed over all workers, also dead ones
     figures: dict[str, float] = field(default_factory=dict)
+    # of the faults of our own, by part; those of workers that have ended
+    examples: dict[str, str] = field(default_factory=dict)
 
     @property
     def documents(self) -> int:
@@ -52,6 +57,11 @@ class CrawlSnapshot:
         return {name: n for name, n in found.items() if n}
 
     @property
+    def own(self) -> OwnFaults:
+        """Faults of our own, over all runs."""
+        return OwnFaults.of(self.figures, self.examples)
+
+    @property
     def faults(self) -> dict[str, int]:
         """Faults by reason, the most frequent first."""
         named = {
@@ -69,8 +79,19 @@ class CrawlSnapshot:
         return max(0.0, done / (self.taken - earlier.taken))
 
 
+async def take_last_snapshot(frontier: Frontier) -> CrawlSnapshot:
+    """Return a snapshot of a crawl at its end, with what it owes."""
+    now = await take_snapshot(frontier)
+    if not now.n_down:
+        return now
+    return replace(now, owed=await frontier.owed.list(_MOST_DOWN))
+
+
 async def take_snapshot(frontier: Frontier) -> CrawlSnapshot:
-    """Return a snapshot of a crawl, in four round trips; five if it has quotas."""
+    """Return a snapshot of a crawl, in four round trips.
+
+    It takes one more each, if the crawl has quotas, and if it has faults of our own.
+    """
     total: dict[str, float] = {}
     for figures in (await frontier.figures()).values():
         for name, value in figures.items():
@@ -79,6 +100,16 @@ async def take_snapshot(frontier: Frontier) -> CrawlSnapshot:
     workers = len(await frontier.live_workers())
     n_down, down = await frontier.waited_for(_MOST_DOWN)
     epochs = await frontier.epochs.totals() if frontier.epochs.is_scheduled else None
+    examples = {}
+    if total.get(DOCUMENTS):
+        examples = await told_examples(frontier.redis, frontier.key)
     return CrawlSnapshot(
-        *(time.monotonic(), counts, workers, n_down, tuple(down), epochs, total)
+        taken=time.monotonic(),
+        counts=counts,
+        workers=workers,
+        n_down=n_down,
+        down=tuple(down),
+        epochs=epochs,
+        figures=total,
+        examples=examples,
     )

@@ -9,18 +9,22 @@ import sys
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, TextIO, cast
 
 from rdfcrawl.console import has_log_file
-from rdfcrawl.errors import MAY_PASS, TRAPS, Reason
+from rdfcrawl.errors import MAY_PASS, TRAPS, Reason, safe_text
 from rdfcrawl.frontier.domain_epochs import EpochTotals
+from rdfcrawl.frontier.lost_logs import HINT
 from rdfcrawl.json_logs import json_lines
 from rdfcrawl.options.defaults import STORE
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.options import CrawlPaths
+    from rdfcrawl.frontier.owed import OwedUris
+    from rdfcrawl.frontier.own_faults import OwnFaults
     from rdfcrawl.progress.snapshot import CrawlSnapshot
 
 logger = logging.getLogger(__name__)
@@ -32,13 +36,15 @@ _RATE_SECS = 15.0  # long enough to be steady at a document every few seconds
 def one_line(now: CrawlSnapshot, earlier: CrawlSnapshot | None) -> str:
     """Return the progress as one line of a log."""
     counts = now.counts
-    faults = sum(now.faults.values())
+    faults = f"{sum(now.faults.values()):,} faults"
+    if now.own:
+        faults = f"{faults} ({now.own.n_documents:,} documents with own faults)"
     rate = f" ({now.rate_since(earlier):.1f}/s)" if earlier else ""
     down = f" ({now.n_down:,} waited for)" if now.n_down else ""
     return (
         f"{now.documents:,} documents{rate}, "
         f"{now.quads:,} quads, {counts.queued:,} queued, {counts.leased:,} leased, "
-        f"{counts.hosts:,} hosts{down}, {faults:,} faults, {now.workers} workers"
+        f"{counts.hosts:,} hosts{down}, {faults}, {now.workers} workers"
         f"{f', {_epochs(now)}' if now.epochs else ''}"
     )
 
@@ -140,6 +146,8 @@ def _rows(now: CrawlSnapshot, earlier: CrawlSnapshot | None) -> list[str]:
         "faults": f"{sum(now.faults.values()):,}",
         "workers": f"{now.workers}",
     }
+    if now.own:
+        columns["own faults"] = f"{now.own.n_documents:,}"
     widths = [max(len(name), len(value)) for name, value in columns.items()]
     return [
         "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
@@ -155,10 +163,13 @@ def print_summary(
     done: int,
     secs: float,
     outcome: str,
+    own: OwnFaults,
+    lost: Sequence[str],
 ) -> None:
     """Print the result of a crawl to stderr, and one line of it to a log file.
 
-    `done` and `secs` are of this run alone, `outcome` is how it ended, in a word.
+    `done`, `secs` and `own` are of this run alone; `outcome` is a word for its end;
+    `lost` says which logs were deleted before.
     """
     left = now.counts.queued + now.counts.leased + now.counts.waiting
     trapped = {name: n for name, n in now.faults.items() if name in TRAPS}
@@ -168,23 +179,28 @@ def print_summary(
         "quads": f"{now.quads:,}",
         "changes": ", ".join(f"{n:,} {name}" for name, n in now.changes.items()),
         "left in queue": f"{left:,}",
-        "waited for": _down(now),
+        "owed": _owed(now.owed),
         "quotas": _epochs(now),
         "this run": f"{done:,} documents in {secs:,.1f} s",
         "faults": _faults(now.faults),
+        "own faults": safe_text(own),
+        "missing": "; ".join(lost),
         "traps": _faults(trapped),
         "data": f"{_shown(paths.quads)}/*.nq.gz" if store == STORE else store,
         "provenance": f"{_shown(paths.provenance)}/*.nq.gz",
     }
     is_there = {
         "changes": now.changes,
-        "waited for": now.n_down,
+        "owed": now.owed.n_uris,
         "quotas": now.epochs,
+        "own faults": own,
+        "missing": lost,
         "traps": trapped,
     }
     for name in [name for name, what in is_there.items() if not what]:
         del rows[name]
-    if hint := _hint(now, paths, left=left, done=done, outcome=outcome):
+    hint = _hint(now, paths, own, left=left, done=done, outcome=outcome)
+    if hint := HINT if lost else hint:
         rows["hint"] = hint
     if has_log_file() or json_lines():
         logger.info("%s: %s", outcome, one_line(now, None))
@@ -199,12 +215,22 @@ def print_summary(
             sys.stderr.write(f"{bold}{name:{width}}{plain} {value}\n")
 
 
-def _hint(
-    now: CrawlSnapshot, paths: CrawlPaths, *, left: int, done: int, outcome: str
+def _hint(  # keywords, of one caller
+    now: CrawlSnapshot,
+    paths: CrawlPaths,
+    own: OwnFaults,
+    *,
+    left: int,
+    done: int,
+    outcome: str,
 ) -> str:
     has_raised = Reason.INTERNAL in now.faults
     may_pass = bool(MAY_PASS & now.faults.keys())
     hints = (
+        (
+            left > 0 and left == now.owed.n_uris,
+            "the same command asks again for what is owed",
+        ),
         (left > 0, "the same command continues, unless it says fresh=1"),
         (
             outcome == "not finished",
@@ -218,6 +244,7 @@ def _hint(
             not done and (now.documents or not has_raised),
             "the crawl was over already; -a fresh=1 begins it anew",
         ),
+        (bool(own), own.hint),
         (has_raised, "internal: an exception, which the log has with its traceback"),
         (
             may_pass,
@@ -233,12 +260,23 @@ def _shown(path: Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def _down(now: CrawlSnapshot) -> str:
-    more = now.n_down - len(now.down)
+def _owed(owed: OwedUris) -> str:
+    """Return how many URIs of which hosts are left, since when, and until when."""
+    now = datetime.now(UTC)
+    hosts = [
+        f"{host.key} {host.n_uris:,} (since {_moment(now, -host.since_secs)},"
+        f" again from {_moment(now, host.due_secs)})"
+        for host in owed.hosts
+    ]
+    more = owed.n_hosts - len(hosts)
     return (
-        f"{now.n_down:,} hosts that did not answer: {', '.join(now.down)}"
+        f"{owed.n_uris:,} URIs of hosts that refused them: {', '.join(hosts)}"
         f"{f' and {more:,} more' if more > 0 else ''}"
     )
+
+
+def _moment(now: datetime, secs: float) -> str:
+    return f"{now + timedelta(seconds=secs):%Y-%m-%d %H:%M:%S}"
 
 
 def _faults(faults: dict[str, int]) -> str:

@@ -20,7 +20,9 @@ from rdfcrawl.errors import CrawlGone
 from rdfcrawl.fetch.disk import WorkerDisk
 from rdfcrawl.followers.supervision import FollowerProcesses
 from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
+from rdfcrawl.frontier.lost_logs import lost_logs, warn_of_lost_logs
 from rdfcrawl.frontier.options import RUN, WORKER, CrawlOptions
+from rdfcrawl.frontier.own_faults import OwnFaults
 from rdfcrawl.frontier.profiles import SpiderProfiles, keep_settings
 from rdfcrawl.frontier.worker_drains import DRAINED
 from rdfcrawl.guard.operator import EXIT_CODE as REFUSED
@@ -28,8 +30,12 @@ from rdfcrawl.log.background import BackgroundCompaction
 from rdfcrawl.options.values import integer
 from rdfcrawl.progress.describing import CrawlDescribing
 from rdfcrawl.progress.extension import follower_lines, watch
-from rdfcrawl.progress.options import ProgressOptions, failed_exit_code
-from rdfcrawl.progress.snapshot import CrawlSnapshot, take_snapshot
+from rdfcrawl.progress.options import ExitCodes, ProgressOptions
+from rdfcrawl.progress.snapshot import (
+    CrawlSnapshot,
+    take_last_snapshot,
+    take_snapshot,
+)
 from rdfcrawl.progress.table import print_summary
 from rdfcrawl.stores.identity import mark_finished
 from rdfcrawl.stores.options import store_uri
@@ -83,17 +89,23 @@ class WorkerPool:
         self._progress = ProgressOptions.from_settings(settings)
         self._describing = CrawlDescribing.from_settings(settings)
         # Exit codes of a worker whose crawl has finished.
-        self._finished = {0, REFUSED, failed_exit_code(settings)} - _UNFINISHED
+        codes = ExitCodes.from_settings(settings)
+        self._finished = {0, REFUSED, codes.failed, codes.own_fault} - _UNFINISHED
+        self._own_fault_code = codes.own_fault
         least = integer(settings, "DISK_MIN_FREE_BYTES", 0)
         self._disk = WorkerDisk([self._options.paths.root], min_free_bytes=least)
         self._children: dict[int, Worker] = {}
+        self._lost_logs: list[str] = []
         self._is_stopping = False
+        self._run = 0  # number of runs before
         self._is_drained = False  # all workers have ended, and the crawl goes on
 
     async def run(self) -> int:
         """Run the crawl to its end; return the exit code."""
         began = monotonic()
-        link = await FrontierConnection.connect(self._options, self._settings)
+        link = await FrontierConnection.connect(
+            self._options, self._settings, may_load=True
+        )
         try:
             with link.explaining():
                 first = await self._begin(link)
@@ -105,12 +117,14 @@ class WorkerPool:
             compaction = BackgroundCompaction.begin(paths.root, self._settings)
             code = await self._keep_all(link.frontier)
             link.ending()
-            outcome = await self._outcome(link.frontier, code)
+            with link.explaining():
+                outcome = await self._outcome(link.frontier, code)
             if outcome == _FINISHED:
                 mark_finished(paths.quads)
             await asyncio.to_thread(compaction.finish)
             try:
-                last = await take_snapshot(link.frontier)
+                with link.explaining():
+                    last = await take_last_snapshot(link.frontier)
             except CrawlGone as gone:
                 logger.critical("%s", gone)
                 return code or 1
@@ -121,6 +135,8 @@ class WorkerPool:
                 done=last.documents - first.documents,
                 secs=monotonic() - began,
                 outcome=outcome,
+                own=OwnFaults.of(last.figures, last.examples, first.figures),
+                lost=self._lost_logs,
             )
             if followers is not None:
                 await asyncio.to_thread(followers.finish)
@@ -145,8 +161,10 @@ class WorkerPool:
         await keep_settings(frontier, self._options, self._settings)
         await SpiderProfiles(frontier, link.outage).enter(self._member)
         self._arguments.pop("reset", None)
-        run = await frontier.begin_run()
-        self._words.append(f"-s{RUN}={run}")
+        self._lost_logs = await lost_logs(frontier, self._options, self._settings)
+        warn_of_lost_logs(self._lost_logs)
+        self._run = await frontier.begin_run()
+        self._words.append(f"-s{RUN}={self._run}")
         return await take_snapshot(frontier)
 
     async def _keep_all(self, frontier: Frontier) -> int:
@@ -165,14 +183,18 @@ class WorkerPool:
         bad = [code for code in codes if code not in self._finished]
         if bad:
             return bad[0]
-        return REFUSED if REFUSED in codes else max(codes)
+        for code in (REFUSED, self._own_fault_code):
+            if code in codes:
+                return code
+        return max(codes)
 
     async def _outcome(self, frontier: Frontier, code: int) -> str:
         """Return how the run has ended; drained workers end well before the crawl."""
         if code not in self._finished:
             return "not finished"
         with suppress(CrawlGone):  # that is told below
-            self._is_drained = not (await frontier.counts()).is_over
+            counts, n_ended = await frontier.counts(), await frontier.begin_run()
+            self._is_drained = not counts.is_over and n_ended == self._run
         return DRAINED if self._is_drained else _FINISHED
 
     async def _watch(self, frontier: Frontier) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from rdfcrawl import formats
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.errors import NeedsSandbox, Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.canonical import iter_runs
 from rdfcrawl.rdf.iris import mended_line
@@ -66,11 +66,11 @@ def iter_checked(
     """Yield checked lines of `terms.statement`, `GATHER_BYTES` at a time; see `check`.
 
     Raises:
-        SourceFault: from the statements, after those before the fault.
+        Exception: from the statements, after those before it; `NeedsSandbox` at once.
     """
     lines: list[str] = []
     n_chars = 0
-    fault: SourceFault | None = None
+    raised: Exception | None = None
     try:
         for line in statements:
             lines.append(line)
@@ -79,9 +79,11 @@ def iter_checked(
                 yield check("".join(lines).encode(), log, mends=mends)
                 lines.clear()
                 n_chars = 0
-    except SourceFault as error:  # statements before are kept
-        fault = error
+    except NeedsSandbox:
+        raise
+    except Exception as error:  # statements before are kept
+        raised = error
     if lines:
         yield check("".join(lines).encode(), log, mends=mends)
-    if fault is not None:
-        raise fault
+    if raised is not None:
+        raise raised

@@ -35,12 +35,12 @@ _BEGIN = re.compile(
     r"(?:[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#\\]+(?=[/?#]|\Z)"
     r"|(?i:urn|doi|info|tag|ark|mailto):(?=[^\s:]))"
 )
-_SECOND_URL = re.compile(r"[\s<>\"]+(?:https?|ftps?)://", re.IGNORECASE)
+_SECOND_URL = re.compile(r"[\s<>\"](?:https?|ftps?)://", re.IGNORECASE)
 _NO_TEXT = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
 )
 
-_IRI_OR_STRING = re.compile(rb'"(?>[^"\\\n\r]++|\\.)*+"|<(?!<)([^<>"\n\r]*+)>')
+_IRI_OR_STRING = re.compile(rb'"(?>[^"\\\n\r]++|\\.)*+"|\\.|<(?!<)([^<>"\n\r]*+)>')
 _ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 
 

@@ -27,7 +27,7 @@ _LABEL = re.compile(
 )
 # Triple terms contain labels anywhere: literals and IRIs are skipped.
 _TOKEN = re.compile(
-    rb'("(?>[^"\\\n]++|\\.)*+"|<[^<> \n]*+>)|(?:(?<=[ \n])(_:[^ \n]++)(?= ))'
+    rb'("(?>[^"\\\n]++|\\.)*+"|\\.|<[^<> \n]*+>)|(?:(?<=[ \n])(_:[^ \n]++)(?= ))'
 )
 
 

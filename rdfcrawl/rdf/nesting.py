@@ -22,7 +22,7 @@ _MAX_CHAIN: Final = 500  # of terms, with the same stack: 4,000 are read, not 9,
 _SMALLEST_LONG_CHAIN_BYTES: Final = 8 * _MAX_CHAIN
 _LOCAL_CONTEXT: Final = re.compile(r'"@context"\s*:\s*(?=[\[{])')
 _DECODER: Final = json.JSONDecoder()
-_JSON_STRING = re.compile(rb'"(?>[^"\\]++|\\.)*+(?:"|$)', re.DOTALL)
+_JSON_STRING = re.compile(rb'"(?>[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _TEXT_TOKEN = re.compile(
     rb"<<|>>|#[^\n]*+|<[^<>\"\s]*+>"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.checking import check
+from rdfcrawl.rdf.chunks import QuadChunk, quad_chunks
 from rdfcrawl.rdf.encoding import MARK_BYTES
 from rdfcrawl.rdf.graphs import GraphNames, Trust, check_iri
 from rdfcrawl.rdf.labels import BlankNodes
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.rdf.environment import ParseLimits
 
-CHUNK_BYTES = 256 * 1024
 # The end of `rdf:langString` and `rdf:dirLangString`. pyoxigraph reads literals of them
 # without a language, and writes what no strict reader takes.
 _TAGLESS = b"angString>"
@@ -91,8 +91,8 @@ class QuadOutput:
 
     def chunks(
         self, blocks: Iterable[bytes], *, has_graphs: bool = False
-    ) -> Iterator[bytes]:
-        """Yield chunks of whole lines, at most `CHUNK_BYTES` unless one is longer.
+    ) -> Iterator[QuadChunk]:
+        """Yield the lines as chunks.
 
         Args:
             blocks: whole lines of canonical N-Quads; no more are taken when full.
@@ -103,11 +103,8 @@ class QuadOutput:
         """
         names = self._names_of(has_graphs=has_graphs)
         for lines in blocks:
-            chunk = self._count(*names.place(self._relabel(self._drop(lines))))
-            if len(chunk) > CHUNK_BYTES:
-                yield from _split(chunk)
-            elif chunk:
-                yield chunk
+            kept = self._count(*names.place(self._relabel(self._drop(lines))))
+            yield from quad_chunks(kept)
             if self.is_full:
                 return
 
@@ -169,14 +166,3 @@ class QuadOutput:
         n_skipped = min(self._n_skipped, n_lines)
         self._n_skipped -= n_skipped
         return b"".join(lines.splitlines(keepends=True)[n_skipped:])
-
-
-def _split(lines: bytes) -> Iterator[bytes]:
-    """Yield chunks of lines; a longer line is a chunk of its own."""
-    begin = 0
-    while len(lines) - begin > CHUNK_BYTES:
-        cut = lines.rfind(b"\n", begin, begin + CHUNK_BYTES) + 1
-        cut = cut or lines.find(b"\n", begin) + 1
-        yield lines[begin:cut]
-        begin = cut
-    yield lines[begin:]

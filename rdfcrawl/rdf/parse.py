@@ -30,6 +30,7 @@ from rdfcrawl.rdf.parser import GATHER_BYTES
 from rdfcrawl.rdf.text import DocumentText
 
 if TYPE_CHECKING:
+    from rdfcrawl.rdf.chunks import QuadChunk
     from rdfcrawl.rdf.graphs import Trust
 
 # Longer JSON-LD is read as a stream, without remote contexts.
@@ -93,7 +94,6 @@ def parse(  # noqa: PLR0913  # keywords, all but one with a default
 class DocumentParser:
     """A document being read; iterate once, over chunks of N-Quads.
 
-    Chunks are whole lines, at most `output.CHUNK_BYTES` unless one statement is longer.
     For the arguments see `parse`; `context_url` is that of the JSON-LD context in the
     header `Link`, or empty.
 
@@ -142,7 +142,7 @@ class DocumentParser:
         """All faults so far, one per reason."""
         return self._log.all()
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Iterator[QuadChunk]:
         """Read the document; faults of the document are logged, not raised.
 
         Raises:
@@ -163,7 +163,7 @@ class DocumentParser:
             self._log.note(error.fault.reason, error.fault.detail)
             self.is_partial = True
 
-    def _read(self, document_format: formats.Format) -> Iterator[bytes]:
+    def _read(self, document_format: formats.Format) -> Iterator[QuadChunk]:
         if document_format is formats.HDT:
             yield from self._read_hdt()
         elif document_format in _OWN_READERS:
@@ -185,7 +185,7 @@ class DocumentParser:
             yield from self._read_by_parser(document_format)
         self.is_partial |= self._log.count(Reason.TOO_LARGE) > 0
 
-    def _read_hdt(self) -> Iterator[bytes]:
+    def _read_hdt(self) -> Iterator[QuadChunk]:
         # Blocks of many long strings are decoded repeatedly.
         self._environment.demand_bounds("HDT")
         with needed_by_document("hdt"):
@@ -198,7 +198,7 @@ class DocumentParser:
             blocks = read_hdt(buffer, limits=self._limits, log=self._log)
             yield from self._output.chunks(blocks)
 
-    def _read_by_own(self, document_format: formats.Format) -> Iterator[bytes]:
+    def _read_by_own(self, document_format: formats.Format) -> Iterator[QuadChunk]:
         room, name = _OWN_READERS[document_format]
         read = getattr(import_module(room), name)
         with self._text.open_stream(self._log) as text:
@@ -208,7 +208,7 @@ class DocumentParser:
                 has_graphs=document_format.has_graphs,
             )
 
-    def _read_json_ld(self) -> Iterator[bytes]:
+    def _read_json_ld(self) -> Iterator[QuadChunk]:
         from rdfcrawl.rdf.jsonld.reading import read_json_ld  # noqa: PLC0415 (slow)
 
         n_breaks = self._n_breaks()
@@ -227,7 +227,7 @@ class DocumentParser:
         breaks = (Reason.SYNTAX, Reason.REMOTE_CONTEXT)
         return sum(fault.count for fault in self.faults if fault.reason in breaks)
 
-    def _read_by_parser(self, document_format: formats.Format) -> Iterator[bytes]:
+    def _read_by_parser(self, document_format: formats.Format) -> Iterator[QuadChunk]:
         fallback = ParserFallback(
             self._text,
             document_format,

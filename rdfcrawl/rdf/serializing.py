@@ -26,7 +26,7 @@ SERIALIZATIONS: Final = frozenset(_NAMES)
 
 _WITHOUT_GRAPHS: Final = frozenset({"nt", "ttl"})
 _WITH_PREFIXES: Final = frozenset({"trig", "ttl"})
-_PREFIXES: Final = re.compile(rb"(?:@prefix [^\n]*\n)*")
+_PREFIXES: Final = re.compile(rb"\A(?:@prefix [^\n]*+\n)*+")
 # What pyoxigraph raises; of a format without triple terms, an OSError.
 _UNWRITABLE: Final = OSError, SyntaxError, ValueError
 

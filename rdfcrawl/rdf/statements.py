@@ -53,7 +53,7 @@ _OPEN_DIRECTIVE = re.compile(
 )
 
 # A term without an end mark: prefixed name, number or blank node label
-_BARE_TERM = re.compile(r"[\w.%-]+$")
+_BARE_TERM = re.compile(r"(?<![\w.%-])[\w.%-]++$")
 _PLACE = re.compile(r"^Parser error (?:at line \d+ |between line .*?: )")
 _NO_LOADER = "No LoadDocumentCallback"
 _NO_RDF = "not allowed in regular RDF"  # of terms of N3 that RDF does not have there

@@ -65,7 +65,7 @@ class RefreshQueue:
             dns = AddressBook(
                 frontier,
                 connection.outage,
-                is_allowed=lambda address: not options.guard.refuses_address(address),
+                is_allowed=options.guard.allows_address,
             )
         keys = PolitenessKey(options.keys.grouping, dns.address if dns else None)
 

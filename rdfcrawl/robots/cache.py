@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.errors import LASTING, Fault, Reason
+from rdfcrawl.errors import Fault, Reason, lasting_reasons
 from rdfcrawl.records import MAX_RETRIES, Record, refused
 from rdfcrawl.request_turns import SoloTurn, SoloTurns, Take
 from rdfcrawl.reservations import NOTHING, PRODUCT_TOKEN, Reservations
@@ -21,6 +19,7 @@ from rdfcrawl.robots.answers import (
     says_nothing,
 )
 from rdfcrawl.robots.keeping import OwnRules
+from rdfcrawl.robots.origin_memory import OriginMemory
 from rdfcrawl.robots.packing import pack_rules, unpack_rules
 from rdfcrawl.robots.parser import read_records
 from rdfcrawl.robots.policy import (
@@ -31,7 +30,6 @@ from rdfcrawl.robots.policy import (
     judge,
     rules_of,
 )
-from rdfcrawl.robots.tdm_file import TDM_PATH, TdmRules, parse_tdm_file
 from rdfcrawl.uri import BadUri, host_of, is_of_web, requestable
 from rdfcrawl.uri.origin import origin_of
 
@@ -64,14 +62,6 @@ class RobotsOptions:
     max_put_off_secs: float = 3600.0  # longest wait of that kind
     max_retry_after_secs: float = 6 * 3600.0  # longest `Retry-After` that is obeyed
     retry_times: int = 2  # such a host is visited so many times more
-    # the file of reservations of an origin is read after its robots.txt
-    reads_tdm: bool = False
-
-
-@dataclass(slots=True)
-class _Entry:
-    rules: RobotsRules
-    expires_at: float
 
 
 class RobotsCache:
@@ -79,7 +69,7 @@ class RobotsCache:
 
     Args:
         fetch: does one GET in its turn, follows no redirect and raises no fault.
-        count: called with the statistic of each file of reservations.
+        count: called with the statistic of each file.
         is_exempt: tells which records are asked for although they are disallowed,
             because the operator wants it so.
         url_of: gives the URL that is asked for a record, if that is another one.
@@ -111,9 +101,7 @@ class RobotsCache:
         self._deaths = deaths
         self._keeper = keeper or OwnRules(options.stale_secs)
         self.has_reservations = False
-        self._entries: OrderedDict[str, _Entry] = OrderedDict()
-        self._learnt: dict[str, float] = {}  # delays of origins that are being asked
-        self._n_bytes = 0
+        self._known = OriginMemory[RobotsRules](options.max_origins, options.max_bytes)
         self._fetching: dict[str, asyncio.Task[RobotsRules | RobotsResponse]] = {}
 
     async def apply(self, visit: Visit) -> float:
@@ -193,11 +181,7 @@ class RobotsCache:
     def _fresh(self, origin: str) -> RobotsRules | None:
         if not is_of_web(origin):
             return ALLOW_ALL  # no such scheme has a robots.txt
-        entry = self._entries.get(origin)
-        if entry is None or entry.expires_at <= time.monotonic():
-            return None
-        self._entries.move_to_end(origin)
-        return entry.rules
+        return self._known.fresh(origin)
 
     def _takes(self, visit: Visit, origin: str) -> Take:
         """Return what waits for turns to ask for the robots.txt of a visited origin.
@@ -208,7 +192,6 @@ class RobotsCache:
 
         async def take(url: str) -> SoloTurn | None:
             if host_of(url) == host:
-                visit.keep_delay(self._learnt.get(origin, 0.0))
                 return await self._turns.of_visit(visit, url, is_for_rules=True)
             return await self._turns.of_url(url, visit=visit)
 
@@ -251,20 +234,19 @@ class RobotsCache:
         kept = await self._keeper.look(self._name_of(origin), is_hasty=is_hasty)
         older = self._unpacked(kept)
         if kept.is_due or (older is None and kept.rules is not None):
-            if older is None and (entry := self._entries.get(origin)):
-                older = entry.rules
+            older = older or self._known.last(origin)
             self._count("robots/fetched")
             return await self._fetch_rules(origin, take, older)
         if older is None:
             return RobotsResponse(status=kept.status, retry_after_secs=kept.secs)
         self._count("robots/shared")
-        self._keep(origin, older, kept.secs)
+        self._known.keep(origin, older, kept.secs)
         return older
 
     async def _fetch_rules(
         self, origin: str, take: Take, older: RobotsRules | None
     ) -> RobotsRules | RobotsResponse:
-        response = await self._follow(origin, take)
+        response = await self.follow(origin, take)
         access = judge(response.status)
         if access is RobotsAccess.UNREACHABLE:
             return await self._unreachable(origin, response, older)
@@ -276,35 +258,10 @@ class RobotsCache:
         rules = ALLOW_ALL if records is None else rules_of(records)
         self.has_reservations |= rules.signals is not None
         ttl_secs = self._options.ttl_secs
-        if self._may_read_tdm(origin, rules):
-            answer = await self._follow_rules(origin, take, rules.delay_secs)
-            if answer.is_unasked:
-                await self._keeper.end(self._name_of(origin))
-                return answer
-            tdm = self._tdm(origin, answer)
-            if judge(answer.status) is RobotsAccess.UNREACHABLE:
-                ttl_secs = min(ttl_secs, self._options.stale_secs)
-                tdm = older.tdm if older is not None else None
-            if tdm is not None:
-                rules = replace(rules, tdm=tdm, n_bytes=rules.n_bytes + tdm.n_bytes)
-        packed = pack_rules(records, rules.tdm)
+        packed = pack_rules(records)
         await self._keeper.good(self._name_of(origin), packed, ttl_secs)
-        self._keep(origin, rules, ttl_secs)
+        self._known.keep(origin, rules, ttl_secs)
         return rules
-
-    async def _follow_rules(
-        self, origin: str, take: Take, delay_secs: float
-    ) -> RobotsResponse:
-        """Fetch the TDM file, with the delay that robots.txt has just named.
-
-        Others may ask the host in between: the delay counts from them, too.
-        """
-        await asyncio.sleep(delay_secs)
-        self._learnt[origin] = delay_secs
-        try:
-            return await self._follow(origin, take, TDM_PATH)
-        finally:
-            del self._learnt[origin]
 
     async def _unreachable(
         self, origin: str, response: RobotsResponse, older: RobotsRules | None
@@ -318,7 +275,7 @@ class RobotsCache:
         if older is None or response.is_unasked:
             return response
         self._count("robots/stale")
-        self._keep(origin, older, secs)
+        self._known.keep(origin, older, secs)
         return older
 
     def _name_of(self, origin: str) -> str:
@@ -328,47 +285,22 @@ class RobotsCache:
 
     def _unpacked(self, kept: KeptRules) -> RobotsRules | None:
         rules = None if kept.rules is None else unpack_rules(kept.rules)
-        if rules is not None and (rules.tdm or rules.signals):
+        if rules is not None and rules.signals:
             self.has_reservations = True
         return rules
 
-    def _may_read_tdm(self, origin: str, rules: RobotsRules) -> bool:
-        return (
-            self._options.reads_tdm
-            and origin.startswith("http")
-            and self.refusal(rules, origin + TDM_PATH) is None
-        )
-
-    def _tdm(self, origin: str, answer: RobotsResponse) -> TdmRules | None:
-        """Return what the file of reservations says; None if it says nothing.
-
-        An origin that does not give the file has none (TDMRep, "TDM File on the Origin
-        Server").
-        """
-        if judge(answer.status) is not RobotsAccess.PARSE:
-            return None
-        tdm = parse_tdm_file(answer.body, origin)
-        self._count("tdm/bad_file" if tdm is None else "tdm/file")
-        if tdm is None or not tdm.rules:
-            return None
-        self.has_reservations = True
-        return tdm
-
     def reserved(self, url: str) -> Reservations:
-        """Return what the origin says of a URL in its robots.txt and its TDM file."""
-        entry = self._entries.get(origin_of(url))
-        if entry is None:
+        """Return the signals for a URL in the robots.txt of its origin."""
+        rules = self._known.last(origin_of(url))
+        if rules is None or rules.signals is None:
             return NOTHING
-        rules = entry.rules
-        found = NOTHING if rules.tdm is None else rules.tdm.of(url)
-        if rules.signals is not None and (signals := rules.signals.of(url)):
-            found = replace(found, signals=signals)
-        return found
+        signals = rules.signals.of(url)
+        return Reservations(signals=signals) if signals else NOTHING
 
-    async def _follow(
+    async def follow(
         self, origin: str, take: Take, path: str = ROBOTS_PATH
     ) -> RobotsResponse:
-        """Fetch robots.txt, wherever it is redirected to (RFC 9309 2.3.1.2)."""
+        """Fetch robots.txt, or another file, wherever it is redirected to (2.3.1.2)."""
         url = origin + path
         for n in range(MAX_ROBOTS_REDIRECTS + 1):
             response = await self._fetch(url, take)
@@ -381,19 +313,6 @@ class RobotsCache:
             except BadUri:
                 return response
         return response
-
-    def _keep(self, origin: str, rules: RobotsRules, ttl_secs: float) -> None:
-        if old := self._entries.pop(origin, None):
-            self._n_bytes -= old.rules.n_bytes
-        expires_at = time.monotonic() + ttl_secs
-        self._entries[origin] = _Entry(rules, expires_at)
-        self._n_bytes += rules.n_bytes
-        while (
-            len(self._entries) > self._options.max_origins
-            or self._n_bytes > self._options.max_bytes
-        ):
-            _, dropped = self._entries.popitem(last=False)
-            self._n_bytes -= dropped.rules.n_bytes
 
     async def _urls(self, visit: Visit) -> dict[int, str]:
         """Return the URLs that will be requested, by index of the record."""
@@ -461,7 +380,8 @@ class RobotsCache:
     def _is_over(self, visit: Visit, responses: Iterable[RobotsResponse]) -> bool:
         """Return whether a host has been tried for long enough."""
         faults = [each.fault for each in responses]
-        is_lasting = all(fault and fault.reason in LASTING for fault in faults)
+        lasting = lasting_reasons(has_answered=visit.has_answered)
+        is_lasting = all(fault and fault.reason in lasting for fault in faults)
         has_tried = visit.failures >= self._options.retry_times
         return has_tried and (is_lasting or not visit.is_borne)
 

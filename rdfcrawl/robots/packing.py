@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import zlib
-from dataclasses import replace
 from typing import Any, Final
 
 from rdfcrawl.reservations import Reservations
@@ -20,14 +19,17 @@ from rdfcrawl.robots.tdm_file import TdmRules
 
 # Three times the most that is read of a robots.txt, as escapes are, and of a TDM file.
 _MAX_BYTES: Final = 8 * 1024 * 1024
+_DAMAGES: Final = (
+    *(zlib.error, AttributeError, ValueError, TypeError, LookupError),
+    RecursionError,
+)
 
 
-def pack_rules(records: RobotsRecords | None, tdm: TdmRules | None) -> bytes:
-    """Return the records of a robots.txt and the rules of a TDM file as bytes.
+def pack_rules(records: RobotsRecords | None) -> bytes:
+    """Return the records of a robots.txt for the crawler as bytes.
 
     Args:
-        records: for the crawler; None if there is no such file.
-        tdm: None if it says nothing.
+        records: None if there is no such file.
     """
     found: list[Any] = []
     if records is not None and rules_of(records) is not ALLOW_ALL:
@@ -38,24 +40,35 @@ def pack_rules(records: RobotsRecords | None, tdm: TdmRules | None) -> bytes:
             records.has_more_sitemaps,
             records.signals,
         ])  # fmt: skip
-    if tdm is not None:
-        found = found or [None]
-        rules = [(p.text, said.tdm, said.tdm_policy) for p, said in tdm.rules]
-        found.append([rules, tdm.n_bytes])
-    return zlib.compress(json.dumps(found, separators=(",", ":")).encode(), 6)
+    return _packed(found)
 
 
 def unpack_rules(data: bytes) -> RobotsRules | None:
     """Return packed rules; None for anything else."""
+    records = unpack_records(data)
+    return None if records is None else rules_of(records)
+
+
+def pack_tdm(tdm: TdmRules) -> bytes:
+    """Return the rules of a TDM file as bytes."""
+    rules = [(p.text, said.tdm, said.tdm_policy) for p, said in tdm.rules]
+    return _packed([rules, tdm.n_bytes])
+
+
+def unpack_tdm(data: bytes) -> TdmRules | None:
+    """Return the rules of a TDM file that were packed; None for anything else."""
     try:
-        found = _unpacked(data)
-        rules = rules_of(_records(found[0])) if found and found[0] else ALLOW_ALL
-        tdm = _tdm(*found[1]) if len(found) > 1 else None
-    except (zlib.error, ValueError, TypeError, LookupError, RecursionError):
+        rules, n_bytes = _unpacked(data)
+        pairs = tuple(
+            (
+                PathPattern.of(text.encode()),
+                Reservations(tdm=value, tdm_policy=str(policy)),
+            )
+            for text, value, policy in rules
+        )
+        return TdmRules(pairs, int(n_bytes))
+    except _DAMAGES:
         return None  # somebody else has written into this Redis
-    if tdm is None:
-        return rules
-    return replace(rules, tdm=tdm, n_bytes=rules.n_bytes + tdm.n_bytes)
 
 
 def unpack_records(data: bytes) -> RobotsRecords | None:
@@ -63,8 +76,12 @@ def unpack_records(data: bytes) -> RobotsRecords | None:
     try:
         found = _unpacked(data)
         return _records(found[0]) if found and found[0] else RobotsRecords()
-    except (zlib.error, ValueError, TypeError, LookupError, RecursionError):
-        return None
+    except _DAMAGES:
+        return None  # somebody else has written into this Redis
+
+
+def _packed(found: list[Any]) -> bytes:
+    return zlib.compress(json.dumps(found, separators=(",", ":")).encode(), 6)
 
 
 def _unpacked(data: bytes) -> Any:
@@ -83,11 +100,3 @@ def _records(found: Any) -> RobotsRecords:
             for pattern, said in signals
         ],
     )
-
-
-def _tdm(rules: Any, n_bytes: int) -> TdmRules:
-    pairs = tuple(
-        (PathPattern.of(text.encode()), Reservations(tdm=value, tdm_policy=str(policy)))
-        for text, value, policy in rules
-    )
-    return TdmRules(pairs, int(n_bytes))

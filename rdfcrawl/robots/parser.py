@@ -20,19 +20,28 @@ MAX_SITEMAPS: Final = 1000
 
 # 2.2.4 permits leniency: misspellings that are common, and a missing colon.
 _RECORD: Final = re.compile(
-    rb"[ \t]*(?:(?P<agent>user[- \t]?agent)"
+    rb"[ \t\v\f]*(?:(?P<agent>user[- \t]?agent)"
     rb"|(?P<disallow>diss?all?ow|diasllow|disallaw)"
     rb"|(?P<allow>allow)"
     rb"|(?P<delay>crawl[- \t]?delay)"
     rb"|(?P<sitemap>site-?maps?)"
     rb"|(?P<signal>content-(?:signals?|usage)))"
-    rb"(?:[ \t]*(?P<colon>:)|[ \t])[ \t]*(?P<value>[^#]*)",
+    rb"(?:[ \t]*(?P<colon>:|\xef\xbc\x9a)|[ \t])[ \t\v\f]*(?P<value>[^#]*)",
     re.IGNORECASE,
 ).match
 _KINDS: Final = ("agent", "disallow", "allow", "delay", "sitemap", "signal")
 _TOKEN: Final = re.compile(rb"[A-Za-z0-9_-]*").match
-_NUMBER: Final = re.compile(rb"[0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9}").match
+# RFC 9309 does not define `Crawl-delay`; these are the values that occur.
+_DELAY: Final = re.compile(
+    rb"\+?(?:(?P<hex>0x[0-9a-f]{1,300})|(?P<number>(?:[0-9]{1,300}(?:[.,][0-9]{0,300})?"
+    rb"|[.,][0-9]{1,300})(?:e[+-]?[0-9]{1,9})?)|(?P<endless>inf))"
+    rb"(?:[ \t]*(?P<unit>ms|m|min(?:ute)?s?|h|hours?)(?![a-z]))?",
+    re.IGNORECASE,
+).match
+_UNIT_SECS: Final = {b"ms": 0.001, b"m": 60.0, b"h": 3600.0}  # by how they begin
+_ENDLESS_SECS: Final = 1e9  # infinity, as far as anybody waits
 _ANYBODY: Final = b"*"
+_HEAD_BYTES: Final = 64
 # UTF-32 first: its little-endian mark begins like that of UTF-16.
 _WIDE: Final = (
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -135,9 +144,9 @@ class _Reader:
         records.delay_secs = max(records.delay_secs, self._delay_secs)
 
     def _take_delay(self, value: bytes) -> None:
-        found = _NUMBER(value)
-        if found and self._has_agents:
-            self._delay_secs = float(found[0])
+        secs = read_delay(value)
+        if secs is not None and self._has_agents:
+            self._delay_secs = secs
             for records in self._group:
                 records.delay_secs = max(records.delay_secs, self._delay_secs)
 
@@ -157,14 +166,53 @@ class _Reader:
             records.rules[pattern] = allows or records.rules.get(pattern, False)
 
 
+def read_delay(value: bytes) -> float | None:
+    """Return the seconds of a `Crawl-delay`, at most 1e9; None if it is no number.
+
+    >>> [read_delay(x) for x in (b"1.5", b"1,5 s", b"2 min", b"0x10")]
+    [1.5, 1.5, 120.0, 16.0]
+    >>> [read_delay(x) for x in (b"1e400", b"inf", b"-1", b"soon")]
+    [1000000000.0, 1000000000.0, None, None]
+    """
+    found = _DELAY(value)
+    if found is None:
+        return None
+    if found["endless"]:
+        return _ENDLESS_SECS
+    if found["hex"]:
+        secs = float(min(int(found["hex"], 16), 10**9))
+    else:
+        secs = float(found["number"].replace(b",", b"."))
+    unit = (found["unit"] or b"").lower()
+    secs *= _UNIT_SECS.get(unit) or _UNIT_SECS.get(unit[:1], 1.0)
+    return min(secs, _ENDLESS_SECS)
+
+
+def _iter_lines(octets: bytes) -> Iterator[bytes]:
+    """Yield the lines; a NUL ends one, as in the parser of Google.
+
+    Within a word, it is left out instead: more rules hold so.
+    """
+    if b"\xc2\xa0" in octets:
+        octets = octets.replace(b"\xc2\xa0", b" ")
+    for line in octets.splitlines():  # of bytes: at CR, LF and CRLF only
+        if line.startswith(codecs.BOM_UTF8):  # of a file that was appended
+            line = line.removeprefix(codecs.BOM_UTF8)  # noqa: PLW2901
+        if b"\0" not in line:  # as most
+            yield line
+            continue
+        pieces = [piece for piece in line.split(b"\0") if piece]
+        yield from pieces if any(map(_RECORD, pieces)) else [b"".join(pieces)]
+
+
 def _iter_records(octets: bytes) -> Iterator[tuple[str, bytes]]:
     """Yield the records that are known, and nothing for each empty line."""
-    for line in octets.splitlines():  # of bytes: at CR, LF and CRLF only
+    for line in _iter_lines(octets):
         if not line or line.isspace():
             yield "", b""
         elif found := _RECORD(line):
             kind = next(name for name in _KINDS if found[name] is not None)
-            value = found["value"].strip(b" \t")
+            value = found["value"].strip(b" \t\v\f")
             if found["colon"] or _is_meant(kind, value):
                 yield kind, value
 
@@ -191,7 +239,19 @@ def _octets(body: bytes) -> bytes:
             # RFC 9309 2.2.2: encodings that are detected may be bridged.
             octets = octets.decode(encoding, "replace").encode("utf-8", "replace")
             break
+    else:
+        octets = _from_unmarked_utf16(octets)
     if is_cut:  # after the decoding, where a line feed is one octet
         end = max(octets.rfind(b"\n"), octets.rfind(b"\r"))
         octets = octets[: end + 1]
     return octets.removeprefix(codecs.BOM_UTF8)
+
+
+def _from_unmarked_utf16(octets: bytes) -> bytes:
+    """Return UTF-16 without a mark as UTF-8; anything else as it is."""
+    head = octets[:_HEAD_BYTES]
+    for first, encoding in ((0, "utf-16-be"), (1, "utf-16-le")):
+        half = head[first::2]
+        if half and not half.strip(b"\0") and head[1 - first] != 0:
+            return octets.decode(encoding, "replace").encode("utf-8", "replace")
+    return octets

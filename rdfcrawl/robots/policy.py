@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rdfcrawl.reservations import PRODUCT_TOKEN
 from rdfcrawl.robots.parser import RobotsRecords, read_records
 from rdfcrawl.robots.paths import PathRules
 from rdfcrawl.robots.signals import SignalRules
-
-if TYPE_CHECKING:
-    from rdfcrawl.robots.tdm_file import TdmRules
 
 MAX_ROBOTS_REDIRECTS: Final = 5  # RFC 9309 2.3.1.2: follow at least five
 
@@ -59,7 +56,6 @@ class RobotsRules:
     n_bytes: int = 0  # about what they take in memory
     _paths: PathRules | None = None
     has_more_sitemaps: bool = False  # some were not kept
-    tdm: TdmRules | None = None  # what the site reserves beside, if that was asked for
     # what it says of the use of its documents
     signals: SignalRules | None = None
 

@@ -30,6 +30,8 @@ class TdmRules:
 
     def of(self, url: str) -> Reservations:
         """Return what is said of a URL of the origin: the first match counts."""
+        if not self.rules:  # as of most origins
+            return NOTHING
         path = path_of(url)
         for pattern, said in self.rules:
             if pattern.matches(path):

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 # Of a URL that was broken over lines, run together with another one or damaged by
 # its markup or encoding: what it was cannot be known.
-_BROKEN = re.compile(r"[\x00-\x1f<>\ufdd0\ufffd]|\s.*://", re.DOTALL).search
+_damage_in = re.compile(r"[\x00-\x1f<>\ufdd0\ufffd]").search
+_blank_in = re.compile(r"\s").search
 # White_Space of Unicode, and what is seen as little: editors paste both around URLs.
 BLANKS = (
     " \t\n\r\x0b\x0c\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
@@ -32,7 +33,7 @@ def url_of(text: str, base: str, log: FaultLog) -> str:
     `REPAIRED`.
     """
     text = text.strip(BLANKS)
-    if _BROKEN(text):
+    if _is_broken(text):
         log.note(Reason.BAD_URI, f"a broken URL: {text[:200]!r}")
         return ""
     try:
@@ -44,6 +45,11 @@ def url_of(text: str, base: str, log: FaultLog) -> str:
     except BadUri as error:
         log.note(error.fault.reason, error.fault.detail)
         return ""
+
+
+def _is_broken(text: str) -> bool:
+    blank = _blank_in(text)
+    return bool(_damage_in(text) or (blank and "://" in text[blank.end() :]))
 
 
 def url_in(element: Element, base: str, log: FaultLog) -> str:

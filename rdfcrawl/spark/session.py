@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import SparkSession
@@ -15,6 +16,9 @@ from rdfcrawl.spark.traces import reason_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+# Steps that take batches of Arrow fail without it, after minutes.
+import_module("pandas")
 
 _NAME: Final = "rdfcrawl"
 _QUIET: Final = {

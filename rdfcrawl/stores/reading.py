@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Only at the begin of a line; a line feed never stands within a term of N-Quads.
-_MARK = re.compile(rb"#\tdocument <([^>\n]*)> ([0-9]+)\n")
+_MARK = re.compile(rb"#\tdocument <([^<>\n]*+)> ([0-9]+)\n")
 _LINE_FEED = 10
 
 

@@ -43,7 +43,7 @@ _IS_LEFT: Final = f"{RC}isLeft"  # not in the logs: it follows from the task
 _SAME: Final = "sameContentAs"
 # Behind other activities; see `pipelines.same_contents`.
 _find_same: Final = re.compile(
-    rf"^(<[^>]*>) <{re.escape(_CRAWLED)}> (.*)\n"
+    rf"^(<[^>\n]*+>) <{re.escape(_CRAWLED)}> (.*)\n"
     rf"\1 <{re.escape(_STARTED)}> (.*)\n\1 <{re.escape(RC + _SAME)}> (.*\n)",
     re.MULTILINE,
 ).findall

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -76,7 +77,7 @@ def test_documents_tell_what_to_install(
         *("-sDOWNLOAD_DELAY=0", f"-sCRAWL_DIR={tmp_path}", "-sCONTACT_REQUIRED=0"),
         f"-sGUARD_ALLOW_NETS={LOOPBACK_NETS}",
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 4, done.stderr
     crawl = CrawlResult(0, done.stderr, tmp_path / "linkeddata", 0, 0)
     extras = {"/data.hdt": "hdt", "/card": "microformats", "/old.rdf": "old-rdf"}
     for path, extra in extras.items():
@@ -85,6 +86,9 @@ def test_documents_tell_what_to_install(
         assert f"pip install 'rdfcrawl[{extra}]'" in told
     assert {urls[1], urls[3]} <= crawl.graphs, "RDFa and N-Triples need no extra"
     assert "not_installed 3" in done.stderr
+    told = "pip install 'rdfcrawl[hdt,microformats,old-rdf]'"
+    assert re.search(rf"(?m)^hint +{re.escape(told)}", done.stderr)
+    assert re.search(r"(?m)^own faults +3 documents: ", done.stderr)
 
 
 @pytest.mark.parametrize(

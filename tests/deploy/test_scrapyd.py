@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import ProxyHandler, Request, build_opener
+from zipfile import ZipFile
 
 import pytest
 
@@ -26,8 +26,17 @@ from rdfcrawl.dataweb.recall import judge
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.frontier.redis_program import find_server
 from tests.conftest import LOOPBACK_NETS
+from tests.support.checkout_copies import (
+    RULES,
+    VERSION,
+    copy_checkout,
+    documents,
+    package_files,
+    replace,
+)
 from tests.support.command_forks import ROOT, shared_forks
 from tests.support.crawl_fixtures import Commands, CrawlResult
+from tests.support.processes import end_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,8 +47,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.service
 
 USER, PASSWORD = "crawler", "a secret"
-EGG_VERSION = "7.7.7"  # no checkout has it: what records it ran from the egg
-NEEDED = ("setup.py", "pyproject.toml", "scrapy.cfg", "README.md", "LICENSE")
 START_SECS, JOB_SECS = 120.0, 300.0
 
 wait_until = Commands.wait_until
@@ -156,6 +163,7 @@ def scrapyd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scrapyd]:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
+            preexec_fn=end_with_parent,  # noqa: PLW1509  # no other thread forks
         )
     running = Scrapyd(folder, port, process, environment(folder, port))
     try:
@@ -180,16 +188,8 @@ def is_listening(port: int) -> bool:
 def deployed(scrapyd: Scrapyd, tmp_path_factory: pytest.TempPathFactory) -> Scrapyd:
     """Return the scrapyd after `scrapyd-deploy` in a copy of the checkout."""
     checkout = tmp_path_factory.mktemp("checkout")
-    pycache = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "rdfcrawl", checkout / "rdfcrawl", ignore=pycache)
-    for name in NEEDED:
-        shutil.copy(ROOT / name, checkout)
+    copy_checkout(checkout)
     replace(checkout / "scrapy.cfg", r"localhost:6800", f"127.0.0.1:{scrapyd.port}")
-    replace(
-        checkout / "rdfcrawl" / "__init__.py",
-        r'(?m)^__version__ = ".*"$',
-        f'__version__ = "{EGG_VERSION}"',
-    )
     netrc = scrapyd.folder / ".netrc"
     netrc.write_text(f'machine 127.0.0.1 login {USER} password "{PASSWORD}"\n')
     netrc.chmod(0o600)
@@ -204,13 +204,6 @@ def deployed(scrapyd: Scrapyd, tmp_path_factory: pytest.TempPathFactory) -> Scra
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return scrapyd
-
-
-def replace(path: Path, pattern: str, text: str) -> None:
-    """Replace the one place of a file that matches."""
-    changed, n = re.subn(pattern, text, path.read_text())
-    assert n == 1
-    path.write_text(changed)
 
 
 def web_of(address: str, latency_ms: float = 0.0) -> WebConfig:
@@ -260,6 +253,27 @@ def test_egg_has_the_spiders(deployed: Scrapyd) -> None:
     assert deployed.ask("listprojects")["projects"] == ["rdfcrawl"]
 
 
+def test_egg_reads_every_format(
+    deployed: Scrapyd, loopback: Loopback, tmp_path: Path
+) -> None:
+    """If a crawl runs from the egg, then every reader and extractor works."""
+    (egg,) = (deployed.folder / "eggs" / "rdfcrawl").glob("*.egg")
+    with ZipFile(egg) as archive:
+        assert set(archive.namelist()) >= package_files(ROOT)
+    (tmp_path / "rules.yml").write_text(RULES)
+    server = loopback(host="127.94.31.3")
+    for path, (media_type, body) in documents().items():
+        server.pages[path] = loopback.response(body, media_type)
+    urls = {server.url(path) for path in documents()}
+    rules = f"SCRAPING_RULES={tmp_path}/rules.yml"
+    job = deployed.schedule("formats", rules, seeds=",".join(urls), follow="none")
+    log = deployed.wait(job)
+    result = deployed.result("formats")
+    assert result.graphs == urls
+    assert "own faults" not in log
+    assert set(result.ask("?a rc:software ?x")) == {f"rdfcrawl {VERSION}"}
+
+
 def test_scheduled_workers_share_a_crawl(deployed: Scrapyd, tmp_path: Path) -> None:
     """If the spider is scheduled twice, then two workers find all, each thing once."""
     with run_dataweb(web_of("127.64.0.1", latency_ms=10), tmp_path) as web:
@@ -271,7 +285,7 @@ def test_scheduled_workers_share_a_crawl(deployed: Scrapyd, tmp_path: Path) -> N
         result = deployed.result("shared")
         check_complete(web, result)
     # A copy that is installed beside the tests, not editable, would hide the egg.
-    assert set(result.ask("?a rc:software ?x")) == {f"rdfcrawl {EGG_VERSION}"}
+    assert set(result.ask("?a rc:software ?x")) == {f"rdfcrawl {VERSION}"}
     n_quads = len(result.quads)
     for log in logs:
         assert "Traceback" not in log

@@ -148,7 +148,7 @@ class PreparedWeb:
             *("www.site/broken", "www.site/loop", "www.site/kept", "www.site/away"),
             *("www.site/nofollow", "www.site/void", "www.site/catalogue"),
             *("www.site/private/x", "www.site/x?unwanted", "www.site/unchosen"),
-            *(TRAP, "robots.site/secret", "left.site/x"),
+            *(TRAP, "robots.site/secret", "left.site/x", "www.site/photo.jpg"),
             *("guarded.site/x", "nowhere.site/x", "slow.site/x", "www.other/x"),
             *("budget.site/", "copies.site/0", OUTSIDE, SHELL, BAD),
         ]
@@ -255,6 +255,7 @@ REASONS = {
     "left.site/x": ("not queued", "host_left"),
     "www.site/deep3": ("not queued", "too_deep"),
     TRAP: ("not queued", "url_trap"),
+    "www.site/photo.jpg": ("not queued", "ignored_extension"),
     "copies.site/of1": ("not queued", "of_copy"),
     "www.site/not-vouched": ("not queued", "nofollow"),
     "www.site/unchosen": ("not queued", "not_chosen"),

@@ -150,7 +150,10 @@ HEADERS = b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: y\r\n" % n for n in range(20
             id="bad-chunk",
         ),
         pytest.param(
-            [CHUNK + b"ZZZ\r\n!", 0.2, None], Reason.BAD_HTTP, None, id="bad-at-once"
+            [CHUNK + b"ZZZ\r\n!", 0.2, None],
+            Reason.BAD_HTTP,
+            b"hello",
+            id="bad-at-once",
         ),
         pytest.param([None], Reason.BAD_HTTP, None, id="closed"),
         pytest.param(["reset"], Reason.BAD_HTTP, None, id="reset-at-once"),
@@ -158,7 +161,7 @@ HEADERS = b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: y\r\n" % n for n in range(20
         pytest.param([b"HTTP/1.1 200 OK\r\nX", None], Reason.BAD_HTTP, None, id="head"),
         pytest.param([HEADERS, 0.2, None], Reason.BAD_HTTP, None, id="headers"),
         pytest.param(
-            [b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000 + b"\r\n\r\n"],
+            [b"HTTP/1.1 200 OK\r\nX: " + b"y" * 300_000 + b"\r\n\r\n"],
             Reason.BAD_HTTP,
             None,
             id="long-header",

@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from scrapy.settings import Settings
 
 from rdfcrawl.errors import Reason
 from rdfcrawl.fetch.schemes.exchange import FetcherExchange, SchemeExchange
 from rdfcrawl.fetch.schemes.protocol import SchemeRequest, SchemeResponse
 from rdfcrawl.fetch.spool import Spool
+from rdfcrawl.fetch.unread_types import UnreadTypes
 from rdfcrawl.records import Kind
 from rdfcrawl.request_turns import SoloTurn
 
@@ -65,6 +67,25 @@ async def test_cancelled_request_leaves_nothing(fetch_options: MakeOptions) -> N
         await exchange.close()
     assert fetcher.is_closed
     assert fetcher.requests[0].aborted.is_set()
+
+
+async def test_body_that_nothing_reads_is_not_received(
+    fetch_options: MakeOptions,
+) -> None:
+    """If a response is a picture, then its body is closed and not kept."""
+    unread = UnreadTypes.from_settings(Settings())
+    options, fetcher = fetch_options(unread=unread), Fetcher()
+    fetcher.response = SchemeResponse(fetcher._chunks(), media_type="image/png")
+    with Spool(options.spool_dir, memory_limit_bytes=1000) as spool:
+        exchange = FetcherExchange({"s3": fetcher}, options, spool)
+        answer = await exchange.get(URL, options.ask(Kind.PAGE))
+        await exchange.close()
+        assert spool.memory_bytes == 0
+    assert answer.fault is not None
+    assert answer.fault.reason is Reason.UNSUPPORTED_FORMAT
+    assert answer.body is None
+    assert answer.path is None
+    assert fetcher.is_closed
 
 
 async def test_requests_that_are_not_made(fetch_options: MakeOptions) -> None:

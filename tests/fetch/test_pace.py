@@ -142,7 +142,7 @@ async def test_redirect_waits_as_it_is_told(
     if n_asked == 2:
         assert gaps(turns)[0] >= least_secs - _ROUNDING
     else:
-        assert visit.not_before_secs == 100.0
+        assert visit.deferred[0].secs == 100.0
         # Whoever has waited is redirected, even if it is told the same again.
         server.pages["/a"] = moved.replace(b"3600", b"1")
         again = visit_of(visit.returned[0])

@@ -216,18 +216,83 @@ async def test_cancelled_visit_loses_nothing(
 async def test_busy_host_is_left_alone(
     raw_server: RawServers, fetch_options: MakeOptions, status: int, failures: int
 ) -> None:
-    """If a host is busy, then the visit ends; at last its records are given up."""
+    """If a second URL confirms that a host is busy, then the visit ends.
+
+    At last its records are given up.
+    """
     server = await raw_server({"*": raw_server.response(status=f"{status} Busy")})
     visit = visit_of(*(server.url(f"/{n}") for n in "abc"), failures=failures)
     await run(visit, fetch_options(backoff_base_secs=1.0))
-    assert len(server.requests) == 1
+    n_asked = len(server.requests)
+    assert n_asked == (1 if failures else 2)
     assert visit.host_refused
     if failures < 2:
-        assert {i: r.retries for i, r in visit.returned.items()} == {0: 1, 1: 0, 2: 0}
+        retries = [record.retries for _, record in sorted(visit.returned.items())]
+        assert retries == [1] * n_asked + [0] * (3 - n_asked)
+        assert set(visit.deferred) == set(range(n_asked))
         assert visit.not_before_secs == 2.0**failures
     else:
         assert reasons(visit) == [Reason.HOST_BUSY] * 3
         assert visit.not_before_secs == 1.0
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("place", [0, 1, 3])
+async def test_busy_url_is_no_busy_host(
+    raw_server: RawServers, fetch_options: MakeOptions, status: int, place: int
+) -> None:
+    """If one URL is refused and others are answered, then it alone waits."""
+    busy = raw_server.response(status=f"{status} Busy", Retry_After="3600")
+    server = await raw_server({"*": raw_server.response(TURTLE), "/busy": busy})
+    paths = ["/a/1", "/b/2", "/c/3"]
+    paths.insert(place, "/busy")
+    visit = visit_of(*map(server.url, paths))
+    await run(visit, fetch_options(backoff_base_secs=1.0))
+    assert len(server.requests) == 4
+    assert not visit.host_refused
+    assert len(visit.documents) == 3
+    assert {i: x.retries for i, x in visit.returned.items()} == {place: 1}
+    assert visit.deferred[place] == (3600.0, True)
+    assert visit.refused == ("" if place < 3 else server.url("/busy"))
+
+
+async def test_busy_url_is_given_up_alone(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If a URL is refused whenever others are answered, then it is given up."""
+    busy = raw_server.response(status="503 Busy")
+    server = await raw_server({"*": raw_server.response(TURTLE), "/busy": busy})
+    record, n_visits = Record(server.url("/busy")), 0
+    while True:
+        visit = visit_of(server.url(f"/{n_visits}"), record)
+        await run(visit, fetch_options(backoff_base_secs=0.01))
+        n_visits += 1
+        assert not visit.host_refused
+        if not visit.returned:
+            break
+        record = visit.returned[1]
+    assert n_visits == 3
+    assert visit.failed == [1]
+
+
+async def test_refusal_that_another_visit_confirms(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If the visit before ended with a refusal, then one more URL confirms it.
+
+    The same URL does not, and URLs of another form are requested before its like.
+    """
+    busy = raw_server.response(status="503 Busy")
+    server = await raw_server({"*": busy})
+    before = server.url("/search?q=1")
+    visit = visit_of(server.url("/search?q=2"), server.url("/page"), suspected=before)
+    await run(visit, fetch_options(backoff_base_secs=1.0))
+    assert server.targets == ["/page"]
+    assert visit.host_refused
+    same = visit_of(Record(before, retries=1), suspected=before)
+    await run(same, fetch_options(backoff_base_secs=1.0))
+    assert same.not_before_secs < 1.0  # others need not wait
+    assert same.deferred[0].secs >= 1.0
 
 
 @pytest.mark.parametrize(
@@ -242,8 +307,9 @@ async def test_retry_after_is_obeyed(
     reply = raw_server.response(status="503 Busy", Retry_After=retry_after)
     server = await raw_server({"*": reply})
     options = fetch_options(backoff_base_secs=1.0, retry_after_max_secs=100.0)
-    visit = await run(visit_of(server.url()), options)
+    visit = await run(visit_of(server.url("/a"), server.url("/b")), options)
     assert visit.not_before_secs == secs
+    assert {i: each.secs for i, each in visit.deferred.items()} == {0: secs, 1: secs}
 
 
 @pytest.mark.parametrize("failures", [0, 2])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rdfcrawl.fetch.options import FetchOptions
-    from tests.conftest import RawServers, Reply
+    from tests.conftest import RawRequest, RawServers, Reply
 
     MakeOptions = Callable[..., FetchOptions]
 from tests.support.visit_runs import (
@@ -204,3 +204,25 @@ async def test_redirect_to_a_dead_origin_of_the_key(
     assert visit.documents[1].response.requested == (server.url("/b"),)
     assert {i: record.retries for i, record in visit.returned.items()} == {0: 1}
     assert not visit.host_refused
+
+
+async def test_cookies_end_with_a_try(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If a document is requested once more, then without the cookies of before."""
+
+    def setting(request: RawRequest) -> bytes:
+        moved = raw_server.redirect("/b")
+        line = b"Set-Cookie: c=1\r\nContent-Type"
+        return moved.replace(b"Content-Type", line) if request.nth == 1 else moved
+
+    def failing(request: RawRequest) -> bytes:
+        status = "500 Internal" if request.nth == 1 else "200 OK"
+        return raw_server.response(TURTLE, status=status)
+
+    server = await raw_server({"/a": setting, "/b": failing})
+    visit = visit_of(server.url("/a"))
+    await run(visit, fetch_options(retry_times=1, backoff_base_secs=0.01))
+    assert reasons(visit) == [None]
+    sent = [(each.target, each.headers.get("cookie")) for each in server.requests]
+    assert sent == [("/a", None), ("/b", "c=1"), ("/a", None), ("/b", None)]

@@ -146,11 +146,16 @@ class TestTurns:
             visit.returned = dict(enumerate(visit.records))
             visit.host_refused = True
             visit.not_before_secs = 1000.0
-        assert (await frontier.down(10.0))[:2] == (20, 0)
+        left = await frontier.owed.look(10.0)
+        assert (left.n_others, left.n_down) == (20, 0)
         await frontier.release(visits)
         await frontier.ack(visits)
-        assert (await frontier.down(10.0))[:2] == (0, 20)
-        await frontier.down(0.0, is_last_wait=True)
+        left = await frontier.owed.look(10.0)
+        assert (left.n_others, left.n_down, left.n_due) == (0, 20, 0)
+        assert (await frontier.owed.look(2000.0)).n_due == 20
+        owed = await frontier.owed.list(3)
+        assert (owed.n_uris, owed.n_hosts, len(owed.hosts)) == (20, 20, 3)
+        assert await frontier.owed.forgive() == 20
         await check_frontier(frontier)
         assert len((await frontier.claim([0], most_keys=50))[0]) == 20
 

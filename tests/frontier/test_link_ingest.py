@@ -370,3 +370,29 @@ def test_own_schemes_are_reached_from_themselves() -> None:
     # It was not forgotten.
     (found,) = ingest.links([link], parent=own, url=own.url).candidates
     assert found.key == "s3!b"
+
+
+def test_ignored_names_are_turned_away() -> None:
+    """If a page has an ignored name, whoever lists it, it is counted and not queued."""
+    ingest = new_ingest(ignored="jpg")
+    ingest.covered.replace(["https://a.example/id/"])
+    base = "https://a.example"
+    links = [f"{base}{x}".encode() for x in ("/id/a.jpg", "/b.jpg", "/c?d.jpg")]
+    assert [x.url for x in taken(ingest, *links)] == [f"{base}/c?d.jpg"]
+    assert not ingest.take_deferred()  # as the dataset has no pictures either
+    listed = [
+        FollowUp(Record(f"{base}/e.jpg", Kind.PAGE, 1, PAGE)),
+        FollowUp(Record(f"{base}/f.jpg", Kind.DUMP, 1, PAGE)),
+        FollowUp(Record(f"{base}/g.jpg", Kind.PAGE, 1, PAGE), is_part_of_source=True),
+    ]
+    queued = ingest.follow_ups(listed).candidates
+    urls = [unpack(each.item[1:], each.key).url for each in queued]
+    assert urls == [f"{base}/f.jpg", f"{base}/g.jpg"]
+    assert ingest.seed(f"{base}/h.jpg").item
+    assert ingest.rejected.ignored_extension == 3
+    page, seed = Record(f"{base}/i", Kind.PAGE, 1, PAGE), Record(f"{base}/i")
+    dump = Record(f"{base}/i", Kind.DUMP, 1, PAGE)
+    assert not ingest.wants_target(page, f"{base}/j.jpg")
+    assert ingest.wants_target(seed, f"{base}/j.jpg")
+    assert ingest.wants_target(dump, f"{base}/j.jpg")
+    assert ingest.rejected.ignored_extension == 4

@@ -308,7 +308,8 @@ class TestVisits:
         await frontier.release(visits)
         await check_frontier(frontier)
         assert await frontier.ack(visits) == 0
-        assert (await frontier.down(10.0))[:2] == (0, 30)
+        left = await frontier.owed.look(10.0)
+        assert (left.n_others, left.n_down) == (0, 30)
         assert (await frontier.waited_for(5))[0] == 30
         assert await frontier.retry(["failed"]) == 30
         states = await check_frontier(frontier)

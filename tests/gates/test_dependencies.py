@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -47,6 +48,22 @@ sys.modules.update(dict.fromkeys(names[: names.index("--")]))  # cannot be impor
 for name in names[names.index("--") + 1 :]:
     importlib.import_module(name)
 """
+# Forked for each extra, as most of what is imported is the same for all.
+_EACH_ALONE = """
+import importlib, json, os, sys
+for extra, (hidden, names) in json.load(sys.stdin).items():
+    if os.fork():
+        os.wait()
+        continue
+    sys.modules.update(dict.fromkeys(hidden))  # cannot be imported
+    try:
+        for name in names:
+            importlib.import_module(name)
+    except ImportError as error:
+        print(f"[{extra}] is not enough for {name}: {error}")
+    sys.stdout.flush()
+    os._exit(0)
+"""
 # Names of the standard library of later Pythons too.
 STANDARD = sys.stdlib_module_names | {"compression"}
 BY_NAME = {"import_module", "find_spec", "importorskip"}
@@ -80,8 +97,17 @@ def declared(*extras: str) -> set[str]:
     requirements += [each for extra in extras for each in optional[extra]]
     named = set()
     for requirement in requirements:
-        own = re.fullmatch(r"rdfcrawl\[(.*)\]", requirement)
-        named |= declared(*own[1].split(",")) if own else {canonical(requirement)}
+        extra = re.match(r"[\w.-]+\[([\w,-]+)\]", requirement)
+        name = canonical(requirement)
+        if name == "rdfcrawl":
+            named |= declared(*extra[1].split(",")) if extra else set()
+            continue
+        named.add(name)
+        if extra and is_installed(name):
+            wanted = rf";.*\bextra\s*==\s*['\"](?:{extra[1].replace(',', '|')})['\"]"
+            for each in metadata.requires(name) or ():
+                if re.search(wanted, each):
+                    named.add(canonical(each))
     return named
 
 
@@ -169,6 +195,11 @@ def special_modules() -> list[tuple[str, list[Path]]]:
     return [(name, modules(f"rdfcrawl/{name}") or [root / name]) for name in EXTRAS]
 
 
+def module_name(path: Path) -> str:
+    """Return the dotted name of a module of the package."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
 def base_modules() -> list[Path]:
     """Return the modules that need no extra."""
     special = {path for _, part in special_modules() for path in part}
@@ -184,14 +215,36 @@ def test_base_does_without_the_extras() -> None:
         if {canonical(owner) for owner in owners} <= extras - installed_by_default()
     }
     assert {"numpy", "mf2py", "yaml", "rdflib", "py7zr", "jsonpatch"} <= hidden
-    names = [
-        ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        for path in base_modules()
-        if path.stem != "__main__"
-    ]
+    names = [module_name(x) for x in base_modules() if x.stem != "__main__"]
     subprocess.run(
         [sys.executable, "-c", _WITHOUT_EXTRAS, *hidden, "--", *names], check=True
     )
+
+
+def test_each_extra_is_enough_by_itself() -> None:
+    """If one extra is installed alone, then all code that needs it is imported."""
+    plan: dict[str, tuple[list[str], list[str]]] = {}
+    for name, part in special_modules():
+        extra = EXTRAS[name]
+        if extra == "dataweb" or not all(map(is_installed, declared(extra))):
+            continue  # which brings all others; Spark is on few machines
+        there = installed_with(extra)
+        hidden = [
+            module
+            for module, owners in _owners().items()
+            if there.isdisjoint(map(canonical, owners)) and module not in STANDARD
+        ]
+        _, names = plan.setdefault(extra, (hidden, []))
+        names += [module_name(path) for path in part if path.stem != "__main__"]
+    assert {"hdt", "page", "parquet", "rules", "shapes", "warc"} <= set(plan)
+    done = subprocess.run(
+        [sys.executable, "-c", _EACH_ALONE],
+        input=json.dumps(plan),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout + done.stderr == ""
 
 
 def test_default_install_is_small() -> None:
@@ -206,10 +259,15 @@ def test_default_install_is_small() -> None:
     assert n_bytes < MAX_BYTES
 
 
-@cache
 def installed_by_default() -> frozenset[str]:
     """Return the distributions of `pip install rdfcrawl`, by what each requires."""
-    found, waiting = {"rdfcrawl"}, sorted(declared())
+    return installed_with()
+
+
+@cache
+def installed_with(*extras: str) -> frozenset[str]:
+    """Return the distributions that come with the package and some of its extras."""
+    found, waiting = {"rdfcrawl"}, sorted(declared(*extras))
     while waiting:
         name = waiting.pop()
         if name not in found and is_installed(name):

@@ -21,6 +21,7 @@ from rdfcrawl.fetch.ftp.pool import FtpLimits
 from rdfcrawl.fetch.ftp.replies import status_of
 from rdfcrawl.fetch.options import FetchOptions
 from rdfcrawl.fetch.parts import OVERLAP_BYTES
+from rdfcrawl.fetch.unread_types import DRAINED_BYTES
 from rdfcrawl.formats import FORMATS, PACKING_EXTENSIONS
 from rdfcrawl.frontier import candidate_adder
 from rdfcrawl.frontier.deferred import MAX_DEFERRED
@@ -30,9 +31,9 @@ from rdfcrawl.harvest.sample_comparison import MAX_SAMPLE_BYTES
 from rdfcrawl.html.page_links import MAX_LINKS
 from rdfcrawl.pipelines.items import FIELDS
 from rdfcrawl.pipelines.provenance import MAX_FAULTS
+from rdfcrawl.rdf.chunks import CHUNK_BYTES
 from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES, MAX_CONTEXT_DEPTH
-from rdfcrawl.rdf.output import CHUNK_BYTES
 from rdfcrawl.records import MAX_RETRIES
 from rdfcrawl.robots.cache import RobotsOptions
 from rdfcrawl.robots.parser import MAX_ROBOTS_BYTES
@@ -61,9 +62,10 @@ NUMBERS = [
     ("architecture.md", "in chunks of at most # KiB", [CHUNK_BYTES / KIB]),
     ("architecture.md", "goes back to the queue, up to # times", [MAX_RETRIES]),
     ("politeness.md", "Each worker has the rules of # of them", [_robots.max_origins]),
-    ("politeness.md", "up to # MiB, together with", [_robots.max_bytes / MIB]),
+    ("politeness.md", "up to # MiB, and as many", [_robots.max_bytes / MIB]),
     ("politeness.md", "fetched with up to # redirects", [MAX_ROBOTS_REDIRECTS]),
     ("politeness.md", "and # KiB of it are read", [MAX_ROBOTS_BYTES / KIB]),
+    ("politeness.md", "A rest of up to # KiB", [DRAINED_BYTES / KIB]),
     ("politeness.md", "than `DOWNLOAD_DELAY`, up to # s", [_robots.max_delay_secs]),
     ("politeness.md", "says, up to # hours", [_fetch.retry_after_max_secs / 3600]),
     ("politeness.md", "refusal, up to # minutes", [_fetch.backoff_max_secs / 60]),

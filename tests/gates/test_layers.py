@@ -19,9 +19,9 @@ ROOT = Path(__file__).parents[2] / "rdfcrawl"
 # and inside functions, too; rooms of one row do not know each other. A room is a folder
 # or a file; what has a dot is taken out of its folder.
 ROWS = """
-clock console errors json_logs options.defaults rdf.namespaces signals sorting
+clock console data errors json_logs options.defaults rdf.namespaces signals sorting
 codec columns duplicates extras faultlog formats options.values reservations uri
-bytesource guard links.relations measures ranking sniffing stores tasks
+bytesource guard links.relations measures ranking sniffing stores tasks templates
 log options.conflicts options.merging records refresh small_server unpack
 visits
 rdf request_turns tasks.records warc

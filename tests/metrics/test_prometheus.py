@@ -19,6 +19,7 @@ from tests.support.crawl_webs import TreeWeb
 from tests.support.exporting import exporting, open_directly, samples
 from tests.support.page_tables import names
 from tests.support.pages import read_page
+from tests.support.processes import end_with_parent
 from tests.support.sparql_services import free_port
 
 if TYPE_CHECKING:
@@ -48,7 +49,11 @@ def test_prometheus_scrapes_a_crawl_for_dashboard_and_alerts(
         port = free_port()
         words = [f"--web.listen-address=127.0.0.1:{port}", "--config.file=own.yml"]
         words += [f"--storage.tsdb.path={tmp_path / 'data'}", "--log.level=warn"]
-        prometheus = subprocess.Popen([program, *words], cwd=tmp_path)
+        prometheus = subprocess.Popen(
+            [program, *words],
+            cwd=tmp_path,
+            preexec_fn=end_with_parent,  # noqa: PLW1509  # no other thread forks
+        )
         ask = partial(_query, port)
         try:
             wanted = "sum(rdfcrawl_documents_total)"

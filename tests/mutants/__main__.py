@@ -1,17 +1,16 @@
 """Take out one defence after another, and see a test fail: `make mutants`.
 
-Works in a copy of the checkout. First all tests run in it as it is, and have to pass;
-then each defence is taken out, its tests run, one has to fail, and the file is written
-back. A patch that does not fit exactly once ends the run.
-
-Arguments: numbers of threats; none are all.
+Those of the threats are patches written by hand (`threats`). All others follow from the
+code of modules that defend something (`modules`): each member of a table, alternative
+of a pattern, limit, check and call is taken out by itself (`derived`). Works in copies
+of the checkout.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,14 +19,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from tests.mutants.copies import copied, replace
+from tests.mutants.modules import TESTS
 from tests.mutants.threats import MUTANTS
+from tests.mutants.trying import changed_mutants, mutants_of, try_mutants
 
 if TYPE_CHECKING:
     from tests.mutants.mutant import Mutant
 
-ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("rdfcrawl", "tests", "docs", "deploy", "changes")
-FILES = ("*.toml", "*.cfg", "*.py", "*.md", "Makefile", "LICENSE")
 FAILED: Final = 1  # exit code of pytest; others are errors of its own
 MOST_BYTES: Final = 6 * 2**30  # of address space of each process
 MOST_SECS: Final = 120.0  # with a defence taken out: some tests never end then
@@ -38,7 +37,33 @@ _counts = re.compile(r"\b(\d+) (failed|passed|error|errors|skipped)\b").findall
 
 def main() -> int:
     """Run it; return the exit code."""
-    wanted = set(map(int, sys.argv[1:]))
+    parser = argparse.ArgumentParser("python -m tests.mutants", description=__doc__)
+    parser.add_argument("threats", nargs="*", type=int, help="by number; none: all")
+    parser.add_argument("--derived", metavar="PATH", help="those of modules alone")
+    parser.add_argument(
+        "--changed",
+        metavar="REVISION",
+        nargs="?",
+        const="",
+        help="those of lines that differ from a revision; none: the last landing",
+    )
+    parser.add_argument("--secs", type=float, default=float("inf"), help="then end")
+    given = parser.parse_args()
+    if given.changed is not None:
+        mutants = changed_mutants(given.changed)
+        # Whether tests pass as they are is judged by those who run all of them.
+        return 1 if try_mutants(mutants, secs=given.secs) == 1 else 0
+    paths = [path for path in TESTS if (given.derived or "") in path]
+    if given.derived is not None:
+        return try_mutants(mutants_of(paths), secs=given.secs)
+    code = try_threats(set(given.threats))
+    if not given.threats:
+        code = try_mutants(mutants_of(paths)) or code
+    return code
+
+
+def try_threats(wanted: set[int]) -> int:
+    """Take out the defences of threats, or of all; return the exit code."""
     mutants = [each for each in MUTANTS if not wanted or each.threat in wanted]
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         tree = copied(Path(folder) / "rdfcrawl")
@@ -54,17 +79,6 @@ def main() -> int:
     print(f"\n{n_threats - n_alive} of {n_threats} threats are noticed", end=", ")
     print(f"by {len(mutants) - len(alive)} of {len(mutants)} patches")
     return 1 if alive else 0
-
-
-def copied(tree: Path) -> Path:
-    """Return a copy of the checkout, without what is not under version control."""
-    ignored = shutil.ignore_patterns("__pycache__", ".*")
-    for part in PARTS:
-        shutil.copytree(ROOT / part, tree / part, ignore=ignored)
-    for pattern in FILES:
-        for path in ROOT.glob(pattern):
-            shutil.copy(path, tree)
-    return tree
 
 
 def is_noticed(tree: Path, mutant: Mutant) -> bool:
@@ -90,13 +104,6 @@ def is_noticed(tree: Path, mutant: Mutant) -> bool:
         print(done.said[-3000:])
     sys.stdout.flush()
     return done.is_failure
-
-
-def replace(path: Path, text: str) -> None:
-    """Write a file so that no bytecode of its former text is taken for its own."""
-    later = max(time.time(), path.stat().st_mtime + 2)
-    path.write_text(text, encoding="utf-8")
-    os.utime(path, (later, later))
 
 
 class Outcome(NamedTuple):

@@ -94,16 +94,22 @@ OF_DOCUMENTS = (
     Mutant(
         9,
         "rdfcrawl/extraction/child.py",
-        "        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))\n",
-        "        del soft, hard\n",
+        "    bounds.set()\n",
+        "",
+        "tests/extraction/test_sandbox.py::test_limits_are_hard",
+    ),
+    Mutant(
+        9,
+        "rdfcrawl/extraction/bounds.py",
+        "        _set(resource.RLIMIT_CPU, min(int(until_secs) + 1, hard - 1), hard)\n",
+        "        del until_secs, hard\n",
         "tests/extraction/test_sandbox.py::test_cpu_time_is_bounded",
     ),
     Mutant(
         9,
-        "rdfcrawl/extraction/child.py",
-        "    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, hard))\n"
-        "    resource.setrlimit(resource.RLIMIT_CORE",
-        "    resource.setrlimit(resource.RLIMIT_CORE",
+        "rdfcrawl/extraction/bounds.py",
+        "        _set(resource.RLIMIT_AS, self._memory_bytes, self._mapped_bytes)\n",
+        "",
         "tests/extraction/test_sandbox.py::test_memory_is_bounded",
     ),
     Mutant(
@@ -152,7 +158,7 @@ OF_DOCUMENTS = (
     Mutant(
         13,
         "rdfcrawl/fetch/redirects.py",
-        "    if target in chain:\n",
+        "    if target in chain and not may_return:\n",
         "    if False:\n",
         "tests/fetch/test_visit_redirects.py::test_bad_redirect_is_not_followed",
     ),
@@ -233,9 +239,17 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         20,
-        "rdfcrawl/progress/logformatter.py",
+        "rdfcrawl/errors.py",
         "    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], str(text))\n",
         "    return str(text)\n",
         "tests/progress/test_logformatter.py",
+    ),
+    Mutant(
+        20,
+        "rdfcrawl/extraction/child_errors.py",
+        "(self._tail + data)[-_MOST_BYTES:]",
+        "self._tail + data",
+        "tests/crawl/failures/test_own_faults.py"
+        "::test_log_has_what_a_process_said_before_it_died",
     ),
 )

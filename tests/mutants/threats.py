@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 from tests.mutants.of_documents import OF_DOCUMENTS
+from tests.mutants.of_responses import OF_RESPONSES
 
 MUTANTS = (
     # -- connections -------------------------------------------------------------------
     Mutant(
         1,
         "rdfcrawl/guard/policy.py",
-        "return None if is_allowed else why",
-        "return None",
+        "if any(parsed in network for network in self.allow_nets):",
+        "if True:",
         "tests/crawl/threats/test_guard.py::test_nobody_inside_is_connected_to",
     ),
     Mutant(
@@ -38,6 +39,49 @@ MUTANTS = (
         'return [each for each in found if each["host"] in allowed]',
         "return found",
         "tests/guard/test_guard.py::test_private_addresses_of_a_name_are_left_out",
+    ),
+    Mutant(
+        1,
+        "rdfcrawl/guard/policy.py",
+        "if why is None and any(map(is_own_address, reached)):",
+        "if False:",
+        "tests/crawl/threats/test_own_addresses.py"
+        "::test_services_of_the_machine_are_not_connected_to",
+    ),
+    Mutant(
+        1,
+        "rdfcrawl/guard/policy.py",
+        "any(map(is_own_address, reached))",
+        "is_own_address(parsed)",
+        "tests/guard/test_guard.py::test_own_addresses_are_refused_while_they_are_there",
+    ),
+    Mutant(
+        1,
+        "rdfcrawl/guard/own_addresses.py",
+        "    return _can_bind(address)\n",
+        "    return False\n",
+        "tests/guard/test_guard.py::test_own_addresses_are_refused_while_they_are_there",
+    ),
+    Mutant(
+        1,
+        "rdfcrawl/guard/own_addresses.py",
+        "        return _is_routed_here(address)\n",
+        "        pass\n",
+        "tests/guard/test_guard.py::test_own_addresses_are_refused_while_they_are_there",
+    ),
+    Mutant(
+        1,
+        "rdfcrawl/guard/policy.py",
+        "            return RefusalCause.DENIED\n",
+        "            pass\n",
+        "tests/guard/test_guard.py::test_denied_networks_go_before_allowed_ones",
+    ),
+    Mutant(
+        1,
+        "rdfcrawl/options/defaults.py",
+        "6064-6378,6381-6431",
+        "6064-6431",
+        "tests/guard/test_guard.py::test_ports_of_services_are_left_out",
     ),
     Mutant(
         2,
@@ -69,6 +113,7 @@ MUTANTS = (
         "tests/crawl/threats/test_doors.py::test_files_of_the_machine_are_no_pages",
     ),
     *OF_DOCUMENTS,
+    *OF_RESPONSES,
     # -- secrets and doors -------------------------------------------------------------
     Mutant(
         21,

@@ -33,7 +33,7 @@ async def test_rules_are_read_without_asking(
     long = b"User-agent: *\n" + b"".join(b"Disallow: /%d\n" % n for n in range(999))
     names = [ORIGIN, "https://many.example", "https://none.example"]
     for name, text in zip(names, (RULES, long, b""), strict=True):
-        packed = pack_rules(read_records(text, "rdfcrawl"), None)
+        packed = pack_rules(read_records(text, "rdfcrawl"))
         await keeper.good(name, packed, 3600)
     await keeper.bad("https://down.example", 503)
     for n in range(4):

@@ -20,6 +20,7 @@ import pytest
 from rdfcrawl.page.options import PORT, TOKEN
 from tests.support.page_answers import PageAnswer
 from tests.support.page_browser import free_port, serve_page
+from tests.support.processes import end_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -116,7 +117,10 @@ def proxied(
     folder, port = tmp_path_factory.mktemp("nginx"), free_port()
     path = folder / "nginx.conf"
     path.write_text(configuration(folder, port, int(url.rpartition(":")[2])))
-    nginx = subprocess.Popen([program, "-p", folder, "-e", "stderr", "-c", path])
+    nginx = subprocess.Popen(
+        [program, "-p", folder, "-e", "stderr", "-c", path],
+        preexec_fn=end_with_parent,  # noqa: PLW1509  # no other thread forks
+    )
     found = ProxiedPage(server.url("/a").split("/")[2].partition(":")[0], port)
 
     def answers() -> bool:

@@ -10,9 +10,9 @@ import pytest
 
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.errors import NeedsSandbox, Reason
+from rdfcrawl.rdf.chunks import CHUNK_BYTES
 from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
 from rdfcrawl.rdf.hdt import write_hdt
-from rdfcrawl.rdf.output import CHUNK_BYTES
 from rdfcrawl.rdf.parse import parse
 from rdfcrawl.unpack.scratch import MemoryScratch
 from tests.support.cpu_time import takes_at_most

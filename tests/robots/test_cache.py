@@ -15,7 +15,9 @@ from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.records import Kind, Record
 from rdfcrawl.robots.answers import RobotsResponse
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
+from rdfcrawl.robots.keeping import OwnRules
 from rdfcrawl.robots.policy import parse_robots
+from rdfcrawl.robots.tdm_cache import TdmCache
 from rdfcrawl.robots.tdm_file import TDM_PATH
 from rdfcrawl.uri.origin import origin_of
 from rdfcrawl.visits import Visit
@@ -109,15 +111,18 @@ async def test_reservations_hold_while_their_file_cannot_be_had(
     reserved = raw_server.response(b'[{"location": "/", "tdm-reservation": 1}]')
     server = await raw_server({TDM_PATH: reserved})
     url = server.url("/a")
-    async with cached(fetch_options(), reads_tdm=True, ttl_secs=0.0) as cache:
+    options = RobotsOptions(ttl_secs=0.0)
+    async with cached(fetch_options()) as cache:
+        tdm = TdmCache(cache, options, keeper=OwnRules(0.0))
         for reply, said in (
             (reserved, True),
             (raw_server.response(b"", status="503 Busy"), True),
             (raw_server.response(b"", status="404 Not Found"), None),
         ):
             server.pages[TDM_PATH] = reply
-            await cache.apply(visit_of(url))
-            assert cache.reserved(url).tdm is said
+            found = await tdm.of(url, visit_of(url))
+            assert found is not None
+            assert found.tdm is said
     assert server.targets.count(TDM_PATH) == 3
 
 

@@ -93,6 +93,32 @@ def test_what_is_no_text_allows(body: bytes) -> None:
     assert parse_robots(body) is ALLOW_ALL
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"User-agent: *\n\0\0\0Disallow: /a\n",
+        b"User-agent: *\0\nDisallow: /a\n",
+        b"User-agent: *\nDisallow: /a\0\n",
+        b"User-agent: *\nDisallow: /a\0b\n",
+        b"User-agent: *\0Disallow: /a\0",
+        b"User-agent: *\nDisa\0llow: /a\n",
+        b"\0" * 5000 + b"User-agent: *\nDisallow: /a\n",
+        b"User-agent: *\n \0\t Disallow: /a\n",
+        "User-agent: *\nDisallow: /a\n".encode("utf-16-le"),
+        "User-agent: *\nDisallow: /a\n".encode("utf-16-be"),
+        b"# one\n\xef\xbb\xbfUser-agent: *\nDisallow: /a\n",
+        "User-agent\uff1a*\nDisallow\uff1a /a".encode(),
+        "User-agent:\xa0*\nDisallow:\xa0/a\xa0".encode(),
+        b"\fUser-agent:\v*\n\vDisallow: /a\f\n",
+        b"User-agent: *\nDisallow: /" + b"z" * 100_000 + b"\nDisallow: /a\n",
+    ],
+)
+def test_rules_hold_among_odd_octets(body: bytes) -> None:
+    """If NULs and other odd octets stand around rules, then the rules hold."""
+    assert not allows(body, "/a")
+    assert allows(body, "/c")
+
+
 # -- Crawl-delay -----------------------------------------------------------------------
 
 
@@ -111,6 +137,22 @@ def test_what_is_no_text_allows(body: bytes) -> None:
         ("User-agent: *\nCrawl-delay: .5", "x", 0.5),
         ("User-agent: *\nCrawl-delay: -1", "x", 0.0),
         ("User-agent: *\nCrawl-delay: nan", "x", 0.0),
+        ("User-agent: *\nCrawl-delay: soon", "x", 0.0),
+        ("User-agent: *\nCrawl-delay: 1e9", "x", 1e9),
+        ("User-agent: *\nCrawl-delay: 1e400", "x", 1e9),
+        ("User-agent: *\nCrawl-delay: inf", "x", 1e9),
+        ("User-agent: *\nCrawl-delay: Infinity", "x", 1e9),
+        ("User-agent: *\nCrawl-delay: " + "9" * 400, "x", 1e9),
+        ("User-agent: *\nCrawl-delay: 1e1", "x", 10.0),
+        ("User-agent: *\nCrawl-delay: 0x10", "x", 16.0),
+        ("User-agent: *\nCrawl-delay: +2", "x", 2.0),
+        ("User-agent: *\nCrawl-delay: 1,5", "x", 1.5),
+        ("User-agent: *\nCrawl-delay: ,5 s", "x", 0.5),
+        ("User-agent: *\nCrawl-delay: 10 milliseconds", "x", 10.0),
+        ("User-agent: *\nCrawl-delay: 500 ms", "x", 0.5),
+        ("User-agent: *\nCrawl-delay: 2 minutes", "x", 120.0),
+        ("User-agent: *\nCrawl-delay: 1h", "x", 3600.0),
+        ("User-agent: *\nCrawl-delay: 3\0", "x", 3.0),
         ("User-agent: *\nCrawl-delay:", "x", 0.0),
         ("Crawl-delay: 10\nUser-agent: *\nDisallow: /a", "x", 0.0),
         ("User-agent: *\nCrawl-delay: 7\nUser-agent: x\nDisallow:", "x", 7.0),

@@ -237,7 +237,7 @@ def texts() -> Iterator[bytes]:
 def test_packed_rules_are_the_same(text: bytes) -> None:
     """If rules are packed, then they say the same when they are unpacked."""
     records = read_records(text, "rdfcrawl")
-    rules = unpack_rules(pack_rules(records, None))
+    rules = unpack_rules(pack_rules(records))
     assert rules is not None
     assert (rules.delay_secs, rules.sitemaps, rules.has_more_sitemaps) == (
         records.delay_secs,

@@ -14,6 +14,7 @@ from rdfcrawl.frontier.payload import unpack
 from rdfcrawl.links.filter import CrawlExtent, CrawlScope, LinkFilter
 from rdfcrawl.operating.checking import FrontierCheck
 from rdfcrawl.operating.crawl import FrontierView
+from rdfcrawl.operating.uris import DEFERRED
 from rdfcrawl.records import NO_BUDGET, CrawlBudget, Record
 from rdfcrawl.uri import NormalForm, PolitenessKey, partition_of, registered_domain
 
@@ -150,9 +151,10 @@ async def _read_key(
         return
     if kind in ("cnt", "d", "h", "over"):
         _take_hash(state, kind, rest, await _hash(redis, name))
-    elif kind in ("q", "i"):
-        lists = state.queues if kind == "q" else state.flights
-        lists[head, int(tail)] = await _list(redis, name)
+    elif kind in ("q", "i", "later"):
+        lists = state.flights if kind == "i" else state.queues
+        place = (rest, DEFERRED) if kind == "later" else (head, int(tail))
+        lists[place] = await _list(redis, name)
     elif kind in ("ready", "down"):
         setattr(state, kind, await sorted_set(redis, name))
     elif kind in ("e", "ew", "es", "ed"):
@@ -213,7 +215,9 @@ async def _hash(redis: Redis, name: str) -> dict[str, str]:
 
 
 async def _list(redis: Redis, name: str) -> list[bytes]:
-    return cast("list[bytes]", await redis.lrange(name, 0, -1))
+    is_sorted = await redis.type(name) == b"zset"
+    read = redis.zrange if is_sorted else redis.lrange
+    return cast("list[bytes]", await read(name, 0, -1))
 
 
 async def sorted_set(redis: Redis, name: str) -> dict[str, float]:
@@ -279,7 +283,7 @@ def _check_hosts(state: PartitionState, budget: int) -> None:
     assert ready <= set(state.hosts)
     assert {key for key, _ in state.queues} <= set(state.hosts)
     for key, host in state.hosts.items():
-        n = sum(len(state.queues.get((key, band), ())) for band in range(10))
+        n = sum(len(state.queues.get((key, band), ())) for band in range(DEFERRED + 1))
         assert int(host["n"]) == n, f"{key}: n"
         may_go = n > 0 and "lk" not in host
         assert (key in ready) == may_go, f"{key}: ready"

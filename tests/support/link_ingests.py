@@ -10,6 +10,7 @@ from rdfcrawl.frontier.link_ingest import (
 )
 from rdfcrawl.frontier.payload import unpack
 from rdfcrawl.links.filter import CrawlScope, LinkFilter, UrlPatterns
+from rdfcrawl.links.ignored_names import IgnoredNames
 from rdfcrawl.records import Record
 from rdfcrawl.uri import HostGrouping, NormalForm, PolitenessKey
 from rdfcrawl.uri.schemes import NO_SCHEMES, SchemePolicy
@@ -28,6 +29,7 @@ def new_ingest(
     grouping: HostGrouping = HostGrouping.HOST,
     trap_limits: TrapLimits = NO_TRAPS,
     schemes: SchemePolicy = NO_SCHEMES,
+    ignored: str = "",
 ) -> LinkIngest:
     """Return an ingest that takes all that its arguments do not turn away."""
     allowed = UrlPatterns((re.compile(allow),)) if allow else UrlPatterns()
@@ -36,7 +38,12 @@ def new_ingest(
         keys=PolitenessKey(grouping),
         normal_form=NormalForm(),
         link_filter=LinkFilter(
-            scope or CrawlScope(), allowed, denied, traps=trap_limits, schemes=schemes
+            scope or CrawlScope(),
+            allowed,
+            denied,
+            traps=trap_limits,
+            schemes=schemes,
+            ignored=IgnoredNames(frozenset(ignored.split())),
         ),
         partitions=partitions,
         max_depth=max_depth,

@@ -6,6 +6,7 @@ import _posixsubprocess
 import _socket
 import json
 import os
+import resource
 import socket
 import sys
 from pathlib import Path
@@ -70,8 +71,17 @@ def look(parent: int, **_: Any) -> None:
     Path(f"/proc/{parent}/environ").read_bytes()
 
 
+def lift(**_: Any) -> None:
+    """Lift a hard limit, as a process of root may."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard + 1, hard + 1))
+    except ValueError as error:
+        raise PermissionError(str(error)) from error
+
+
 WAYS: dict[str, Callable[..., None]] = {
-    each.__name__: each for each in (connect, dial, write, make, run, pair, look)
+    each.__name__: each for each in (connect, dial, write, make, run, pair, look, lift)
 }
 
 

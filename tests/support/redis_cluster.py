@@ -17,6 +17,7 @@ from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 from redis.exceptions import RedisError, ResponseError
 
 from rdfcrawl.frontier.redis_program import find_server
+from tests.support.processes import end_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -87,6 +88,7 @@ class ClusterNode:
             [*prefix, self.program, *words, "--port", str(self.port)],
             cwd=self.directory,
             stdout=subprocess.DEVNULL,
+            preexec_fn=end_with_parent,  # noqa: PLW1509  # no other thread forks
         )
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> None:

@@ -29,6 +29,7 @@ from rdfcrawl.frontier.options import FrontierOptions
 from rdfcrawl.frontier.redis_client import server_facts
 from rdfcrawl.frontier.redis_program import MIN_VERSION, find_server, program_version
 from rdfcrawl.frontier.scripts import LuaScripts
+from tests.support.processes import end_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator, Iterator
@@ -130,6 +131,7 @@ class RedisServer:
             cwd=self.directory,
             stdout=subprocess.DEVNULL,
             env={**os.environ, **self.environment},
+            preexec_fn=end_with_parent,  # noqa: PLW1509  # no other thread forks
         )
         deadline = time.monotonic() + _START_SECS
         while not self._answers():

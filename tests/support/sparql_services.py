@@ -23,6 +23,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.support.processes import end_with_parent
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
@@ -95,7 +97,11 @@ class SparqlServer:
         """Start it and wait until it answers."""
         with (self.folder / "out.log").open("wb") as log:
             self._process = subprocess.Popen(
-                self.command, cwd=self.folder, stdout=log, stderr=subprocess.STDOUT
+                self.command,
+                cwd=self.folder,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                preexec_fn=end_with_parent,  # noqa: PLW1509  # no other thread forks
             )
         deadline = time.monotonic() + _START_SECS
         while not self._answers():

@@ -115,7 +115,7 @@ def test_bomb_is_stopped_early(coding: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["gzip", "br", "zstd", "deflate"])
-@pytest.mark.parametrize("wire", [b"<a> <b> <c> .", b"\x1f\x8bnot", b"\x00" * 99])
+@pytest.mark.parametrize("wire", [b"\x1f\x8bnot", b"\x00" * 99])
 def test_garbage_is_a_named_fault(name: str, wire: bytes) -> None:
     """If a body is not coded as declared, then the fault is named."""
     with pytest.raises(SourceFault) as caught:
@@ -126,11 +126,46 @@ def test_garbage_is_a_named_fault(name: str, wire: bytes) -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["rot13", "compress", "gzip, gzip, gzip", "gzip;q=1"])
-def test_unknown_coding_is_refused(name: str) -> None:
-    """If a coding is not known or there are too many, then nothing is decoded."""
+@pytest.mark.parametrize("name", ["gzip", "br", "zstd", "deflate", "compress", "sdch"])
+@pytest.mark.parametrize("step", [1, 7, 100])
+@pytest.mark.parametrize(
+    "text", ["<a> <b> <c> .", "<urn:x:s> <urn:x:p> 'caf\xe9' .\n" * 40]
+)
+def test_text_that_is_not_coded_is_taken_as_it_is(
+    name: str, step: int, text: str
+) -> None:
+    """If a body is text in spite of its coding, then it is read as text."""
+    assert decode(name, text.encode(), step) == text.encode()
+
+
+@pytest.mark.parametrize("magic", [b"PK\x03\x04", b"BZh9", b"$HDT\x01", b"\xfd7zXZ\0"])
+def test_file_that_is_not_coded_is_taken_as_it_is(magic: bytes) -> None:
+    """If a body is a packed file in spite of its coding, then it is read as that."""
+    wire = magic + bytes(range(200))
+    assert decode("gzip", wire) == wire
+
+
+@pytest.mark.parametrize("name", ["UTF-8", "none", "binary", "rot13", "", "identity"])
+def test_unknown_coding_is_none(name: str) -> None:
+    """If the name of a coding is none that changes a body, then nothing is decoded."""
+    assert decode(name, b"\x1f\x8bnot") == b"\x1f\x8bnot"
+
+
+@pytest.mark.parametrize(
+    "name", ["gzip;q=1", '"gzip"', "utf-8, gzip", "deflate", "zstd"]
+)
+def test_coding_is_recognized_by_its_begin(name: str) -> None:
+    """If a coding is named oddly, then the bytes say which it is."""
+    assert decode(name, gzip.compress(b"a" * 99)) == b"a" * 99
+
+
+@pytest.mark.parametrize(
+    ("name", "wire"), [("compress", b"\x1f\x9d\x90a"), ("gzip," * 6, b"abc")]
+)
+def test_coding_that_cannot_be_undone_is_refused(name: str, wire: bytes) -> None:
+    """If a coding is not supported, or there are too many, then the fault is named."""
     with pytest.raises(SourceFault) as caught:
-        BodyDecoder(name, max_ratio=200)
+        decode(name, wire)
     assert caught.value.fault.reason is Reason.BAD_CONTENT_ENCODING
 
 

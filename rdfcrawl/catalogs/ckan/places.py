@@ -23,14 +23,16 @@ from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, GEOSPARQL, HEALTH, LOCN, SKOS
 MAX_POSITIONS: Final = 100_000  # of one geometry
 
 _WKT = re.compile(
-    r"(?:<[^<>\s]+>\s*|SRID=\d+;\s*)?"
-    r"(?:MULTI)?(?:POINT|LINESTRING|POLYGON|GEOMETRYCOLLECTION|ENVELOPE)\s*"
-    r"(?:Z|M|ZM)?\s*(?:\(|EMPTY)",
+    r"(?:<[^<>\s]+>\s*+|SRID=\d+;\s*+)?"
+    r"(?:MULTI)?(?:POINT|LINESTRING|POLYGON|GEOMETRYCOLLECTION|ENVELOPE)\s*+"
+    r"(?:ZM?|M)?\s*+(?:\(|EMPTY)",
     re.IGNORECASE,
 ).match
 _SRID = re.compile(r"\ASRID=(\d+);\s*", re.IGNORECASE)
 _NUMBER = r"[+-]?\d{1,3}(?:\.\d{1,20})?"
-_BOX = re.compile(rf"\s*({_NUMBER})(?:\s*,\s*|\s+)" * 3 + rf"({_NUMBER})\s*").fullmatch
+_BOX = re.compile(
+    rf"\s*+({_NUMBER})(?:\s*+,|\s)" * 3 + rf"\s*+({_NUMBER})\s*+"
+).fullmatch
 _DEPTHS: Final = {
     "Point": 0,
     "MultiPoint": 1,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from rdfcrawl.catalogs.ckan.api import SCHEMES, is_api_url, portal_url
@@ -11,32 +13,40 @@ from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.origin import is_same_origin
 
 LOOKED_AT_BYTES: Final = 512 * 1024
+_NAMED_WITHIN_BYTES: Final = 64 * 1024
 _ENOUGH: Final = 3  # of the marks below, where no generator is named
+_MAX_LINKS: Final = 1000  # with the path of a mark that are looked at
+_MAX_LINK_BYTES: Final = 2048  # of an element up to that path
 
-_META = re.compile(rb"<meta\s[^>]{0,500}>", re.IGNORECASE)
-_IS_GENERATOR = re.compile(
-    rb"\sname\s*=\s*[\"']?generator[\"'\s/>]", re.IGNORECASE
-).search
+_find_metas = re.compile(rb"<meta\s[^>]{0,500}>").findall
+_IS_GENERATOR = re.compile(rb"\sname\s*+=\s*+[\"']?generator[\"'\s/>]").search
 _NAMES_CKAN = re.compile(
-    rb"\scontent\s*=\s*[\"']?\s*ckan(?:[ /]+v?[0-9][0-9A-Za-z.+-]{0,20})?[\"'\s/>]",
-    re.IGNORECASE,
+    rb"\scontent\s*+=\s*+[\"']?\s*+ckan"
+    rb"(?:[ /]+v?[0-9][0-9a-z.+-]{0,20})?[\"'\s/>]"
 ).search
 _SITE_ROOT = re.compile(
-    rb"\sdata-site-root\s*=\s*(?:\"([^\"]{1,2000})\"|'([^']{1,2000})')", re.IGNORECASE
+    rb"data-site-root(?<=\sdata-site-root)\s*+=\s*+"
+    rb"(?:\"([^\"]{1,2000})\"|'([^']{1,2000})')",
+    re.IGNORECASE,
 ).search
-_DATASET_LINK = rb"<a\s[^>]{0,500}?href\s*=\s*[\"']?(?:[^\"'>\s]*)/dataset"
-# What CKAN's own templates have; each counts once.
-_MARKS: Final = (
-    re.compile(_DATASET_LINK + rb"(?:/[\w-]|[\"'?>\s])").search,
-    re.compile(rb"href\s*=\s*[\"']?[^\"'>\s]*/organization(?:/|[\"'?>\s])").search,
-    re.compile(rb"\sdata-module\s*=").search,
-    re.compile(rb"\sdata-(?:site|locale)-root\s*=").search,
-    re.compile(
-        rb"/(?:webassets/(?:base|vendor)|fanstatic|base/(?:css|images)/(?:main|ckan)"
-        rb"|public/base)"
-    ).search,
-    re.compile(rb"/api/3(?:/action/|[\"'/])").search,
-    re.compile(rb"ckan-footer-logo|ckan-icon|docs\.ckan\.org").search,
+_DATASET: Final = b"/dataset"
+_dataset_paths = re.compile(_DATASET + rb"(?:/[\w-]|[\"'?>\s])").finditer
+_organization_paths = re.compile(rb"/organization(?:/|[\"'?>\s])").finditer
+_is_link = re.compile(rb"href\s*+=\s*+[\"']?[^\"'>\s]*+\Z").match
+_is_anchor = re.compile(rb"<a\s").match
+# What else CKAN's own templates have, each behind a literal that is found fast.
+_MARKS: Final = tuple(
+    re.compile(text).search
+    for text in (
+        rb"data-module(?<=\sdata-module)\s*+=",
+        rb"data-(?<=\sdata-)(?:site|locale)-root\s*+=",
+        (
+            rb"/(?:webassets/(?:base|vendor)|fanstatic"
+            rb"|base/(?:css|images)/(?:main|ckan)|public/base)"
+        ),
+        rb"/api/3(?:/action/|[\"'/])",
+        rb"ckan-footer-logo|ckan-icon|docs\.ckan\.org",
+    )
 )
 
 
@@ -53,15 +63,46 @@ def recognize(url: str, body: bytes = b"") -> str:
         return ""
     if is_api_url(url):
         return base
-    head = body[:LOOKED_AT_BYTES]
-    if b"<" not in head[:1024]:
+    if b"<" not in body[:1024]:
         return ""
-    is_named = any(
-        _IS_GENERATOR(meta[0]) and _NAMES_CKAN(meta[0]) for meta in _META.finditer(head)
-    )
-    if not is_named and sum(search(head) is not None for search in _MARKS) < _ENOUGH:
+    head = body[:LOOKED_AT_BYTES]
+    if not _is_named(head) and not _has_marks(head):
         return ""
     return _site_root(head, url) or base
+
+
+def _is_named(head: bytes) -> bool:
+    """Return whether a page names CKAN as its generator."""
+    lower = head[:_NAMED_WITHIN_BYTES].lower()
+    return b"ckan" in lower and any(
+        _IS_GENERATOR(meta) and _NAMES_CKAN(meta) for meta in _find_metas(lower)
+    )
+
+
+def _has_marks(head: bytes) -> bool:
+    """Return whether a page has enough marks; each portal links to its datasets."""
+    if _DATASET not in head:  # as nearly all
+        return False
+    n_marks = sum(search(head) is not None for search in _MARKS)
+    n_marks += _has_link(head, _dataset_paths(head), is_anchor=True)
+    n_marks += _has_link(head, _organization_paths(head), is_anchor=False)
+    return n_marks >= _ENOUGH
+
+
+def _has_link(
+    head: bytes, paths: Iterator[re.Match[bytes]], *, is_anchor: bool
+) -> bool:
+    """Return whether one of the paths is that of a link; each is read backwards."""
+    for path in islice(paths, _MAX_LINKS):
+        end = path.start()
+        begin = max(0, end - _MAX_LINK_BYTES)
+        link = head.rfind(b"href", begin, end)
+        if link < 0 or not _is_link(head, link, end):
+            continue
+        tag = head.rfind(b"<", begin, link) if is_anchor else -1
+        if not is_anchor or (tag >= 0 and _is_anchor(head, tag)):
+            return True
+    return False
 
 
 def _site_root(head: bytes, url: str) -> str:

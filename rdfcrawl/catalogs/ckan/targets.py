@@ -122,7 +122,7 @@ _API_PATH = re.compile(
 _API_QUERY = re.compile(
     r"(?:\A|&)service=(?:wms|wfs|wcs|wmts|csw|wps|sos)(?:&|\Z)"
 ).search
-_SITEMAP_NAME = re.compile(r"(?:[\w-]*[_-])?sitemap[\w-]*\.xml(?:\.gz)?\Z").match
+_SITEMAP_NAME = re.compile(r"(?=[\w-]++\.xml(?:\.gz)?\Z)(?:[\w-]*?[_-])?sitemap").match
 _AUTHORITY = re.compile(
     r"https?://(?:publications\.europa\.eu/resource/authority/file-type"
     r"|(?:www\.)?iana\.org/assignments/media-types|(?:www\.)?w3\.org/ns/formats)/",

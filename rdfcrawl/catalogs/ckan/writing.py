@@ -37,7 +37,7 @@ _IRI = re.compile(
     r"(?:(?:https?|ftps?|sftp)://[^\s/]|(?:urn|doi|info|tag|ark|mailto):[^\s:])",
     re.IGNORECASE,
 ).match
-_TWO_URLS = re.compile(r"\s+(?:https?|ftp)://").search
+_TWO_URLS = re.compile(r"\s(?:https?|ftp)://").search
 _MAIL = re.compile(r"[^\s@<>\"(),:;]{1,64}@[^\s@<>\"(),:;]{1,253}\.[^\s@<>\"(),:;.]+")
 _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?").fullmatch
 _DECIMAL = re.compile(r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})").fullmatch

@@ -20,6 +20,7 @@ from rdfcrawl.codec import encode
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.rdf.chunks import QuadChunk, quad_chunks
 from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.labels import without_labels
 from rdfcrawl.rdf.parse import parse
@@ -65,7 +66,7 @@ class AnswerReader:
         """All faults so far."""
         return [*self._faults, *self._log.all()]
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Iterator[QuadChunk]:
         """Read the response; its faults are not raised."""
         if self._answer is None:
             return
@@ -74,7 +75,8 @@ class AnswerReader:
         elif self._task.step == "query" and self._harvest.settings.is_construct:
             yield from self._parse(self._answer)
         else:
-            yield from iter_checked(self._iter_lines(self._answer), self._log)
+            for block in iter_checked(self._iter_lines(self._answer), self._log):
+                yield from quad_chunks(block)
 
     # -- tables --------------------------------------------------------------------
 
@@ -170,7 +172,7 @@ class AnswerReader:
 
     # -- graphs --------------------------------------------------------------------
 
-    def _parse(self, answer: SparqlAnswer) -> Iterator[bytes]:
+    def _parse(self, answer: SparqlAnswer) -> Iterator[QuadChunk]:
         """Yield the graph of a CONSTRUCT, which has blank nodes of its own."""
         settings = self._harvest.settings
         reading = parse(
@@ -209,9 +211,9 @@ class AnswerReader:
 
     # -- description ---------------------------------------------------------------
 
-    def _describe(self, answer: SparqlAnswer) -> Iterator[bytes]:
+    def _describe(self, answer: SparqlAnswer) -> Iterator[QuadChunk]:
         settings, endpoint = self._harvest.settings, self._harvest.endpoint
-        chunks: list[bytes] = []
+        chunks: list[QuadChunk] = []
         if judge(answer) is None and "html" not in answer.media_type:
             limits = ParseLimits(doc_bytes=settings.limits.description_bytes)
             reading = parse(

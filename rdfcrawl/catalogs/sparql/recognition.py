@@ -56,7 +56,7 @@ _REPOSITORY: Final = re.compile(
     rf"(?:/repositories/[^/]+|{_SEGMENT})/?\Z", re.IGNORECASE
 )
 _has_form = re.compile(
-    r"\b(?:SELECT|ASK|CONSTRUCT|DESCRIBE)\b[^{<]{0,2000}[{<]", re.IGNORECASE
+    r"\b(?:SELECT|ASK|CONSTRUCT|DESCRIBE)\b[^{<]{0,500}+[{<]", re.IGNORECASE
 ).search
 # Parameters of one query, not of the endpoint. Others may name a repository.
 _OF_QUERIES: Final = frozenset(
@@ -139,7 +139,7 @@ def _recognize_table(url: str, media_type: str, head: bytes) -> str:
 _is_virtuoso = re.compile(
     rb"<title>\s*(?:openlink )?virtuoso sparql quer", re.IGNORECASE
 ).search
-_FORM = re.compile(rb"<form\b([^>]*)>(.*?)(?:</form|\Z)", re.IGNORECASE | re.DOTALL)
+_FORM = re.compile(rb"<form\b([^<>]*+)>(.*?)(?:</form|\Z)", re.IGNORECASE | re.DOTALL)
 _find_field = re.compile(
     rb"<(textarea|input)\b[^<>]*\bname\s*=\s*[\"']?query[\"'\s>/]", re.IGNORECASE
 ).search
@@ -218,14 +218,14 @@ _SAYINGS: Final = tuple(
         ),
         (_REPOSITORY, rb"\bquery (?:parameter|argument) (?:is )?(?:missing|required)"),
         # Stardog
-        (_ANYWHERE, rb"\"code\"\s*:\s*\"(?:qe0|0d0|us2)\w+\"[^}]*quer"),
-        (_ANYWHERE, rb"quer[^}]*\"code\"\s*:\s*\"(?:qe0|0d0|us2)\w+\""),
+        (_ANYWHERE, rb"\"code\"\s*:\s*\"(?:qe0|0d0|us2)\w+\"[^}]{0,300}quer"),
+        (_ANYWHERE, rb"quer[^}]{0,300}\"code\"\s*:\s*\"(?:qe0|0d0|us2)\w+\""),
         (_QUERY_PATH, rb"\byou should set the 'query' parameter"),  # Oxigraph
         # QLever
         (_ANYWHERE, rb"\A\s*\{(?=.*\"exception\"\s*:)(?=.*\"resultsize\"\s*:)"),
         (_ANYWHERE, rb"must contain a query or update|no query (?:or|and) no update"),
         # MarkLogic
-        (_SPARQL_PATH, rb"rest-(?:invalid|required)param[^<}]*\bquery\b"),
+        (_SPARQL_PATH, rb"rest-(?:invalid|required)param[^<}]{0,300}\bquery\b"),
         # Neptune
         (
             _SPARQL_PATH,

@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 
 # Turtle's own shorthands (Turtle 2.5.2, 2.5.3), which TSV may use.
 _NUMBERS = (
-    (re.compile(r"[+-]?[0-9]+\Z"), "integer"),
-    (re.compile(r"[+-]?[0-9]*\.[0-9]+\Z"), "decimal"),
-    (re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+\Z"), "double"),
-    (re.compile(r"(?:true|false)\Z"), "boolean"),
+    (re.compile(r"[+-]?[0-9]+\Z").match, "integer"),
+    (re.compile(r"[+-]?[0-9]*\.[0-9]+\Z").match, "decimal"),
+    (
+        re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)[eE][+-]?[0-9]+\Z").match,
+        "double",
+    ),
+    (re.compile(r"(?:true|false)\Z").match, "boolean"),
 )
 _LITERAL = re.compile(
     r"""(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')"""
@@ -174,8 +177,8 @@ def _parse_term(field: str) -> ResultTerm | None:
         double, single, language, datatype = found.groups()
         text = _unescape(double if double is not None else single)
         return ResultTerm("literal", text, datatype or "", language or "")
-    for pattern, name in _NUMBERS:
-        if pattern.match(field):
+    for is_form, name in _NUMBERS:
+        if is_form(field):
             return ResultTerm("literal", field, XSD + name)
     return None
 

@@ -29,7 +29,7 @@ _OF_SERVICES: Final = (
     "defaultEntailmentRegime", "defaultSupportedEntailmentProfile", "defaultDataset",
     "availableGraphs", "defaultDatasetDescription", "availableGraphDescriptions",
 )  # fmt: skip
-_NODE: Final = rb"<[^>]*+>|_:[^ ]*+"
+_NODE: Final = rb"<[^>\n]*+>|_:[^ \n]*+"
 _find_services = re.compile(
     rb"\n(%s) <http://www\.w3\.org/(?:ns/sparql-service-description#(%s)> (%s)"
     rb"|1999/02/22-rdf-syntax-ns#type> <http://www\.w3\.org/ns"

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from rdfcrawl.catalogs.sparql import queries
 from rdfcrawl.errors import ConfigError
 
-_PLACEHOLDER = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+_PLACEHOLDER = re.compile(r"\{\{([^{}]*+)\}\}")
 _KNOWN: Final = ("limit", "offset", "after")
 # Comments, strings and IRIs, in which nothing counts; longest quotes first.
 _SKIPPED = re.compile(
@@ -47,7 +47,9 @@ class UserQuery:
             SourceFault: `after` cannot be written into a query.
         """
         values = {"limit": limit, "offset": offset, "after": queries.text(after)}
-        return _PLACEHOLDER.sub(lambda found: str(values[found[1].lower()]), self.text)
+        return _PLACEHOLDER.sub(
+            lambda found: str(values[found[1].strip().lower()]), self.text
+        )
 
 
 def parse_user_query(text: str, *, name: str) -> UserQuery:
@@ -120,7 +122,7 @@ def _paging(
 ) -> Literal["once", "offset", "after"]:
     used: dict[str, int] = {}
     for found in _PLACEHOLDER.finditer(text):
-        line, word = _line(text, found.start()), found[1].lower()
+        line, word = _line(text, found.start()), found[1].strip().lower()
         if word not in _KNOWN:
             known = ", ".join("{{" + x + "}}" for x in _KNOWN)
             raise ConfigError(f"{name}:{line}: {found[0]} is none of {known}")

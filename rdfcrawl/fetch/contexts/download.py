@@ -17,7 +17,7 @@ from rdfcrawl.bytesource import head_of
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import RequestOptions, answer_in_turn, conditional_headers
 from rdfcrawl.fetch.contexts.cache import ContextEntry
-from rdfcrawl.fetch.redirects import REDIRECTS, resolve_redirect
+from rdfcrawl.fetch.redirects import is_redirect, resolve_redirect
 from rdfcrawl.fetch.retry_policy import RetryDecision, judge_answer
 from rdfcrawl.links.headers import json_ld_alternate
 from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES
@@ -248,7 +248,7 @@ def lifetime_secs(cache_control: str, options: ContextOptions) -> float:
 
 def _target(url: str, answer: HttpResponse) -> str:
     """Return where a response leads; empty if it is the context."""
-    if answer.status in REDIRECTS:
+    if is_redirect(answer.status, answer.location):
         return resolve_redirect(url, answer.location)
     # 9.4, step 4: JSON is what was asked for, whatever else there may be.
     if answer.status == 304 or _JSON(answer.media_type):

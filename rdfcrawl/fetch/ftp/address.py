@@ -31,7 +31,7 @@ has_control = re.compile(r"[\x00-\x1f\x7f]").search
 _SAFE: Final = "!$&'()*+,=:@~"
 _is_plain = re.compile(r"[A-Za-z0-9_.~!$&'()*+,=:@-]*+").fullmatch
 # The same directories again and again: a link leads back to where it lies.
-_REPEATS = re.compile(r"((?:/[^/]+)+)\1\1/?\Z").search
+_TIMES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class FtpAddress:
     @property
     def is_endless(self) -> bool:
         """Whether the path ends with the same names, three times in a row."""
-        return _REPEATS("/" + self.path) is not None
+        return _ends_in_repeats(self.path.strip("/").split("/")[::-1])
 
     def absolute(self, home: str) -> str:
         """Return the path on a server where the user begins in the directory `home`."""
@@ -92,6 +92,24 @@ def parse_address(url: str) -> FtpAddress:
         path,
         is_directory=path == "" or path.endswith("/"),
     )
+
+
+def _ends_in_repeats(names: list[str]) -> bool:
+    """Return whether a path, given from its end, ends with the same names `_TIMES`.
+
+    `borders` has the lengths of the longest proper prefixes that are suffixes, too
+    (Knuth, Morris, Pratt): so each name is compared a few times only.
+    """
+    borders = [0, 0]
+    for n in range(2, len(names) + 1):
+        border = borders[-1]
+        while border and names[border] != names[n - 1]:
+            border = borders[border]
+        borders.append(border + (names[border] == names[n - 1]))
+        period = n - borders[-1]
+        if n % _TIMES == 0 and n // _TIMES % period == 0:
+            return True
+    return False
 
 
 def quote_name(name: str) -> str:

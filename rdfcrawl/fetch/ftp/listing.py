@@ -33,7 +33,6 @@ _DOS = re.compile(
     r"(?P<name>.+)",
     re.DOTALL,
 ).fullmatch
-_DOS_TARGET = re.compile(r" \[[^\]]*\]\Z")
 _TOTAL = re.compile(r"total\s+[0-9.,]+[A-Za-z]?", re.IGNORECASE).fullmatch
 _TIME = re.compile(
     r"([0-9]{4})([0-9]{2})([0-9]{2})([0-9]{2})([0-9]{2})([0-9]{2})(\.[0-9]{1,9})?"
@@ -82,7 +81,7 @@ def parse_facts(line: str) -> FtpEntry | None:
     )
 
 
-_facts = re.compile(r"([^=;]+)=([^;]*)").findall
+_facts = re.compile(r"(?:\A|;)([^=;]++)=([^;]*+)").findall
 _KINDS: Final = {"dir": True, "cdir": True, "pdir": True, "file": False}
 _is_size = re.compile(r"[0-9]{1,18}").fullmatch
 
@@ -108,8 +107,16 @@ def parse_list_line(line: str) -> FtpEntry | None:
             name, is_directory=False, size=int(size) if _is_size(size) else -1
         )
     if kind != "DIR":
-        return FtpEntry(_DOS_TARGET.sub("", name), None if kind == "SYMLINK" else True)
+        return FtpEntry(_without_target(name), None if kind == "SYMLINK" else True)
     return FtpEntry(name, is_directory=True)
+
+
+def _without_target(name: str) -> str:
+    """Return the name of a link of DOS: `NAME [TARGET]` without the target."""
+    if not name.endswith("]"):
+        return name
+    begin = name.find(" [", name.rfind("]", 0, -1) + 1)
+    return name[:begin] if begin >= 0 else name
 
 
 def _unix_entry(found: re.Match[str]) -> FtpEntry | None:

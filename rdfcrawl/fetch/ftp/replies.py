@@ -38,7 +38,7 @@ _CODES: Final = {
 _STATUSES: Final = {code: status for status in _CODES for code in _CODES[status]}
 _IS_CROWDED = re.compile(
     r"too many|try (?:again|later)|\bbusy\b|overload|limit reached"
-    r"|\bmax(?:imum)?\b.*(?:users|clients|connections)"
+    r"|\bmax(?:imum)?\b.{0,200}?(?:users|clients|connections)"
     r"|(?:user|client|connection)s? limit",
     re.IGNORECASE | re.DOTALL,
 ).search

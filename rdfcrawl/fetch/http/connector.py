@@ -1,4 +1,4 @@
-"""Connections that send requests in their turn, and end if nothing useful comes.
+"""Connections that send requests in their turn.
 
 Where hosts share a delay by their address, it is the address of the turn that is
 connected to, whatever name servers say meanwhile.
@@ -9,21 +9,16 @@ from __future__ import annotations
 import socket
 import time
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import aiohttp
-from aiohttp.client_proto import ResponseHandler
-from aiohttp.http_exceptions import HttpProcessingError
 
-from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.fetch.answer import HttpClient, HttpResponse, RequestOptions
 from rdfcrawl.guard.resolver import GuardedResolver, resolved
 from rdfcrawl.request_turns import FREE, NotSentError, SoloTurn
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
-    import asyncio
-
     from aiohttp import ClientRequest, ClientTimeout
     from aiohttp.abc import ResolveResult
     from aiohttp.connector import Connection
@@ -34,11 +29,6 @@ if TYPE_CHECKING:
 SILENT_SECS: Final = 300.0  # for so long, an address that does not answer is not asked
 MAX_OTHERS: Final = 4  # kept connections to other addresses of a host
 MAX_SILENT: Final = 10_000
-
-# Of one answer, before anybody looks at what they bring.
-FREE_BYTES: Final = 256 * 1024
-# After that, at least one byte in so many must be of the body.
-MOST_BYTES_PER_BYTE: Final = 4
 # The request that is being made by this task.
 connecting_for: Final[ContextVar[SoloTurn]] = ContextVar("connecting_for", default=FREE)
 
@@ -88,42 +78,6 @@ class TurnNames(GuardedResolver):
             return await super().look_up(host, port, family)
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         return [resolved(host, address, port, family)]
-
-
-class BoundedHandler(ResponseHandler):
-    """aiohttp's protocol of one connection, with bounds on everything but the body.
-
-    A server may send interim answers, header lines, chunks of one byte or trailers
-    without end. Each of them costs a turn of the parser: time limits come too late.
-    """
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(loop=loop)
-        self._n_received = 0  # bytes of the answer, whatever they are
-
-    def set_response_params(self, **params: Any) -> None:
-        """See `ResponseHandler`: a request begins."""
-        self._n_received = 0
-        super().set_response_params(**params)
-
-    def data_received(self, data: bytes) -> None:
-        """See `ResponseHandler`."""
-        super().data_received(data)
-        self._n_received += len(data)
-        if self._n_received > FREE_BYTES:
-            self._look()
-
-    def _look(self) -> None:
-        payload = self._payload
-        n_body = payload.total_bytes if payload is not None else 0
-        if n_body * MOST_BYTES_PER_BYTE >= self._n_received:
-            return
-        what = "its chunks are too small" if n_body else "headers without an end"
-        if payload is not None and not payload.is_eof():
-            payload.set_exception(SourceFault(Reason.BAD_HTTP, what))
-        self.set_exception(HttpProcessingError(code=400, message=what))
-        if self.transport is not None:
-            self.transport.abort()
 
 
 class OtherAddresses:

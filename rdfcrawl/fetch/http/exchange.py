@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import aiohttp
 from aiohttp import hdrs
-from yarl import URL
 
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.errors import SourceFault
 from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, HttpResponse, RequestOptions
+from rdfcrawl.fetch.cookies import MAX_COOKIES
 from rdfcrawl.fetch.http.connector import (
-    BoundedHandler,
     TurnConnector,
     TurnNames,
     connecting_for,
 )
-from rdfcrawl.fetch.http.plain_get import PlainGets, PlainResponse
+from rdfcrawl.fetch.http.flow import EventBudget
+from rdfcrawl.fetch.http.protocol import ResponseProtocol
 from rdfcrawl.fetch.http.receiving import ResponseReceiver
+from rdfcrawl.fetch.http.sending import ReceivedResponse, RequestSender
 from rdfcrawl.fetch.network_faults import note_failure
 from rdfcrawl.fetch.options import ACCEPT_ENCODING, FetchOptions
 from rdfcrawl.fetch.retry_policy import by_its_own_clock
+from rdfcrawl.fetch.unread_types import DRAINED_BYTES, UnreadBody
 from rdfcrawl.fetch.watch import WatchedExchange, WatchedTransfer
 from rdfcrawl.guard.gate import ConnectionGate
 from rdfcrawl.guard.resolver import NameResolver
@@ -35,8 +36,10 @@ if TYPE_CHECKING:
     from multidict import MultiMapping
 
     from rdfcrawl.fetch.clock import ClockCheck
+    from rdfcrawl.fetch.http.body import BodyReader
     from rdfcrawl.fetch.own_trouble import KnownNames
     from rdfcrawl.fetch.spool import Spool
+    from rdfcrawl.fetch.unread_types import UnreadTypes
 
 # A body that nobody wants is read up to here, to keep the connection; a longer one
 # is cheaper to cut off.
@@ -81,44 +84,31 @@ class HttpExchange(WatchedExchange):
         self._names = TurnNames(names, gate)
         headers = {"User-Agent": options.user_agent, "Accept-Encoding": ACCEPT_ENCODING}
         timeout = aiohttp.ClientTimeout(total=None, connect=options.connect_secs)
-        connector_class, handler_class = self._connection_classes()
-        self._session = aiohttp.ClientSession(
-            connector=connector_class(
-                resolver=self._names,
-                # What a turn says is not for the next one.
-                use_dns_cache=not self.goes_by_address,
-                socket_factory=gate.open_socket,
-                limit=0,  # the number of open visits is the limit
-                keepalive_timeout=options.keep_alive_secs,
-                ssl=options.verify_certificates,
-            ),
-            headers=headers,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            timeout=timeout,
-            max_line_size=MAX_HEADER_BYTES,
-            max_field_size=MAX_HEADER_BYTES,
+        connector_class, protocol_class = self._connection_classes()
+        pool = connector_class(
+            resolver=self._names,
+            # What a turn says is not for the next one.
+            use_dns_cache=not self.goes_by_address,
+            socket_factory=gate.open_socket,
+            limit=0,  # the number of open visits is the limit
+            keepalive_timeout=options.keep_alive_secs,
+            ssl=options.verify_certificates,
         )
-        # aiohttp would repeat a GET at once when a connection breaks: the host would
-        # be asked twice without its delay. The visit repeats it in its own time.
-        self._session._retry_connection = False  # noqa: SLF001
-        # There is no public way to bound what comes before and between bodies.
-        handlers: Any = partial(handler_class, loop=asyncio.get_running_loop())
-        if self._session.connector is not None:
-            self._session.connector._factory = handlers  # noqa: SLF001
-        self._gets = PlainGets(
-            self._session, headers, timeout=timeout, max_header_bytes=MAX_HEADER_BYTES
-        )
+        # There is no public way to bring a reader of responses of one's own.
+        protocols: Any = partial(protocol_class, EventBudget())
+        pool._factory = protocols  # noqa: SLF001
+        self._session = aiohttp.ClientSession(connector=pool)  # closes it
+        self._sender = RequestSender(pool, headers, timeout)
 
-    def _connection_classes(self) -> tuple[type[TurnConnector], type[BoundedHandler]]:
+    def _connection_classes(self) -> tuple[type[TurnConnector], type[ResponseProtocol]]:
         if not self.is_recorded:
-            return TurnConnector, BoundedHandler
+            return TurnConnector, ResponseProtocol
         from rdfcrawl.fetch.http.recording import (  # noqa: PLC0415  (of few crawls)
             RecordingConnector,
-            RecordingHandler,
+            RecordingProtocol,
         )
 
-        return RecordingConnector, RecordingHandler
+        return RecordingConnector, RecordingProtocol
 
     async def close(self) -> None:
         """Close all connections."""
@@ -157,7 +147,7 @@ class HttpExchange(WatchedExchange):
         answer: HttpResponse,
         transfer: WatchedTransfer,
     ) -> None:
-        response = await self._answer(url, receiving.ask)
+        response = await self._sender.send(url, receiving.ask)
         transfer.response = response
         if self.clock is not None:
             self.clock.note(url, response.headers)
@@ -165,6 +155,8 @@ class HttpExchange(WatchedExchange):
             status, headers = receiving.begin(response)
             note_headers(answer, status, headers, receiving.ask.kept_headers)
             if 200 <= status < 300:
+                if receiving.ask.unread is not None:
+                    await _check_type(url, receiving.ask.unread, answer, response)
                 await receiving.body(response, headers)
             else:
                 error_body = await _skip(response.content)
@@ -174,41 +166,29 @@ class HttpExchange(WatchedExchange):
         finally:
             # Once the body has been read to its end, the connection goes back to the
             # pool; otherwise it cannot be used again.
-            if not response.closed:
-                response.close()
-
-    async def _answer(
-        self, url: str, ask: RequestOptions
-    ) -> aiohttp.ClientResponse | PlainResponse:
-        """Return the answer once its headers are there."""
-        if not (ask.data or ask.headers):
-            received = await self._gets.get(url, ask.accept)
-            if received is not None:
-                return received
-        return await self._session.request(
-            hdrs.METH_POST if ask.data else hdrs.METH_GET,
-            _target(url),
-            allow_redirects=False,
-            headers={hdrs.ACCEPT: ask.accept, **dict(ask.headers)},
-            data=ask.data or None,
-        )
+            response.close()
 
 
-def _target(url: str) -> URL:
-    """Return `url` as it is, byte for byte."""
+async def _check_type(
+    url: str,
+    unread: UnreadTypes,
+    answer: HttpResponse,
+    response: ReceivedResponse,
+) -> None:
+    """Raise `UnreadBody` for a body that nothing reads.
+
+    A short one is received, so that the connection can be used again.
+    """
     try:
-        target = URL(url, encoded=True)
-        user = target.raw_user
-    except ValueError as exc:
-        raise SourceFault(Reason.BAD_URI, str(exc)) from exc
-    if user is not None:  # aiohttp would send it as a password
-        raise SourceFault(Reason.BAD_URI, "user information in the URI")
-    if url.endswith("?"):  # yarl drops an empty query, which is another URI
-        target = target.with_path(target.raw_path + "?", encoded=True)
-    return target
+        unread.check(url, answer.media_type)
+    except UnreadBody:
+        length = response.headers.get(hdrs.CONTENT_LENGTH, "")
+        if length.isdecimal() and int(length[:9]) <= DRAINED_BYTES:
+            await _skip(response.content)
+        raise
 
 
-async def _skip(content: aiohttp.StreamReader) -> bytes:
+async def _skip(content: BodyReader) -> bytes:
     """Read a body that nobody wants, and return its begin; its faults do not matter."""
     begin = b""
     n_bytes = 0
@@ -218,7 +198,7 @@ async def _skip(content: aiohttp.StreamReader) -> bytes:
             n_bytes += len(piece)
             if len(begin) < MAX_ERROR_BODY_BYTES:
                 begin += piece[: MAX_ERROR_BODY_BYTES - len(begin)]
-    except aiohttp.ClientError:
+    except (aiohttp.ClientError, SourceFault):
         pass
     return begin
 
@@ -267,6 +247,9 @@ def note_headers(
             for name in (ROBOTS_TAG, TDM_RESERVATION, TDM_POLICY)
             for value in headers.getall(name, [])[:MAX_RESERVATION_HEADERS]
         )
+    if hdrs.SET_COOKIE in headers:
+        lines = headers.getall(hdrs.SET_COOKIE)[:MAX_COOKIES]
+        answer.cookies = tuple(map(_text, lines))
     if status >= 300:
         answer.location = _text(get(hdrs.LOCATION, ""), MAX_HEADER_BYTES)
         wait = _text(get(hdrs.RETRY_AFTER, ""))

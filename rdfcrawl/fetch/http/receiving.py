@@ -22,11 +22,10 @@ from rdfcrawl.unpack.content_encoding import BodyDecoder
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import HttpResponse, RequestOptions
-    from rdfcrawl.fetch.http.plain_get import PlainResponse
+    from rdfcrawl.fetch.http.body import BodyReader
+    from rdfcrawl.fetch.http.sending import ReceivedResponse
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.fetch.watch import WatchedTransfer
-
-    Response = aiohttp.ClientResponse | PlainResponse
 
 MAX_LENGTH_DIGITS: Final = 15
 _BLOCK_BYTES: Final = 256 * 1024
@@ -52,10 +51,11 @@ class ResponseReceiver:
         self._answer, self._transfer = answer, transfer
         self._max_ratio = max_ratio
         self._part: PartialBody | None = None
-        if ask.goes_on and not (ask.data or ask.headers):
+        if ask.goes_on and ask.is_plain:
             self._part = spool.take_part(url)
             if self._part is not None:
-                self.ask = replace(ask, headers=self._part.request_headers())
+                headers = (*ask.headers, *self._part.request_headers())
+                self.ask = replace(ask, headers=headers)
         self._is_anew = False  # a part was of no use
         self._rest: PartialBody | None = None  # the part, if the answer goes on with it
         self._overlap = b""  # that comes once more
@@ -63,7 +63,7 @@ class ResponseReceiver:
         self._wire: SpoolSink | None = None  # what is sent, if that is not the body
         self._decoder: BodyDecoder | None = None
 
-    def begin(self, response: Response) -> tuple[int, MultiMapping[str]]:
+    def begin(self, response: ReceivedResponse) -> tuple[int, MultiMapping[str]]:
         """Return the status and the headers of the answer as a whole.
 
         Raises:
@@ -89,22 +89,23 @@ class ResponseReceiver:
             raise UnfitPart("416")
         return status, headers
 
-    async def body(self, response: Response, headers: MultiMapping[str]) -> None:
+    async def body(
+        self, response: ReceivedResponse, headers: MultiMapping[str]
+    ) -> None:
         """Read the body.
 
         Raises:
             Exception: why there is no more of it; what was read is in the answer.
             UnfitPart: it does not go on with what there is.
         """
-        coding = headers.get(hdrs.CONTENT_ENCODING, "")
+        coding = _codings(headers)
         if not coding and self._has_whole(response.content):
             return
         try:
             self._open(response.headers, coding)
             if coding:
                 await self._begin_decoding(coding)
-            await self._copy(response.content)
-            self._check_end()
+            await self._copy_all(response)
         except UnfitPart:
             self._sink.discard()
             if self._wire is not None:
@@ -117,13 +118,12 @@ class ResponseReceiver:
         if self._wire is not None:
             self._wire.discard()
 
-    def _has_whole(self, content: aiohttp.StreamReader) -> bool:
+    def _has_whole(self, content: BodyReader) -> bool:
         """Take a small body that came with its headers, as most do.
 
         It needs no place to be gathered in. Return whether it was such a body.
         """
-        is_all = content.is_eof() and content.exception() is None
-        if not is_all or self.ask.goes_on or self._rest is not None:
+        if not content.is_eof() or self.ask.goes_on or self._rest is not None:
             return False
         n_bytes = content.total_bytes
         if n_bytes > self.ask.max_bytes or not self._spool.holds(n_bytes, self.ask):
@@ -142,9 +142,7 @@ class ResponseReceiver:
 
     def _open(self, headers: MultiMapping[str], coding: str) -> None:
         """Make the place for the body, and the one for what is sent."""
-        length = headers.get(hdrs.CONTENT_LENGTH, "")
-        is_known = length.isdecimal() and len(length) <= MAX_LENGTH_DIGITS
-        n_bytes = int(length) if is_known else 0
+        n_bytes = _length(headers)
         spool, url = self._spool, self._url
         rest, self._rest = self._rest, None
         facts = None
@@ -173,19 +171,28 @@ class ResponseReceiver:
                     self._sink.write(piece)
                 await asyncio.sleep(0)
 
-    async def _copy(self, content: aiohttp.StreamReader) -> None:
+    async def _copy_all(self, response: ReceivedResponse) -> None:
+        try:
+            await self._copy(response.content)
+        except aiohttp.ClientPayloadError:
+            # Some servers give the length that the body has before it is coded. As
+            # Chromium does, take it for whole if it has that.
+            decoder = self._decoder
+            has_ended = decoder is not None and decoder.has_ended
+            if not has_ended or self._sink.n_bytes != _length(response.headers):
+                raise
+            return
+        self._check_end()
+
+    async def _copy(self, content: BodyReader) -> None:
         transfer = self._transfer
         is_plain = self._decoder is None and not self._overlap
         take: Callable[[bytes], None] = self._sink.write if is_plain else self._take
-        try:
-            while chunk := await content.readany():
-                transfer.n_bytes += len(chunk)
-                take(chunk)
-                if is_plain and content.at_eof():
-                    return
-        except aiohttp.ClientError:
-            take(_unread(content))
-            raise
+        while chunk := await content.readany():
+            transfer.n_bytes += len(chunk)
+            take(chunk)
+            if is_plain and content.at_eof():
+                return
 
     def _take(self, chunk: bytes) -> None:
         if self._overlap:
@@ -227,18 +234,29 @@ class ResponseReceiver:
             self._wire.discard()
 
 
+def _codings(headers: MultiMapping[str]) -> str:
+    """Return the codings of the body, in the order in which they were applied.
+
+    Source: RFC 9112 6.1: those of the transfer are applied last.
+    """
+    coding = headers.get(hdrs.CONTENT_ENCODING, "")
+    if not coding and hdrs.TRANSFER_ENCODING not in headers:  # as most
+        return ""
+    names = (hdrs.CONTENT_ENCODING, hdrs.TRANSFER_ENCODING)
+    coding = ", ".join(each for name in names for each in headers.getall(name, []))
+    return "" if coding.strip().lower() == "chunked" else coding
+
+
+def _length(headers: MultiMapping[str]) -> int:
+    """Return the length of the body as it is sent; 0 if it is not known."""
+    length = headers.get(hdrs.CONTENT_LENGTH, "").partition(",")[0].strip()
+    is_known = length.isdecimal() and len(length) <= MAX_LENGTH_DIGITS
+    return int(length) if is_known else 0
+
+
 def _may_go_on(exc: BaseException) -> bool:
     """Return whether the bytes so far are right, and a later request may bring more."""
     if isinstance(exc, SourceFault):
         return exc.fault.reason is Reason.TRUNCATED_BODY
     is_cancelled = not isinstance(exc, Exception)
     return is_cancelled or isinstance(exc, aiohttp.ClientError | OSError)
-
-
-def _unread(content: aiohttp.StreamReader) -> bytes:
-    """Return what had arrived before the connection broke.
-
-    The reader refuses to hand it out once it knows of the break, and the public
-    methods offer no way round.
-    """
-    return content._read_nowait(-1)  # noqa: SLF001

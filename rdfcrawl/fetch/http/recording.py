@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from rdfcrawl.fetch.http.connector import BoundedHandler, TurnConnector
+from rdfcrawl.fetch.http.connector import TurnConnector
+from rdfcrawl.fetch.http.protocol import ResponseProtocol
 
 if TYPE_CHECKING:
     import asyncio
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from aiohttp import ClientRequest, ClientTimeout
     from aiohttp.connector import Connection
     from aiohttp.tracing import Trace
+
+    from rdfcrawl.fetch.http.flow import EventBudget
 
 
 class WireListener(Protocol):
@@ -51,17 +54,17 @@ class RecordingConnector(TurnConnector):
     ) -> Connection:
         """See `TurnConnector.connect`; the request is written next."""
         connection = await super().connect(req, traces, timeout)
-        protocol = connection.protocol
-        if isinstance(protocol, RecordingHandler):
+        protocol: Any = connection.protocol
+        if isinstance(protocol, RecordingProtocol):
             protocol.listen(listening.get())
         return connection
 
 
-class RecordingHandler(BoundedHandler):
+class RecordingProtocol(ResponseProtocol):
     """The protocol of one connection, which tells what is sent and received."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(loop=loop)
+    def __init__(self, budget: EventBudget) -> None:
+        super().__init__(budget)
         self._listener: WireListener | None = None
 
     def listen(self, listener: WireListener | None) -> None:
@@ -72,12 +75,12 @@ class RecordingHandler(BoundedHandler):
             listener.address = str(peer[0])
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See `ResponseHandler`."""
+        """See `ResponseProtocol`."""
         wrapped: Any = _TellingTransport(transport, self)
         super().connection_made(wrapped)
 
     def data_received(self, data: bytes) -> None:
-        """See `ResponseHandler`."""
+        """See `ResponseProtocol`."""
         if self._listener is not None and data:
             self._listener.receive(data)
         super().data_received(data)
@@ -91,7 +94,7 @@ class RecordingHandler(BoundedHandler):
 class _TellingTransport:
     """A transport that tells its protocol what is written to it."""
 
-    def __init__(self, transport: Any, handler: RecordingHandler) -> None:
+    def __init__(self, transport: Any, handler: RecordingProtocol) -> None:
         self._transport, self._handler = transport, handler
 
     def __getattr__(self, name: str) -> Any:

@@ -18,18 +18,20 @@ from scrapy.exceptions import (
     DownloadTimeoutError,
     IgnoreRequest,
     ResponseDataLossError,
+    StopDownload,
 )
 from scrapy.http.request import NO_CALLBACK
 
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, HttpResponse, RequestOptions
-from rdfcrawl.fetch.http.exchange import note_headers
+from rdfcrawl.fetch.http.exchange import note_headers, parse_content_type
 from rdfcrawl.fetch.http.recording import listening
 from rdfcrawl.fetch.http.scrapy_handler import TURN, GuardRefused, TurnIsOver
 from rdfcrawl.fetch.http.scrapy_recording import tell
 from rdfcrawl.fetch.network_faults import note_fault
 from rdfcrawl.fetch.spool_sink import SpoolSink
 from rdfcrawl.fetch.system_errors import errno_of, look_up
+from rdfcrawl.fetch.unread_types import UnreadBody
 from rdfcrawl.fetch.watch import WatchedExchange, WatchedTransfer
 from rdfcrawl.frontier.queued_requests import meta_of, request_of
 from rdfcrawl.request_turns import FREE, SoloTurn
@@ -38,10 +40,12 @@ from rdfcrawl.uri import host_of
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.http.headers import Headers
 
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.own_trouble import KnownNames
     from rdfcrawl.fetch.spool import Spool
+    from rdfcrawl.fetch.unread_types import UnreadTypes
 
 # What the visit does itself: it keeps the chain of redirects, and retries in its time.
 _LEFT_TO_THE_VISIT: Final = {
@@ -53,12 +57,13 @@ _LEFT_TO_THE_VISIT: Final = {
 _TRANSFER: Final = "rdfcrawl_transfer"
 _EXCHANGE: Final = "rdfcrawl_exchange"  # that a request is of: all hear the signals
 _LISTENER: Final = "rdfcrawl_listener"
+_UNREAD: Final = "rdfcrawl_unread"  # types whose bodies are not downloaded
 # Names in `meta` that concern the visit, not the request.
 _OF_VISIT: Final = frozenset(
     {
         *_LEFT_TO_THE_VISIT,
         *("download_slot", "download_timeout", "download_maxsize"),
-        *(TURN, _EXCHANGE, _TRANSFER, _LISTENER),
+        *(TURN, _EXCHANGE, _TRANSFER, _LISTENER, _UNREAD),
     }
 )
 _OF_VISITS: Final = {"download_slot": "visits"}  # their delay is that of the host
@@ -92,7 +97,7 @@ class ScrapyExchange(WatchedExchange):
         self._spool = spool
         self._known = known
         super().__init__(options)
-        crawler.signals.connect(self._received, signals.headers_received)
+        crawler.signals.connect(self._begun, signals.headers_received)
         crawler.signals.connect(self._received, signals.bytes_received)
         self._is_recorded = is_recorded
         if is_recorded:
@@ -107,11 +112,29 @@ class ScrapyExchange(WatchedExchange):
             await self._get(url, ask, turn, answer, transfer)
         return answer
 
-    def _received(self, request: Request, data: bytes = b"") -> None:
-        if request.meta.get(_EXCHANGE) is self:
-            transfer = request.meta[_TRANSFER]
-            transfer.response = _BEGUN
-            transfer.n_bytes += len(data)
+    def _begun(self, request: Request, headers: Headers) -> None:
+        """Take note of headers; stop the download of a body that nothing reads."""
+        if request.meta.get(_EXCHANGE) is not self:
+            return
+        request.meta[_TRANSFER].response = _BEGUN
+        unread: UnreadTypes | None = request.meta[_UNREAD]
+        if unread is not None:
+            try:
+                unread.check(request.url, _media_type(headers))
+            except UnreadBody:
+                raise StopDownload(fail=False) from None
+
+    def _received(self, request: Request, data: bytes) -> None:
+        if request.meta.get(_EXCHANGE) is not self:
+            return
+        transfer = request.meta[_TRANSFER]
+        unread: UnreadTypes | None = request.meta[_UNREAD]
+        if unread is not None and not transfer.n_bytes:
+            try:
+                unread.check_begin(request.url, data)
+            except UnreadBody:
+                raise StopDownload(fail=False) from None
+        transfer.n_bytes += len(data)
 
     def _downloaded(self, response: Response, request: Request) -> None:
         """Tell of a download, before middlewares change what was received."""
@@ -132,6 +155,7 @@ class ScrapyExchange(WatchedExchange):
         request.meta.setdefault("download_maxsize", ask.max_bytes)
         request.meta.update(_LEFT_TO_THE_VISIT)
         request.meta.update({TURN: turn, _EXCHANGE: self, _TRANSFER: transfer})
+        request.meta[_UNREAD] = ask.unread
         if self._is_recorded:
             request.meta[_LISTENER] = listening.get()
         try:
@@ -167,6 +191,7 @@ class ScrapyExchange(WatchedExchange):
             headers={"Accept": ask.accept, **dict(ask.headers)},
             callback=NO_CALLBACK,
             dont_filter=True,
+            meta={"download_fail_on_dataloss": False},  # what came is kept
         )
 
     def _take(
@@ -177,8 +202,15 @@ class ScrapyExchange(WatchedExchange):
             if response.status >= 400:
                 answer.error_body = response.body[:MAX_ERROR_BODY_BYTES]
             return
-        self._keep_body(response, ask, answer)
-        if "partial" in response.flags:
+        try:
+            if ask.unread is not None:
+                ask.unread.check(response.url, answer.media_type)
+            self._keep_body(response, ask, answer)
+        except UnreadBody as exc:
+            note_fault(answer, exc)
+            return
+        # A body that only the end of the connection ends is "partial", and whole.
+        if "dataloss" in response.flags:
             answer.fault = Fault(Reason.TRUNCATED_BODY, "the connection broke")
             answer.is_partial = True
 
@@ -189,6 +221,9 @@ class ScrapyExchange(WatchedExchange):
         sink = SpoolSink(self._spool, ask, response.url, len(response.body))
         try:
             sink.write(response.body)
+        except UnreadBody:
+            sink.discard()
+            raise
         except SourceFault as exc:
             note_fault(answer, exc)
             answer.errno = errno_of(exc)
@@ -224,6 +259,11 @@ def _as_sent(request: Request, ask: RequestOptions) -> Request:
         if name in own or name not in _OF_VISIT
     }
     return request.replace(meta=meta)
+
+
+def _media_type(headers: Headers) -> str:
+    value = headers.get("Content-Type") or b""
+    return parse_content_type(value.decode("utf-8", "surrogateescape"))[0]
 
 
 def _text_headers(response: Response) -> CIMultiDict[str]:

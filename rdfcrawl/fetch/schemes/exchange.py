@@ -113,6 +113,8 @@ class FetcherExchange(WatchedExchange):
         try:
             async with aclosing(_chunks(response)) as chunks:
                 async for chunk in chunks:
+                    if not transfer.n_bytes and ask.unread is not None:
+                        ask.unread.check(request.url, answer.media_type)
                     transfer.n_bytes += len(chunk)
                     sink.write(chunk)
         except BaseException as exc:

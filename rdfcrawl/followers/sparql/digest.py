@@ -8,7 +8,9 @@ import secrets
 import threading
 from typing import Final
 
-_PARAMETER: Final = re.compile(r'([A-Za-z]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
+_PARAMETER: Final = re.compile(
+    r'(?<![A-Za-z])([A-Za-z]++)\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^\s,"]++))'
+)
 _HASHES: Final = {"MD5": "md5", "SHA-256": "sha256", "SHA-512-256": "sha512_256"}
 
 

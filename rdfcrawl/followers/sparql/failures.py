@@ -12,9 +12,9 @@ from rdfcrawl.errors import StoreFault
 _MAX_SHOWN: Final = 300
 _LOOKED_AT: Final = 64 * 1024
 _IRI_OR_STRING: Final = re.compile(
-    r'<[a-z][^<>\s"]*>|"(?:[^"\\\n]|\\.)*"', re.IGNORECASE
+    r'<[a-z][^<>\s"]*>|"(?:[^"\\\n]|\\.)*+"|\\.', re.IGNORECASE
 )
-_TAG: Final = re.compile(r"<[^>]*>")
+_TAG: Final = re.compile(r"<[^<>]*+>")
 _ERROR: Final = re.compile(
     r"\b(?:error|exception|failure|failed|fatal|denied|quota)\b|\w(?:Error|Exception)\b",
     re.IGNORECASE,

@@ -122,7 +122,7 @@ end
 local function add_to(key, place, at, n)
   local host = host_of(key)
   -- What costs no budget (`x`) matters if there is one; else `n` is asked for again.
-  local h = call('HMGET', host, 'n', 'a', 'lk', 'na', 'g', has_budget and 'x' or 'n', 'ob')
+  local h = call('HMGET', host, 'n', 'a', 'lk', 'na', 'g', has_budget and 'x' or 'n', 'ob', 'wd')
   local waiting, accepted = tonumber(h[1] or 0), tonumber(h[2] or 0)
   local free, most = has_budget and tonumber(h[6] or 0) or 0, most_of_key
   if h[7] then -- an operator's budget
@@ -229,7 +229,8 @@ local function add_to(key, place, at, n)
     local domain, bucket = domain_of(key, place)
     call('HINCRBY', counts_of(bucket), domain .. ' a', fresh - fresh_free)
   end
-  if waiting == 0 then
+  if h[8] and fresh > held then end_deferral(key, call('HEXISTS', host, 'f') == 1) end
+  if waiting == 0 or h[8] and fresh > held then
     make_first_ready(key, fresh - held, h[3], h[4], crowd_of(key, g))
   end
   fresh_total = fresh_total + fresh

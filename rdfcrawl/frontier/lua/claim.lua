@@ -4,14 +4,16 @@
 -- keys that are due are left to others (none if it is missing).
 -- A batch is what fits into the window at the key's delay. An item that lost a lease
 -- is handed out alone: if it kills its worker again, it takes no others with it. Where
--- the host has refused the last time, others are tried every other time.
+-- the host has refused the last time, others are tried every other time. Deferred URIs
+-- that are due come after all others.
 -- A claim that is repeated under its number, as the answer did not arrive, gives what
 -- it gave before; each name has one claim at a time.
 -- A crowd that is due gives one key, and is due again behind all that are due now. What
 -- else it has is given only if nobody else is due.
 -- Returns {ms until the next key is due or -1, {key, epoch, delay ms, failures, ms since
--- the first of them, ms for which the host still wants to be left alone, whether it is
--- of a crowd, ms that an operator has set as its delay, item, …}, …}.
+-- the first of them, URL that was refused last or '' if the host has answered since,
+-- whether it is of a crowd, ms that an operator has set as its delay, whether the host
+-- has ever answered, item, …}, …}.
 local most_keys, most_items = tonumber(ARGV[1]), tonumber(ARGV[2])
 local lease, default_delay, window = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local most_spare = tonumber(ARGV[6])
@@ -23,10 +25,9 @@ local now_text, lease_end = string.format('%d', now), string.format('%d', now + 
 
 local function visit_of(key, epoch, h, items)
   local since = now - tonumber(h[3] or now)
-  local asked = math.max(0, tonumber(h[4] or 0) - now)
   local visit = {
-    key, epoch, tonumber(h[1] or default_delay), tonumber(h[2] or 0), since, asked,
-    crowd_of(key, h[5]) and 1 or 0, tonumber(h[6] or 0),
+    key, epoch, tonumber(h[1] or default_delay), tonumber(h[2] or 0), since, h[4] or '',
+    crowd_of(key, h[5]) and 1 or 0, tonumber(h[6] or 0), h[7] and 1 or 0,
   }
   for _, item in ipairs(items) do visit[#visit + 1] = item end
   return visit
@@ -37,7 +38,7 @@ local function given_before(leases)
   local visits = {}
   for epoch, key in string.gmatch(leases, '(%d+):([^%z]*)%z') do
     if redis.call('HGET', host_of(key), 'lk') == epoch then
-      local h = redis.call('HMGET', host_of(key), 'd', 'f', 'fs', 'ra', 'g', 'od')
+      local h = redis.call('HMGET', host_of(key), 'd', 'f', 'fs', 'u', 'g', 'od', 'k')
       local items = redis.call('LRANGE', flight_of(key, epoch), 0, -1)
       visits[#visits + 1] = visit_of(key, tonumber(epoch), h, items)
     end
@@ -125,6 +126,18 @@ local function take(key, most, failures, first)
   return items
 end
 
+local function take_deferred(key, most, items)
+  if items[1] and is_suspect(items[1]) then return end
+  local place = deferred_of(key)
+  for _, item in ipairs(redis.call('ZRANGEBYSCORE', place, '-inf', now, 'LIMIT', 0, most - #items)) do
+    local is_alone = is_suspect(item)
+    if is_alone and #items > 0 then return end
+    redis.call('ZREM', place, item)
+    items[#items + 1] = item
+    if is_alone then return end
+  end
+end
+
 local ticket, taken, leases, crowded = T .. ':claim:' .. name, 0, {}, 0
 local visits = {0}
 if name ~= '' then
@@ -140,14 +153,17 @@ end
 -- Leases a key that waits no longer.
 local function lease_key(key)
   local host = host_of(key)
-  local h = redis.call('HMGET', host, 'd', 'f', 'fs', 'ra', 'g', 'od', 'n', 'ep', 'i')
+  local h = redis.call('HMGET', host, 'd', 'f', 'fs', 'u', 'g', 'od', 'k', 'n', 'ep', 'i')
   local delay = math.max(tonumber(h[1] or default_delay), tonumber(h[6] or 0))
   local most = math.max(1, math.min(most_items, math.floor(window / math.max(delay, 1))))
-  local n = tonumber(h[7] or 0)
-  local items = take_links(key, most, n, h[9]) or take(key, most, tonumber(h[2] or 0), h[9])
-  if #items > 0 then
+  local n = tonumber(h[8] or 0)
+  local items = take_links(key, most, n, h[10]) or take(key, most, tonumber(h[2] or 0), h[10])
+  if #items < most and n > #items then take_deferred(key, most, items) end
+  if #items == 0 and n > 0 then
+    make_due(key, n, nil, now, crowd_of(key, h[5]))
+  elseif #items > 0 then
     -- From the clock, so that a server that lost its last claims gives no epoch twice.
-    local epoch = math.max(tonumber(h[8] or 0) + 1, now)
+    local epoch = math.max(tonumber(h[9] or 0) + 1, now)
     local of_epoch = epoch == now and now_text or string.format('%d', epoch)
     local left = string.format('%d', n - #items)
     redis.call('HSET', host, 'n', left, 'lk', of_epoch, 'ep', of_epoch)

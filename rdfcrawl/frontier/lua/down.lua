@@ -1,13 +1,14 @@
--- Looks for hosts that refuse, and whether all that is left to do waits for them.
--- ARGV: ms for which they are borne with, 1 to have their last try by then.
--- Returns {hosts and leases of others, hosts that refuse, ms until the last of these has
--- been borne with for so long}.
-local patience, is_last_wait = tonumber(ARGV[1]), ARGV[2] == '1'
+-- Looks for hosts that refuse, or have only deferred URIs, and whether all that is left
+-- to do waits for them.
+-- ARGV: ms from now on for which the crawl would wait.
+-- Returns {hosts and leases of others, hosts that refuse, those of them that are visited
+-- within that time or leased, ms until the next of these is due}.
 local now = now_ms()
+local until_ms = now + tonumber(ARGV[1])
 local down = T .. ':down'
 
-local n_down = redis.call('ZCARD', down)
-local n_down_ready, longest = n_down, 0
+local n_down_ready, n_due, next_due = redis.call('ZCARD', down), 0, -1
+local n_down = n_down_ready
 local n_others = redis.call('ZCARD', T .. ':ready')
 n_others = n_others + tonumber(redis.call('HGET', T .. ':cnt', 'cw') or 0)
 n_others = n_others + redis.call('SCARD', T .. ':paused')
@@ -16,25 +17,17 @@ for _, member in ipairs(redis.call('ZRANGE', T .. ':lease', 0, -1)) do
   if not redis.call('ZSCORE', down, key) then
     n_others = n_others + 1
   elseif redis.call('HGET', host_of(key), 'lk') == epoch then
-    n_down_ready = n_down_ready - 1
+    n_down_ready, n_due = n_down_ready - 1, n_due + 1
   end
 end
 n_others = n_others - n_down_ready
+if n_others > 0 then return {n_others, n_down, n_due, next_due} end
 
-if is_last_wait then
-  -- A visit that is due later than that comes forward: it is the last one.
-  for _, key in ipairs(redis.call('ZRANGE', down, 0, -1)) do
-    local h = redis.call('HMGET', host_of(key), 'na', 'fs', 'lk', 'g')
-    local ends = math.max(now, tonumber(h[2] or now) + patience)
-    if tonumber(h[1] or 0) > ends and not h[3] then
-      local crowd = crowd_of(key, h[4])
-      redis.call('HDEL', host_of(key), 'na') -- frees before it adds
-      redis.call('HSET', host_of(key), 'na', ends)
-      make_unready(key, crowd)
-      make_ready(key, 1, false, ends, crowd)
-    end
-  end
+for _, key in ipairs(redis.call('ZRANGE', down, 0, -1)) do
+  local crowd = crowd_of(key, redis.call('HGET', host_of(key), 'g'))
+  local due = redis.call('ZSCORE', crowd and waiting_of(crowd) or T .. ':ready', key)
+  due = due and tonumber(due)
+  if due and due <= until_ms then n_due = n_due + 1 end
+  if due and (next_due < 0 or due - now < next_due) then next_due = math.max(0, due - now) end
 end
-local last = redis.call('ZREVRANGE', down, 0, 0, 'WITHSCORES')
-if last[2] then longest = math.max(0, tonumber(last[2]) + patience - now) end
-return {n_others, n_down, longest}
+return {n_others, n_down, n_due, next_due}

@@ -86,10 +86,11 @@ end
 
 local function stir(touched)
   for key, n in pairs(touched) do
-    local h = redis.call('HMGET', host_of(key), 'n', 'lk', 'na', 'g', 'fs')
+    local h = redis.call('HMGET', host_of(key), 'n', 'lk', 'na', 'g', 'fs', 'wd')
     local before = tonumber(h[1] or 0)
     redis.call('HSET', host_of(key), 'n', before + n)
-    if before == 0 then
+    if h[6] then end_deferral(key, h[5]) end
+    if before == 0 or h[6] then
       if h[5] then redis.call('ZADD', T .. ':down', 'NX', h[5], key) end
       make_ready(key, n, h[2], math.max(now, tonumber(h[3] or 0)), crowd_of(key, h[4]))
     end

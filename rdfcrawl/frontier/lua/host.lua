@@ -1,7 +1,7 @@
 -- Tells all that the partition has of a key, at one moment; changes nothing.
 -- ARGV: key, most URIs of the head of its queue.
 -- Returns {time in ms, fields of its state, when it is due or -1, name of its crowd or '',
--- {waiting in band 0, …, in band 9}, {band, item, … as they would be claimed}, {epoch,
+-- {waiting in band 0, …, in band 9, deferred}, {band, item, … as they would be claimed}, {epoch,
 -- when the lease runs out, URIs in flight, …}, fields of its clock, whether it is marked
 -- as away}; the first of the bands' URIs, if it came alone, is counted and listed in its
 -- band.
@@ -14,6 +14,7 @@ local due = redis.call('ZSCORE', crowd and waiting_of(crowd) or T .. ':ready', k
 
 local sizes, head = {}, {}
 for band = 0, REFRESH_BAND do sizes[band + 1] = redis.call('LLEN', queue_of(key, band)) end
+sizes[REFRESH_BAND + 2] = redis.call('ZCARD', deferred_of(key))
 
 local function list(band)
   if fields.i and tonumber(string.sub(fields.i, 1, 1)) == band then
@@ -31,9 +32,19 @@ local function list(band)
   end
 end
 
+local function list_deferred()
+  local room = most - #head / 2
+  if room <= 0 then return end
+  for _, item in ipairs(redis.call('ZRANGE', deferred_of(key), 0, room - 1)) do
+    head[#head + 1] = REFRESH_BAND + 1
+    head[#head + 1] = item
+  end
+end
+
 list(RETRY_BAND)
 for _, band in ipairs(ORDINARY_BANDS) do list(band) end
 list(REFRESH_BAND)
+list_deferred()
 
 local leases = {}
 for _, member in ipairs(redis.call('ZRANGE', T .. ':lease', 0, -1)) do

@@ -48,7 +48,7 @@ local function mend_key(key)
   if length == 0 or lock then
     make_unready(key, crowd)
   elseif not redis.call('ZSCORE', crowd and waiting_of(crowd) or T .. ':ready', key) then
-    make_ready(key, length, false, math.max(now_ms(), tonumber(h[7] or 0)), crowd)
+    make_due(key, length, false, math.max(now_ms(), tonumber(h[7] or 0)), crowd)
   end
 end
 
@@ -145,7 +145,7 @@ elseif what == 'forget' then
     if string.match(member, ':(.*)$') == name then is_free = false end
   end
   if is_free and length_of(name, h[3]) == 0 and redis.call('EXISTS', host_of(name)) == 1 then
-    redis.call('DEL', host_of(name))
+    redis.call('DEL', host_of(name), deferred_of(name))
     redis.call('SREM', T .. ':paused', name)
     make_unready(name, nil)
     count('hosts', -1)

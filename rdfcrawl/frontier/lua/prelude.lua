@@ -3,7 +3,8 @@
 --
 -- Invariants, each kept by every script:
 --   seen = q + l + w + done + dead + known      (fields of T:cnt)
---   q = sum of n over T:h:*  = sum of LLEN over T:q:*, and of `i` over T:h:*
+--   q = sum of n over T:h:*  = sum of LLEN over T:q:* and ZCARD over T:later:*, and of `i`
+--     over T:h:*
 --   l = items other than '' over T:i:*
 --   a key waits (in T:ready, or in its crowd T:w:*)
 --     <=>  n > 0, not locked (lk); a key that is paused and not leased is locked
@@ -73,6 +74,11 @@ local function counts_of(bucket) return T .. ':d:' .. bucket end
 local function waiting_of(crowd) return T .. ':w:' .. crowd end
 local function place_of(crowd) return '@' .. crowd end
 
+-- URIs that their server refused, each with the time (ms) before which it is not
+-- requested again. An odd time is our own choice, an even one that of the server.
+-- Meanwhile other URIs of the key are visited.
+local function deferred_of(key) return T .. ':later:' .. key end
+
 -- Puts a key among the ready ones if it has work and nobody holds it.
 local function make_ready(key, n, lock, not_before, crowd)
   if n == 0 or lock then return end
@@ -94,4 +100,22 @@ local function make_unready(key, crowd)
       redis.call('ZREM', T .. ':ready', place_of(crowd))
     end
   end
+end
+
+-- The same of a key that may have deferred URIs. If it has no others, it waits for the
+-- first of them, which the field `wd` says, and counts as one that refuses.
+local function make_due(key, n, lock, not_before, crowd)
+  if n > 0 and redis.call('ZCARD', deferred_of(key)) >= n then
+    local first = redis.call('ZRANGE', deferred_of(key), 0, 0, 'WITHSCORES')
+    not_before = string.format('%d', math.max(tonumber(not_before), tonumber(first[2])))
+    redis.call('HSET', host_of(key), 'wd', 1)
+    if not lock then redis.call('ZADD', T .. ':down', 'NX', now_ms(), key) end
+  end
+  make_ready(key, n, lock, not_before, crowd)
+end
+
+-- Takes note that a key has URIs that are not deferred.
+local function end_deferral(key, has_failed)
+  redis.call('HDEL', host_of(key), 'wd')
+  if not has_failed then redis.call('ZREM', T .. ':down', key) end
 end

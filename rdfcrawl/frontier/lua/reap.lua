@@ -37,7 +37,7 @@ end
 
 local function reap(key, epoch)
   local host, flight = host_of(key), flight_of(key, epoch)
-  local h = redis.call('HMGET', host, 'n', 'lk', 'na', 'at', 'g', 'e', 'p')
+  local h = redis.call('HMGET', host, 'n', 'lk', 'na', 'at', 'g', 'e', 'p', 'wd', 'f')
   local was_locked = h[2] == epoch
   local items, put_back = redis.call('LRANGE', flight, 0, -1), 0
   local domain, is_any = h[6] and domain_of_host(key, h[6]), false
@@ -82,8 +82,9 @@ local function reap(key, epoch)
     redis.call('ZREM', T .. ':down', key)
   end
   if n == 0 then redis.call('ZREM', T .. ':down', key) end -- all of it waits for an epoch
+  if h[8] and put_back > 0 then end_deferral(key, h[9]) end
   local not_before = math.max(now + rest, tonumber(h[3] or 0))
-  make_ready(key, n, lock, not_before, crowd_of(key, h[5]))
+  make_due(key, n, lock, not_before, crowd_of(key, h[5]))
   back = back + put_back
 end
 

@@ -39,10 +39,10 @@ for key, items in pairs(by_key) do
   local h = redis.call('HMGET', host, 'n', 'lk', 'g', 'e')
   local queued = queue_or_wait(key, items, h[4] and domain_of_host(key, h[4]))
   local n = tonumber(h[1] or 0) + queued
-  redis.call('HDEL', host, 'f', 'fs', 'ra', 'na')
+  redis.call('HDEL', host, 'f', 'fs', 'ra', 'na', 'u', 'wd')
   redis.call('ZREM', T .. ':down', key)
   redis.call('HSET', host, 'n', n)
-  make_ready(key, n, h[2], now_ms(), crowd_of(key, h[3]))
+  make_due(key, n, h[2], now_ms(), crowd_of(key, h[3]))
 end
 count('q', #entries - held)
 count('w', held)

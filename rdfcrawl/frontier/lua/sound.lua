@@ -2,7 +2,7 @@
 local function length_of(key, first)
   local n = first and 1 or 0
   for band = 0, REFRESH_BAND do n = n + redis.call('LLEN', queue_of(key, band)) end
-  return n
+  return n + redis.call('ZCARD', deferred_of(key))
 end
 
 -- Returns a letter for each thing that is wrong with a key: S it has URIs and no state,
@@ -107,6 +107,7 @@ local function each_item_of(key, first, see)
   for band = 0, REFRESH_BAND do
     for _, item in ipairs(redis.call('LRANGE', queue_of(key, band), 0, -1)) do see(item) end
   end
+  for _, item in ipairs(redis.call('ZRANGE', deferred_of(key), 0, -1)) do see(item) end
 end
 
 -- Returns how many granted URIs each domain has in queues and in flight, by its name.

@@ -32,7 +32,7 @@ function actions.resume()
   if lock ~= PAUSED then return 1 end
   redis.call('HDEL', host, 'lk')
   if h[6] and n > 0 then redis.call('ZADD', T .. ':down', 'NX', h[6], key) end
-  make_ready(key, n, false, math.max(now_ms(), tonumber(h[7] or 0)), crowd)
+  make_due(key, n, false, math.max(now_ms(), tonumber(h[7] or 0)), crowd)
   return 1
 end
 
@@ -64,7 +64,9 @@ function actions.drop()
     if domain then give_back(redis.call('LRANGE', queue_of(key, band), 0, -1)) end
     redis.call('UNLINK', queue_of(key, band))
   end
-  redis.call('HDEL', host, 'i')
+  if domain then give_back(redis.call('ZRANGE', deferred_of(key), 0, -1)) end
+  redis.call('UNLINK', deferred_of(key))
+  redis.call('HDEL', host, 'i', 'wd', 'u')
   make_unready(key, crowd)
   redis.call('ZREM', T .. ':down', key)
   redis.call('HSET', host, 'n', 0)

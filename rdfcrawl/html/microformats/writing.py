@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 
 import mf2py
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.faultlog import FaultLog, fault_of_exception
 from rdfcrawl.html.language import language_tag
 from rdfcrawl.html.microformats.gathering import MARKUP, UNKNOWN_LANGUAGE, ItemGatherer
 from rdfcrawl.html.microformats.mapping import ValueKind, item_types
@@ -21,7 +21,6 @@ from rdfcrawl.rdf.namespaces import RDF, RDF_TYPE, XSD
 from rdfcrawl.rdf.terms import statement
 
 if TYPE_CHECKING:
-    from rdfcrawl.faultlog import FaultLog
     from rdfcrawl.html.microformats.gathering import ContentRecorder
     from rdfcrawl.html.microformats.mapping import MicroformatProperty
     from rdfcrawl.html.page import ParsedPage
@@ -46,7 +45,8 @@ def extract_microformats(page: ParsedPage, log: FaultLog) -> Iterator[str]:
             parsed = mf2py.parse(doc=soup, url=page.base, expose_dom=True)
         except Exception as error:
             # Items of others must not be lost by what a library does with this one.
-            log.note(Reason.PARSE_CRASH, f"mf2py: {error!r}")
+            found = fault_of_exception(error, "microformats", page.url)
+            log.note(found.reason, found.detail, part=found.part)
             continue
         for item in parsed["items"]:
             yield from writer.statements(item)
@@ -203,11 +203,11 @@ def _term(value: Any, kind: ValueKind, language: str) -> str:
     return value_term(value, kind, language)
 
 
-_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+")
-_HTTP = re.compile(r"https?://[^\s<>\"{}|\\^`]+", re.IGNORECASE)
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+").fullmatch
+_HTTP = re.compile(r"https?://[^\s<>\"{}|\\^`]+", re.IGNORECASE).fullmatch
 _INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
 _DECIMAL = re.compile(r"[+-]?[0-9]{0,30}\.[0-9]{1,30}")
-_MAIL = re.compile(r"[^\s<>\"{}|\\^`:@]+@[^\s<>\"{}|\\^`:@]+")
+_MAIL = re.compile(r"[^\s<>\"{}|\\^`:@]+@[^\s<>\"{}|\\^`:@]+").fullmatch
 _TEL = re.compile(r"\+?[0-9][0-9\s().\-/]{1,40}")
 _GEO = re.compile(r"\s*([+-]?[0-9.]{1,20})\s*[;,]\s*([+-]?[0-9.]{1,20})\s*")
 # Dates as in the microformats value class pattern, and the compact form of ISO 8601.
@@ -291,8 +291,8 @@ def _zone(text: str) -> str:
     return f"{match[1]}{match[2]:0>2}:{match[3] or '00'}"
 
 
-def _iri(pattern: re.Pattern[str], text: str, prefix: str = "") -> str:
-    return terms.iri(prefix + text) if pattern.fullmatch(text) else ""
+def _iri(is_form: Callable[[str], object], text: str, prefix: str = "") -> str:
+    return terms.iri(prefix + text) if is_form(text) else ""
 
 
 def _number(text: str) -> str:

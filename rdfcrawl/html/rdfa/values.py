@@ -35,7 +35,9 @@ _FORMS = (
     ("gYearMonth", r"-?\d{4,}-(?:0[1-9]|1[0-2])"),
     ("gYear", r"-?\d{4,}"),
 )
-_PATTERNS = tuple((XSD + name, re.compile(form, re.ASCII)) for name, form in _FORMS)
+_PATTERNS = tuple(
+    (XSD + name, re.compile(form, re.ASCII).fullmatch) for name, form in _FORMS
+)
 
 
 def time_datatype(text: str) -> str:
@@ -46,8 +48,8 @@ def time_datatype(text: str) -> str:
     >>> time_datatype("2012-03-18Z").rpartition("#")[2]
     'date'
     """
-    for datatype, pattern in _PATTERNS:
-        if pattern.fullmatch(text):
+    for datatype, is_form in _PATTERNS:
+        if is_form(text):
             return datatype
     return ""
 

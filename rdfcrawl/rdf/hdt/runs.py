@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rdfcrawl.sorting import SpillFile
 
 ROLES: Final = "spo"
-_LINE = re.compile(rb"([^ ]+) ([^ ]+) (.*) \.\n")
+_LINE = re.compile(rb"^([^ \n]++) ([^ \n]++) (.*) \.\n", re.MULTILINE)
 # Measured: memory of a term beside twice its bytes, and of a statement.
 _TERM_BYTES = 320
 _TRIPLE_BYTES = 3 * 8 * 2

@@ -54,5 +54,5 @@ def bundled_context(url: str) -> tuple[str, Any] | None:
 def _json(name: str) -> Any:
     from importlib.resources import files  # noqa: PLC0415 (few documents name a context)
 
-    text = (files("rdfcrawl") / "data" / "contexts" / name).read_text("utf-8")
+    text = (files("rdfcrawl.data.contexts") / name).read_text("utf-8")
     return json.loads(text)

@@ -12,6 +12,7 @@ import pytest
 
 from rdfcrawl.errors import Reason
 from tests.support.crawl_names import lying_names, names_outage, scripted_names
+from tests.support.crawl_webs import Loopback
 from tests.support.ftp_servers import OddFtp
 from tests.support.outages import PAGES, PATIENT, QUAD, Away, away
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from tests.conftest import RawRequest
     from tests.support.crawl_fixtures import Commands
-    from tests.support.crawl_webs import Loopback
 
 __all__ = ["away"]
 
@@ -118,17 +118,35 @@ def test_hosts_whose_servers_fail_for_long_lose_nothing(
 def test_host_that_refuses_connections_loses_nothing(
     commands: Commands, loopback: Loopback, away: Away
 ) -> None:
-    """If a host refuses connections for longer than a few tries, nothing is lost."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    seeds = [f"http://127.0.0.1:{port}{path}" for path in PAGES]
-    crawl = commands.start_crawl(seeds, **away.settings)
+    """If a host refuses connections that has answered before, nothing is lost."""
+    folder, pages = commands.folder(), dict.fromkeys(PAGES, loopback.response(QUAD))
+    with Loopback() as before:
+        server = before(pages)
+        seeds = [server.url(path) for path in PAGES]
+        commands.crawl(seeds[:1], folder=folder)
+    port = server.port
+    crawl = commands.start_crawl(seeds, folder=folder, **away.settings)
     commands.wait_until(lambda: "waiting for 1 hosts" in crawl.stderr)
     time.sleep(away.secs)
-    loopback(dict.fromkeys(PAGES, loopback.response(QUAD)), port=port)
+    loopback(pages, port=port)
     result = crawl.wait()
     assert result.code == 0, result.stderr
     assert result.graphs == set(seeds)
+
+
+@pytest.mark.parametrize("obeys", [True, False])
+def test_host_that_never_answered_is_not_waited_for(
+    commands: Commands, loopback: Loopback, obeys: bool
+) -> None:
+    """If nothing listens where a link leads, then a few tries end it."""
+    with socket.create_server(("127.0.93.1", 0)) as listener:
+        dead = f"http://127.0.93.1:{listener.getsockname()[1]}/"
+    server = loopback({"/": loopback.response(f"<> <urn:x:p> <{dead}> .".encode())})
+    result = commands.crawl([server.url()], **PATIENT, ROBOTSTXT_OBEY=obeys)
+    assert result.code == 0, result.stderr
+    assert Reason.UNREACHABLE in result.faults(dead)
+    assert result.counts().queued == 0
+    assert "frontier/owed" not in result.statistics
 
 
 def test_ftp_servers_that_are_away_lose_nothing(commands: Commands, away: Away) -> None:
@@ -221,34 +239,60 @@ def test_name_that_is_lied_about_is_waited_for(
 def test_host_that_asks_for_more_than_the_last_wait_is_not_asked_again(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If Retry-After is longer than the crawl waits, the host is left alone."""
+    """If Retry-After is longer than the crawl waits, then the host is left alone."""
     busy = loopback.response(b"", status="503 Later", Retry_After="3600")
     server = loopback(dict.fromkeys(PAGES, busy))
-    seeds = [server.url(path) for path in PAGES]
-    result = commands.crawl(seeds, **PATIENT | {"HOST_LAST_WAIT_SECS": 1})
-    assert result.code == 0, result.stderr
-    assert len(server.targets) <= 2  # robots.txt and a page
-    for seed in seeds:
-        assert result.faults(seed) == [Reason.HOST_BUSY]
+    seeds, folder = [server.url(path) for path in PAGES], commands.folder()
+    for n_requests in (3, 3):  # robots.txt and two pages; and none by the next run
+        result = commands.crawl(seeds, folder=folder, **PATIENT)
+        assert result.code == 0, result.stderr
+        assert len(server.targets) == n_requests
+        assert result.statistics["frontier/owed"] == len(seeds)
+        assert result.counts().queued == len(seeds)
+        assert f"{len(seeds)} URIs of hosts that refused them: " in result.stderr
+        assert "waiting for" not in result.stderr
+
+
+def test_what_is_owed_is_paid_by_the_next_run(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a host fails for as long as a crawl waits, then the next run has its URIs."""
+    state = {"is_up": False}
+    bad = loopback.response(b"", status="503 Later")
+    good = loopback.response(QUAD)
+    server = loopback(dict.fromkeys(PAGES, lambda _: good if state["is_up"] else bad))
+    seeds, folder = [server.url(path) for path in PAGES], commands.folder()
+    settings = PATIENT | {"HOST_LAST_WAIT_SECS": 1, "FAILED_EXIT_CODE": 4}
+    first = commands.crawl(seeds, folder=folder, **settings)
+    assert first.code == 4, first.stderr
+    assert first.statistics["frontier/owed"] == len(seeds)
+    assert "the same command asks again for what is owed" in first.stderr
+    state["is_up"] = True
+    again = commands.crawl(seeds, folder=folder, **settings)
+    assert again.code == 0, again.stderr
+    assert again.graphs == set(seeds)
+    assert again.counts().done == len(seeds)
 
 
 def test_what_was_given_up_is_asked_for_again(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a host has failed for too long, then retry=failed has its URIs later."""
+    """If a URL fails where others are answered, then retry=failed has it later."""
     state = {"is_up": False}
-    bad = loopback.response(b"", status="503 Later")
-    good = loopback.response(QUAD)
-    server = loopback(dict.fromkeys(PAGES, lambda _: good if state["is_up"] else bad))
-    seeds = [server.url(path) for path in PAGES]
+    bad, good = loopback.response(b"", status="503 Later"), loopback.response(QUAD)
+    pages = dict.fromkeys(PAGES, good)
+    server = loopback(pages | {"/heavy": lambda _: good if state["is_up"] else bad})
+    seeds = [server.url(path) for path in ("/heavy", *PAGES)]
     folder = commands.folder()
-    first = commands.crawl(seeds, folder=folder, FAILED_EXIT_CODE=4)
+    first = commands.crawl(seeds, folder=folder, FAILED_EXIT_CODE=4, RETRY_TIMES=2)
     assert first.code == 4, first.stderr
-    assert first.statistics["frontier/failed"] == len(seeds)
+    assert first.graphs == set(seeds[1:])
+    assert first.statistics["frontier/failed"] == 1
+    assert first.faults(seeds[0]) == [Reason.HOST_BUSY]
+    assert server.targets.count("/heavy") == 3
     assert "retry=failed" in first.stderr
     state["is_up"] = True
-    assert commands.crawl(seeds, folder=folder).graphs == set()
+    assert commands.crawl(seeds, folder=folder).graphs == set(seeds[1:])
     again = commands.crawl(folder=folder, arguments={"retry": "failed"})
     assert again.code == 0, again.stderr
     assert again.graphs == set(seeds)
-    assert again.counts().done == len(seeds)

@@ -77,6 +77,38 @@ def test_hosts_without_answer_give_way_at_once(
     assert (counts.done, counts.queued) == (N_GOOD, 80)
 
 
+def test_floods_starve_nobody(commands: Commands, loopback: Loopback) -> None:
+    """If more hosts than have places send chunks without end, then others go on."""
+    chunked = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+    floods = {
+        "bytes": [chunked, *_endless(b"1\r\n#\r\n" * 2000)],
+        "nines": [chunked, *_endless(b"9\r\n#########\r\n" * 2000)],
+        "lines": [chunked, *_endless(b"32\r\n%s\r\n" % (b"#" * 50) * 500)],
+        "interim": _endless(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 500),
+    }
+    no_rules = loopback.response(b"", status="404 No")
+    hostile = [
+        loopback({"*": script, "/robots.txt": no_rules}, host=f"127.0.77.{10 * n + m}")
+        for n, script in enumerate(floods.values())
+        for m in range(1, 6)
+    ]
+    body = loopback.response(b"<> <urn:x:p> <#o> .")
+    good = loopback({"*": body}, host="127.0.77.100")
+    seeds = [server.url("/a") for server in hostile]
+    seeds += [good.url(f"/{n}") for n in range(N_GOOD)]
+    running = commands.start_crawl(
+        seeds, VISIT_MAX_DOCUMENTS=5, CONCURRENT_REQUESTS=8, VISIT_SLOW_SECS=0.5
+    )
+    commands.wait_until(lambda: len(good.targets) > N_GOOD)
+    commands.wait_until(lambda: all(each.targets for each in hostile))
+    running.send(signal.SIGTERM)
+    result = running.wait(STOP_SECS)
+    for server in hostile[:5]:  # those of a byte have ended by now, and for good
+        assert server.targets.count("/a") <= 1
+    assert "Traceback" not in result.stderr, result.stderr
+    assert result.counts().done >= N_GOOD
+
+
 def test_long_dumps_keep_their_places(commands: Commands, loopback: Loopback) -> None:
     """If more hosts are silent than there are places, then long dumps are not cut."""
     line = b"<urn:x:s> <urn:x:p> <urn:x:o> .\n" * 2000

@@ -1,0 +1,1 @@
+"""Vocabularies and contexts that come with the package."""

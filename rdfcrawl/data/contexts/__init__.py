@@ -1,0 +1,1 @@
+"""Contexts of JSON-LD that are read without a request."""

@@ -1,0 +1,70 @@
+"""What a crawl has stored on this machine, and is not there any more."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from typing import TYPE_CHECKING, Final, cast
+
+from rdfcrawl.options.defaults import STORE
+from rdfcrawl.stores.options import store_uri
+from rdfcrawl.stores.segment_file import list_segments
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+    from pathlib import Path
+
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.options import CrawlOptions
+
+logger = logging.getLogger(__name__)
+
+KEY: Final = "logs"  # in Redis: the places where workers have written
+
+
+async def lost_logs(
+    frontier: Frontier, options: CrawlOptions, settings: BaseSettings
+) -> list[str]:
+    """Return a line for each log of this machine that was deleted or moved away.
+
+    Called before a worker opens its store. The crawl will not fetch these documents
+    again by itself, as the frontier knows that they are done.
+    """
+    paths, is_known = options.paths, True
+    if options.redis_url is not None:  # else the frontier is in the same folder
+        # A worker of a machine that is new to the crawl has lost nothing.
+        place = f"{socket.gethostname()}:{paths.root}"
+        added = cast("Awaitable[int]", frontier.redis.sadd(frontier.key(KEY), place))
+        is_known = not await added
+    if not is_known:
+        return []
+    total: dict[str, float] = {}
+    for figures in (await frontier.figures()).values():
+        for name in ("document/stored", "document/seen"):
+            total[name] = total.get(name, 0) + figures.get(name, 0)
+    lines = []
+    if store_uri(settings) == STORE:
+        lines += _line(paths.quads, int(total.get("document/stored", 0)), "statements")
+    lines += _line(paths.provenance, int(total.get("document/seen", 0)), "provenance")
+    return lines
+
+
+def _line(folder: Path, n_documents: int, what: str) -> list[str]:
+    if not n_documents or (folder.is_dir() and list_segments(folder)):
+        return []
+    noun = "document" if n_documents == 1 else "documents"
+    return [f"the {what} of {n_documents:,} {noun}: {folder} was emptied or deleted"]
+
+
+HINT: Final = (
+    "put the deleted folder back, or -a fresh=1 fetches its documents again, as the"
+    " crawl has them as done"
+)
+
+
+def warn_of_lost_logs(lines: list[str]) -> None:
+    """Log what is missing, and what to do about it."""
+    if lines:
+        logger.warning("Missing: %s; %s", "; ".join(lines), HINT)

@@ -1,0 +1,129 @@
+"""Faults of our own in a crawl: counted by the part that failed, an example of each."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Self, cast
+
+from redis.exceptions import RedisError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from redis.asyncio import Redis
+    from scrapy.statscollectors import StatsCollector
+
+OWN_FAULT: Final = "own_fault/"
+DOCUMENTS: Final = "own_fault/documents"
+PARTS: Final = "own_fault/part/"
+EXAMPLES: Final = "own_fault/example/"  # text, which only this worker has
+KEY: Final = "own_faults"  # in Redis: the last example of each part
+_EXTRA: Final = re.compile(r"'rdfcrawl\[([a-z-]+)\]'")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFaults:
+    """Documents that code of our own, or a library that is missing, has failed on.
+
+    Attributes:
+        n_documents: that have such faults.
+        parts: documents by the part that failed, such as an extractor.
+        examples: the detail of a fault of each part, as far as they are known.
+    """
+
+    n_documents: int = 0
+    parts: Mapping[str, int] = field(default_factory=dict)
+    examples: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        statistics: Mapping[str, object],
+        examples: Mapping[str, str],
+        earlier: Mapping[str, float] | None = None,
+    ) -> Self:
+        """Return those in statistics, or by which these exceed earlier ones."""
+        grown = {
+            name: int(value) - int((earlier or {}).get(name, 0))
+            for name, value in statistics.items()
+            if name.startswith(OWN_FAULT) and isinstance(value, int | float)
+        }
+        parts = {
+            name.removeprefix(PARTS): n
+            for name, n in grown.items()
+            if n and name.startswith(PARTS)
+        }
+        return cls(grown.get(DOCUMENTS, 0), parts, examples)
+
+    def __bool__(self) -> bool:
+        """Return whether there are any."""
+        return self.n_documents > 0
+
+    def __str__(self) -> str:
+        """Return how many documents there are, the parts, and an example of each."""
+        ordered = sorted(self.parts.items(), key=lambda pair: (-pair[1], pair[0]))
+        told = [f"{part} {n:,}{self._example(part)}" for part, n in ordered]
+        noun = "document" if self.n_documents == 1 else "documents"
+        return f"{self.n_documents:,} {noun}: {', '.join(told)}"
+
+    def _example(self, part: str) -> str:
+        text = self.examples.get(part, "").removeprefix(f"{part}: ")
+        return f" ({text})" if text else ""
+
+    @property
+    def hint(self) -> str:
+        """What the operator may do about them."""
+        found = {*_EXTRA.findall(" ".join(self.examples.values()))}
+        retry = "-a retry=failed asks for the documents again"
+        if found:
+            extras = ",".join(sorted(found))
+            return f"pip install 'rdfcrawl[{extras}]'; then {retry}"
+        return f"own faults: the log has the tracebacks; once they are mended, {retry}"
+
+
+def part_key(part: str) -> str:
+    """Return the statistic of the documents that a part has failed on."""
+    return f"own_fault/part/{part}"
+
+
+def note_own_fault(stats: StatsCollector, part: str, detail: str) -> None:
+    """Count a document that was given up, as a part of the crawler has failed."""
+    stats.inc_value(DOCUMENTS)
+    stats.inc_value(part_key(part))
+    keep_example(stats, part, detail)
+
+
+def keep_example(stats: StatsCollector, part: str, detail: str) -> None:
+    """Keep the detail of the first fault of a part."""
+    key = f"own_fault/example/{part}"
+    if stats.get_value(key) is None:
+        stats.set_value(key, detail)
+
+
+def examples_of(statistics: Mapping[str, object]) -> dict[str, str]:
+    """Return the examples that a worker has kept, by part."""
+    return {
+        name.removeprefix(EXAMPLES): str(text)
+        for name, text in statistics.items()
+        if name.startswith(EXAMPLES)
+    }
+
+
+async def tell_examples(
+    redis: Redis, key: Callable[[str], str], examples: Mapping[str, str]
+) -> None:
+    """Keep the examples of this worker for a summary over all workers."""
+    if examples:
+        with suppress(RedisError):  # they are in the log of this worker
+            await redis.hset(key(KEY), mapping=dict(examples))
+
+
+async def told_examples(redis: Redis, key: Callable[[str], str]) -> dict[str, str]:
+    """Return the last example of each part that any worker has told."""
+    found = cast("dict[bytes, bytes]", await redis.hgetall(key(KEY)))
+    return {
+        part.decode(errors="replace"): text.decode(errors="replace")
+        for part, text in found.items()
+    }

@@ -1,0 +1,91 @@
+"""Whether an address belongs to this machine. The kernel is asked for each connection.
+
+A list of the interfaces would miss an address that was added after it was read.
+
+Source: rtnetlink(7).
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+import struct
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
+
+_NEW_ROUTE: Final = 24  # RTM_NEWROUTE
+_GET_ROUTE: Final = 26  # RTM_GETROUTE
+_ERROR: Final = 2  # NLMSG_ERROR
+_REQUEST: Final = 1  # NLM_F_REQUEST
+_DESTINATION: Final = 1  # RTA_DST
+_HEADER: Final = struct.Struct("=IHHII")  # nlmsghdr
+_ROUTE: Final = struct.Struct("=8BI")  # rtmsg
+_CODE: Final = struct.Struct("=i")  # nlmsgerr
+_TYPE_AT: Final = _HEADER.size + 7  # rtm_type
+_HERE: Final = frozenset({2, 3, 4})  # RTN_LOCAL, RTN_BROADCAST, RTN_ANYCAST
+_ANSWER_BYTES: Final = 8192
+_NO_ROUTE: Final = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH})
+_NOT_OURS: Final = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
+_LACKING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+
+def is_own_address(address: IPv4Address | IPv6Address) -> bool:
+    """Return whether this machine itself would answer at an address.
+
+    >>> from ipaddress import ip_address
+    >>> is_own_address(ip_address("127.0.0.1"))
+    True
+
+    Raises:
+        OSError: this machine lacks the descriptors or the memory to find out.
+    """
+    try:
+        return _is_routed_here(address)
+    except OSError as error:
+        if error.errno in _LACKING:
+            raise
+    return _can_bind(address)
+
+
+def _is_routed_here(address: IPv4Address | IPv6Address) -> bool:
+    """Return whether the kernel has a local route, also one of a network.
+
+    Raises:
+        OSError: the kernel cannot be asked.
+    """
+    if not hasattr(socket, "AF_NETLINK"):
+        raise OSError(errno.EAFNOSUPPORT, "no netlink")
+    packed = address.packed
+    body = _ROUTE.pack(_family(address), 8 * len(packed), 0, 0, 0, 0, 0, 0, 0)
+    body += struct.pack("=HH", 4 + len(packed), _DESTINATION) + packed
+    head = _HEADER.pack(_HEADER.size + len(body), _GET_ROUTE, _REQUEST, 0, 0)
+    with socket.socket(
+        socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE
+    ) as kernel:
+        kernel.send(head + body)
+        answer = kernel.recv(_ANSWER_BYTES)
+    _, kind, *_ = _HEADER.unpack_from(answer)
+    if kind == _NEW_ROUTE:
+        return answer[_TYPE_AT] in _HERE
+    code = -_CODE.unpack_from(answer, _HEADER.size)[0] if kind == _ERROR else 0
+    if code in _NO_ROUTE:
+        return False
+    raise OSError(code or errno.EPROTO, "no answer of the kernel")
+
+
+def _can_bind(address: IPv4Address | IPv6Address) -> bool:
+    """Return whether an address can be bound to; true if that is not known."""
+    try:
+        with socket.socket(_family(address), socket.SOCK_DGRAM) as probe:
+            probe.bind((str(address), 0))
+    except OSError as error:
+        if error.errno in _LACKING:
+            raise
+        return error.errno not in _NOT_OURS
+    return True
+
+
+def _family(address: IPv4Address | IPv6Address) -> int:
+    return socket.AF_INET if address.version == 4 else socket.AF_INET6

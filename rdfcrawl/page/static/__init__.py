@@ -1,0 +1,1 @@
+"""Files that the page serves as they are."""

@@ -1,0 +1,1 @@
+"""Templates of files that commands write."""

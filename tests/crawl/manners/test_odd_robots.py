@@ -1,0 +1,60 @@
+"""robots.txt with odd octets and odd delays, through the crawl."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_webs import Loopback
+
+DOCUMENT = b"<urn:x:s> <urn:x:p> <urn:x:o> ."
+RULES = "User-agent: *\nDisallow: /no\n"
+# Each of them disallows /no, and nothing else.
+ODD = [
+    RULES.encode(),
+    RULES.replace("Dis", "\0\0\0Dis").encode(),
+    RULES.replace("*", "*\0").encode(),
+    RULES.replace("/no", "/no\0").encode(),
+    RULES.replace("\n", "\0").encode(),
+    RULES.replace("Dis", "D\0is").encode(),
+    b"\0" * 10_000 + RULES.encode(),
+    RULES.encode("utf-16-le"),
+    RULES.encode("utf-16-be"),
+    RULES.replace("\n", "\r").encode("utf-8-sig"),
+    RULES.replace(":", "\uff1a").encode(),
+    RULES.replace(" ", "\xa0").encode(),
+    b"#" * 100_000 + b"\n" + RULES.encode(),
+]
+TOO_LONG = ["1e9", "inf", "1e400", "9" * 400, "61", "2 min", "1h", "0xFFFF"]
+NO_DELAY = ["-1", "nan", "soon", "0", ""]
+
+
+def test_odd_robots_are_obeyed(commands: Commands, loopback: Loopback) -> None:
+    """If rules stand among odd octets, or a delay is endless, then they hold."""
+    response = loopback.response
+    bodies = [
+        *ODD,
+        *(f"User-agent: *\nCrawl-delay: {x}\n".encode() for x in TOO_LONG),
+        *(f"User-agent: *\nCrawl-delay: {x}\n".encode() for x in NO_DELAY),
+    ]
+    servers = []
+    for n, body in enumerate(bodies, start=1):
+        robots = response(body, "text/plain")
+        pages = {"/robots.txt": robots, "*": response(DOCUMENT)}
+        servers.append(loopback(pages, host=f"127.75.5.{n}"))
+    seeds = [server.url(path) for server in servers for path in ("/no", "/yes")]
+    result = commands.crawl(seeds)
+    assert result.code == 0, result.stderr
+    for server, body in zip(servers, bodies, strict=True):
+        asked = set(server.targets) - {"/robots.txt"}
+        no, yes = server.url("/no"), server.url("/yes")
+        if body in ODD:
+            assert asked == {"/yes"}, body
+            assert result.faults(no) == ["robots_disallowed"], body
+        elif asked:
+            assert body.split(b": ")[-1].decode().strip() in NO_DELAY, body
+            assert {no, yes} <= result.graphs, body
+        else:
+            assert body.split(b": ")[-1].decode().strip() in TOO_LONG, body
+            assert result.faults(yes) == ["crawl_delay_too_long"], body

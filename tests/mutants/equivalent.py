@@ -1,0 +1,38 @@
+"""Mutants that defend as much as the code does, and why no test can notice them."""
+
+# ruff: noqa: E501 (names stand on one line)
+from __future__ import annotations
+
+from typing import Final
+
+_SAVES_WORK: Final = "skips what would find nothing; without it the result is the same"
+_FOR_TYPES: Final = "never true where it stands; the type checker asks for it"
+_SHORTCUT: Final = "the next lines come to the same result"
+
+_BY_REASON: Final = {
+    _SAVES_WORK: """
+        rdfcrawl/guard/operator.py: _shows: pattern without '/'
+        rdfcrawl/guard/operator.py: _shows: pattern without '?'
+        rdfcrawl/guard/operator.py: _shows: pattern without '#'
+        rdfcrawl/guard/operator.py: refusal_of(): without and (_shows(url))
+    """,
+    _FOR_TYPES: """
+        rdfcrawl/guard/gate.py: ConnectionGate.allowed(): without or (RefusalCause.RESERVED)
+    """,
+    _SHORTCUT: """
+        rdfcrawl/guard/policy.py: Guard.refuses_address(): without or (why is None)
+    """,
+    "other systems than Linux have no such calls": """
+        rdfcrawl/extraction/confinement.py: kernel_layers(): if sys.platform != "linux"
+    """,
+    "the table is complete, as tests/extraction/test_denied.py shows": """
+        rdfcrawl/extraction/system_calls.py: _numbers(): strict=False
+    """,
+}  # fmt: skip
+
+EQUIVALENT: Final = {
+    line.strip(): reason
+    for reason, lines in _BY_REASON.items()
+    for line in lines.strip().splitlines()
+}
+"""Reasons by the names of mutants."""

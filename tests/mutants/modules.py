@@ -1,0 +1,107 @@
+"""Modules that defend something, and the tests that notice each part of them."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Defended(NamedTuple):
+    """Modules, and the files of tests that cover them, the fastest first."""
+
+    folder: str
+    names: str
+    tests: tuple[str, ...]
+
+
+_ROOMS: Final = (
+    Defended(
+        "rdfcrawl/guard",
+        "gate policy twisted_names",
+        ("tests/guard/test_guard.py", "tests/guard/test_twisted_names.py"),
+    ),
+    Defended(
+        "rdfcrawl/guard",
+        "operator resolver",
+        (
+            "tests/guard/test_guard.py",
+            "tests/pings/test_judging.py",
+        ),
+    ),
+    Defended(
+        "rdfcrawl/extraction",
+        "confinement system_calls",
+        ("tests/extraction/test_denied.py", "tests/extraction/test_confinement.py"),
+    ),
+    Defended(
+        "rdfcrawl/extraction",
+        "bounds child sandbox",
+        (
+            "tests/extraction/test_denied.py",
+            "tests/extraction/test_sandbox.py",
+            "tests/extraction/test_confinement.py",
+        ),
+    ),
+    Defended(
+        "rdfcrawl/robots",
+        "deaths packing parser paths policy signals tdm_file",
+        (
+            "tests/robots/test_parts.py",
+            "tests/robots/test_rules.py",
+            "tests/robots/test_octets.py",
+            "tests/robots/test_policy.py",
+            "tests/robots/test_cache.py",
+            "tests/robots/test_shared_rules.py",
+        ),
+    ),
+    Defended(
+        "rdfcrawl/page",
+        "foreign form_token forms guarding listening options request_log rendering",
+        (
+            "tests/page/test_parts.py",
+            "tests/page/test_guarding.py",
+            "tests/page/test_hostile_requests.py",
+        ),
+    ),
+    Defended(
+        "rdfcrawl/page",
+        "query_rules query_child query_desk kept_answers child_jobs children",
+        (
+            "tests/page/test_parts.py",
+            "tests/page/test_kept_answers.py",
+            "tests/page/test_query.py",
+        ),
+    ),
+    Defended(
+        "rdfcrawl/page",
+        "event_streams kept_orders",
+        (
+            "tests/page/test_parts.py",
+            "tests/page/test_kept_orders.py",
+            "tests/page/test_hostile_requests.py",
+            "tests/page/test_live.py",
+        ),
+    ),
+    Defended(
+        "rdfcrawl/page",
+        "report_desk",
+        ("tests/page/test_report_view.py",),
+    ),
+    Defended(
+        "rdfcrawl/progress",
+        "logformatter",
+        ("tests/progress/test_logformatter.py", "tests/progress/test_json_logs.py"),
+    ),
+    Defended(
+        "rdfcrawl/pings",
+        "intake judging server",
+        ("tests/pings/test_judging.py", "tests/pings/test_server.py"),
+    ),
+    Defended("rdfcrawl", "small_server", ("tests/pings/test_server.py",)),
+)
+
+TESTS: Final = {
+    f"{room.folder}/{name}.py": room.tests
+    for room in _ROOMS
+    for name in room.names.split()
+}
+"""Files of tests by the path of a module."""

@@ -1,0 +1,242 @@
+"""A process that has collected tests, and runs them in a fork for each mutant.
+
+To start Python, import libraries and collect tests takes longer than most tests do.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pytest
+from hypothesis import Phase, settings
+
+from tests.mutants.copies import replace
+from tests.mutants.patching import patch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+_MOST_BYTES: Final = 6 * 2**30  # of address space of each process
+_REMEMBERED: Final = 8  # tests that noticed the last mutants
+_SLOW_FIXTURES: Final = {"commands", "redis", "served", "sandbox", "dump"}
+_OPTIONS: Final = (
+    *("-x", "-q", "--tb=native", "-p", "no:cacheprovider"),
+    *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
+    *("-p", "no:hypothesispytest"),  # it reads all modules, for a second
+)
+
+
+class Change(NamedTuple):
+    """A module of which another text is tried.
+
+    Attributes:
+        path: in the checkout.
+        text: instead of its own.
+        name: of the mutant; empty: the module as it is.
+    """
+
+    path: str
+    text: str
+    name: str = ""
+
+
+class Ended(NamedTuple):
+    """How tests have ended: the first that has failed, if any, and their time."""
+
+    is_failure: bool
+    failed: str
+    secs: float
+
+
+def run_fresh(tree: Path, tests: list[str], *, secs: float) -> Ended:
+    """Run tests in a process that imports all anew."""
+
+    def child(result: int) -> None:
+        plugin = _Reporter()
+        code = pytest.main([*_OPTIONS, *tests], [plugin])
+        os.write(result, f"{int(code)} {plugin.failed}".encode())
+
+    return _forked(child, tree, secs)
+
+
+def nursery(
+    tree: Path,
+    tests: list[str],
+    changes: Iterator[Change],
+    tell: Callable[[Change, Ended], float],
+) -> None:
+    """Collect tests, and run them for each of many changes.
+
+    Args:
+        tree: a copy of the checkout.
+        tests: files.
+        changes: of modules.
+        tell: called with each change and how its tests have ended; returns how many
+            seconds those of the next one may take.
+    """
+    _enter(tree)
+    # A failure is enough: no smaller one is looked for.
+    settings.register_profile("mutants", phases=(Phase.explicit, Phase.generate))
+    settings.load_profile("mutants")
+    code = pytest.main([*_OPTIONS, *tests], [_Nursery(tree, changes, tell)])
+    if code:
+        raise RuntimeError(f"pytest cannot collect {tests}: {code!r}")
+
+
+def _enter(tree: Path) -> None:
+    os.chdir(tree)
+    for name in [*sys.modules]:
+        package, _, rest = name.partition(".")
+        if package in ("rdfcrawl", "tests") and not rest.startswith("mutants"):
+            del sys.modules[name]
+    sys.path.insert(0, str(tree))
+    os.environ["PYTHONPATH"] = str(tree)
+
+
+class _Reporter:
+    """A plugin that remembers the test that failed."""
+
+    failed = ""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and not self.failed:
+            self.failed = report.nodeid.partition("[")[0]
+
+
+class _Nursery(_Reporter):
+    def __init__(
+        self,
+        tree: Path,
+        changes: Iterator[Change],
+        tell: Callable[[Change, Ended], float],
+    ) -> None:
+        self._tree = tree
+        self._changes = changes
+        self._tell = tell
+        self._noticed: list[str] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if session.testsfailed:
+            raise session.Failed("tests cannot be collected")
+        secs = 600.0
+        gc.collect()
+        gc.freeze()  # a collection in a fork would copy all of the memory
+        for change in self._changes:
+            path = self._tree / change.path
+            text = path.read_text(encoding="utf-8")
+            replace(path, change.text)
+            try:
+                child = self._child(session, change, text)
+                ended = _forked(child, self._tree, secs)
+            finally:
+                replace(path, text)
+            if ended.failed in self._noticed:
+                self._noticed.remove(ended.failed)
+            if ended.failed:
+                self._noticed = [ended.failed, *self._noticed[: _REMEMBERED - 1]]
+            secs = self._tell(change, ended)
+        return True
+
+    def _rank(self, item: pytest.Item) -> tuple[int, bool]:
+        """Return where a test belongs: those that noticed the latest mutants first."""
+        node, latest = item.nodeid.partition("[")[0], self._noticed
+        place = latest.index(node) if node in latest else len(latest)
+        return place, _is_slow(item)
+
+    def _child(
+        self, session: pytest.Session, change: Change, old: str
+    ) -> Callable[[int], None]:
+        def run(result: int) -> None:
+            try:
+                name = change.path.removesuffix(".py").replace("/", ".")
+                patch(name, old, change.text, str(self._tree / change.path))
+            except Exception:
+                os.write(result, b"2 ")
+                return
+            session.items.sort(key=self._rank)
+            code = 0
+            for n, item in enumerate(session.items):
+                rest = session.items[n + 1 :]
+                following = rest[0] if rest else None
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                if self.failed:
+                    code = 1
+                    break
+            os.write(result, f"{code} {self.failed}".encode())
+
+        return run
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    """Return whether a test tries many values, or needs a server or a crawl."""
+    names = set(getattr(item, "fixturenames", ()))
+    tries_many = hasattr(getattr(item, "obj", None), "hypothesis")
+    return tries_many or not names.isdisjoint(_SLOW_FIXTURES)
+
+
+def _forked(child: Callable[[int], None], tree: Path, secs: float) -> Ended:
+    """Call a function in a fork; end all that it has started."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="mutant-") as scratch:
+        out, result = os.pipe()
+        pid = os.fork()
+        if not pid:
+            os.close(out)
+            _run(child, result, tree, scratch)
+        os.close(result)
+        code = _wait(pid, secs)
+        with os.fdopen(out, "rb") as answer:
+            text = answer.read().decode() if code == 0 else ""
+    number, _, failed = text.partition(" ")
+    return Ended(number != "0", failed, time.monotonic() - began)
+
+
+def _run(child: Callable[[int], None], result: int, tree: Path, scratch: str) -> None:
+    """Call a function in this process, and end it."""
+    code = 3
+    try:
+        os.setsid()
+        if "PYTHONPATH" not in os.environ or os.environ["PYTHONPATH"] != str(tree):
+            _enter(tree)
+        null = os.open(os.devnull, os.O_WRONLY)
+        if not os.environ.get("MUTANTS_LOUD"):
+            os.dup2(null, 1)
+            os.dup2(null, 2)
+        resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
+        os.environ["TMPDIR"] = scratch
+        tempfile.tempdir = None
+        child(result)
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+        raise
+    finally:
+        os._exit(code)
+
+
+def _wait(pid: int, secs: float) -> int:
+    """Return the exit code of a process; end all that it has started."""
+    deadline = time.monotonic() + secs
+    code = None
+    while code is None and time.monotonic() < deadline:
+        found, status = os.waitpid(pid, os.WNOHANG)
+        code = os.waitstatus_to_exitcode(status) if found else None
+        time.sleep(0.005)
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+    if code is None:
+        os.waitpid(pid, 0)
+        code = -signal.SIGKILL
+    return code

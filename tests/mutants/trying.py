@@ -1,0 +1,210 @@
+"""Try derived mutants: each in a copy of the checkout, with the tests of its module."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+import subprocess
+import tempfile
+import time
+from collections import defaultdict
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tests.mutants.copies import ROOT, copied, replace
+from tests.mutants.derived import Derived, derived_mutants
+from tests.mutants.equivalent import EQUIVALENT
+from tests.mutants.modules import TESTS
+from tests.mutants.nursery import Change, Ended, nursery, run_fresh
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from multiprocessing.queues import SimpleQueue
+
+_LEAST_SECS: Final = 20.0  # of the tests of one mutant
+_FACTOR: Final = 2.5  # of what they take with the code as it is
+_FRESH_SECS: Final = 300.0  # of tests that start anew
+_AT_ONCE: Final = 2
+_hunks = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE).findall
+
+
+def try_mutants(mutants: list[Derived], *, secs: float = float("inf")) -> int:
+    """Try mutants, two at a time; return the exit code.
+
+    It is 1 if no test notices one, else 2 if tests fail as they are.
+
+    Args:
+        mutants: those listed as equivalent are left out.
+        secs: after which no further one is begun.
+
+    Raises:
+        SystemExit: tests cannot be collected.
+    """
+    wanted = [each for each in mutants if each.name not in EQUIVALENT]
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        trial = _Trial(Path(folder), began + secs)
+        trial.run(wanted)
+    if trial.is_broken:
+        print("\nThe tests of some modules do not pass as they are: not tried.")
+    n_alive, n_tried = len(trial.alive), trial.n_tried
+    print(
+        f"\n{n_tried - n_alive} of {n_tried} derived mutants are noticed;"
+        f" {len(mutants) - len(wanted)} are equivalent,"
+        f" {len(wanted) - n_tried} were not tried; {time.monotonic() - began:.0f} s"
+    )
+    for each in trial.alive:
+        print(f"NOT NOTICED  {each.path}:{each.line}  {each.name}")
+    if trial.alive:
+        return 1
+    return 2 if trial.is_broken else 0
+
+
+class _Trial:
+    def __init__(self, folder: Path, ends_at: float) -> None:
+        self._trees = [copied(folder / str(n)) for n in range(_AT_ONCE)]
+        self._ends_at = ends_at
+        self._context = multiprocessing.get_context("fork")
+        self._told: SimpleQueue[tuple[Change, Ended] | None] = (
+            self._context.SimpleQueue()
+        )
+        self.alive: list[Derived] = []
+        self.n_tried = 0
+        self.is_broken = False
+
+    def run(self, wanted: list[Derived]) -> None:
+        groups: dict[tuple[str, ...], list[Derived]] = defaultdict(list)
+        for each in wanted:
+            groups[TESTS[each.path]].append(each)
+        for tests, mutants in groups.items():
+            self._run_group([*tests], mutants)
+
+    def _run_group(self, tests: list[str], mutants: list[Derived]) -> None:
+        """Try the mutants that have the same tests."""
+        by_name = {each.name: each for each in mutants}
+        parts = [mutants[n::_AT_ONCE] for n in range(_AT_ONCE)]
+        processes = [
+            self._context.Process(target=self._serve, args=(tree, tests, part))
+            for tree, part in zip(self._trees, parts, strict=True)
+        ]
+        for process in processes:
+            process.start()
+        n_open = len(processes)
+        doubted: list[Derived] = []
+        while n_open:
+            told = self._told.get()
+            if told is None:
+                n_open -= 1
+            elif not told[0].name and told[1].is_failure:
+                print(f"fails as it is: {told[1].failed or tests}", flush=True)
+                self.is_broken = True
+            elif told[0].name:
+                self._take(by_name[told[0].name], told[1], doubted)
+        for process in processes:
+            process.join()
+            if process.exitcode:
+                raise SystemExit(f"cannot try the mutants of {tests}")
+        for mutant in dict.fromkeys(doubted):
+            self._try_fresh(mutant)
+
+    def _take(self, mutant: Derived, ended: Ended, doubted: list[Derived]) -> None:
+        if ended.is_failure:
+            self.n_tried += 1
+            print(f"{ended.secs:5.1f}  noticed  {mutant.name}", flush=True)
+        else:
+            doubted.append(mutant)
+
+    def _serve(self, tree: Path, tests: list[str], mutants: list[Derived]) -> None:
+        """Try mutants by a process that has collected their tests."""
+        allowed = _FRESH_SECS
+
+        def changes() -> Iterator[Change]:
+            first = mutants[0].path
+            yield Change(first, (tree / first).read_text(encoding="utf-8"))
+            for mutant in mutants:
+                if allowed and time.monotonic() < self._ends_at:
+                    yield Change(mutant.path, mutant.text, mutant.name)
+
+        def tell(change: Change, ended: Ended) -> float:
+            nonlocal allowed
+            if not change.name:
+                secs = max(_LEAST_SECS, _FACTOR * ended.secs)
+                allowed = 0 if ended.is_failure else secs
+            self._told.put((change, ended))
+            return allowed
+
+        if not mutants:
+            self._told.put(None)
+            return
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        try:
+            nursery(tree, tests, changes(), tell)
+        finally:
+            self._told.put(None)
+
+    def _try_fresh(self, mutant: Derived) -> None:
+        """Try a mutant by processes that import all anew, to be sure."""
+        if time.monotonic() >= self._ends_at:
+            return
+        tree = self._trees[0]
+        path = tree / mutant.path
+        text = path.read_text(encoding="utf-8")
+        replace(path, mutant.text)
+        try:
+            ended = run_fresh(tree, [*TESTS[mutant.path]], secs=_FRESH_SECS)
+        finally:
+            replace(path, text)
+        self.n_tried += 1
+        word = "noticed" if ended.is_failure else "NOT NOTICED"
+        print(f"{ended.secs:5.1f}  {word}  {mutant.name}", flush=True)
+        if not ended.is_failure:
+            self.alive.append(mutant)
+
+
+def mutants_of(paths: Iterable[str]) -> list[Derived]:
+    """Return the mutants of modules."""
+    return [mutant for path in paths for mutant in derived_mutants(ROOT, path)]
+
+
+def changed_mutants(revision: str) -> list[Derived]:
+    """Return the mutants of lines that differ from a revision.
+
+    Args:
+        revision: of Git; empty: where this branch has left `origin/main`, or else some
+            commits ago. Nothing differs from one that is not there.
+    """
+    base = revision or _last_landing()
+    command = ["diff", "--unified=0", base, "--"]
+    found = []
+    for path in TESTS if base else ():
+        lines = {
+            line
+            for first, n in _hunks(_git(*command, path))
+            for line in range(int(first), int(first) + int(n or 1))
+        }
+        found += [each for each in derived_mutants(ROOT, path) if each.line in lines]
+    print(f"{len(found)} derived mutants of lines that differ from {base or 'nothing'}")
+    return found
+
+
+def _last_landing() -> str:
+    """Return the revision before the latest changes; empty if there is none."""
+    head = _git("rev-parse", "HEAD")
+    base = _git("merge-base", "HEAD", "origin/main")
+    if base and base != head:
+        return base
+    ago = (_git("rev-parse", "--quiet", "--verify", f"HEAD~{n}") for n in (20, 5, 1))
+    return next(filter(None, ago), "")
+
+
+def _git(*words: str) -> str:
+    """Return what Git prints; empty if it fails, or is not there."""
+    with suppress(OSError):
+        done = subprocess.run(
+            ["git", *words], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        return "" if done.returncode else done.stdout.strip()
+    return ""
