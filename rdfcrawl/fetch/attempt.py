@@ -1,20 +1,20 @@
-"""The attempts to fetch one record, and the origins that fail in a visit."""
+"""The attempts to fetch one record."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rdfcrawl.clock import now_ms
 from rdfcrawl.fetch.cookies import ChainCookies
-from rdfcrawl.records import Document, Kind, Record
+from rdfcrawl.records import Document, Record
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.errors import Fault
     from rdfcrawl.fetch.answer import HttpResponse
+    from rdfcrawl.fetch.host_evidence import Refusal
     from rdfcrawl.tasks.pages import RequestTask
-    from rdfcrawl.visits import Visit
 
 
 @dataclass(slots=True, eq=False)
@@ -66,110 +66,3 @@ class RecordAttempt:
             is_partial=answer.is_partial,
             faults=list(faults),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """How a server refused one URL.
-
-    Attributes:
-        asked_secs: for so long it is not to be requested; None if nothing says so.
-        is_own: another URL was answered after an earlier refusal of this one, so that
-            the host does not refuse.
-        is_confirmed: another URL was refused before, and none was answered since, so
-            that the host refuses.
-    """
-
-    asked_secs: float | None
-    is_own: bool = False
-    is_confirmed: bool = False
-
-
-# 520 to 524 are those of a content delivery network that cannot reach the server.
-FAILING: Final = frozenset({500, 502, 504, 520, 521, 522, 523, 524})
-_ENOUGH: Final = 3  # different URIs of an origin
-# Endpoints and portals answer so to what was too much, and are asked for less.
-ADAPTING: Final = frozenset({Kind.SPARQL, Kind.CKAN})
-
-
-class HostEvidence:
-    """Tell hosts that refuse or fail from single URLs that do.
-
-    A status, a silence or a `Retry-After` concerns one URL until another URL of its
-    origin confirms it: most often a search form, an endpoint or an export is busy, and
-    the rest of the host is well. An answer of another URL refutes it.
-
-    A gateway whose server is down says 502 or 504, and a server without its database
-    500, for each of its URIs. That is a bad hour of the host, which costs only time, as
-    503 does. The same statuses of one page, where others are answered, are its own.
-
-    Args:
-        visit: whose host may have refused or failed in the visits before, too.
-    """
-
-    def __init__(self, visit: Visit) -> None:
-        self._visit = visit
-        self._has_failed = visit.failures > 0
-        self._failed: dict[str, set[int]] = {}  # origin -> indexes of records
-        self._answering: set[str] = set()
-        # origin -> URL that was refused, and no other one was answered since
-        self._suspected: dict[str, str] = {}
-        if visit.suspected:
-            self._suspected[origin_of(visit.suspected)] = visit.suspected
-
-    @property
-    def suspected(self) -> str:
-        """A URL that was refused, if no other one of its origin was answered since."""
-        return next(reversed(self._suspected.values()), "")
-
-    def note_status(self, attempt: RecordAttempt, origin: str, status: int) -> None:
-        """Note the status of an answer that refuses nothing, 0 if there was none."""
-        if status in FAILING:
-            if attempt.record.kind not in ADAPTING:
-                self._failed.setdefault(origin, set()).add(attempt.index)
-        elif status:
-            self._visit.is_answering = self._visit.has_answered = True
-            self._has_failed = False
-            self._answering.add(origin)
-            self._suspected.pop(origin, None)
-
-    def refuse(
-        self, attempt: RecordAttempt, origin: str, asked_secs: float | None
-    ) -> Refusal:
-        """Note that a URL was refused, and return what that proves."""
-        url, was_tried = attempt.record.url, attempt.record.retries > 0
-        suspected = self._suspected.pop(origin, "")  # the last one comes last
-        self._suspected[origin] = url
-        is_same = suspected == url and was_tried
-        is_confirmed = not is_same and bool(suspected or self._has_failed)
-        is_refuted = was_tried and not suspected and not self._has_failed
-        is_own = is_refuted or attempt.record.retries > 1
-        return Refusal(asked_secs, is_own=is_own, is_confirmed=is_confirmed)
-
-    def fails(self, attempt: RecordAttempt, origin: str) -> bool:
-        """Return whether an origin fails: other URLs did, and none is answered."""
-        if not self._may_fail(attempt, origin):
-            return False
-        suspected = self._suspected.get(origin, "")
-        is_same = suspected == attempt.record.url
-        has_failed = bool(suspected or self._has_failed) and not is_same
-        return has_failed or len(self._failed[origin]) >= _ENOUGH
-
-    def may_fail(self, attempt: RecordAttempt, origin: str) -> bool:
-        """Return whether an origin may fail, and not only a URL on its last try."""
-        is_first = not attempt.record.retries
-        return is_first and self._visit.is_borne and self._may_fail(attempt, origin)
-
-    def _may_fail(self, attempt: RecordAttempt, origin: str) -> bool:
-        failed = self._failed.get(origin, ())
-        return attempt.index in failed and origin not in self._answering
-
-
-def form_of(url: str) -> str:
-    """Return the part of a URL that its siblings share.
-
-    >>> form_of("http://a.example/search?q=1"), form_of("http://a.example/d/1.ttl")
-    ('http://a.example/search?', 'http://a.example/d/')
-    """
-    path, query, _ = url.partition("?")
-    return path + query if query else path[: path.rfind("/") + 1]

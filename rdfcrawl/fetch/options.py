@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from rdfcrawl.fetch.answer import RequestOptions
-from rdfcrawl.fetch.attempt import FAILING
 from rdfcrawl.fetch.ftp.logins import FtpLogins
+from rdfcrawl.fetch.host_evidence import FAILING
 from rdfcrawl.fetch.pace import PaceOptions
 from rdfcrawl.fetch.schemes.options import fetcher_classes
 from rdfcrawl.fetch.unread_types import UnreadTypes

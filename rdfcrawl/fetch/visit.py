@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from rdfcrawl.clock import now_ms
 from rdfcrawl.errors import CrawlGone, Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import HttpClient, HttpRequest, HttpResponse, RequestOptions
-from rdfcrawl.fetch.attempt import HostEvidence, RecordAttempt, Refusal
 from rdfcrawl.fetch.hops import RedirectJudge
 from rdfcrawl.fetch.host_delay import HostDelay, InterruptibleSleep
+from rdfcrawl.fetch.host_evidence import HostEvidence, Refusal
 from rdfcrawl.fetch.meta_refresh import refresh_target
 from rdfcrawl.fetch.pace import next_delay
 from rdfcrawl.fetch.redirects import (
@@ -42,6 +42,7 @@ from rdfcrawl.uri import host_of
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
+    from rdfcrawl.fetch.attempt import RecordAttempt
     from rdfcrawl.fetch.options import FetchOptions
     from rdfcrawl.fetch.robots_txt import FetchedRobots
     from rdfcrawl.fetch.spool import Spool
@@ -466,7 +467,8 @@ class _VisitRun:
         """
         if answer.status:
             self.records.answered.add(origin)
-        document = attempt.document(answer, [answer.fault] if answer.fault else [])
+        faults = [answer.fault] if answer.fault else []
+        document = attempt.document(answer, faults)
         best = attempt.best
         if best is not None:
             if best.response.n_bytes > document.response.n_bytes and document.faults:
@@ -475,38 +477,13 @@ class _VisitRun:
         attempt.best = document
         attempt.n_tried += not answer.has_gone_on
         attempt.has_gone_on = answer.has_gone_on
-        return self._judged(attempt, answer, verdict, origin)
-
-    def _judged(
-        self,
-        attempt: RecordAttempt,
-        answer: HttpResponse,
-        verdict: RetryDecision,
-        origin: str,
-    ) -> RetryDecision:
-        """Return what to do next, once it is known what else the host has answered."""
-        evidence, faults = self.evidence, [answer.fault] if answer.fault else []
+        is_last_try = attempt.n_tried > self._options.retry_times
+        verdict = self.evidence.judge(
+            attempt, answer, verdict, origin, is_last_try=is_last_try
+        )
         if verdict is RetryDecision.UNREACHABLE:
-            return self._give_up(attempt, origin, faults)
-        if verdict is not RetryDecision.REFUSED:
-            evidence.note_status(attempt, origin, answer.status)
-        if verdict is RetryDecision.RETRY:
-            if evidence.fails(attempt, origin):
-                return self._give_up(attempt, origin, faults)
-            is_last_try = attempt.n_tried > self._options.retry_times
-            if is_last_try and evidence.may_fail(attempt, origin):
-                verdict = RetryDecision.REFUSED
-        if verdict is RetryDecision.REFUSED:
-            asked = parse_retry_after(answer.retry_after, datetime.now(UTC))
-            attempt.refusal = evidence.refuse(attempt, origin, asked)
-            if attempt.refusal.is_confirmed:
-                self.records.retry_after_secs = asked
-                return self._give_up(attempt, origin, faults)
+            attempt.dead_origin = origin
+            self.records.dead[origin] = faults
+            if attempt.refusal is not None:
+                self.records.retry_after_secs = attempt.refusal.asked_secs
         return verdict
-
-    def _give_up(
-        self, attempt: RecordAttempt, origin: str, faults: list[Fault]
-    ) -> RetryDecision:
-        self.records.dead[origin] = faults
-        attempt.dead_origin = origin
-        return RetryDecision.UNREACHABLE

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.errors import MAY_PASS, Fault, Reason, lasting_reasons
 from rdfcrawl.fetch.answer import HttpResponse
-from rdfcrawl.fetch.attempt import ADAPTING, FAILING, RecordAttempt, form_of
+from rdfcrawl.fetch.attempt import RecordAttempt
+from rdfcrawl.fetch.host_evidence import ADAPTING, FAILING, form_of
 from rdfcrawl.fetch.retry_policy import backoff_secs
 from rdfcrawl.records import MAX_RETRIES, Document, Kind
 from rdfcrawl.uri.origin import origin_of

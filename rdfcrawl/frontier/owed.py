@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
@@ -10,7 +11,10 @@ from rdfcrawl.frontier.scripts import millisecs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rdfcrawl.frontier.client import Frontier
     from rdfcrawl.frontier.scripts import LuaScripts
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +109,14 @@ class OwedHosts:
     ) -> Sequence[object]:
         calls = [(prefix, arguments) for prefix in self.prefixes]
         return await self._scripts.run(name, calls)
+
+
+async def begin_run(frontier: Frontier, run: int) -> int:
+    """Have the first worker of a run visit the hosts that owe URIs of earlier runs.
+
+    Return when the run began (Unix time in ms).
+    """
+    is_first, began_ms = await frontier.note_begin(run)
+    if is_first and run and (n := await frontier.owed.forgive()):
+        logger.info("%d hosts owe URIs of earlier runs; they are visited again", n)
+    return began_ms

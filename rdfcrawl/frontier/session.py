@@ -6,13 +6,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 from redis.exceptions import RedisError
 
 from rdfcrawl.arguments.stored import CrawlMember
 from rdfcrawl.clock import now_ms
-from rdfcrawl.errors import Decision, StoreFault, passing_fault
+from rdfcrawl.errors import Decision, passing_fault
 from rdfcrawl.frontier.batches import in_batches
 from rdfcrawl.frontier.blocked_hosts import BlockedHosts
 from rdfcrawl.frontier.candidate import JudgedLinks
@@ -25,6 +25,7 @@ from rdfcrawl.frontier.kept_robots import KeepingOptions, KeptRobots
 from rdfcrawl.frontier.leave_list import LeaveList
 from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
 from rdfcrawl.frontier.lost_logs import lost_logs, warn_of_lost_logs
+from rdfcrawl.frontier.owed import begin_run
 from rdfcrawl.frontier.pings import SitemapHosts, WaitingPings, follow_up_of
 from rdfcrawl.frontier.profile_ingests import ProfileIngests
 from rdfcrawl.frontier.profiles import SpiderProfiles, keep_settings
@@ -48,32 +49,13 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.first_contents import FetchedContent
     from rdfcrawl.frontier.options import CrawlOptions
     from rdfcrawl.frontier.sleeping import WorkerSleep
-    from rdfcrawl.frontier.worker_state import WorkerHooks
+    from rdfcrawl.frontier.worker_state import WorkerHooks, WorkerTrouble
     from rdfcrawl.links.policy import EveryLink
     from rdfcrawl.visits import Visit
 
 logger = logging.getLogger(__name__)
 
 _SEEDS_AT_ONCE = 500
-
-
-class WorkerTrouble(Protocol):
-    """Troubles of a worker that are no host's fault, such as a full disk."""
-
-    @property
-    def is_pausing(self) -> bool:
-        """Whether no request is made for now."""
-
-    @property
-    def keeps_from_writing(self) -> bool:
-        """Whether stores would be tried in vain."""
-
-    @property
-    def put_off_secs(self) -> float:
-        """Pause of a host whose document was too much for the disk."""
-
-    def bear(self, fault: StoreFault) -> None:
-        """Pause until what could not be written may be tried again."""
 
 
 class CrawlSession:
@@ -192,7 +174,7 @@ class CrawlSession:
         self.worker.links.restore_shared = self._restore
         self._clocks = HostClocks(frontier, retry)
         self.run = await frontier.begin_run() if options.run is None else options.run
-        await self._begin_run()
+        self.worker.run_began_ms = await begin_run(frontier, self.run)
         if options.decisions.share:
             self.decisions = DecisionLog(options.decisions, options.normal_form)
             frontier.adder.decisions = self.decisions
@@ -220,13 +202,6 @@ class CrawlSession:
         self.blocked.changed.append(self.ingests.renew_filters)
         self._blocking = asyncio.create_task(self._leave_list.run())
         await self.worker.open()
-
-    async def _begin_run(self) -> None:
-        """Have the first worker of a run visit the hosts that owe URIs of the last."""
-        is_first, began_ms = await self.frontier.note_begin(self.run)
-        self.worker.run_began_ms = began_ms
-        if is_first and self.run and (n := await self.frontier.owed.forgive()):
-            logger.info("%d hosts owe URIs of earlier runs; they are visited again", n)
 
     async def _retry(self) -> None:
         if not self.arguments.retry:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rdfcrawl.clock import now_ms
 from rdfcrawl.frontier.candidate import AddedCounts
@@ -16,7 +16,7 @@ from rdfcrawl.frontier.own_faults import OWN_FAULT
 from rdfcrawl.request_turns import steady_time
 
 if TYPE_CHECKING:
-    from rdfcrawl.errors import CrawlGone
+    from rdfcrawl.errors import CrawlGone, StoreFault
     from rdfcrawl.frontier.options import WorkerOptions
     from rdfcrawl.frontier.redis_retry import RedisRetry
     from rdfcrawl.records import Record
@@ -80,6 +80,25 @@ class WorkerHooks:
     figures: Callable[[], dict[str, float]]
     # records that URIs were given up
     account_for: Callable[[Sequence[Record]], Awaitable[None]]
+
+
+class WorkerTrouble(Protocol):
+    """Troubles of a worker that are no host's fault, such as a full disk."""
+
+    @property
+    def is_pausing(self) -> bool:
+        """Whether no request is made for now."""
+
+    @property
+    def keeps_from_writing(self) -> bool:
+        """Whether stores would be tried in vain."""
+
+    @property
+    def put_off_secs(self) -> float:
+        """Pause of a host whose document was too much for the disk."""
+
+    def bear(self, fault: StoreFault) -> None:
+        """Pause until what could not be written may be tried again."""
 
 
 class WorkerState:
