@@ -51,6 +51,8 @@ LOOPBACK = Guard(parse_networks(LOOPBACK_NETS.split(",")), max_ports=MAX_PORT)
 # Begun first, the longest foremost: whatever runs long and begins last runs alone.
 _LONGEST = (
     "spark/job",
+    "matrix/matrix",
+    "matrix/runs",
     "crawl/failures/refresh_epochs",
     "followers/store_services",
     "gates/docs_examples",

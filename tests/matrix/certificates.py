@@ -31,7 +31,7 @@ def contexts_of(folder: Path, doors: Mapping[str, Any]) -> dict[str, ssl.SSLCont
     (folder / AUTHORITY).write_bytes(_pem(authority))
     for door, how in wanted.items():
         path = folder / f"{door}.pem"
-        path.write_bytes(_certificate(key, authority, **how))  # type: ignore[arg-type]
+        path.write_bytes(_certificate(key, **how))  # type: ignore[arg-type]
         made[door] = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         made[door].load_cert_chain(path)
     return made
@@ -78,7 +78,6 @@ def _builder(subject: str, issuer: str, key: Any, *, ended: bool) -> Any:
 
 def _certificate(
     authority_key: Any,
-    authority: Any,
     *,
     signs_itself: bool = False,
     ended: bool = False,

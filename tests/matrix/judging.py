@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tests.matrix.webs import Web
 
+_SAYS: Final = ox.NamedNode("urn:x:says")
 _OF_HOSTS: Final = ("/robots.txt", "/.well-known/", "/sitemap.xml")
 
 
@@ -70,16 +71,19 @@ def most_sent(log_path: Path) -> int:
     return max((line[4] for line in lines if len(line) == 5), default=0)
 
 
-def stored_graphs(crawl_folder: Path) -> set[str]:
-    """Return the graphs that a crawl has stored statements in."""
-    graphs = set()
+def stored_pages(crawl_folder: Path) -> set[str]:
+    """Return the documents that a crawl has stored, and that say what they should."""
+    pages = set()
     for path in sorted((crawl_folder / "quads").rglob("*.nq.gz")):
         with gzip.open(path) as file:
             data = file.read()
         for quad in ox.parse(data, format=ox.RdfFormat.N_QUADS):
-            if isinstance(quad.graph_name, ox.NamedNode):
-                graphs.add(quad.graph_name.value)
-    return graphs
+            name, said = quad.graph_name, quad.object
+            if not isinstance(name, ox.NamedNode) or not isinstance(said, ox.Literal):
+                continue
+            if quad.predicate == _SAYS and name.value.endswith(said.value):
+                pages.add(name.value)
+    return pages
 
 
 def judge(web: Web, log_path: Path, crawl_folder: Path, skip: int = 0) -> Verdict:
@@ -87,7 +91,7 @@ def judge(web: Web, log_path: Path, crawl_folder: Path, skip: int = 0) -> Verdic
     verdict = Verdict(plain=web.n_plain())
     log = requests_in(log_path)[skip:]
     asked = Counter((host, target) for _, host, _, target in log)
-    stored = stored_graphs(crawl_folder)
+    stored = stored_pages(crawl_folder)
     for host, urls in web.good.items():
         missing = sorted(urls - stored)
         if missing:

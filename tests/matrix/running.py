@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 # Waits are short; a page that is answered at all is answered within a second.
 SETTINGS: Final[dict[str, Any]] = {
-    "HOST_BACKOFF_SECS": 0.2,
+    "HOST_BACKOFF_SECS": 0.1,
     "HOST_PATIENCE_SECS": 86400,
-    "HOST_LAST_WAIT_SECS": 5,
+    "HOST_LAST_WAIT_SECS": 3,
     "TRANSFER_FIRST_BYTE_SECS": 1,
     "ENDPOINT_FIRST_BYTE_SECS": 1,
     "DOWNLOAD_TIMEOUT": 2,
@@ -40,7 +40,7 @@ def crawl(commands: Commands, web: Web, folder: Path, **more: Any) -> Verdict:
         result = commands.start_crawl(arguments=arguments, **(SETTINGS | more)).wait()
         verdict = judge(web, log, result.folder)
     assert result.code == 0, result.stderr
-    assert "internal" not in result.stderr
+    assert "internal" not in result.stderr, result.stderr
     return verdict
 
 

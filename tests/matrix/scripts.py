@@ -10,11 +10,11 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from email.utils import formatdate
-from functools import partial
 from time import time
 from typing import Final, Literal
 
-Step = bytes | float | Literal["reset", "close", "hang"]
+End = Literal["reset", "close", "hang"]
+Step = bytes | float | End
 """Bytes are sent, a number is waited for (seconds); the rest ends the connection."""
 
 TURTLE: Final = "text/turtle"
@@ -68,7 +68,8 @@ def _body(ask: Ask) -> bytes:
     return ask.good[ask.good.index(b"\r\n\r\n") + 4 :]
 
 
-_CHUNKED: Final = b"HTTP/1.1 200 OK\r\nContent-Type: text/turtle\r\nTransfer-Encoding: chunked\r\n\r\n"
+_OK: Final = b"HTTP/1.1 200 OK\r\nContent-Type: text/turtle\r\n"
+_CHUNKED: Final = _OK + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 # -- statuses ----------------------------------------------------------------------
@@ -189,9 +190,9 @@ def then(end: Step) -> Script:
     return lambda ask: [ask.good, end]
 
 
-def late(text: bytes) -> Script:
-    """Answer well, and send more a little later."""
-    return lambda ask: [ask.good, 0.05, text]
+def surplus(text: bytes) -> Script:
+    """Answer well, with more bytes at once behind the body."""
+    return lambda ask: [ask.good + text]
 
 
 # -- redirects ---------------------------------------------------------------------
@@ -383,7 +384,7 @@ def _healing() -> Iterator[Behaviour]:
     bads: dict[str, Script] = {
         "503": status(503),
         "429": status(429),
-        "429-after-3": status(429, Retry_After="3"),
+        "429-after-1": status(429, Retry_After="1"),
         "500": status(500),
         "408": status(408),
         "502": status(502),
@@ -403,9 +404,10 @@ def _silences() -> Iterator[Behaviour]:
     yield Behaviour("silent", steps("hang"))
     yield Behaviour("reset", steps("reset"))
     yield Behaviour("closed", steps("close"))
+    ends: dict[str, End] = {"silent": "hang", "reset": "reset", "closed": "close"}
     places = ("line", "headers", "head", "body", "chunk", "size", "last", "trailer")
     for where in places:
-        for name, end in (("silent", "hang"), ("reset", "reset"), ("closed", "close")):
+        for name, end in ends.items():
             yield Behaviour(f"{name}-in-{where}", part(where, end))
     yield Behaviour("trickle-head", trickle("head"))
     yield Behaviour("trickle-body", trickle("body"))
@@ -434,17 +436,17 @@ def _endings() -> Iterator[Behaviour]:
     second = response("200 OK", b"<> <urn:x:says> 'not asked for' .")
     yield Behaviour("good-then-closed", then("close"), heals=True)
     yield Behaviour("good-then-reset", then("reset"), heals=True)
-    yield Behaviour("good-then-late-bytes", late(b"\0\0\0\0"), heals=True)
-    yield Behaviour("good-then-late-response", late(second), heals=True)
-    yield Behaviour("good-then-late-408", late(response("408 X")), heals=True)
+    yield Behaviour("good-then-bytes", surplus(b"\0\0\0\0"), heals=True)
+    yield Behaviour("good-then-response", surplus(second), heals=True)
+    yield Behaviour("good-then-408", surplus(response("408 X")), heals=True)
 
 
 def _nonsense() -> Iterator[Behaviour]:
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/turtle\r\n"
+    head = _OK
     texts = {
         "ssh": b"SSH-2.0-OpenSSH_9.6\r\n",
         "http-0.9": b"<> <urn:x:p> <urn:x:o> .\n",
-        "http-2": b"\0\0\x12\x04\0\0\0\0\0\0\x03\0\0\0\x64\0\4\0\0\xff\xff\0\5\0\0\x40\0",
+        "http-2": bytes.fromhex("000006040000000000000300000064"),  # SETTINGS
         "binary": bytes(range(256)),
         "length-negative": head + b"Content-Length: -1\r\n\r\n",
         "length-text": head + b"Content-Length: many\r\n\r\nx",

@@ -2,8 +2,9 @@
 
     python -m tests.matrix.server SPEC LOG
 
-SPEC is a file of JSON, see `HostSpec`. LOG gets a line of JSON for each request: time,
-host, door, request target; and one with the bytes sent, too, after each that was cut. While `SPEC.healed` is there, all hosts are healthy.
+SPEC is a file of JSON, see `Spec`. LOG gets a line of JSON for each request: time,
+host, door, request target; and one with the bytes sent, too, after each response that
+the client has cut. While `SPEC.healed` is there, all hosts are healthy.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import asyncio
 import json
 import os
 import socket
-import ssl
 import struct
 import sys
 import time
@@ -40,6 +40,12 @@ if TYPE_CHECKING:
 _BACKLOG: Final = 1024
 _HELD_BYTES: Final = 1 << 16  # that a client has not read before we wait for it
 _CONTEXT: Final = b'{"@context": {"says": "urn:x:says"}}'
+_DEAF_STEPS: Final[dict[str, Step]] = {
+    "silent": "hang",
+    "reset": "reset",
+    "close": "close",
+    "garbage": b"\x15\x03nonsense",
+}
 _DEAF_DOORS: Final = {*RAW_DOORS, "tls-silent", "tls-reset", "tls-garbage"}
 _LINGER_NOT: Final = struct.pack("ii", 1, 0)
 
@@ -119,9 +125,8 @@ class Hosts:
             await _talk_ftp(FTP_DOORS[door], reader, writer)
         elif door in _DEAF_DOORS and not self._healed.exists():
             self.note(address, door, "connection")
-            end = door.rpartition("-")[2]
-            ends: dict[str, Step] = {"silent": "hang", "garbage": b"\x15\x03nonsense"}
-            await _play([ends.get(end, end)], reader, writer, [0])  # type: ignore[list-item]
+            step = _DEAF_STEPS[door.rpartition("-")[2]]
+            await _play([step], reader, writer, [0])
         else:
             while await self._reply(address, door, reader, writer):
                 pass

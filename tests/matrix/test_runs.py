@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.matrix.judging import judge, requests_in
@@ -13,6 +13,7 @@ from tests.matrix.running import SETTINGS, assert_costs_no_page
 from tests.matrix.webs import NAMES, POSITIONS, heal, named, one_url, served
 from tests.support.crawl_kills import worker_pids
 from tests.support.crawl_names import scripted_names
+from tests.support.processes import descendants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,14 +68,14 @@ def test_a_later_run_pays_what_is_owed(commands: Commands, tmp_path: Path) -> No
     It requests nothing again that was fetched.
     """
     web = one_url([(each, "first") for each in named(*OWED)], N_PAGES, "127.117")
-    given = {"arguments": {"seeds": f"@{web.seed_file(tmp_path / 'seeds.csv')}"}}
+    given = {"seeds": f"@{web.seed_file(tmp_path / 'seeds.csv')}"}
     folder = commands.folder()
     with serving(web, tmp_path) as log:
-        result = commands.start_crawl(folder=folder, **given, **SETTINGS).wait()
+        result = commands.start_crawl(folder=folder, arguments=given, **SETTINGS).wait()
         assert_costs_no_page(judge(web, log, result.folder))
         n_before = len(requests_in(log))
         heal(tmp_path)
-        result = commands.start_crawl(folder=folder, **given, **SETTINGS).wait()
+        result = commands.start_crawl(folder=folder, arguments=given, **SETTINGS).wait()
         before = pages_in(web, log) - pages_in(web, log, n_before)
         again = pages_in(web, log, n_before) & before
         doors = [(host, spec) for host, spec in web.spec["hosts"].items()]
@@ -103,12 +104,12 @@ def _owed_urls(web: Web, host: str, bad: dict[str, str], doors: list[str]) -> se
 def test_refresh_asks_for_all_pages(commands: Commands, tmp_path: Path) -> None:
     """If a page that is due misbehaves by then, all others of its host are fetched."""
     web = severe_web("127.118")
-    given = {"arguments": {"seeds": f"@{web.seed_file(tmp_path / 'seeds.csv')}"}}
+    given = {"seeds": f"@{web.seed_file(tmp_path / 'seeds.csv')}"}
     folder = commands.folder()
     settings = SETTINGS | _REFRESH
     with serving(web, tmp_path) as log:
         heal(tmp_path)
-        result = commands.start_crawl(folder=folder, **given, **settings).wait()
+        result = commands.start_crawl(folder=folder, arguments=given, **settings).wait()
         assert result.code == 0, result.stderr
         (tmp_path / "spec.json.healed").unlink()
         n_before = len(requests_in(log))
@@ -132,37 +133,29 @@ def pages_in_web(web: Web) -> set[tuple[str, str]]:
     }
 
 
-def test_two_workers_of_which_one_is_killed(commands: Commands, tmp_path: Path) -> None:
-    """If a worker is killed while URLs misbehave, then all other pages are fetched."""
+def test_kills_cost_no_page(commands: Commands, tmp_path: Path) -> None:
+    """If workers are killed while URLs misbehave, then all other pages are fetched.
+
+    First one of two is killed, and then all that there is; the next run goes on.
+    """
     web = severe_web("127.119")
     seeds = web.seed_file(tmp_path / "seeds.csv")
+    words = ("workers", "-n2", "linkeddata", f"-aseeds=@{seeds}")
+    settings = SETTINGS | {"FRONTIER_LEASE_SECS": 2, "VISIT_MAX_DOCUMENTS": 3}
+    folder = commands.folder()
     with serving(web, tmp_path) as log:
-        crew = commands.start(
-            *("workers", "-n2", "linkeddata", f"-aseeds=@{seeds}"),
-            **(SETTINGS | {"FRONTIER_LEASE_SECS": 2, "VISIT_MAX_DOCUMENTS": 3}),
-        )
-        commands.wait_until(lambda: len(requests_in(log)) > 60)
+        crew = commands.start(*words, folder=folder, **settings)
+        commands.wait_until(lambda: len(requests_in(log)) > 40)
         for pid in worker_pids(crew)[:1]:
             os.kill(pid, signal.SIGKILL)
-        result = crew.wait()
+        commands.wait_until(lambda: len(requests_in(log)) > 80 or crew.has_ended())
+        pids = [crew.process.pid, *descendants(crew.process.pid)]
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        crew.wait()
+        result = commands.start(*words, folder=folder, **settings).wait()
         verdict = judge(web, log, result.folder)
     assert result.code == 0, result.stderr
-    assert "died (-9)" in result.stderr
-    assert not verdict.missing, verdict.lacks
-
-
-def test_a_killed_crawl_goes_on(commands: Commands, tmp_path: Path) -> None:
-    """If a crawl is killed while URLs misbehave, then the next run has all pages."""
-    web = severe_web("127.120")
-    given = {"arguments": {"seeds": f"@{web.seed_file(tmp_path / 'seeds.csv')}"}}
-    folder = commands.folder()
-    settings = SETTINGS | {"FRONTIER_LEASE_SECS": 2}
-    with serving(web, tmp_path) as log:
-        running = commands.start_crawl(folder=folder, **given, **settings)
-        commands.wait_until(lambda: len(requests_in(log)) > 60)
-        running.send(signal.SIGKILL)
-        running.process.wait()
-        result = commands.start_crawl(folder=folder, **given, **settings).wait()
-        verdict = judge(web, log, result.folder)
-    assert result.code == 0, result.stderr
+    assert "died (-9)" in crew.stderr
     assert not verdict.missing, verdict.lacks

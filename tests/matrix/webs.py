@@ -20,9 +20,11 @@ Position = Literal["first", "middle", "last", "stranger", "three"]
 POSITIONS: Final[tuple[Position, ...]] = (
     *("first", "middle", "last", "stranger", "three"),
 )
-NAMES: Final = {"nowhere.example": ["EAI_NONAME"]}
+# Names that do not resolve: one is not there, of the other no server knows.
+NAMES: Final = {"nowhere.example": ["EAI_NONAME"], "unknown.example": ["EAI_AGAIN"]}
 ROOT: Final = Path(__file__).resolve().parents[2]
-_FIXED: Final = ("/robots.txt", "/.well-known/void", "/.well-known/tdmrep.json")
+# A host all of whose URLs heal so late may be owed when all else is done.
+_LONG: Final = ("once-429-after-1", "twice-503", "twice-429", "twice-500")
 
 
 @dataclass
@@ -156,7 +158,8 @@ def _elsewhere(web: Web, n_pages: int) -> None:
     bad = {"busy": "status-429", "day": "503-after-day", "silent": "silent"}
     web.spec["hosts"][host]["bad"] = {f"/{n}": name for n, name in bad.items()}
     web.bad |= {(host, f"/{name}") for name in bad}
-    web.seeds.append((web.site(host, n_pages, (), "last"), ""))
+    unresolved = [f"http://{name}/x" for name in NAMES]
+    web.seeds.append((web.site(host, n_pages, unresolved, "first"), ""))
     web.spec["elsewhere"] = {
         **{name: web.url(host, f"/{name}") for name in bad},
         "dead": web.url(host, "/x", "dead"),
@@ -206,28 +209,33 @@ def bad_hosts(
         n_bad: URLs of each bad host.
     """
     web = Web(prefix)
-    stranger = web.host("stranger")
     _elsewhere(web, n_pages)
+    for _ in range(n_good):
+        index = web.site(web.host("good"), n_pages, (), "last")
+        web.seeds.append((index, ""))
+    add_bad_hosts(web, chosen, n_bad)
+    return web
+
+
+def add_bad_hosts(web: Web, chosen: Sequence[Behaviour], n_bad: int) -> None:
+    """Add hosts all of whose URLs misbehave, and a page that links to these."""
     links = []
     for behaviour in chosen:
         host = web.host(behaviour.name, _doors(behaviour))
         if behaviour.path or behaviour.kind:
             links += _bad_urls(web, host, behaviour, 1)
             links += [web.url(host, f"/x{each}") for each in range(n_bad)]
-        else:
-            spec = web.spec["hosts"][host]
-            spec["all"] = behaviour.name if behaviour.door == "http" else ""
-            targets = [f"/x{each}" for each in range(n_bad)]
-            urls = [web.url(host, each, behaviour.door) for each in targets]
-            links += urls
-            web.bad |= {(host, each) for each in targets}
-            if behaviour.heals:
-                web.heals |= set(urls)
-    for _ in range(n_good):
-        index = web.site(web.host("good"), n_pages, (), "last")
-        web.seeds.append((index, ""))
+            continue
+        spec = web.spec["hosts"][host]
+        spec["all"] = behaviour.name if behaviour.door == "http" else ""
+        targets = [f"/x{each}" for each in range(n_bad)]
+        urls = [web.url(host, each, behaviour.door) for each in targets]
+        links += urls
+        web.bad |= {(host, each) for each in targets}
+        if behaviour.heals and behaviour.name not in _LONG:
+            web.heals |= set(urls)
+    stranger = web.host("stranger of hosts")
     web.seeds.insert(0, (web.page(stranger, "/about", links), ""))
-    return web
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from redis.exceptions import RedisError, ResponseError
 
 from rdfcrawl.guard.policy import MAX_PORT
 from tests.conftest import LOOPBACK_NETS
+from tests.support.bad_urls import PASSING_WAYS, bad_robots, misbehaving
 from tests.support.crawl_fixtures import CrawlResult, count_in_redis
 from tests.support.crawl_names import lying_names, names_outage
 from tests.support.operated_crawls import assert_sound
@@ -358,6 +359,21 @@ def _slow_web(crawl: ChaosCrawl, rng: random.Random) -> Iterator[None]:
 
 
 @contextmanager
+def _bad_urls(crawl: ChaosCrawl, rng: random.Random) -> Iterator[None]:
+    """Have a few URLs of each host misbehave, each in a way of its own."""
+    with misbehaving(crawl.tree.servers, rng, share=rng.uniform(0.03, 0.4)):
+        yield
+
+
+@contextmanager
+def _bad_host(crawl: ChaosCrawl, rng: random.Random) -> Iterator[None]:
+    """Have all URLs of a host misbehave in one way, and its robots.txt, too."""
+    server, way = rng.choice(crawl.tree.servers), rng.choice(PASSING_WAYS)
+    with misbehaving([server], rng, share=1.0, ways=[way]), bad_robots(server, way):
+        yield
+
+
+@contextmanager
 def _no_names(crawl: ChaosCrawl, _: random.Random) -> Iterator[None]:
     with names_outage(crawl.folder):
         yield
@@ -400,6 +416,8 @@ FAULTS: Final[dict[str, Fault]] = {
     "lost answers": _lost_answers,
     "half-open web": _half_open_web,
     "slow web": _slow_web,
+    "bad URLs": _bad_urls,
+    "bad host": _bad_host,
     "no names": _no_names,
     "lying names": _lying_names,
     "clock": _clock_jump,

@@ -68,6 +68,7 @@ class TreeWeb:
 
     Attributes:
         seed: the root.
+        servers: of the hosts.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class TreeWeb:
                 body += f'<> <urn:x:number> "{n}" .\n'
                 self._truth.append(body.replace("<>", f"<{server.url(f'/{n}')}>"))
                 server.pages[f"/{n}"] = [secs, loopback.response(body.encode())]
+        self.servers: Sequence[RawServer] = self._servers
         self.seed = self._servers[0].url("/0")
 
     @property

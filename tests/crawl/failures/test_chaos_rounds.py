@@ -130,6 +130,9 @@ def judge_crawl(crawl: ChaosCrawl) -> None:
     """Check that a crawl has all, and nothing twice in effect."""
     assert crawl.crew.code(LAST_SECS) == 0, crawl.crew.stderr[-5000:]
     time.sleep(LEASE_SECS)  # who was killed is forgotten
+    crawl.crew.start()  # URLs that misbehaved for too long are owed
+    assert crawl.crew.code(LAST_SECS) == 0, crawl.crew.stderr[-5000:]
+    time.sleep(LEASE_SECS)
     crawl.check()
     crawl.web.stop()
     result, counts = crawl.result(), crawl.counts()
