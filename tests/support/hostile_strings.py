@@ -27,7 +27,7 @@ FIRST_CHARS: Final = 6_000  # of the shortest text
 _LONG_RUN: Final = 100  # repetitions; fewer cost little wherever they begin
 _MAX_PREFIXES: Final = 6
 _MAX_TOKENS: Final = 6
-_MAX_PUMPS: Final = 100  # of one expression
+_MAX_PUMPS: Final = 60  # of one expression
 _SUSPECT_SECS_PER_CHAR: Final = 0.25e-6  # a linear search takes a tenth
 _FLOOR_SECS: Final = 0.02  # less is noise
 _MAX_GROWTH: Final = 2.9  # over each doubling; a square makes it four
@@ -50,7 +50,13 @@ class TooLateError(Exception):
     """A call took longer than anyone waits."""
 
 
-def growth(use: Use, make: Callable[[int], Text], *, n_doublings: int = 2) -> str:
+def growth(
+    use: Use,
+    make: Callable[[int], Text],
+    *,
+    n_doublings: int = 2,
+    floor_secs: float = _FLOOR_SECS,
+) -> str:
     """Return why a call is worse than linear in the length of its text; else nothing.
 
     `make` returns a text of about so many characters. CPU time counts, of the shorter
@@ -65,7 +71,7 @@ def growth(use: Use, make: Callable[[int], Text], *, n_doublings: int = 2) -> st
             longest = make(FIRST_CHARS << n_doublings)
             last = _secs(use, longest)
             most = _MAX_GROWTH**n_doublings
-            if last > _FLOOR_SECS and last > most * first:
+            if last > floor_secs and last > most * first:
                 first = max(first, _secs(use, text))
                 last = min(last, _secs(use, longest))
                 if last > most * first:
