@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, TextIO, cast
 
-from rdfcrawl.progress.logformatter import safe_text
+from rdfcrawl.errors import safe_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -86,7 +86,7 @@ CASES = {
 def order(server: RedisServer, *words: str) -> None:
     """Give a server a command."""
     with closing(Redis(unix_socket_path=str(server.socket), driver_info=None)) as redis:
-        redis.execute_command(*words)
+        redis.execute_command(*words)  # type: ignore[no-untyped-call]
 
 
 @pytest.mark.service
@@ -262,7 +262,7 @@ def test_a_worker_that_is_refused_later_stops(
     commands.wait_until(lambda: web.asked().total() > 4)
     with closing(Redis(unix_socket_path=str(server.socket))) as redis:
         redis.config_set("requirepass", SECRET)
-        redis.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        redis.client_kill_filter(_type="normal", skipme=True)
     result = running.wait()
     assert result.code == 2, result.stderr
     assert result.stderr.count("has to name a password") == 1
