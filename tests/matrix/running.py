@@ -28,7 +28,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "STATS_DUMP": False,
     "LOG_LEVEL": "WARNING",
 }
-MOST_TRIES = 12  # of one bad URL, or of robots.txt
+MOST_TRIES = 20  # of one bad URL, or of robots.txt
 SLACK = 0.2  # of good pages may be requested again, on a machine that is busy
 
 

@@ -290,6 +290,7 @@ _ROBOTS_BAD: Final[dict[str, Script]] = {
     "interim": endless(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
     "chunks": endless(_CHUNKED, _CHUNK),
     "day": status(503, Retry_After=str(_DAY)),
+    "moved-dead": moved("dead"),
 }
 _ROBOTS_OPEN: Final[dict[str, Script]] = {
     "403": status(403),
@@ -298,7 +299,6 @@ _ROBOTS_OPEN: Final[dict[str, Script]] = {
     "html": steps(response("200 OK", b"<html>" * 99, "text/html")),
     "loop": moved_to("/robots.txt"),
     "chain": endless_chain,
-    "moved-dead": moved("dead"),
     "503-once": first(1, status(503)),
     "silent-once": first(1, steps("hang")),
     "reset-once": first(1, steps("reset")),

@@ -27,6 +27,7 @@ N_PAGES = 3
 _IN_TURN: Final[tuple[Position, ...]] = (
     *("stranger", "first", "three", "middle", "stranger", "last", "three"),
 )
+_DAYS: Final = ("-day", "-year", "-huge")
 _FLOODS: Final = (
     ("endless-chunks-of-1", "endless-103"),
     ("silent", "silent-in-body", "trickle-body", "status-503"),
@@ -40,13 +41,15 @@ def is_file(behaviour: Behaviour) -> bool:
 
 
 # Still open: waits of no length are repeated without end in a crawl that goes on, and
-# a descriptor is closed twice where handshakes of TLS fail.
+# a descriptor is closed twice where handshakes of TLS fail; a bad body that ends the
+# connection has the next page fail.
 _OPEN: Final = frozenset(
     [
         f"{code}-after-{form}"
         for code in (429, 503)
         for form in ("0", "old-date", "date-3", "3", "float", "list")
     ]
+    + ["nonsense-coding"]
     + [f"tls-{how}" for how in ("plain", "silent", "reset", "garbage")]
 )
 PAGES: Final = [
@@ -56,8 +59,12 @@ FILES: Final = [b for b in BEHAVIOURS.values() if is_file(b)]
 
 
 def pairs_of(behaviours: list[Behaviour]) -> list[tuple[Behaviour, Position]]:
-    """Return each behaviour at one of the positions, which take turns."""
-    return list(zip(behaviours, itertools.cycle(_IN_TURN), strict=False))
+    """Return each behaviour at one of the positions, which take turns.
+
+    Three URLs that refuse for a day before any is answered speak for their host.
+    """
+    pairs = zip(behaviours, itertools.cycle(_IN_TURN), strict=False)
+    return [(b, "stranger" if b.name.endswith(_DAYS) else at) for b, at in pairs]
 
 
 def test_a_bad_url_or_host_costs_no_other_page(
