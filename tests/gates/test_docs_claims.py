@@ -68,7 +68,15 @@ NUMBERS = [
     ("politeness.md", "A rest of up to # KiB", [DRAINED_BYTES / KIB]),
     ("politeness.md", "than `DOWNLOAD_DELAY`, up to # s", [_robots.max_delay_secs]),
     ("politeness.md", "says, up to # hours", [_fetch.retry_after_max_secs / 3600]),
-    ("politeness.md", "refusal, up to # minutes", [_fetch.backoff_max_secs / 60]),
+    (
+        "politeness.md",
+        "doubled each time, up to # minutes",
+        [_fetch.backoff_max_secs / 60],
+    ),
+        "politeness.md",
+        "doubled each time, up to # minutes",
+        [_fetch.backoff_max_secs / 60],
+    ),
     (
         "politeness.md",
         "(# minutes to # days, a day by default)",
@@ -187,10 +195,10 @@ def test_margin_of_portals() -> None:
 
 
 def test_statuses_that_are_tried_again() -> None:
-    """If a status is tried again, or ends the visit, then the page has it there."""
+    """If a status is tried again, or refuses a URL, then the page has it there."""
     text = read_page("politeness.md")
     again = re.search(r"\*\*Retries\.\*\* ([\d, ]+), timeouts", text)
-    busy = re.search(r"\*\*(\d+) and (\d+)\*\* end the visit", text)
+    busy = re.search(r"\*\*(\d+), (\d+) and silence\*\* concern one URL", text)
     assert again is not None
     assert busy is not None
     assert set(map(int, again[1].split(", "))) == _fetch.retry_codes

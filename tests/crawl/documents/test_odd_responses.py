@@ -118,8 +118,10 @@ def test_scrapys_downloader_reads_what_its_parser_lets_through(
     commands: Commands, loopback: Loopback
 ) -> None:
     """If Scrapy's downloader gets a body to its end, then no length has to be there."""
-    names = ("to-close", "to-close-1.0", "to-close-kept", "coding-utf-8", "no-colon")
-    names += ("length-twice", "length-and-chunked", "many-lines")
+    names = [
+        *("to-close", "to-close-1.0", "to-close-kept", "coding-utf-8", "no-colon"),
+        *("length-twice", "length-and-chunked", "many-lines"),
+    ]
     servers = {name: host(loopback, name, n) for n, name in enumerate(names, start=200)}
     urls = [server.url(target) for server in servers.values() for target in SEEDS]
     result = commands.crawl(urls, RETRY_TIMES=0, FETCH_WITH_SCRAPY=True)
