@@ -12,11 +12,18 @@ logger = logging.getLogger(__name__)
 
 
 async def begin_run(frontier: Frontier, run: int) -> int:
-    """Have the first worker of a run visit the hosts that owe URIs of earlier runs.
+    """Have the first worker of a run ask for what earlier runs owe.
 
     Return when the run began (Unix time in ms).
     """
     is_first, began_ms = await frontier.note_begin(run)
-    if is_first and run and (n := await frontier.owed.forgive()):
-        logger.info("%d hosts owe URIs of earlier runs; they are visited again", n)
+    if is_first and run:
+        n_hosts, n_uris = await frontier.owed.forgive(), await frontier.retry_owed()
+        if n_hosts or n_uris:
+            logger.info(
+                "owed by earlier runs, and asked for again: what %d hosts refused, and"
+                " %d URIs that failed",
+                n_hosts,
+                n_uris,
+            )
     return began_ms
