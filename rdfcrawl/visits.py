@@ -72,6 +72,7 @@ class Visit:
     host_refused: bool = False  # the host did not answer, or said that it is busy
     refused: str = ""  # URL that was refused in this visit, if none was answered since
     is_unasked: bool = False  # no record may be asked for: the host is not kept waiting
+    is_only: bool = False  # the host is not visited again: what is refused is final
     is_put_off: bool = False  # ended by us before it could tell anything about its host
     is_lost: bool = False  # so is the lease: somebody else may visit the host by now
     # Monotonic time when the host was asked for robots.txt, if the clock of the host

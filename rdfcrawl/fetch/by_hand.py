@@ -63,7 +63,8 @@ class DetachedClient:
                 epoch=0,
                 records=(record,),
                 delay_secs=0.0,
-                failures=self.options.retry_times,  # nobody will visit the host again
+                failures=self.options.retry_times,
+                is_only=True,
                 pending=[0],
             )
             if self.robots is not None:

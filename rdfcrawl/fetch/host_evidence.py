@@ -55,7 +55,6 @@ class HostEvidence:
             if attempt.record.kind not in ADAPTING:
                 self._failed.setdefault(origin, set()).add(attempt.index)
         elif status:
-            self._visit.is_answering = self._visit.has_answered = True
             self._has_failed = False
             self._answering.add(origin)
             self._suspected.pop(origin, None)
@@ -64,7 +63,8 @@ class HostEvidence:
         self, attempt: RecordAttempt, origin: str, asked_secs: float | None
     ) -> Refusal:
         """Note that a URL was refused, and return what that proves."""
-        url, was_tried = attempt.record.url, attempt.record.retries > 0
+        url = attempt.requested[-1] if attempt.requested else attempt.record.url
+        was_tried = attempt.record.retries > 0
         suspected = self._suspected.pop(origin, "")  # the last one comes last
         self._suspected[origin] = url
         is_same = suspected == url and was_tried
@@ -78,7 +78,7 @@ class HostEvidence:
         if not self._may_fail(attempt, origin):
             return False
         suspected = self._suspected.get(origin, "")
-        is_same = suspected == attempt.record.url
+        is_same = suspected in (attempt.record.url, *attempt.requested)
         has_failed = bool(suspected or self._has_failed) and not is_same
         return has_failed or len(self._failed[origin]) >= _ENOUGH
 
@@ -122,10 +122,10 @@ class HostEvidence:
 
 
 def form_of(url: str) -> str:
-    """Return the part of a URL that its siblings share.
+    """Return the part of the path of a URL that its siblings share.
 
     >>> form_of("http://a.example/search?q=1"), form_of("http://a.example/d/1.ttl")
-    ('http://a.example/search?', 'http://a.example/d/')
+    ('/search?', '/d/')
     """
-    path, query, _ = url.partition("?")
+    path, query, _ = url[url.find("/", url.find("://") + 3) :].partition("?")
     return path + query if query else path[: path.rfind("/") + 1]

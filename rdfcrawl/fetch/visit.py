@@ -259,13 +259,28 @@ class _VisitRun:
         if verdict is RetryDecision.REDIRECT and answer.retry_after:
             verdict = await self._wait_as_told(attempt, answer)
         if verdict is RetryDecision.REDIRECT:
-            self.records.answered.add(origin_of(url))
-            self.evidence.note_status(attempt, origin_of(url), answer.status)
-            return await self._follow(attempt, url, answer)
+            target, verdict = await self._follow(attempt, url, answer)
+            self._note_leading(attempt, answer, url, target)
+            return target, verdict
         if verdict is RetryDecision.DONE and attempt.record.kind is Kind.PAGE:
-            return await self._refresh(attempt, url, answer), verdict
+            target = await self._refresh(attempt, url, answer)
+            self._note_leading(attempt, answer, url, target)
+            return target, verdict
         is_final = verdict is RetryDecision.RETRY and ask.is_final
         return None, RetryDecision.DONE if is_final else verdict
+
+    def _note_leading(
+        self, attempt: RecordAttempt, answer: HttpResponse, url: str, target: str | None
+    ) -> None:
+        """Note an answer that leads on within its origin.
+
+        One that leads elsewhere says nothing of that: a server may redirect all that it
+        has to one that refuses.
+        """
+        origin = origin_of(url)
+        if target is not None and origin_of(target) == origin:
+            self.records.answered.add(origin)
+            self.evidence.note_status(attempt, origin, answer.status)
 
     async def _answer(
         self, attempt: RecordAttempt, url: str, ask: RequestOptions
@@ -456,6 +471,7 @@ class _VisitRun:
         """
         if answer.status:
             self.records.answered.add(origin)
+            self._visit.is_answering = self._visit.has_answered = True
         faults = [answer.fault] if answer.fault else []
         document = attempt.document(answer, faults)
         best = attempt.best

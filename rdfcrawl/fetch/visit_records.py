@@ -167,7 +167,9 @@ class VisitRecords:
         """
         visit, refusal, record = self.visit, attempt.refusal, attempt.record
         is_own = record.kind in ADAPTING or (refusal is not None and refusal.is_own)
-        if is_dead or not (is_own or record.retries):
+        if visit.is_only or not (visit.is_borne or self.options.retry_times):
+            is_last = True
+        elif is_dead or not (is_own or record.retries):
             is_last = False
         elif is_own:
             is_last = record.retries >= max(1, self.options.retry_times)
@@ -175,9 +177,14 @@ class VisitRecords:
             visit.host_refused = True
             is_last = self._has_tried and not visit.is_borne
         if is_last:
+            attempt.best = attempt.best or self._unanswered(attempt)
             self.finish(attempt)
-        else:
-            self._put_back(attempt, counts=is_own, deferral=self._deferral(attempt))
+            return
+        deferral = self._deferral(attempt)
+        if visit.is_scheduled and deferral and not visit.is_answering:
+            # A record that waits for a grant has no time of its own.
+            visit.not_before_secs = max(visit.not_before_secs, deferral.secs)
+        self._put_back(attempt, counts=is_own, deferral=deferral)
 
     @property
     def _has_tried(self) -> bool:

@@ -124,7 +124,7 @@ def _refusal(visit: Visit) -> Argument:
     if visit.is_put_off:
         return "-"
     if visit.refused:
-        return f"?{visit.refused}"
+        return f"{'!' if visit.is_answering else '?'}{visit.refused}"
     return "+" if visit.is_answering else ""
 
 

@@ -166,9 +166,9 @@ class HostPatience:
         for visit in visits:
             visit.is_borne = visit.down_secs < self._options.patience_secs
 
-    async def look(self) -> None:
-        """Find out, now and then, whether there is anything else to do."""
-        if monotonic() < self._look_at:
+    async def look(self, *, at_once: bool = False) -> None:
+        """Find out, now and then or at once, whether there is anything else to do."""
+        if monotonic() < self._look_at and not at_once:
             return
         self._look_at = monotonic() + _LOOK_SECS
         now = monotonic()

@@ -227,22 +227,24 @@ class Frontier:
         """
         return int(await self.redis.scard(self.key("runs")))
 
-    async def note_begin(self, run: int) -> tuple[bool, int]:
+    async def note_begin(self, run: int) -> int:
         """Take note that a worker begins a run.
 
-        Returns:
-            Whether it is the first one to do so; and when that did (Unix time in ms).
+        Return when the first one did so (Unix time in ms).
         """
-        is_first = bool(await self.redis.sadd(self.key("begun"), run))
         conf, began_ms = self.key("conf"), now_ms()
-        if is_first:
+        if await self.redis.sadd(self.key("begun"), run):
             await self.redis.hset(conf, _RUN_BEGAN, began_ms)
-        return is_first, int(await self.redis.hget(conf, _RUN_BEGAN) or began_ms)
+        return int(await self.redis.hget(conf, _RUN_BEGAN) or began_ms)
+
+    async def has_begun(self, run: int) -> bool:
+        """Return whether a worker has begun a run."""
+        return bool(await self.redis.sismember(self.key("begun"), str(run)))
 
     async def is_new_run(self) -> bool:
         """Return whether nobody has begun the present run, or nothing is left of it."""
         run = await self.begin_run()
-        if not await self.redis.sismember(self.key("begun"), str(run)):
+        if not await self.has_begun(run):
             return True
         return (await self.counts()).is_over
 

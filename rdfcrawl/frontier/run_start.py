@@ -16,8 +16,7 @@ async def begin_run(frontier: Frontier, run: int) -> int:
 
     Return when the run began (Unix time in ms).
     """
-    is_first, began_ms = await frontier.note_begin(run)
-    if is_first and run:
+    if run and not await frontier.has_begun(run):
         n_hosts, n_uris = await frontier.owed.forgive(), await frontier.retry_owed()
         if n_hosts or n_uris:
             logger.info(
@@ -26,4 +25,4 @@ async def begin_run(frontier: Frontier, run: int) -> int:
                 n_hosts,
                 n_uris,
             )
-    return began_ms
+    return await frontier.note_begin(run)  # once that is paid: a worker may die before

@@ -405,7 +405,8 @@ class FrontierScheduler(BaseScheduler):
             logger.error("%s: given up after %d tries", record.url, MAX_RETRIES + 1)
             self._stats.inc_value(f"fault/{Reason.INTERNAL}")
             note_own_fault(self._stats, "pipelines", why or "see the log")
-            visit.failed.append(index)
+            if index not in visit.failed:
+                visit.failed.append(index)
             return
         visit.returned[index] = replace(record, retries=record.retries + 1)
 

@@ -192,8 +192,12 @@ class FrontierWorker(WorkerState):
             return False
         # First what writes nothing: with full memory, this task must go on claiming.
         self.counts = await self.persistent("counts", self.frontier.counts)
-        if not (self.counts.is_over or self.claimer.patience.is_over):
-            return False
+        if not self.counts.is_over:
+            patience = self.claimer.patience
+            if patience.is_over:  # by then; a host may be due now
+                await patience.look(at_once=True)
+            if not patience.is_over:
+                return False
         if await self.persistent("start_urls", self._take_seeds):
             return False
         return await self._all_have_started() and self.committer.has_nothing

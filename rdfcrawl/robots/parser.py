@@ -252,6 +252,7 @@ def _from_unmarked_utf16(octets: bytes) -> bytes:
     head = octets[:_HEAD_BYTES]
     for first, encoding in ((0, "utf-16-be"), (1, "utf-16-le")):
         half = head[first::2]
-        if half and not half.strip(b"\0") and head[1 - first] != 0:
+        others = head[1 - first :: 2]
+        if half and not half.strip(b"\0") and others and others[0] != 0:
             return octets.decode(encoding, "replace").encode("utf-8", "replace")
     return octets

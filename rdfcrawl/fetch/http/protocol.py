@@ -249,7 +249,7 @@ class ResponseProtocol(asyncio.Protocol):
             else:
                 end = head_end(data)
                 kept += data if end < 0 else b""
-            if self._n_head_bytes + max(end, len(kept)) > MAX_HEAD_BYTES:
+            if self._n_head_bytes + (end if end >= 0 else len(kept)) > MAX_HEAD_BYTES:
                 raise CostlyResponse(Reason.BAD_HTTP, "headers without an end")
             if end < 0:
                 check_begin(kept)

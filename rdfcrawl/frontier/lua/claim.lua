@@ -159,7 +159,7 @@ local function lease_key(key)
   local n = tonumber(h[8] or 0)
   local items = take_links(key, most, n, h[10]) or take(key, most, tonumber(h[2] or 0), h[10])
   if #items < most and n > #items then take_deferred(key, most, items) end
-  if #items == 0 and n > 0 then
+  if #items == 0 and redis.call('ZCARD', deferred_of(key)) > 0 then
     make_due(key, n, nil, now, crowd_of(key, h[5]))
   elseif #items > 0 then
     -- From the clock, so that a server that lost its last claims gives no epoch twice.

@@ -12,12 +12,15 @@ local n_down = n_down_ready
 local n_others = redis.call('ZCARD', T .. ':ready')
 n_others = n_others + tonumber(redis.call('HGET', T .. ':cnt', 'cw') or 0)
 n_others = n_others + redis.call('SCARD', T .. ':paused')
+n_others = n_others + tonumber(redis.call('HGET', T .. ':cnt', 'w') or 0)
 for _, member in ipairs(redis.call('ZRANGE', T .. ':lease', 0, -1)) do
   local epoch, key = string.match(member, '^(%d+):(.*)$')
   if not redis.call('ZSCORE', down, key) then
     n_others = n_others + 1
   elseif redis.call('HGET', host_of(key), 'lk') == epoch then
     n_down_ready, n_due = n_down_ready - 1, n_due + 1
+  else
+    n_others = n_others + 1 -- fetched, and not committed
   end
 end
 n_others = n_others - n_down_ready

@@ -85,8 +85,10 @@ local function make_ready(key, n, lock, not_before, crowd)
   if n == 0 or lock then return end
   if not crowd then
     redis.call('ZADD', T .. ':ready', not_before, key)
-  elseif redis.call('ZADD', waiting_of(crowd), not_before, key) == 1 then
-    count('cw', 1 - redis.call('ZADD', T .. ':ready', 'LT', not_before, place_of(crowd)))
+  else
+    local is_new = redis.call('ZADD', waiting_of(crowd), not_before, key) == 1
+    local placed = redis.call('ZADD', T .. ':ready', 'LT', not_before, place_of(crowd))
+    if is_new then count('cw', 1 - placed) end
   end
 end
 

@@ -2,7 +2,7 @@
 -- fetched stays in flight until it is acknowledged.
 -- ARGV per key: key, epoch, ms to leave it alone, refused ('' if not, '+' if the host has
 -- answered, '-' if that is not known, '?' and a URL if that was refused, and no other one
--- was answered after it, else ms for which the host itself wants to be left alone, and the
+-- was answered after it ('!' if the host has answered in any way), else ms for which the host itself wants to be left alone, and the
 -- URL that it refused last), delay ms ('' leaves it, 0 forgets it), the address of the host
 -- ('' if it is not known), its bucket, r, r x (index in the batch, with a 'b' if it goes
 -- behind all others, a 'u' if it was not asked for, and a 'd' and ms if it is deferred for
@@ -23,13 +23,14 @@ local function note_health(host, refused, h)
   local has_failed, suspected = h[3], h[7]
   if refused == '-' then return has_failed end
   local mark = string.sub(refused, 1, 1)
-  if (mark == '+' or mark == '?') and not h[8] then redis.call('HSET', host, 'k', 1) end
-  if mark == '?' then
+  if (mark == '+' or mark == '!') and not h[8] then redis.call('HSET', host, 'k', 1) end
+  local is_suspect = mark == '?' or mark == '!'
+  if is_suspect then
     redis.call('HSET', host, 'u', string.sub(refused, 2))
   elseif suspected and (refused == '' or mark == '+') then
     redis.call('HDEL', host, 'u')
   end
-  if refused == '' or mark == '+' or mark == '?' then
+  if refused == '' or mark == '+' or is_suspect then
     if has_failed then redis.call('HDEL', host, 'f', 'fs', 'ra') end
     if h[10] then redis.call('HDEL', host, 'os') end
     return false

@@ -45,13 +45,17 @@ for _, entry in ipairs(entries) do
 end
 for key, items in pairs(by_key) do
   local host = host_of(key)
-  local h = redis.call('HMGET', host, 'n', 'lk', 'g', 'e')
+  local h = redis.call('HMGET', host, 'n', 'lk', 'g', 'e', 'ra')
   local queued = queue_or_wait(key, items, h[4] and domain_of_host(key, h[4]))
   local n = tonumber(h[1] or 0) + queued
-  redis.call('HDEL', host, 'f', 'fs', 'ra', 'na', 'u', 'wd')
-  redis.call('ZREM', T .. ':down', key)
+  local now, asked = now_ms(), tonumber(h[5] or 0)
+  local rests = name == 'owed' and asked > now -- as its server has asked for
+  if not rests then
+    redis.call('HDEL', host, 'f', 'fs', 'ra', 'na', 'u', 'wd')
+    redis.call('ZREM', T .. ':down', key)
+  end
   redis.call('HSET', host, 'n', n)
-  make_due(key, n, h[2], now_ms(), crowd_of(key, h[3]))
+  make_due(key, n, h[2], rests and asked or now, crowd_of(key, h[3]))
 end
 count('q', n_queued - held)
 count('w', held)
