@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from rdfcrawl.counting import counted
+
 if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Frontier
 
@@ -18,5 +20,6 @@ async def begin_run(frontier: Frontier, run: int) -> int:
     """
     is_first, began_ms = await frontier.note_begin(run)
     if is_first and run and (n := await frontier.owed.forgive()):
-        logger.info("%d hosts owe URIs of earlier runs; they are visited again", n)
+        hosts = counted(n, "host")
+        logger.info("visiting %s again that owed URIs of earlier runs", hosts)
     return began_ms

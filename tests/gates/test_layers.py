@@ -19,9 +19,9 @@ ROOT = Path(__file__).parents[2] / "rdfcrawl"
 # and inside functions, too; rooms of one row do not know each other. A room is a folder
 # or a file; what has a dot is taken out of its folder.
 ROWS = """
-clock console data errors json_logs options.defaults rdf.namespaces signals sorting
-codec columns duplicates extras faultlog formats options.values reservations uri
-bytesource guard links.relations measures ranking sniffing stores tasks templates
+clock counting data errors json_logs options.defaults rdf.namespaces signals sorting
+codec columns duplicates extras faultlog formats options.values reservations terminal uri
+bytesource console guard links.relations measures ranking sniffing stores tasks templates
 log options.conflicts options.merging records refresh small_server unpack
 visits
 rdf request_turns tasks.records warc
@@ -45,7 +45,7 @@ __main__
 """
 # They talk to nobody: bytes go in, values come out.
 PURE = """
-arguments bytesource catalogs codec columns description duplicates errors faultlog
+arguments bytesource catalogs codec columns counting description duplicates errors faultlog
 formats frontier.blocked_hosts frontier.url_kind guard.policy html links measures
 pings.judging pipelines.provenance ranking rdf records refresh request_turns
 reservations robots.parser robots.paths robots.policy sitemaps sniffing sorting

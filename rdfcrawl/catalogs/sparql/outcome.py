@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.catalogs.sparql.queries import can_be_named
 from rdfcrawl.codec import encode
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason
 from rdfcrawl.tasks.sparql import MAX_STEP_CHARS, UNKNOWN, SparqlTask
 
@@ -76,7 +77,7 @@ class OutcomeBuilder:
         self.outcome.checks.append(check)
         if not check.is_complete:
             total = "unknown" if task.want == UNKNOWN else task.want
-            detail = f"{got} of {total} rows of {_name(task)}"
+            detail = f"{got} of {counted(total, 'row')} of {_name(task)}"
             self.log.note(Reason.INCOMPLETE, detail, apart=True)
 
 
