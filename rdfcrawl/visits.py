@@ -7,10 +7,13 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from rdfcrawl.errors import lasting_reasons
+
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from rdfcrawl.errors import Fault
     from rdfcrawl.records import Document, Record
 
 _CUT_AGAIN_SECS: Final = 1.0  # what is cut needs some time to clean up
@@ -82,6 +85,7 @@ class Visit:
     unreadable: dict[int, bytes] = field(default_factory=dict)
     # Indexes of records that were given up, and may be had another time.
     failed: list[int] = field(default_factory=list)
+    owed: set[int] = field(default_factory=set)  # of these, what the next run asks for
     # Whether pages of it count for the quota of their domain, a request each.
     is_scheduled: bool = False
     # Indexes of `returned` that were not asked for.
@@ -134,6 +138,17 @@ class Visit:
         """
         record = self.records[index]
         self.returned[index] = replace(record, retries=max(1, record.retries))
+
+    def give_up(self, index: int, faults: Sequence[Fault] | None) -> None:
+        """Give up a record: for this run, or for good.
+
+        The next run asks for it again if its faults may pass by then; None says that
+        they are no matter of time.
+        """
+        self.failed.append(index)
+        lasting = lasting_reasons(has_answered=self.has_answered)
+        if faults and not any(fault.reason in lasting for fault in faults):
+            self.owed.add(index)
 
     def give_back(self) -> None:
         """Return all pending records to the queue."""

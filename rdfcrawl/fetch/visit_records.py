@@ -50,7 +50,10 @@ class VisitRecords:
             raise AssertionError("finished without an answer")
         self.visit.documents.append(attempt.best)
         if any(fault.reason in MAY_PASS for fault in attempt.best.faults):
-            self.visit.failed.append(attempt.index)
+            # What was too much for an endpoint is asked for in another way.
+            may_be_owed = attempt.record.kind not in ADAPTING
+            faults = attempt.best.faults if may_be_owed else None
+            self.visit.give_up(attempt.index, faults)
 
     def repeat(self, attempt: RecordAttempt) -> None:
         """Request a record once more, after the others, unless it was too often."""
@@ -185,10 +188,11 @@ class VisitRecords:
         if attempt.refusal is None:
             return None
         asked, most = attempt.refusal.asked_secs, self.options.retry_after_max_secs
-        if asked is not None:
-            return Deferral(min(asked, most), is_asked=True)
         n_failures = max(self.visit.failures, attempt.record.retries)
-        return Deferral(self._backoff_secs(n_failures), is_asked=False)
+        own_secs = self._backoff_secs(n_failures)
+        if asked is None or (n_failures and asked < own_secs):  # it was wrong before
+            return Deferral(own_secs, is_asked=False)
+        return Deferral(min(asked, most), is_asked=True)
 
     def _deferral_of_cut(self, attempt: RecordAttempt) -> Deferral | None:
         """Return how long a record waits whose request was cut short."""

@@ -378,7 +378,7 @@ class Frontier:
                 x.key,
                 x.epoch,
                 len(x.failed),
-                *x.failed,
+                *(f"{i}o" if i in x.owed else i for i in x.failed),
                 *outcome_arguments(x),
             ],
         )
@@ -434,6 +434,18 @@ class Frontier:
                 n_queued += sum(answers)
                 pairs = zip(calls, answers, strict=True)
                 calls = [call for call, n in pairs if n == MAX_URIS_PER_CALL]
+        return n_queued
+
+    async def retry_owed(self) -> int:
+        """Queue URIs that were given up for the runs before; return their number."""
+        n_queued = 0
+        for prefix in self._prefixes:
+            left = int(await self.redis.llen(f"{prefix}:failed"))
+            while left > 0:
+                n = min(left, MAX_URIS_PER_CALL)
+                answers = await self.scripts.run("retry", [(prefix, ["owed", n])])
+                n_queued += sum(cast("list[int]", answers))
+                left -= n
         return n_queued
 
     async def waited_for(self, most: int) -> tuple[int, list[str]]:

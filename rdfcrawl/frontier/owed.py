@@ -50,11 +50,24 @@ class OwingHost:
 
 @dataclass(frozen=True, slots=True)
 class OwedUris:
-    """What a crawl owes: URIs, hosts, and some of these, the longest owing first."""
+    """What a crawl owes.
 
-    n_uris: int = 0
+    Attributes:
+        n_waiting: URIs of hosts that refuse, or that wait by themselves.
+        n_hosts: hosts of these.
+        hosts: some of them, the longest owing first.
+        n_failed: URIs that were given up in this run, while their hosts answered.
+    """
+
+    n_waiting: int = 0
     n_hosts: int = 0
     hosts: Sequence[OwingHost] = field(default_factory=tuple)
+    n_failed: int = 0
+
+    @property
+    def n_uris(self) -> int:
+        """URIs that the next run asks for."""
+        return self.n_waiting + self.n_failed
 
 
 NOTHING_OWED: Final = OwedUris()
@@ -83,15 +96,16 @@ class OwedHosts:
 
     async def list(self, most: int) -> OwedUris:
         """Return what the crawl owes, with at most so many hosts."""
-        rows = cast("list[tuple[int, int, list[Any]]]", await self._run("owed", [most]))
+        answers = await self._run("owed", [most])
+        rows = cast("list[tuple[int, int, list[Any], int]]", answers)
         hosts = [
             OwingHost(key.decode(errors="replace"), n, since / 1000, due / 1000)
-            for _, _, listed in rows
+            for _, _, listed, _ in rows
             for key, n, since, due in zip(*[iter(listed)] * 4, strict=True)
         ]
         hosts.sort(key=lambda host: -host.since_secs)
-        n_uris, n_hosts = sum(row[0] for row in rows), sum(row[1] for row in rows)
-        return OwedUris(n_uris, n_hosts, hosts[:most])
+        waiting, n_hosts, _, failed = zip(*rows, strict=True)
+        return OwedUris(sum(waiting), sum(n_hosts), hosts[:most], sum(failed))
 
     async def forgive(self) -> int:
         """Have hosts that refused in earlier runs visited now; return their number.

@@ -14,12 +14,18 @@ logger = logging.getLogger(__name__)
 
 
 async def begin_run(frontier: Frontier, run: int) -> int:
-    """Have the first worker of a run visit the hosts that owe URIs of earlier runs.
+    """Have the first worker of a run ask for what earlier runs owe.
 
     Return when the run began (Unix time in ms).
     """
     is_first, began_ms = await frontier.note_begin(run)
-    if is_first and run and (n := await frontier.owed.forgive()):
-        hosts = counted(n, "host")
-        logger.info("visiting %s again that owed URIs of earlier runs", hosts)
+    if is_first and run:
+        n_hosts, n_uris = await frontier.owed.forgive(), await frontier.retry_owed()
+        if n_hosts or n_uris:
+            logger.info(
+                "owed by earlier runs, and asked for again: URIs of %s that refused"
+                " them, and %s",
+                counted(n_hosts, "host"),
+                counted(n_uris, "URI that failed", "URIs that failed"),
+            )
     return began_ms

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rdfcrawl.operating.crawl import FrontierView
 
 _AT_ONCE: Final = 500
+OWED: Final = b"\x01"  # before an entry that the next run asks for again
 GivenUpList = Literal["dead", "failed"]
 
 
@@ -40,7 +41,7 @@ async def iter_given_up(
             f"{prefix}:{name}", start, start + _AT_ONCE - 1
         ):
             for entry in cast("list[bytes]", page):
-                key, _, item = entry.partition(b"\0")
+                key, _, item = entry.removeprefix(OWED).partition(b"\0")
                 text = key.decode(errors="replace")
                 yield GivenUpUri(url_of(item, text), text, name)
             start += len(page)

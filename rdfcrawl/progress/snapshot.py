@@ -82,8 +82,6 @@ class CrawlSnapshot:
 async def take_last_snapshot(frontier: Frontier) -> CrawlSnapshot:
     """Return a snapshot of a crawl at its end, with what it owes."""
     now = await take_snapshot(frontier)
-    if not now.n_down:
-        return now
     return replace(now, owed=await frontier.owed.list(_MOST_DOWN))
 
 

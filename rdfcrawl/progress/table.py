@@ -233,7 +233,7 @@ def _hint(  # keywords, of one caller
     may_pass = bool(MAY_PASS & now.faults.keys())
     hints = (
         (
-            left > 0 and left == now.owed.n_uris,
+            now.owed.n_uris > 0 and left == now.owed.n_waiting,
             "the same command asks again for what is owed",
         ),
         (left > 0, "the same command continues, unless it says fresh=1"),
@@ -273,10 +273,14 @@ def _owed(owed: OwedUris) -> str:
         for host in owed.hosts
     ]
     more = owed.n_hosts - len(hosts)
-    return (
-        f"{counted(owed.n_uris, 'URI')} of hosts that refused them: {', '.join(hosts)}"
-        f"{f' and {more:,} more' if more > 0 else ''}"
+    named = ", ".join(hosts) + (f" and {more:,} more" if more > 0 else "")
+    parts = (
+        f"{owed.n_waiting:,} of hosts that refused them: {named}",
+        f"{owed.n_failed:,} of other hosts that failed",
     )
+    counts = (owed.n_waiting, owed.n_failed)
+    told = "; ".join(part for part, n in zip(parts, counts, strict=True) if n)
+    return f"{counted(owed.n_uris, 'URI')}: {told}"
 
 
 def _moment(now: datetime, secs: float) -> str:

@@ -365,7 +365,7 @@ class RobotsCache:
             ):
                 visit.documents.append(refused(record, faults_of(response)))
                 if not is_refused(response):
-                    visit.failed.append(index)
+                    visit.give_up(index, faults_of(response))
             else:
                 retries = record.retries + is_mixed
                 visit.returned[index] = replace(record, retries=retries)

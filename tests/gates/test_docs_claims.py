@@ -68,15 +68,7 @@ NUMBERS = [
     ("politeness.md", "A rest of up to # KiB", [DRAINED_BYTES / KIB]),
     ("politeness.md", "than `DOWNLOAD_DELAY`, up to # s", [_robots.max_delay_secs]),
     ("politeness.md", "says, up to # hours", [_fetch.retry_after_max_secs / 3600]),
-    (
-        "politeness.md",
-        "doubled each time, up to # minutes",
-        [_fetch.backoff_max_secs / 60],
-    ),
-        "politeness.md",
-        "doubled each time, up to # minutes",
-        [_fetch.backoff_max_secs / 60],
-    ),
+    ("politeness.md", "each time, up to # minutes", [_fetch.backoff_max_secs / 60]),
     (
         "politeness.md",
         "(# minutes to # days, a day by default)",

@@ -40,21 +40,7 @@ def is_file(behaviour: Behaviour) -> bool:
     return bool(behaviour.kind) or behaviour.path.startswith(_FILES)
 
 
-# Still open: waits of no length are repeated without end in a crawl that goes on, and
-# a descriptor is closed twice where handshakes of TLS fail; a bad body that ends the
-# connection has the next page fail.
-_OPEN: Final = frozenset(
-    [
-        f"{code}-after-{form}"
-        for code in (429, 503)
-        for form in ("0", "old-date", "date-3", "3", "float", "list")
-    ]
-    + ["nonsense-coding"]
-    + [f"tls-{how}" for how in ("plain", "silent", "reset", "garbage")]
-)
-PAGES: Final = [
-    b for b in BEHAVIOURS.values() if not is_file(b) and b.name not in {HEALTHY, *_OPEN}
-]
+PAGES: Final = [b for b in BEHAVIOURS.values() if not is_file(b) and b.name != HEALTHY]
 FILES: Final = [b for b in BEHAVIOURS.values() if is_file(b)]
 
 

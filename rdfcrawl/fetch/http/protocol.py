@@ -68,6 +68,7 @@ class ResponseProtocol(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._state = _State.IDLE
         self._may_keep = True  # after the latest response
+        self._n_sent = 0  # requests
         self._cost = ResponseCost(budget)
         self._head: ReceivedHead | None = None
         self._head_bytes = bytearray()  # of a head that has not come as a whole
@@ -117,6 +118,15 @@ class ResponseProtocol(asyncio.Protocol):
 
     # For whoever makes the request.
 
+    @property
+    def is_stale(self) -> bool:
+        """Whether a kept connection ended before anything of the response came.
+
+        Its server closed it while the request was under way (RFC 9112 9.3.1).
+        """
+        has_begun = self._head is not None or self._n_head_bytes or self._head_bytes
+        return self._n_sent > 1 and not has_begun
+
     def send(self, request: bytes) -> None:
         """Send a request; its response is the next one.
 
@@ -126,6 +136,7 @@ class ResponseProtocol(asyncio.Protocol):
         if self.transport is None or self.transport.is_closing():
             raise aiohttp.ClientConnectionResetError("the connection was closed")
         self._state, self._may_keep = _State.HEAD, False
+        self._n_sent += 1
         self._cost = ResponseCost(self._budget)
         self._head = self._error = None
         self._n_head_bytes = self._n_interim = 0

@@ -19,6 +19,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.request_turns import NotSentError
 
 if TYPE_CHECKING:
     from aiohttp.client_reqrep import ConnectionKey
@@ -83,6 +84,8 @@ class RequestSender:
         Raises:
             aiohttp.ClientError: there is none.
             SourceFault: `BAD_URI`, or `BAD_HTTP`: it makes no sense.
+            NotSentError: the server had closed a kept connection. The request is safe
+                to repeat (RFC 9110 9.2.2), in its turn.
         """
         parts = _PLAIN.fullmatch(url)
         origin, path = parts.groups() if parts is not None else _split(url)
@@ -96,6 +99,11 @@ class RequestSender:
             protocol: ResponseProtocol | Any = connection.protocol
             protocol.send(request)
             head, body = await protocol.response()
+        except aiohttp.ClientConnectionError as exc:
+            connection.close()
+            if protocol.is_stale and not ask.data:
+                raise NotSentError from exc
+            raise
         except BaseException:
             connection.close()
             raise

@@ -1,18 +1,24 @@
 -- Commits batches whose children are queued and whose documents are stored.
 -- ARGV: fill; per batch: key, epoch, n, n x index of an item that is given up, and kept
--- for `retry`, m, m x (index, what became of an item that may have been granted: '-' it
+-- for `retry`, with an 'o' if the next run asks for it again, m, m x (index, what became of an item that may have been granted: '-' it
 -- was never asked for, else the hash of what was worth it; see `schedule.lua`). Returns one character per batch: 1 done, 0 the lease was
 -- lost (its URIs are crawled again). So it is too if the key is still locked: the
 -- server has lost its release in a crash, and with it maybe the children and what the
 -- visit had put back.
 local answer, done, failed = {}, 0, 0
+local owed = 0
 local MOST_FAILED = 100000 -- of a partition
 
 local function keep_failed(key, flight, at, n)
   if redis.call('LLEN', T .. ':failed') >= MOST_FAILED then return end
   for i = at, at + n - 1 do
-    local item = redis.call('LINDEX', flight, ARGV[i])
-    if item and item ~= '' then redis.call('RPUSH', T .. ':failed', key .. '\0' .. item) end
+    local index, mark = string.match(ARGV[i], '^(%d+)(o?)$')
+    local item = redis.call('LINDEX', flight, index)
+    if item and item ~= '' then
+      mark = mark == 'o' and OWED or ''
+      redis.call('RPUSH', T .. ':failed', mark .. key .. '\0' .. item)
+      if mark == OWED then owed = owed + 1 end
+    end
   end
 end
 
@@ -64,5 +70,6 @@ end
 count('l', -done)
 count('done', done)
 count('failed', failed)
+count('fo', owed)
 if level then close_seen(0, tonumber(ARGV[1])) end
 return table.concat(answer)

@@ -2,7 +2,12 @@
 -- 'failed'), most URIs. Those that are dead are only marked as seen from now on; those
 -- whose hosts failed are done in any case. Returns how many there were.
 local name = ARGV[1]
-local n = #(redis.call('LPOP', T .. ':' .. name, ARGV[2]) or {})
+local entries = redis.call('LPOP', T .. ':' .. name, ARGV[2]) or {}
+local n, n_owed = #entries, 0
+for _, entry in ipairs(entries) do
+  if string.sub(entry, 1, 1) == OWED then n_owed = n_owed + 1 end
+end
+count('fo', -n_owed)
 if name == 'dead' then
   count('dead', -n)
   count('known', n)

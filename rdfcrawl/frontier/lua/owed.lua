@@ -1,6 +1,7 @@
 -- Tells what the crawl owes: hosts with work that refuse, or have only deferred URIs.
 -- ARGV: most hosts that are listed.
--- Returns {URIs, hosts, {key, URIs, ms since the first refusal, ms until it is due, …}};
+-- Returns {URIs, hosts, {key, URIs, ms since the first refusal, ms until it is due, …}, URIs
+-- of other hosts that were given up, and that the next run asks for again};
 -- those that refuse for longest come first.
 -- `os` is since when a host owes that did so in earlier runs.
 local most, now = tonumber(ARGV[1]), now_ms()
@@ -19,4 +20,5 @@ for i = 1, #hosts, 2 do
     listed[#listed + 1] = due and math.max(0, math.floor(tonumber(due) - now)) or 0
   end
 end
-return {n_uris, #hosts / 2, listed}
+local n_failed = tonumber(redis.call('HGET', T .. ':cnt', 'fo') or 0)
+return {n_uris, #hosts / 2, listed, n_failed}

@@ -21,6 +21,7 @@ local T = KEYS[1]
 local RETRY_BAND, LINK_BAND, LAST_BAND = 0, 2, 3
 local ORDINARY_BANDS = {1, 4, 5, 6, 2, 7, 8, 3} -- in this order
 local REFRESH_BAND = 9 -- has half of the turns beside them
+local OWED = '\1' -- before an entry of T:failed that the next run asks for again
 local PAUSED = 'paused' -- what locks a key that an operator has paused (`p`)
 
 -- Time in ms. It never goes back: where the clock of the server does, hosts would rest,

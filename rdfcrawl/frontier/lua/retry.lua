@@ -1,8 +1,10 @@
--- Queues anew what was given up. ARGV: which list ('failed' or 'dead'), most URIs.
+-- Queues what was given up once more. ARGV: which list ('failed', 'dead', or 'owed': those
+-- of 'failed' that the next run asks for), most URIs that are looked at.
 -- They have all their lives and tries again, but count as tried, so that redirect targets
 -- which they had marked as seen are fetched all the same. Returns how many there were.
 local name, most = ARGV[1], tonumber(ARGV[2])
-local entries = redis.call('LPOP', T .. ':' .. name, most) or {}
+local list = T .. ':' .. (name == 'owed' and 'failed' or name)
+local entries = redis.call('LPOP', list, most) or {}
 local by_key, held = {}, 0
 
 local function as_new(item)
@@ -29,10 +31,17 @@ local function queue_or_wait(key, items, domain)
   return #queued
 end
 
+local n_queued, n_owed = 0, 0
 for _, entry in ipairs(entries) do
-  local key, item = string.match(entry, '^([^%z]*)%z(.*)$')
-  by_key[key] = by_key[key] or {}
-  table.insert(by_key[key], item)
+  local is_owed = string.sub(entry, 1, 1) == OWED
+  if name == 'owed' and not is_owed then
+    redis.call('RPUSH', list, entry)
+  else
+    local key, item = string.match(entry, '^\1?([^%z]*)%z(.*)$')
+    by_key[key] = by_key[key] or {}
+    table.insert(by_key[key], item)
+    n_queued, n_owed = n_queued + 1, n_owed + (is_owed and 1 or 0)
+  end
 end
 for key, items in pairs(by_key) do
   local host = host_of(key)
@@ -44,7 +53,8 @@ for key, items in pairs(by_key) do
   redis.call('HSET', host, 'n', n)
   make_due(key, n, h[2], now_ms(), crowd_of(key, h[3]))
 end
-count('q', #entries - held)
+count('q', n_queued - held)
 count('w', held)
-count(name == 'dead' and 'dead' or 'done', -#entries)
-return #entries
+count(name == 'dead' and 'dead' or 'done', -n_queued)
+count('fo', -n_owed)
+return name == 'owed' and n_queued or #entries

@@ -249,7 +249,7 @@ def test_host_that_asks_for_more_than_the_last_wait_is_not_asked_again(
         assert len(server.targets) == n_requests
         assert result.statistics["frontier/owed"] == len(seeds)
         assert result.counts().queued == len(seeds)
-        assert f"{len(seeds)} URIs of hosts that refused them: " in result.stderr
+        assert f"{len(seeds)} of hosts that refused them: " in result.stderr
         assert "waiting for" not in result.stderr
 
 
@@ -274,25 +274,54 @@ def test_what_is_owed_is_paid_by_the_next_run(
     assert again.counts().done == len(seeds)
 
 
-def test_what_was_given_up_is_asked_for_again(
-    commands: Commands, loopback: Loopback
+@pytest.mark.parametrize("how", ["503 Later", "500 Oops", "silent", "reset"])
+def test_url_that_fails_alone_is_asked_for_by_the_next_run(
+    commands: Commands, loopback: Loopback, how: str
 ) -> None:
-    """If a URL fails where others are answered, then retry=failed has it later."""
+    """If a URL fails where others are answered, then the next run asks for it again.
+
+    So does retry=failed, within the same run.
+    """
     state = {"is_up": False}
-    bad, good = loopback.response(b"", status="503 Later"), loopback.response(QUAD)
+    good = loopback.response(QUAD)
+    bad: Any = {"silent": [60.0], "reset": b""}.get(how)
+    if bad is None:
+        bad = loopback.response(b"", status=how)
     pages = dict.fromkeys(PAGES, good)
     server = loopback(pages | {"/heavy": lambda _: good if state["is_up"] else bad})
-    seeds = [server.url(path) for path in ("/heavy", *PAGES)]
-    folder = commands.folder()
-    first = commands.crawl(seeds, folder=folder, FAILED_EXIT_CODE=4, RETRY_TIMES=2)
+    seeds, folder = [server.url(path) for path in ("/heavy", *PAGES)], commands.folder()
+    settings = PATIENT | {"TRANSFER_FIRST_BYTE_SECS": 0.5, "FAILED_EXIT_CODE": 4}
+    first = commands.crawl(seeds, folder=folder, **settings)
     assert first.code == 4, first.stderr
     assert first.graphs == set(seeds[1:])
     assert first.statistics["frontier/failed"] == 1
-    assert first.faults(seeds[0]) == [Reason.HOST_BUSY]
-    assert server.targets.count("/heavy") == 3
-    assert "retry=failed" in first.stderr
+    assert first.statistics["frontier/owed"] == 1
+    assert first.faults(seeds[0])
+    assert server.targets.count("/heavy") <= 6
     state["is_up"] = True
-    assert commands.crawl(seeds, folder=folder).graphs == set(seeds[1:])
+    again = commands.crawl(seeds, folder=folder, **settings)
+    assert again.code == 0, again.stderr
+    assert again.graphs == set(seeds)
+    assert len(server.targets) == server.targets.count("/heavy") + len(PAGES) + 1
+
+
+def test_host_that_never_answered_is_asked_for_again_when_wanted(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a host was given up for good, then only retry=failed asks for it again."""
+    with socket.create_server(("127.0.94.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    seeds = [f"http://127.0.94.1:{port}{path}" for path in PAGES]
+    folder = commands.folder()
+    first = commands.crawl(seeds, folder=folder, FAILED_EXIT_CODE=4)
+    assert first.code == 4, first.stderr
+    assert first.statistics["frontier/failed"] == len(seeds)
+    assert "frontier/owed" not in first.statistics
+    assert "retry=failed" in first.stderr
+    pages = dict.fromkeys(PAGES, loopback.response(QUAD))
+    server = loopback(pages, host="127.0.94.1", port=port)
+    assert commands.crawl(seeds, folder=folder).graphs == set()
+    assert not server.targets
     again = commands.crawl(folder=folder, arguments={"retry": "failed"})
     assert again.code == 0, again.stderr
     assert again.graphs == set(seeds)
