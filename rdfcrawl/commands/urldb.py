@@ -122,10 +122,11 @@ def _rank(settings: BaseSettings, memory_mb: int) -> int:
     root = find_crawl(settings)
     done = rank(root, memory_bytes=memory_mb * 1024 * 1024, scratch=root)
     facts = done.table.facts
-    uris, links = counted(facts["n_nodes"], "URI"), counted(facts["n_links"], "link")
+    uris = counted(int(facts["n_nodes"]), "URI")
+    links = counted(int(facts["n_links"]), "link")
+    rounds = counted(int(facts["n_rounds"]), "round")
     _write(
-        f"{uris} with {links} ranked"
-        + (f", in {counted(facts['n_rounds'], 'round')}" if done.is_new else " already")
+        f"{uris} with {links} ranked{f', in {rounds}' if done.is_new else ' already'}"
     )
     return code
 

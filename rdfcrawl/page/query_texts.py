@@ -120,9 +120,9 @@ def _in_pages(
         n_bytes += len(page.encode())
         if n_bytes > MAX_VIEW_BYTES:
             if not pages:
-                rows = counted(len(given), "row")
+                on_first = counted(len(given), "row")
                 raise ConfigError(
-                    f"query: more than {MAX_VIEW_BYTES:,} bytes in {rows};"
+                    f"query: more than {MAX_VIEW_BYTES:,} bytes in {on_first};"
                     " ask for fewer rows (rows, most)"
                 )
             break

@@ -99,8 +99,8 @@ def _cloud_figure(  # a row of the table above
         " the colour is stronger."
     )
     if cloud.n_points > MAX_DOTS:
-        sites = counted(cloud.n_points, "site")
-        sentence += f" Of {sites}, each dot stands for those around it."
+        shown = counted(cloud.n_points, "site")
+        sentence += f" Of {shown}, each dot stands for those around it."
     return ReportFigure(
         key=key,
         title=title,

@@ -76,8 +76,9 @@ class OutcomeBuilder:
         check = PartitionCheck(want=task.want, got=got, is_sure=is_sure)
         self.outcome.checks.append(check)
         if not check.is_complete:
-            total = "unknown" if task.want == UNKNOWN else task.want
-            detail = f"{got} of {counted(total, 'row')} of {_name(task)}"
+            is_known = task.want != UNKNOWN
+            total = counted(task.want, "row") if is_known else "unknown rows"
+            detail = f"{got} of {total} of {_name(task)}"
             self.log.note(Reason.INCOMPLETE, detail, apart=True)
 
 
