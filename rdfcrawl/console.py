@@ -6,12 +6,15 @@ import asyncio
 import logging
 import signal
 import sys
+from contextlib import suppress
 from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 from scrapy.commands import ScrapyCommand
+
+from rdfcrawl.terminal import safe_file
 
 if TYPE_CHECKING:
     import argparse
@@ -49,6 +52,13 @@ class QuietCommand(ScrapyCommand):
         """Add the options of Scrapy."""
         tell_interrupts()
         super().add_options(parser)
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Read the options of Scrapy; from here on, terminals get no raw controls."""
+        super().process_options(args, opts)
+        for name in ("stdout", "stderr"):
+            with suppress(AttributeError, ValueError):  # it is closed
+                setattr(sys, name, safe_file(getattr(sys, name)))
 
 
 def program() -> str:

@@ -12,6 +12,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bytesource import body_of
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import GUARDED, ConfigError, NeedsSandbox, Reason
 from rdfcrawl.extraction.messages import ExtractOutcome, ReadingJob
 from rdfcrawl.fetch.ftp.logins import NO_LOGINS, FtpLogins
@@ -276,7 +277,7 @@ def _copied(source: Path, target: Path, max_bytes: int) -> Path:
             left -= len(piece)
             written.write(piece)
     if left < 0:
-        raise ConfigError(f"{source}: longer than {max_bytes} bytes")
+        raise ConfigError(f"{source}: longer than {counted(max_bytes, 'byte')}")
     return target
 
 

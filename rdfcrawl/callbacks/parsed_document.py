@@ -12,6 +12,7 @@ from scrapy import Request
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Fault, Reason, SourceFault
 
 if TYPE_CHECKING:
@@ -77,7 +78,9 @@ class ParsedDocument:
             SourceFault: `TOO_LARGE`: longer than `DOWNLOAD_MAXSIZE`; use `open`.
         """
         if self.item.response.n_bytes > self._max_bytes:
-            detail = f"{self.item.response.n_bytes} bytes; open() gives a file"
+            detail = (
+                f"{counted(self.item.response.n_bytes, 'byte')}; open() gives a file"
+            )
             raise SourceFault(Reason.TOO_LARGE, detail)
         with self.open() as file:
             return file.read()

@@ -17,6 +17,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.namespaces import DCAT, HYDRA, LDES, RDF_TYPE, TREE
 from rdfcrawl.uri import BadUri, host_of, requestable
@@ -216,7 +217,7 @@ def choose_next(
         elif target == requestable(url) or target in visited:
             log.note(Reason.PAGING_LOOP, f"next page {one} was there before")
         elif n_pages >= max_pages:
-            log.note(Reason.TOO_MANY_ENTRIES, f"more than {max_pages} pages")
+            log.note(Reason.TOO_MANY_ENTRIES, f"more than {counted(max_pages, 'page')}")
         else:
             return target
     return ""

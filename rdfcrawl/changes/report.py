@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from rdfcrawl.changes.comparing import ChangeKind
 from rdfcrawl.changes.start import shown_time
+from rdfcrawl.counting import counted
 from rdfcrawl.description.hosts import host_of_iri
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def write_table(
     for host in shown:
         _write_line(file, width, host, _numbers(counts.hosts[host]))
     if len(hosts) > len(shown):
-        file.write(f"... and {len(hosts) - len(shown):,} more hosts\n")
+        file.write(f"... and {counted(len(hosts) - len(shown), 'more host')}\n")
     _write_line(file, width, "all", _numbers(counts.total))
     if comparison.n_lacking:
         file.write(

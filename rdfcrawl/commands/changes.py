@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.console import QuietCommand, fail, program
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -76,9 +77,9 @@ def _write(root: Path, opts: argparse.Namespace) -> None:
         if opts.format == "patch":
             if comparison.n_lacking:
                 raise ConfigError(
-                    "--format patch: what"
-                    f" {comparison.n_lacking:,} documents said before was dropped by a"
-                    " compaction; --format json --documents names them"
+                    "--format patch: a compaction has dropped the former statements of"
+                    f" {counted(comparison.n_lacking, 'document')};"
+                    " --format json --documents names them"
                 )
             write_patch(comparison, sys.stdout, scratch=root)
         elif opts.format == "json":

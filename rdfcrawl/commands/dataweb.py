@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.console import QuietCommand, add_number, fail, program
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.extras import needed_by_operator
 
@@ -211,8 +212,9 @@ def _report_start(served: ServedHere, directory: Path) -> None:
     from rdfcrawl.dataweb.process import NETWORK, SEEDS_NAME, TRUTH_NAME
 
     web = served.web
+    hosts = counted(len(web.nodes), "host accepts", "hosts accept")
     _write(
-        f"{len(web.nodes)} hosts accept connections at port {web.config.port},"
+        f"{hosts} connections at port {web.config.port},"
         f" {web.nodes[0].plan.address} is the first",
         f"seeds: {directory / SEEDS_NAME}",
         f"truth: {directory / TRUTH_NAME}",

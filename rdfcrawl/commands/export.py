@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from rdfcrawl.console import QuietCommand, add_number, fail, program
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.terminal import raw_file
 
 if TYPE_CHECKING:
     import argparse
@@ -129,7 +131,7 @@ def _export(
         plan = _plan(opts, is_once=is_once)
         report = export(log, plan, _teller())
         if sys.stderr.isatty():
-            sys.stderr.write("\r")
+            raw_file(sys.stderr).write("\r")
     if opts.describe is not None:
         _describe(log, opts, describing, plan, report)
     if plan is None or report is None:
@@ -221,7 +223,7 @@ def _teller() -> Callable[[int], None]:
         nonlocal told
         if time.monotonic() > told + _TELL_SECS:
             told = time.monotonic()
-            sys.stderr.write(f"\r{n_documents:,} documents ")
+            raw_file(sys.stderr).write(f"\r{counted(n_documents, 'document')} ")
             sys.stderr.flush()
 
     return tell
@@ -231,20 +233,21 @@ def _tell(report: ExportReport, plan: ExportPlan) -> None:
     """Write what was done, and how to load it, away from the statements."""
     from rdfcrawl.export.loaders import loader_commands
 
-    (count, noun) = (len(report.files), "file" if len(report.files) == 1 else "files")
-    what = f"{report.n_documents:,} documents, {report.n_quads:,} statements"
+    documents, quads = report.n_documents, report.n_quads
+    what = f"{counted(documents, 'document')}, {counted(quads, 'statement')}"
     if report.n_left_out:
         name = plan.format.name
         sys.stderr.write(
-            f"{program()}: export: {report.n_left_out:,} statements left out, which"
-            f" {name} cannot say\n"
+            f"{program()}: export: {counted(report.n_left_out, 'statement')} left out,"
+            f" which {name} cannot say\n"
         )
     if plan.target is None:
-        sys.stderr.write(f"{what}, {report.n_bytes:,} bytes\n")
+        sys.stderr.write(f"{what}, {counted(report.n_bytes, 'byte')}\n")
         return
     folder = plan.target if plan.shards else plan.target.parent
     sys.stdout.write(
-        f"{what} in {count:,} {noun}, {report.n_bytes:,} bytes:"
+        f"{what} in {counted(len(report.files), 'file')},"
+        f" {counted(report.n_bytes, 'byte')}:"
         f" {shlex.quote(str(plan.target))}\n"
     )
     names = [file.name for file in report.files]

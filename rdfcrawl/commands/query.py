@@ -147,7 +147,6 @@ def _answer(
     from rdfcrawl.followers.query import answer
     from rdfcrawl.followers.stored_once import StoredOnce
     from rdfcrawl.log.crawl_log import CrawlLog
-    from rdfcrawl.progress.terminal import safe_file
 
     log, follower = CrawlLog(root), OxigraphFollower(root / "oxigraph")
     once = StoredOnce(root / "oxigraph" / "rdfcrawl.once", log)
@@ -166,7 +165,7 @@ def _answer(
             answer(
                 follower.store,
                 query,
-                safe_file(sys.stdout),
+                sys.stdout,
                 format_name=opts.format_name,
                 limit=opts.limit,
             )

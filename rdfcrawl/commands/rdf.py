@@ -15,8 +15,10 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 
 from rdfcrawl.console import QuietCommand, add_number, fail
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import ConfigError, SourceFault
 from rdfcrawl.extras import needed_by_operator
+from rdfcrawl.terminal import escaped, raw_file
 
 if TYPE_CHECKING:
     import argparse
@@ -164,12 +166,14 @@ def _show(question: InspectionRequest, limit: int) -> InspectionReport:
     text = pretty(bytes(shown))
     if sys.stdout.isatty():
         sys.stderr.write("\n")
-        sys.stdout.write(_coloured(text))
+        raw_file(sys.stdout).write(_coloured(escaped(text)))
     else:
         sys.stdout.write(text)
     outcome = inspection.outcome
     if outcome is not None and outcome.n_quads > limit:
-        more = f"… {limit} of {outcome.n_quads} statements; --limit shows more"
+        more = (
+            f"… {limit} of {counted(outcome.n_quads, 'statement')}; --limit shows more"
+        )
         sys.stderr.write(f"{more}\n")
     return inspection
 
@@ -248,8 +252,8 @@ def _write_triples(
         unwritten = [_fault(fault) for fault in written.faults]
     if n_named:
         unwritten.append(
-            f"the graph names of {n_named} statements, which {target.suffix} files "
-            "do not have (.nq files do)"
+            f"the graph names of {counted(n_named, 'statement')}, which"
+            f" {target.suffix} files do not have (.nq files do)"
         )
     return unwritten
 
@@ -286,9 +290,12 @@ def _answer(document: Document) -> str:
     response = document.response
     kind = "; charset=".join(filter(None, (response.media_type, response.charset)))
     if not response.status:
-        return f"a file, {response.n_bytes} bytes" if response.path else "none"
+        return (
+            f"a file, {counted(response.n_bytes, 'byte')}" if response.path else "none"
+        )
     return (
-        f"{response.status} {kind or 'without Content-Type'}, {response.n_bytes} bytes"
+        f"{response.status} {kind or 'without Content-Type'},"
+        f" {counted(response.n_bytes, 'byte')}"
     )
 
 
@@ -301,11 +308,14 @@ def _what_was_read(outcome: ExtractOutcome) -> Iterator[tuple[str, str]]:
         yield "read as", f"{outcome.format.name}, decided by {outcome.decided_by}"
     for member in outcome.members[:_SHOWN_LINKS]:
         read_as = member.format or "not read"
-        yield "member", f"{member.name}: {read_as}, {member.n_quads} statements"
+        yield (
+            "member",
+            f"{member.name}: {read_as}, {counted(member.n_quads, 'statement')}",
+        )
     if outcome.n_members > _SHOWN_LINKS:
         yield "members", f"{outcome.n_members} in all"
     for extractor, n_quads in sorted(outcome.extracted.items()):
-        yield "extractor", f"{extractor}: {n_quads} statements"
+        yield "extractor", f"{extractor}: {counted(n_quads, 'statement')}"
     if outcome.format is HTML and not outcome.extracted:
         yield "extractor", "none: the page has no annotation"
     whole = " (read in part)" if outcome.is_partial else ""
@@ -338,7 +348,7 @@ def _links(inspection: InspectionReport) -> Iterator[tuple[str, str]]:
 
 
 def _fault(fault: Fault) -> str:
-    times = f" ({fault.count} times)" if fault.count > 1 else ""
+    times = f" ({counted(fault.count, 'time')})" if fault.count > 1 else ""
     return f"{fault.reason}{times}" + (f": {fault.detail}" if fault.detail else "")
 
 

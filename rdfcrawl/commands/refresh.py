@@ -13,7 +13,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.console import QuietCommand, fail, program
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.terminal import raw_file
 
 if TYPE_CHECKING:
     import argparse
@@ -143,7 +145,8 @@ class _Epochs:
         if self._is_json:
             _write(json.dumps(told))
             return
-        looked = f" of {plan.n_pages:,} pages on {plan.n_hosts:,} hosts"
+        pages, hosts = counted(plan.n_pages, "page"), counted(plan.n_hosts, "host")
+        looked = f" of {pages} on {hosts}"
         _write(
             f"epoch {told['epoch']}, {plan.head.policy}: {plan.n_due:,}"
             f"{looked if plan.is_new else ' pages, as planned before,'} are due,"
@@ -164,15 +167,16 @@ class _ProgressLine:
         if not self._is_shown or monotonic() < self._next:
             return
         self._next = monotonic() + 0.5
-        line = f"planning: {n_pages:,} pages are due on {n_hosts:,} hosts so far"
+        pages = counted(n_pages, "page is due", "pages are due")
+        line = f"planning: {pages} on {counted(n_hosts, 'host')} so far"
         self._width = len(line)
-        sys.stderr.write(f"\r{line}")
+        raw_file(sys.stderr).write(f"\r{line}")
         sys.stderr.flush()
 
     def end(self) -> None:
         """Remove the line."""
         if self._width:
-            sys.stderr.write(f"\r{' ' * self._width}\r")
+            raw_file(sys.stderr).write(f"\r{' ' * self._width}\r")
 
 
 def _show(refresh: CrawlRefresh, *, is_json: bool) -> int:
@@ -192,7 +196,8 @@ def _reason(fetch: PlannedFetch) -> str:
         told.append(f"lastmod {_time(reason.claimed_ms)}")
     if reason.due_ms is not None:
         told.append(f"due {_time(reason.due_ms)}")
-    told.append(f"{reason.n_changes} changes in {reason.n_fetches} fetches")
+    fetches = counted(reason.n_fetches, "fetch", "fetches")
+    told.append(f"{counted(reason.n_changes, 'change')} in {fetches}")
     told.append(f"{reason.changes_per_day:g} a day")
     return ", ".join(told)
 

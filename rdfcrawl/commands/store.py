@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.commands import ScrapyCommand
 
 from rdfcrawl.console import fail, program, tell_interrupts
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import RdfcrawlError
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ def _load(root: Path, plan: FollowerPlan) -> int:
         run.following.catch_up()
         run.end()
     counts = run.following.counts
-    _write(f"{plan.name}: {counts.n_documents:,} documents read, it is up to date")
+    read = counted(counts.n_documents, "document")
+    _write(f"{plan.name}: {read} read, it is up to date")
     if run.summary:
         _write(run.summary)
     status = run.status()
@@ -131,14 +133,15 @@ def _compact(root: Path) -> int:
     log = CrawlLog(root)
     report = compact(log, scratch=root)
     _write(
-        f"{report.n_dropped:,} versions dropped: {report.n_written:,} of"
-        f" {report.n_segments:,} finished segments had {report.n_bytes_before:,} bytes,"
+        f"{counted(report.n_dropped, 'version')} dropped: {report.n_written:,} of"
+        f" {counted(report.n_segments, 'finished segment')} had"
+        f" {counted(report.n_bytes_before, 'byte')},"
         f" and have {report.n_bytes_after:,}"
     )
     if report.n_read:
         _write(
-            f"{report.n_read:,} old files are still read; the next compaction removes"
-            " them"
+            f"{counted(report.n_read, 'old file is', 'old files are')} still read;"
+            " the next compaction removes old files"
         )
     for damage in log.damages:
         _write(f"{damage}; the segment was left as it is")
@@ -154,7 +157,7 @@ def _lines(found: StoreComparison) -> list[str]:
     if found.not_compared.n_graphs:
         kinds["not compared"] = found.not_compared
     told = ", ".join(f"{each.n_graphs:,} {name}" for name, each in kinds.items())
-    lines = [f"{found.n_graphs:,} graphs in the log: {told}"]
+    lines = [f"{counted(found.n_graphs, 'graph')} in the log: {told}"]
     for name, each in kinds.items():
         # Names from the web are not to be trusted on a terminal.
         lines += [f"{name}: {graph!a}" for graph in each.names]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rdfcrawl.console import QuietCommand, add_number, fail, program
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.extras import needed_by_operator
 
@@ -102,11 +103,12 @@ def _build(settings: BaseSettings, memory_mb: int) -> int:
         scratch=root,
     )
     _write(
-        f"{report.n_observations:,} observations read: {report.n_records:,} URIs in"
-        f" {report.n_bytes:,} bytes"
+        f"{counted(report.n_observations, 'observation')} read:"
+        f" {counted(report.n_records, 'URI')} in {counted(report.n_bytes, 'byte')}"
     )
     if report.n_without_host:
-        _write(f"{report.n_without_host:,} names without a host are left out")
+        left_out = counted(report.n_without_host, "name")
+        _write(f"{left_out} without a host left out")
     _write(*report.damages)
     return int(bool(report.damages))
 
@@ -120,9 +122,11 @@ def _rank(settings: BaseSettings, memory_mb: int) -> int:
     root = find_crawl(settings)
     done = rank(root, memory_bytes=memory_mb * 1024 * 1024, scratch=root)
     facts = done.table.facts
+    uris = counted(int(facts["n_nodes"]), "URI")
+    links = counted(int(facts["n_links"]), "link")
+    rounds = counted(int(facts["n_rounds"]), "round")
     _write(
-        f"{facts['n_nodes']:,} URIs with {facts['n_links']:,} links are ranked"
-        + (f", in {facts['n_rounds']} rounds" if done.is_new else " already")
+        f"{uris} with {links} ranked{f', in {rounds}' if done.is_new else ' already'}"
     )
     return code
 
@@ -169,7 +173,7 @@ def _export(settings: BaseSettings, path: Path) -> int:
         facts = FactReader(database, ranks).uris()
         mirrors = mirror_urls(MirrorSearch(database, ranks, spills).find(), spills)
         n_rows = write_parquet(database.records(), path, ranks, facts, mirrors)
-    _write(f"{n_rows:,} URIs written to {path}")
+    _write(f"{counted(n_rows, 'URI')} written to {path}")
     return 0
 
 
@@ -184,9 +188,10 @@ def _observe(settings: BaseSettings, path: Path, memory_mb: int) -> int:
     root = find_crawl(settings)
     with UrlDatabase(root) as database:
         done = write_machine_file(root, database, path)
+    activities = counted(done.n_activities, "activity", "activities")
     _write(
-        f"{done.n_urls:,} URIs, {done.n_documents:,} documents with links and"
-        f" {done.n_activities:,} activities written to {path}",
+        f"{counted(done.n_urls, 'URI')}, {counted(done.n_documents, 'document')}"
+        f" with links and {activities} written to {path}",
         *done.damages,
     )
     return code or int(bool(done.damages))

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import ConfigError
 
 MAX_NODES = 60_000  # a /16 of loopback without .0 and .255
@@ -152,7 +153,8 @@ class WebConfig:
             raise ConfigError(f"{others[0]} nodes are of the extended profile only")
         if len(self.kinds) > self.n_nodes:
             raise ConfigError(
-                f"nodes is {self.n_nodes}, but weights name {len(self.kinds)} kinds"
+                f"nodes is {self.n_nodes}, but weights name"
+                f" {counted(len(self.kinds), 'kind')}"
             )
 
     @property

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rdfcrawl.counting import counted
+
 if TYPE_CHECKING:
     from rdfcrawl.dataweb.accesslog import WebLog
     from rdfcrawl.dataweb.recall import RecallReport
@@ -15,14 +17,14 @@ def format_log(log: WebLog) -> str:
     secs = summary["active_secs"]
     lines = [
         (
-            f"{summary['n_requests']} requests"
+            f"{counted(summary['n_requests'], 'request')}"
             f" ({summary['n_robots']} for robots.txt) in {secs:.1f} s,"
-            f" {summary['n_documents']} documents, {summary['n_duplicates']} requested"
-            " again"
+            f" {counted(summary['n_documents'], 'document')},"
+            f" {summary['n_duplicates']} requested again"
         ),
         (
-            f"at once per host: {summary['max_connections']} connections,"
-            f" {summary['max_in_progress']} requests"
+            f"at once per host: {counted(summary['max_connections'], 'connection')},"
+            f" {counted(summary['max_in_progress'], 'request')}"
         ),
     ]
     if summary["n_disallowed"]:
@@ -52,8 +54,8 @@ def format_recall(report: RecallReport, *, is_verbose: bool) -> list[str]:
     lines.append(_format_row("all", report.n_found, report.n_expected, report.macro))
     more = "" if report.is_surplus_exact else "more than "
     lines.append(
-        f"surplus: {more}{report.n_surplus} different statements beyond the truth,"
-        f" of {report.n_read} read"
+        f"surplus: {more}{counted(report.n_surplus, 'different statement')} beyond the"
+        f" truth, of {report.n_read} read"
     )
     if is_verbose:
         lines += [f"missing: {one!a}"[:500] for one in report.missing]

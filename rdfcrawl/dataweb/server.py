@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rdfcrawl.counting import counted
 from rdfcrawl.dataweb.accesslog import AccessLog, LoggedRequest, WebLog, collect_log
 from rdfcrawl.dataweb.config import ORCA_KINDS
 from rdfcrawl.dataweb.nodes.own_protocol import OwnProtocol
@@ -155,4 +156,5 @@ def bind_sockets(addresses: list[str], port: int) -> tuple[list[socket.socket], 
                 ) from error
         else:
             return sockets, chosen
-    raise ConfigError(f"no port is free on all of {len(addresses)} addresses")
+    hosts = counted(len(addresses), "address", "addresses")
+    raise ConfigError(f"no port is free on all of {hosts}")

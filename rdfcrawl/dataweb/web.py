@@ -7,6 +7,7 @@ import random
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
+from rdfcrawl.counting import counted
 from rdfcrawl.dataweb.config import ORCA_KINDS, NodeKind
 from rdfcrawl.dataweb.evolution.clock import WebClock
 from rdfcrawl.dataweb.evolution.draws import DAY_SECS
@@ -186,7 +187,8 @@ def _evolving_options(
     n_originals = len(plans) - config.n_mirrors
     if n_originals < config.n_mirrors:
         raise ConfigError(
-            f"mirrors is {config.n_mirrors}, but there are {len(plans)} evolving nodes"
+            f"mirrors is {config.n_mirrors}, but"
+            f" {counted(len(plans), 'node evolves', 'nodes evolve')}"
         )
     found = {}
     for place, plan in enumerate(plans):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from rdfcrawl.counting import counted
 from rdfcrawl.description.turtle import blank, moment, node, resource, text
 from rdfcrawl.description.void import uri_space
 from rdfcrawl.formats import FORMATS
@@ -89,10 +90,10 @@ def describe_host_dataset(crawl: DescribedCrawl, figures: DatasetFigures) -> str
 
 
 def _told(figures: DatasetFigures, n_hosts: int | None = None) -> str:
-    hosts = "" if n_hosts is None else f" of {n_hosts:,} hosts"
+    hosts = "" if n_hosts is None else f" of {counted(n_hosts, 'host')}"
     return (
-        f"{figures.n_triples:,} statements in {figures.n_documents:,} documents{hosts},"
-        " as they were crawled"
+        f"{counted(figures.n_triples, 'statement')} in"
+        f" {counted(figures.n_documents, 'document')}{hosts}, as they were crawled"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.explaining.values import Verdict
 from rdfcrawl.operating.tables import time_text, uri_line
 
@@ -56,7 +57,7 @@ def explanation_lines(found: UriExplanation) -> Iterator[str]:
 def _decision_lines(found: UriExplanation) -> Iterator[str]:
     n_before = found.n_decisions - len(found.decisions)
     if n_before:
-        yield f"  {n_before:,} earlier decisions"
+        yield f"  {counted(n_before, 'earlier decision')}"
     for each in found.decisions:
         where = f"as a link of {each.parent}" if each.parent else "as a seed"
         yield f"  {time_text(each.ms)}  not queued: {each.reason}, {where}"
@@ -80,20 +81,24 @@ def _document_lines(found: UriExplanation) -> Iterator[str]:
         dropped = ", dropped by a compaction" if latest.is_dropped else ""
         yield (
             f"  versions: {found.n_versions:,}, the latest of"
-            f" {time_text(latest.version_ms)}, {latest.n_bytes:,} bytes{dropped}"
+            f" {time_text(latest.version_ms)},"
+            f" {counted(latest.n_bytes, 'byte')}{dropped}"
         )
     if found.targets:
         first = found.targets[0].target
         yield f"  links from it: {found.n_targets:,}, the first to {first}"
     if found.copies:
         first = found.copies[0]
-        yield f"  its content was found at {found.n_copies:,} others, as {first}"
+        copies = counted(found.n_copies, "other URI")
+        yield f"  its content was found at {copies}, as {first}"
 
 
 def _fetch_lines(fetch: ExplainedFetch, found: UriExplanation) -> Iterator[str]:
     when = time_text(fetch.started_ms) if fetch.started_ms else "never asked"
     answer = f", HTTP {fetch.http_status}" if fetch.http_status else ""
-    stored = f", {fetch.n_statements:,} statements" if fetch.n_statements else ""
+    stored = (
+        f", {counted(fetch.n_statements, 'statement')}" if fetch.n_statements else ""
+    )
     name = "" if fetch.uri == found.url else f" of {fetch.uri}"
     run = f", run {fetch.run}" if fetch.run >= 0 else ""
     yield f"  {when}  fetch{name}: {fetch.status}{answer}{stored}{run}"
@@ -117,7 +122,7 @@ def _reading_text(reading: ExplainedReading) -> str:
         (f"by {reading.decided_by}", reading.decided_by),
         (f"packed in {reading.packing}", reading.packing),
         (f"declared as {reading.media_type}", reading.media_type),
-        (f"{reading.n_members:,} members", reading.n_members),
+        (counted(reading.n_members, "member"), reading.n_members),
         (extractors, extractors),
     )
     return ", ".join(text for text, is_told in told if is_told)

@@ -7,12 +7,14 @@ import io
 import os
 import shutil
 import sys
+from codecs import getincrementaldecoder
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.terminal import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,10 +72,13 @@ class ExportFile(io.RawIOBase):
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
             self._fd = os.open(cast("Path", self._place), flags, 0o666)
         self._hash.update(left)
-        while left:
-            left = left[os.write(self._fd, left) :]
+        self._put(left)
         self.n_bytes += n_bytes
         return n_bytes
+
+    def _put(self, content: memoryview) -> None:
+        while content:
+            content = content[os.write(self._fd, content) :]
 
     def release(self) -> None:
         """Close the descriptor for now; more may be written later."""
@@ -101,6 +106,18 @@ class ExportFile(io.RawIOBase):
             sha256=self._hash.hexdigest(),
             n_quads=n_quads,
         )
+
+
+class _TerminalFile(ExportFile):
+    """A terminal, which gets control characters escaped."""
+
+    def __init__(self, fd: int) -> None:
+        super().__init__(fd)
+        self._decoder = getincrementaldecoder("utf-8")("replace")
+
+    def _put(self, content: memoryview) -> None:
+        text = self._decoder.decode(content.tobytes())
+        super()._put(memoryview(escaped(text).encode()))
 
 
 @contextmanager
@@ -204,7 +221,8 @@ def standard_output() -> ExportFile:
     """
     try:
         sys.stdout.flush()
-        return ExportFile(sys.stdout.fileno())
+        kind = _TerminalFile if sys.stdout.isatty() else ExportFile
+        return kind(sys.stdout.fileno())
     except (AttributeError, ValueError, OSError) as error:
         raise ConfigError(f"--to -: standard output: {error}") from error
 

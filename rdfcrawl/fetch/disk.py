@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from rdfcrawl.counting import counted
+
 _PROBE: Final = bytes(4096)
 
 
@@ -31,7 +33,8 @@ class WorkerDisk:
             n_free = _free_bytes(folder)
             if n_free is not None and n_free < self._min_free_bytes:
                 least = self._min_free_bytes
-                return f"{folder} has {n_free} bytes, DISK_MIN_FREE_BYTES is {least}"
+                free = counted(n_free, "byte")
+                return f"{folder} has {free}, DISK_MIN_FREE_BYTES is {least:,}"
         return ""
 
     def refusal(self) -> str:

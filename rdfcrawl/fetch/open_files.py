@@ -6,6 +6,7 @@ import logging
 import resource
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.options.values import integer
 
 if TYPE_CHECKING:
@@ -28,11 +29,11 @@ def hold_to_open_files(settings: BaseSettings) -> None:
     n_possible = max(1, (limit - _OWN) // _PER_HOST)
     n_less = max(1, min(n_hosts, n_possible * n_hosts // max(1, n_hosts + n_slow)))
     logger.warning(
-        "CONCURRENT_REQUESTS=%d and SLOW_VISITS=%d need %d descriptors, the limit"
+        "CONCURRENT_REQUESTS=%d and SLOW_VISITS=%d need %s, the limit"
         " (ulimit -n) is %d: they are taken for %d and %d",
         n_hosts,
         n_slow,
-        wanted,
+        counted(wanted, "descriptor"),
         limit,
         n_less,
         n_possible - n_less,

@@ -22,6 +22,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import RdfcrawlError, SourceFault
 from rdfcrawl.fetch.retry_policy import parse_http_date
 
@@ -156,7 +157,7 @@ def check_rest(facts: PartFacts, offset: int, headers: Mapping[str, str]) -> int
     if first != offset or last < first or (total and last >= total):
         raise UnfitPart(f"Content-Range is {found[0].strip()}")
     if total and facts.total and total != facts.total:
-        raise UnfitPart(f"{total} bytes are not {facts.total}")
+        raise UnfitPart(f"{counted(total, 'byte')}, not {facts.total}")
     for name in ("ETag", "Last-Modified", "Content-Encoding"):
         if name in headers and headers[name].strip() != facts.get(name):
             raise UnfitPart(f"another {name}")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.fetch.answer import conditional_headers
 from rdfcrawl.frontier.url_kind import kind_of_named
@@ -71,7 +72,7 @@ def check_chain(
     if target in chain and not may_return:
         raise SourceFault(Reason.REDIRECT_LOOP, f"back to {target}")
     if len(chain) > limit:
-        raise SourceFault(Reason.REDIRECT_LIMIT, f"over {limit} redirects")
+        raise SourceFault(Reason.REDIRECT_LIMIT, f"over {counted(limit, 'redirect')}")
 
 
 def ask_after(

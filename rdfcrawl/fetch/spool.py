@@ -13,6 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.fetch.disk import WorkerDisk
 from rdfcrawl.fetch.parts import (
@@ -238,7 +239,7 @@ class Spool:
             self.drop_parts() and self.disk.has_room(self.folder, n_bytes)
         ):
             self._check_size(max(n_bytes, own_bytes * 2))
-            detail = f"the disk has no room for {n_bytes} bytes more"
+            detail = f"the disk has no room for {counted(n_bytes, 'byte')} more"
             raise NoRoom(detail, self._limits.put_off_secs)
 
     def _check_size(self, n_bytes: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from typing import TYPE_CHECKING
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.fetch.parts import remove_facts, write_facts
 from rdfcrawl.fetch.unread_types import UnreadBody
@@ -76,7 +77,9 @@ class SpoolSink:
         else:
             self._write_file(piece)
         if is_over:
-            raise SourceFault(Reason.TOO_LARGE, f"over {self._ask.max_bytes} bytes")
+            raise SourceFault(
+                Reason.TOO_LARGE, f"over {counted(self._ask.max_bytes, 'byte')}"
+            )
 
     def held(self) -> bytes:
         """Return what is in memory."""

@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.fetch.parts import UnfitPart
 from rdfcrawl.request_turns import NotSentError
@@ -192,7 +193,7 @@ class TimeoutWatchdog:
         if secs < window_secs:
             return None
         if n_bytes < secs * self._min_bytes_per_sec:
-            detail = f"{n_bytes} bytes in {secs:.0f} s are too slow"
+            detail = f"{counted(n_bytes, 'byte')} in {secs:.0f} s are too slow"
             return Fault(Reason.TIMEOUT, detail)
         transfer.mark = now, transfer.n_bytes
         return None

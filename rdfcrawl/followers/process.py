@@ -18,6 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import ConfigError, RdfcrawlError, StoreFault
 from rdfcrawl.followers.following import LogFollowing
 from rdfcrawl.followers.options import FollowerPlan
@@ -168,7 +169,8 @@ class ReportedFollowing:
         if is_finished(self._root / "quads"):
             n_dropped = self.following.end_generation()
             if n_dropped:
-                logger.info("%d documents are gone since fresh=1", n_dropped)
+                gone = counted(n_dropped, "document is", "documents are")
+                logger.info("%s gone since fresh=1", gone)
         self.following.renew(at_once=True)
 
     def close(self, state: str = "ended", detail: str = "") -> None:

@@ -12,6 +12,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.followers.file_names import NO_HOST, document_name, host_name
 from rdfcrawl.followers.local_disk import LOCK_SECS, sync
@@ -144,8 +145,10 @@ class FileFollower(TableFollower):
                 os.fsync(file.fileno())
         if serializer.n_left_out:
             logger.warning(
-                "%s: %d statements left out, which %s cannot say",
-                *(path, serializer.n_left_out, serializer.title),
+                "%s: %s left out, which %s cannot say",
+                path,
+                counted(serializer.n_left_out, "statement"),
+                serializer.title,
             )
         if has_any:
             self._put(draft, path)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import RdfcrawlError
 from rdfcrawl.followers.following import SetAside
 from rdfcrawl.log.crawl_log import CrawlLog
@@ -63,13 +64,13 @@ class FollowerStatus:
         parts = [self.name]
         if self.n_behind:
             secs = f", {self.secs_behind:,.0f} s" if self.secs_behind else ""
-            parts.append(f"{self.n_behind:,} documents{secs} behind")
+            parts.append(f"{counted(self.n_behind, 'document')}{secs} behind")
         else:
             parts.append("up to date")
         if self.set_aside:
             parts.append(f"{len(self.set_aside) + self.n_unnamed:,} set aside")
         if self.damages:
-            parts.append(f"{len(self.damages):,} damages of the log")
+            parts.append(f"{counted(len(self.damages), 'damage')} of the log")
         if self.state in {"waiting", "unusable", "failed"}:
             parts.append(f"{self.state}: {self.detail}")
         elif self.detail:
@@ -85,9 +86,9 @@ class FollowerStatus:
         ]
         if self.once:
             lines.append(
-                f"stored once: {self.once['documents']:,} documents are stored as"
-                f" others, {self.once['statements']:,} statements and"
-                f" {self.once['bytes']:,} bytes less"
+                f"stored once: {counted(self.once['documents'], 'document')} stored as"
+                f" others, {counted(self.once['statements'], 'statement')} and"
+                f" {counted(self.once['bytes'], 'byte')} less"
             )
         return lines + list(self.damages)
 

@@ -29,6 +29,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import StoreFault
 from rdfcrawl.followers.ledger import key_of
 from rdfcrawl.followers.local_disk import disk_faults, lock_store
@@ -280,8 +281,8 @@ class StoredOnce:
         if n_missing and n_missing != self._n_missing:
             # Mostly a compaction has moved them, and they come again in the log.
             logger.warning(
-                "%d duplicates of what has changed are not where they were in the log",
-                n_missing,
+                "%s of changed documents missing at the former place in the log",
+                counted(n_missing, "duplicate"),
             )
         self._n_missing = n_missing
 

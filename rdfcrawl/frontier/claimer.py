@@ -14,6 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.clock import now_ms
+from rdfcrawl.counting import counted
 from rdfcrawl.frontier.committer import LOOK_AGAIN_SECS
 from rdfcrawl.frontier.leases import until_delay_is_kept
 from rdfcrawl.frontier.partitions import PollPlan, poll_plan
@@ -186,9 +187,13 @@ class HostPatience:
             self._say_at = monotonic() + _SAY_SECS
             until = datetime.now(UTC) + timedelta(seconds=self._ends_at - monotonic())
             logger.info(
-                "all else is done: waiting for %d hosts that do not answer, until %s"
+                "all else is done: waiting for %s, until %s"
                 " UTC at the latest (HOST_LAST_WAIT_SECS)",
-                found.n_down,
+                counted(
+                    found.n_down,
+                    "host that does not answer",
+                    "hosts that do not answer",
+                ),
                 f"{until:%Y-%m-%d %H:%M:%S}",
             )
 

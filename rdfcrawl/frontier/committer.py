@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import StoreFault
 from rdfcrawl.frontier.claimed_visits import WaitingLinks
 from rdfcrawl.frontier.link_sender import ADD_SECS, LinkSender
@@ -94,7 +95,8 @@ class VisitCommitter:
         try:
             await self._flush_stores()
         except StoreFault:  # told by whoever flushes
-            logger.debug("%d visits stay leased: stores not flushed", len(released))
+            leased = counted(len(released), "visit stays", "visits stay")
+            logger.debug("%s leased: stores not flushed", leased)
             return False
         if released:
             del state.released[: len(released)]

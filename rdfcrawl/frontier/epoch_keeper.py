@@ -6,6 +6,7 @@ import logging
 import os
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.frontier.worker_state import sleep_until
 
 if TYPE_CHECKING:
@@ -70,6 +71,6 @@ class EpochKeeper:
                         lines = f"\n{lines}"
                 file.write(lines.encode())
         except OSError as error:
-            logger.warning("%d epochs are not logged: %s", len(ended), error)
+            logger.warning("not logged: %s: %s", counted(len(ended), "epoch"), error)
             return False
         return True

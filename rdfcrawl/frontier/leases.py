@@ -13,6 +13,7 @@ from zlib import crc32
 
 from redis.exceptions import RedisError
 
+from rdfcrawl.counting import counted
 from rdfcrawl.frontier.redis_retry import is_full
 from rdfcrawl.frontier.torn_logs import rewrite_torn_logs
 from rdfcrawl.frontier.worker_reports import (
@@ -89,7 +90,8 @@ class LeaseKeeper:
         await self._renew()
         _, back, dead = await frontier.reap(self._partitions())
         if back or dead:
-            logger.info("recovered %d URIs of dead workers, gave up %d", back, dead)
+            uris = counted(back, "URI")
+            logger.info("recovered %s of dead workers, gave up %d", uris, dead)
             state.due.clear()
         state.counts = await frontier.counts()
         await frontier.state.look(frontier.redis)
@@ -136,7 +138,8 @@ class LeaseKeeper:
         state.leases_until = leased_until
         if lost & {*state.ready, *state.active}:
             # Somebody else has these hosts now: what was not begun must not begin.
-            logger.warning("lost %d leases; their URIs are crawled again", len(lost))
+            leases = counted(len(lost), "lease")
+            logger.warning("lost %s: those URIs are crawled again", leases)
             state.ready = deque(visit for visit in state.ready if visit not in lost)
             for visit in lost & state.active:
                 visit.is_lost = True

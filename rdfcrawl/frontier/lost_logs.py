@@ -6,6 +6,7 @@ import logging
 import socket
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.options.defaults import STORE
 from rdfcrawl.stores.options import store_uri
 from rdfcrawl.stores.segment_file import list_segments
@@ -52,8 +53,8 @@ async def lost_logs(
 def _line(folder: Path, n_documents: int, what: str) -> list[str]:
     if not n_documents or (folder.is_dir() and list_segments(folder)):
         return []
-    noun = "document" if n_documents == 1 else "documents"
-    return [f"the {what} of {n_documents:,} {noun}: {folder} was emptied or deleted"]
+    documents = counted(n_documents, "document")
+    return [f"the {what} of {documents}: {folder} was emptied or deleted"]
 
 
 HINT: Final = (

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final, Self, cast
 
 from redis.exceptions import RedisError
 
+from rdfcrawl.counting import counted
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -66,8 +68,7 @@ class OwnFaults:
         """Return how many documents there are, the parts, and an example of each."""
         ordered = sorted(self.parts.items(), key=lambda pair: (-pair[1], pair[0]))
         shown = [f"{part} {n:,}{self._example(part)}" for part, n in ordered]
-        noun = "document" if self.n_documents == 1 else "documents"
-        return f"{self.n_documents:,} {noun}: {', '.join(shown)}"
+        return f"{counted(self.n_documents, 'document')}: {', '.join(shown)}"
 
     def _example(self, part: str) -> str:
         text = self.examples.get(part, "").removeprefix(f"{part}: ")

@@ -23,6 +23,7 @@ from rdfcrawl.arguments.stored import (
     CrawlMember,
     agree,
 )
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.links.filter import CrawlExtent, CrawlScope, LinkFilter
 from rdfcrawl.uri import HostGrouping, NormalForm, PolitenessKey
@@ -227,7 +228,7 @@ class SpiderProfiles:
         if n := await self._persistent(
             "take up what was refused", self._frontier.take_up, self.own, budget
         ):
-            logger.info("queued %d URIs that had been over budget", n)
+            logger.info("queued %s that had been over budget", counted(n, "URI"))
         await self._persistent("keep the arguments", self._redis.hset, conf, done, text)
 
 

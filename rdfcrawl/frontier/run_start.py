@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from rdfcrawl.counting import counted
+
 if TYPE_CHECKING:
     from rdfcrawl.frontier.client import Frontier
 
@@ -20,9 +22,9 @@ async def begin_run(frontier: Frontier, run: int) -> int:
         n_hosts, n_uris = await frontier.owed.forgive(), await frontier.retry_owed()
         if n_hosts or n_uris:
             logger.info(
-                "owed by earlier runs, and asked for again: what %d hosts refused, and"
-                " %d URIs that failed",
-                n_hosts,
-                n_uris,
+                "owed by earlier runs, and asked for again: URIs of %s that refused"
+                " them, and %s",
+                counted(n_hosts, "host"),
+                counted(n_uris, "URI that failed", "URIs that failed"),
             )
     return await frontier.note_begin(run)  # once that is paid: a worker may die before

@@ -20,6 +20,7 @@ from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Fault, HeldBack, Reason, StoreFault, one_line
 from rdfcrawl.frontier.engine import EngineView
 from rdfcrawl.frontier.follower_lag import FollowerLag
@@ -402,7 +403,8 @@ class FrontierScheduler(BaseScheduler):
             visit.return_untried(index)
             return
         if record.retries >= MAX_RETRIES:
-            logger.error("%s: given up after %d tries", record.url, MAX_RETRIES + 1)
+            tries = counted(MAX_RETRIES + 1, "try", "tries")
+            logger.error("%s: given up after %s", record.url, tries)
             self._stats.inc_value(f"fault/{Reason.INTERNAL}")
             note_own_fault(self._stats, "pipelines", why or "see the log")
             if index not in visit.failed:

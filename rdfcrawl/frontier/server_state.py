@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from redis.exceptions import AskError, ReadOnlyError, RedisError
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import CrawlGone
 from rdfcrawl.frontier.redis_cluster import ask_primaries
 
@@ -184,9 +185,9 @@ class ServerState:
         before, seen.n_evicted = seen.n_evicted, n_evicted
         if before is not None and n_evicted > before:
             logger.error(
-                "Redis: %s: evicted %d keys: URIs are lost if they were the crawl's",
+                "Redis: %s: evicted %s: URIs are lost if they were the crawl's",
                 where,
-                n_evicted - before,
+                counted(n_evicted - before, "key"),
             )
 
     def _restore(self, why: str) -> None:

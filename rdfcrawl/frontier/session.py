@@ -12,6 +12,7 @@ from redis.exceptions import RedisError
 
 from rdfcrawl.arguments.stored import CrawlMember
 from rdfcrawl.clock import now_ms
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Decision, passing_fault
 from rdfcrawl.frontier.batches import in_batches
 from rdfcrawl.frontier.blocked_hosts import BlockedHosts
@@ -209,7 +210,7 @@ class CrawlSession:
         n_queued = await self._persistent(
             "retry", self.frontier.retry, self.arguments.retry
         )
-        logger.info("%d URIs that were given up are queued again", n_queued)
+        logger.info("queued %s again that had been given up", counted(n_queued, "URI"))
 
     def bears(self, error: BaseException, visit: Visit) -> bool:
         """Pause if our own system has refused something; return whether so.

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 from redis.exceptions import RedisError
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import CrawlGone
 from rdfcrawl.frontier.claimer import VisitClaimer
 from rdfcrawl.frontier.committer import VisitCommitter
@@ -141,8 +142,8 @@ class FrontierWorker(WorkerState):
             self.gone = gone
         except RedisError as error:
             logger.warning(
-                "Redis is unreachable: %d visits stay leased and will be repeated: %s",
-                len(self.held()),
+                "Redis is unreachable: leased and to be repeated: %s: %s",
+                counted(len(self.held()), "visit"),
                 one_line(error),
             )
 

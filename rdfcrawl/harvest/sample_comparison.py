@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.harvest.datasets import MAX_SAMPLES
@@ -115,9 +116,10 @@ class SampleComparison:
         claim = (sample.dataset, _TABLE, f"reported {sample.uri}", who)
         if not found or await self._store.claim(*claim) != who:
             return b""
+        lost = counted(len(found.not_in_dump), "statement is", "statements are")
         detail = (
-            f"{sample.dataset}: {sample.uri}: {len(found.not_in_dump)} statements are"
-            f" not in the data, {len(found.not_in_sample)} not in the sample"
+            f"{sample.dataset}: {sample.uri}: {lost} not in the data,"
+            f" {len(found.not_in_sample):,} not in the sample"
         )
         document.faults.append(Fault(Reason.SAMPLE_DIFFERS, detail[: Fault.MAX_DETAIL]))
         report = _report(sample, found, _graph_of(sample, document))

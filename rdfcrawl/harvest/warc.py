@@ -17,6 +17,7 @@ from typing import BinaryIO, Final
 
 from rdfcrawl import sniffing
 from rdfcrawl.bytesource import body_of
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.fetch.answer import HttpRequest
@@ -200,7 +201,9 @@ class WarcHarvester(Harvester):
             following = replace(task, doublings=task.doublings + 1)
         else:
             n_bytes = self._part_bytes(task)
-            log.note(Reason.TOO_LARGE, f"at {task.offset}: over {n_bytes} bytes")
+            log.note(
+                Reason.TOO_LARGE, f"at {task.offset}: over {counted(n_bytes, 'byte')}"
+            )
             following = WarcTask(task.offset + n_bytes, seeks=True)
         return next_step(document.record, following)
 

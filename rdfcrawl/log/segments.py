@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from rdfcrawl.counting import counted
 from rdfcrawl.stores.members import TornMember, find_member, is_sealed, iter_members
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class SegmentDamage:
 
     def __str__(self) -> str:
         return (
-            f"damaged segment {self.segment}: {self.n_bytes} bytes from byte"
+            f"damaged segment {self.segment}: {counted(self.n_bytes, 'byte')} from byte"
             f" {self.offset} on cannot be read"
         )
 

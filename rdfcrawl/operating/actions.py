@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.operating import tables
 from rdfcrawl.operating.checking import FrontierCheck
@@ -187,7 +188,7 @@ class FrontierActions:
             self._tell_check(check, f"{len(damages):,} mended, {len(left):,} left")
             self._tell_damages(left)
             return int(bool(left))
-        self._tell_check(check, f"{len(damages):,} damages")
+        self._tell_check(check, counted(len(damages), "damage"))
         return int(bool(damages))
 
     async def _uri(self, words: Sequence[str]) -> int:
@@ -281,7 +282,8 @@ class FrontierActions:
         if self._opts.json:
             return
         n = self._crawl.frontier.partitions
-        self._tell([f"{check.n_hosts:,} hosts in {n:,} partitions: {found}"])
+        hosts = counted(check.n_hosts, "host")
+        self._tell([f"{hosts} in {counted(n, 'partition')}: {found}"])
         if check.not_compared:
             numbers = ", ".join(map(str, check.not_compared))
             line = f"counters not added up beside workers, as there is much: {numbers}"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from rdfcrawl.counting import counted
 from rdfcrawl.frontier.client import StateCounts
 from rdfcrawl.frontier.redis_cluster import ask_primaries
 from rdfcrawl.frontier.worker_reports import HOSTS, STARTED
@@ -126,21 +127,23 @@ class CrawlStatus:
                 " queued there; raise maxmemory"
             )
         if n := self.total("n_expired"):
+            leases = counted(n, "lease has", "leases have")
             found.append(
-                f"{n:,} leases have run out: their workers died, and any worker that"
-                " runs takes the URIs back"
+                f"{leases} run out: the worker died, and any worker that runs takes the"
+                " URIs back"
             )
         if n := self.total("n_paused"):
-            found.append(f"{n:,} hosts are paused: `frontier resume HOST` lets them go")
+            paused = counted(n, "host is", "hosts are")
+            found.append(f"{paused} paused: `frontier resume HOST` ends a pause")
         if n := self.total("n_refusing"):
-            found.append(f"{n:,} hosts with work have refused the last visit, and rest")
+            refusing = counted(n, "host is", "hosts are")
+            found.append(f"{refusing} refusing requests, with URIs queued")
         waits = [x.next_ms for x in self.partitions if x.next_ms is not None]
         if waits and min(waits) > 0 and not self.counts.leased:
             found.append(f"the next host is due in {min(waits) / 1000:.1f} s")
         if self.counts.waiting:
-            found.append(
-                f"{self.counts.waiting:,} URIs wait for an epoch of their domain"
-            )
+            waiting = counted(self.counts.waiting, "URI waits", "URIs wait")
+            found.append(f"{waiting} for an epoch of a domain")
         return found
 
 

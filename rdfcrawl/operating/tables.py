@@ -8,6 +8,7 @@ from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from rdfcrawl.counting import counted
 from rdfcrawl.operating.status import worker_state
 
 if TYPE_CHECKING:
@@ -76,8 +77,9 @@ def status_lines(status: CrawlStatus, *, with_partitions: bool) -> list[str]:
         "refusing": status.total("n_refusing"),
         "paused": status.total("n_paused"),
     }
+    uris_seen = counted(n.seen, "URI seen", "URIs seen")
     lines = [
-        f"crawl {status.crawl_id}: {n.seen:,} URIs seen on {n.hosts:,} hosts",
+        f"crawl {status.crawl_id}: {uris_seen} on {counted(n.hosts, 'host')}",
         f"URIs: {_numbers(uris)}",
         f"given up, as their hosts failed: {status.total('n_failed'):,} of those done",
         f"hosts: {_numbers(hosts)}; lag {secs_text(status.lag_ms)}",
@@ -172,7 +174,7 @@ def detail_lines(detail: HostDetail) -> list[str]:
         lines.append(f"paused: since {time_text(host.paused_at_ms)}")
     if host.n_failures:
         lines.append(
-            f"refused: {host.n_failures:,} visits in a row, since"
+            f"refused: {counted(host.n_failures, 'visit')} in a row, since"
             f" {time_text(host.refusing_since_ms)}"
         )
     if host.rests_until_ms > now:
@@ -182,7 +184,7 @@ def detail_lines(detail: HostDetail) -> list[str]:
     for each in detail.leases:
         what = "is being visited" if each.is_locking else "waits to be stored"
         lines.append(
-            f"lease {each.epoch}: {each.n_uris:,} URIs, {what}; runs out in"
+            f"lease {each.epoch}: {counted(each.n_uris, 'URI')}, {what}; runs out in"
             f" {secs_text(each.left_ms)}"
         )
     if detail.bands:
@@ -203,7 +205,7 @@ def budget_text(most: int | None) -> str:
     """Return a budget in words."""
     if most is None:
         return "as its spider says"
-    return f"{most:,} URIs (set-budget)" if most else "no limit (set-budget)"
+    return f"{counted(most, 'URI')} (set-budget)" if most else "no limit (set-budget)"
 
 
 def next_text(detail: HostDetail) -> str:
@@ -227,15 +229,14 @@ def change_line(action: str, change: HostChange) -> str:
             state = "paused" if action == "pause" else "resumed"
             told = state if change.has_changed else _UNCHANGED[action]
             more = visited if change.is_visited and action == "pause" else ""
-            return f"{change.key}: {told}, {change.n_waiting:,} URIs wait{more}"
+            waiting = counted(change.n_waiting, "URI waits", "URIs wait")
+            return f"{change.key}: {told}, {waiting}{more}"
         case "drop":
             more = visited if change.is_visited else ""
-            return (
-                f"{change.key}: {change.n_dropped:,} URIs dropped, which stay marked as"
-                f" seen{more}"
-            )
+            dropped = counted(change.n_dropped, "URI")
+            return f"{change.key}: {dropped} dropped, but still marked as seen{more}"
     told = "set" if change.has_changed else "was so already"
-    more = f", {change.n_taken_up:,} URIs queued" if change.n_taken_up else ""
+    more = f", {counted(change.n_taken_up, 'URI')} queued" if change.n_taken_up else ""
     return f"{change.key}: {action.removeprefix('set-')} {told}{more}"
 
 
@@ -265,7 +266,7 @@ def uri_line(status: UriStatus) -> str:
     """Return where a URI is."""
     line = f"{status.url}: {status.place}, host {status.key}"
     if status.n_before is not None and status.band is None:
-        line += f", {status.n_before:,} of its host were looked at"
+        line += f", not among the first {status.n_before:,} of its host"
     elif status.n_before is not None:
         line += f", band {status.band}, {status.n_before:,} of its host before it"
     if status.epoch is not None:

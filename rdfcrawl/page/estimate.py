@@ -18,6 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -115,8 +117,8 @@ def _host_secs(longest: LongestHost | None) -> float | None:
 def _reason(longest: LongestHost | None, by_rate: float) -> str:
     if longest is not None and longest.secs > by_rate:
         return (
-            f"{longest.name[:100]} has {longest.n_queued:,} URIs queued, and is asked"
-            f" once in {longest.delay_secs:g} s"
+            f"{longest.name[:100]} has {counted(longest.n_queued, 'URI')} queued, and"
+            f" is asked once in {longest.delay_secs:g} s"
         )
     return "the queue, and how fast it got shorter in the last minutes"
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyoxigraph as ox
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.followers.query import has_dataset
 from rdfcrawl.rdf.namespaces import PREFIXES
@@ -119,8 +120,9 @@ def _in_pages(
         n_bytes += len(page.encode())
         if n_bytes > MAX_VIEW_BYTES:
             if not pages:
+                on_first = counted(len(given), "row")
                 raise ConfigError(
-                    f"query: {len(given)} rows have more than {MAX_VIEW_BYTES:,} bytes;"
+                    f"query: more than {MAX_VIEW_BYTES:,} bytes in {on_first};"
                     " ask for fewer rows (rows, most)"
                 )
             break

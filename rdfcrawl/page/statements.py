@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyoxigraph as ox
 
+from rdfcrawl.counting import counted
 from rdfcrawl.rdf.namespaces import PREFIXES, SCHEMA_HTTPS
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _shortened(quad: ox.Quad, most_chars: int) -> ox.Quad:
     if not isinstance(said, ox.Literal) or len(said.value) <= most_chars:
         return quad
     n_more = len(said.value) - most_chars
-    text = f"{said.value[:most_chars]}... ({n_more:,} more characters)"
+    text = f"{said.value[:most_chars]}... ({counted(n_more, 'more character')})"
     short = ox.Literal(text)
     return ox.Quad(quad.subject, quad.predicate, short, quad.graph_name)
 

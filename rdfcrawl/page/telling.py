@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from rdfcrawl.counting import counted
 from rdfcrawl.page.texts import duration_text
 
 if TYPE_CHECKING:
@@ -53,33 +54,35 @@ def told_state(status: CrawlStatus, rates: SampleRates) -> ToldState:
     if n.is_over:
         if any(not each.has_started for each in live):
             return ToldState("begins", "The crawl begins: seeds are being handed in.")
-        told = f"The crawl has finished: {n.done:,} URIs on {n.hosts:,} hosts are done."
+        done = f"{counted(n.done, 'URI')} on {counted(n.hosts, 'host')}"
+        told = f"The crawl has finished: {done} done."
         return ToldState("finished", told)
     reasons = tuple(status.explanations())
     if status.n_full:
         return ToldState("full", "Redis is full: the crawl cannot go on.", reasons)
     if not live:
+        left = counted(n.queued + n.leased, "URI is", "URIs are")
         told = (
-            f"No worker is running, and {n.queued + n.leased:,} URIs are left."
-            " Start the crawl again; it goes on."
+            f"No worker is running, and {left} left. Start the crawl again; it goes on."
         )
         return ToldState("stopped", told, reasons[1:])
     n_leases = status.total("n_leases")
+    waiting = counted(n.queued, "URI waits", "URIs wait")
     if n_leases or rates.documents:
         told = (
             f"The crawl is running: {rates.documents:,.1f} documents a second, from"
-            f" {n_leases:,} hosts at a time; {n.queued:,} URIs wait."
+            f" {counted(n_leases, 'host')} at a time; {waiting}."
         )
         return ToldState("running", told, reasons)
     return ToldState("waiting", _waiting(status), reasons)
 
 
 def _waiting(status: CrawlStatus) -> str:
-    n = status.counts
+    waiting = counted(status.counts.queued, "URI waits", "URIs wait")
     waits = [x.next_ms for x in status.partitions if x.next_ms is not None]
     if waits and min(waits) > 0:
         when = f"the next one is due in {duration_text(min(waits) / 1000)}"
-        return f"The crawl waits for hosts: {when}; {n.queued:,} URIs wait."
+        return f"The crawl waits for hosts: {when}; {waiting}."
     if waits:
-        return f"The crawl is about to go on: hosts are due, {n.queued:,} URIs wait."
-    return f"The crawl waits: no host may be visited now, {n.queued:,} URIs wait."
+        return f"The crawl is about to go on: hosts are due, {waiting}."
+    return f"The crawl waits: no host may be visited now, {waiting}."

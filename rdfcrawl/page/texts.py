@@ -6,6 +6,8 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -105,7 +107,7 @@ def shown_text(text: str, most: int = 300) -> str:
     'abcd... (6 characters)'
     """
     if len(text) > most:
-        return f"{visible(text[:most])}... ({len(text):,} characters)"
+        return f"{visible(text[:most])}... ({counted(len(text), 'character')})"
     return visible(text)
 
 
@@ -133,6 +135,7 @@ def summary_text(values: Sequence[float | None], kind: str) -> str:
 
 FILTERS: Final[dict[str, Callable[..., str]]] = {
     "number": number_text,
+    "counted": counted,
     "rate": rate_text,
     "bytes": bytes_text,
     "duration": duration_text,

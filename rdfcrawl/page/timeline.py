@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.page.texts import duration_text
 
 if TYPE_CHECKING:
@@ -123,12 +124,9 @@ def _text(
 ) -> str:
     n_bad = sum(is_bad for _, _, is_bad in chosen)
     took = [took for _, took, _ in chosen]
-    parts = [
-        (
-            f"The latest {len(chosen):,} requests took {_secs(median(took))} each, by"
-            f" the median, and {_secs(max(took))} at most; {n_bad:,} had a fault."
-        )
-    ]
+    latest, times = counted(len(chosen), "request"), f"{_secs(median(took))} each"
+    at_most = f"{_secs(max(took))} at most; {n_bad:,} had a fault."
+    parts = [f"The latest {latest} took {times}, by the median, and {at_most}"]
     if gaps:
         parts.append(
             f"From one begin to the next were {_secs(min(gaps))} at least, and"
@@ -137,8 +135,8 @@ def _text(
     if gaps and delay_ms:
         n_early = sum(gap < delay_ms for gap in gaps)
         parts.append(
-            f"The delay is {_secs(delay_ms)} now; {n_early:,} of the {len(gaps):,} gaps"
-            " were shorter, under the delay of their time."
+            f"The delay is {_secs(delay_ms)} now; shorter, under the delay of their"
+            f" time: {n_early:,} of {counted(len(gaps), 'gap')}."
             if n_early
             else f"The delay is {_secs(delay_ms)} now, and no gap was shorter."
         )

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self, get_args
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import GUARDED, OF_READING, Fault, StoreFault
 from rdfcrawl.frontier.own_faults import DOCUMENTS, keep_example, part_key
 from rdfcrawl.frontier.visiting import visiting_spider
@@ -232,7 +233,7 @@ class AccountPipeline:
 def withhold(document: Document) -> None:
     """Account for statements that are not stored on request of their publisher."""
     if document.withheld is not None:
-        detail = f"{document.n_quads} statements" if document.n_quads else ""
+        detail = counted(document.n_quads, "statement") if document.n_quads else ""
         document.faults.append(Fault(document.withheld, detail))
         document.n_quads = 0
 

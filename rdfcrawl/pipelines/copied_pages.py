@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.duplicates.copies import (
     FOLLOWED,
     ComparedDocument,
@@ -91,7 +92,7 @@ class CopiedPages:
         rejected = self._session.ingest.rejected
         if verdict.reason is not None:
             rejected.of_copy += len(links)
-            detail = f"{len(links)} links of one of very many copies"
+            detail = f"{counted(len(links), 'link')} of one of very many copies"
             document.faults.append(Fault(verdict.reason, detail))
             urls = [link.decode(errors="replace") for link in links]
             self._session.note_decision(Decision.OF_COPY, urls, document.url)

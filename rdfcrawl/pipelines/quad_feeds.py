@@ -7,6 +7,7 @@ from typing import IO, Any, ClassVar, Final
 
 from scrapy.exporters import BaseItemExporter
 
+from rdfcrawl.counting import counted
 from rdfcrawl.rdf.serializing import StatementSerializer
 from rdfcrawl.records import Document
 
@@ -45,8 +46,8 @@ class NQuadsExporter(BaseItemExporter):
         self._file.write(self._serializer.end())
         if n_left_out := self._serializer.n_left_out:
             logger.warning(
-                "feed: %d statements left out, which %s cannot say",
-                n_left_out,
+                "feed: %s left out, which %s cannot say",
+                counted(n_left_out, "statement"),
                 self._serializer.title,
             )
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from redis.exceptions import RedisError
 
+from rdfcrawl.counting import counted
 from rdfcrawl.duplicates.fingerprints import content_hash
 from rdfcrawl.formats import HTML
 from rdfcrawl.pipelines.provenance import has_losses, identity, same_content
@@ -67,7 +68,8 @@ class SameContents:
         try:
             urls = await self._ask(contents, self._most)
         except RedisError as error:
-            logger.debug("%d contents are not compared: %s", len(contents), error)
+            skipped = counted(len(contents), "content")
+            logger.debug("not compared: %s: %s", skipped, error)
             return SameStatements(b"", 0)
         if not any(urls):  # as mostly
             return SameStatements(b"", 0)

@@ -15,6 +15,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, TextIO, cast
 
 from rdfcrawl.console import has_log_file
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import MAY_PASS, TRAPS, Reason, safe_text
 from rdfcrawl.frontier.domain_epochs import EpochTotals
 from rdfcrawl.frontier.lost_logs import HINT
@@ -36,15 +37,19 @@ _RATE_SECS = 15.0  # long enough to be steady at a document every few seconds
 def one_line(now: CrawlSnapshot, earlier: CrawlSnapshot | None) -> str:
     """Return the progress as one line of a log."""
     counts = now.counts
-    faults = f"{sum(now.faults.values()):,} faults"
+    faults = counted(sum(now.faults.values()), "fault")
     if now.own:
-        faults = f"{faults} ({now.own.n_documents:,} documents with own faults)"
+        faults = (
+            f"{faults} ({counted(now.own.n_documents, 'document')} with own faults)"
+        )
     rate = f" ({now.rate_since(earlier):.1f}/s)" if earlier else ""
     down = f" ({now.n_down:,} waited for)" if now.n_down else ""
     return (
-        f"{now.documents:,} documents{rate}, "
-        f"{now.quads:,} quads, {counts.queued:,} queued, {counts.leased:,} leased, "
-        f"{counts.hosts:,} hosts{down}, {faults}, {now.workers} workers"
+        f"{counted(now.documents, 'document')}{rate}, "
+        f"{counted(now.quads, 'quad')}, "
+        f"{counts.queued:,} queued, {counts.leased:,} leased, "
+        f"{counted(counts.hosts, 'host')}{down}, {faults}, "
+        f"{counted(now.workers, 'worker')}"
         f"{f', {_epochs(now)}' if now.epochs else ''}"
     )
 
@@ -175,13 +180,13 @@ def print_summary(
     trapped = {name: n for name, n in now.faults.items() if name in TRAPS}
     rows = {
         "outcome": outcome,
-        "documents": f"{now.documents:,} on {now.counts.hosts:,} hosts",
+        "documents": f"{now.documents:,} on {counted(now.counts.hosts, 'host')}",
         "quads": f"{now.quads:,}",
         "changes": ", ".join(f"{n:,} {name}" for name, n in now.changes.items()),
         "left in queue": f"{left:,}",
         "owed": _owed(now.owed),
         "quotas": _epochs(now),
-        "this run": f"{done:,} documents in {secs:,.1f} s",
+        "this run": f"{counted(done, 'document')} in {secs:,.1f} s",
         "faults": _faults(now.faults),
         "own faults": safe_text(own),
         "missing": "; ".join(lost),
@@ -275,7 +280,7 @@ def _owed(owed: OwedUris) -> str:
     )
     counts = (owed.n_waiting, owed.n_failed)
     told = "; ".join(part for part, n in zip(parts, counts, strict=True) if n)
-    return f"{owed.n_uris:,} URIs: {told}"
+    return f"{counted(owed.n_uris, 'URI')}: {told}"
 
 
 def _moment(now: datetime, secs: float) -> str:
@@ -287,4 +292,4 @@ def _faults(faults: dict[str, int]) -> str:
         return "none"
     named = [f"{name} {n:,}" for name, n in list(faults.items())[:_MOST_FAULTS]]
     more = len(faults) - _MOST_FAULTS
-    return ", ".join(named) + (f" and {more} more kinds" if more > 0 else "")
+    return ", ".join(named) + (f" and {counted(more, 'more kind')}" if more > 0 else "")

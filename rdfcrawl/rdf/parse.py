@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from rdfcrawl import formats, sniffing
 from rdfcrawl.bytesource import ByteSource
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.extras import needed_by_document
 from rdfcrawl.faultlog import FaultLog
@@ -357,4 +358,6 @@ def _map_stream(
 
 def _demand(n_bytes: int, max_bytes: int) -> None:
     if n_bytes > max_bytes:
-        raise SourceFault(Reason.TOO_LARGE, f"{n_bytes} bytes, and it cannot be cut")
+        raise SourceFault(
+            Reason.TOO_LARGE, f"{counted(n_bytes, 'byte')}, and it cannot be cut"
+        )

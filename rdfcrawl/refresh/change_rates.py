@@ -10,6 +10,7 @@ from __future__ import annotations
 from math import exp, inf, log
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.measures.refetches import iter_intervals
 from rdfcrawl.refresh.policy import DAY_MS, HOUR_MS
 
@@ -47,7 +48,8 @@ def estimate_rate(n_fetches: float, n_changes: float, interval: float) -> float:
         ValueError: there is no such number of changes, or no interval.
     """
     if not 0 <= n_changes <= n_fetches or interval <= 0:
-        raise ValueError(f"{n_changes} changes in {n_fetches} fetches of {interval}")
+        fetches = counted(n_fetches, "fetch", "fetches")
+        raise ValueError(f"{counted(n_changes, 'change')} in {fetches} of {interval}")
     return -log((n_fetches - n_changes + 0.5) / (n_fetches + 0.5)) / interval
 
 

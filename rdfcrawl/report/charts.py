@@ -162,7 +162,10 @@ def _told(figure: ReportFigure, point: ChartPoint) -> str:
         return told
     if point.n > 1 and point.n != point.weight:
         told += f", {number(point.n)} sites"
-    return f"{told}, {number(point.weight)} {figure.weight_label}"
+    label = figure.weight_label
+    if point.weight == 1:
+        label = label.replace("URLs", "URL")
+    return f"{told}, {number(point.weight)} {label}"
 
 
 def _value(axis: ChartAxis, value: float) -> str:

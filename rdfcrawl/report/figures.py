@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.report.clouds import MAX_DOTS, day_columns, day_dots, days_of_bin
 from rdfcrawl.report.content import (
     AxisScale,
@@ -98,9 +99,8 @@ def _cloud_figure(  # a row of the table above
         " the colour is stronger."
     )
     if cloud.n_points > MAX_DOTS:
-        sentence += (
-            f" There are {cloud.n_points:,} sites: each dot stands for those around it."
-        )
+        shown = counted(cloud.n_points, "site")
+        sentence += f" Of {shown}, each dot stands for those around it."
     return ReportFigure(
         key=key,
         title=title,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from heapq import nlargest
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.report.content import MAX_ROWS, ReportSection, ReportTable
 
 if TYPE_CHECKING:
@@ -35,14 +36,16 @@ def mirror_section(
     )
     if not most:
         return None
+    contents = counted(counts.n_clusters, "content is", "contents are")
     told = (
-        f"{counts.n_clusters:,} contents are on several sites, under {counts.n_urls:,}"
-        " URLs. They count in each of them, as all other measures are of one site."
+        f"{contents} on several sites, under {counted(counts.n_urls, 'URL')}. Each"
+        " counts in all its sites, as all other measures are of one site."
     )
     if search.n_left_out:
         told += (
-            f" {search.n_crowded:,} parts of contents were too common to compare all"
-            f" that have them, and {search.n_left_out:,} times one was left out."
+            f" Too common to compare all contents with it:"
+            f" {counted(search.n_crowded, 'part')}; a content was left out"
+            f" {counted(search.n_left_out, 'time')}."
         )
     table = ReportTable(
         key="mirrors",

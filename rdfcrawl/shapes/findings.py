@@ -6,6 +6,7 @@ import json
 import sqlite3
 from typing import TYPE_CHECKING, Final, TextIO
 
+from rdfcrawl.counting import counted
 from rdfcrawl.description.hosts import host_of_iri
 from rdfcrawl.followers.checkpoints import (
     CHECKPOINT_TABLES,
@@ -164,7 +165,9 @@ class FindingsTable:
             cells = "".join(f"{number:>12,}" for number in numbers)
             file.write(f"{name:<{width}}{cells}\n")
         if len(rows) > _SHOWN_HOSTS:
-            file.write(f"{len(rows) - _SHOWN_HOSTS:,} more hosts are in the JSON\n")
+            file.write(
+                f"the JSON has {counted(len(rows) - _SHOWN_HOSTS, 'more host')}\n"
+            )
 
     def write_json(self, file: TextIO) -> None:
         """Write one object: numbers by host, and documents in which was found some."""

@@ -10,6 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import ConfigError, StoreFault, passing_fault
 from rdfcrawl.followers.local_disk import opening_fault
 from rdfcrawl.followers.protocol import StoreForgot
@@ -151,7 +152,7 @@ class ShapesFollower:
         if document.is_tombstone:
             return _NOTHING
         if document.quads is None:  # see `log.documents`: more than 1 MiB
-            detail = f"{document.n_bytes} bytes"
+            detail = counted(document.n_bytes, "byte")
             return ShapeFindings(skipped="too_large", detail=detail)
         return self._validator.judge(document.quads)
 
@@ -204,8 +205,9 @@ class ShapesFollower:
         found = self._found or self._opened.total()
         skipped = f", {found['skipped']:,} not judged" if found["skipped"] else ""
         return (
-            f"{found['violations']:,} violations in {found['violating']:,} of"
-            f" {found['documents']:,} documents{skipped}: {self._folder}/report.txt"
+            f"{counted(found['violations'], 'violation')} in {found['violating']:,} of"
+            f" {counted(found['documents'], 'document')}{skipped}:"
+            f" {self._folder}/report.txt"
         )
 
     def _write_report(self) -> None:

@@ -12,6 +12,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class TextBuffer:
         """Return the text and clear the buffer; empty if too long."""
         text = ""
         if self._n_chars > self._max_chars:
-            detail = f"a text of more than {self._max_chars} characters"
+            detail = f"a text of more than {counted(self._max_chars, 'character')}"
             self._log.note(Reason.LITERAL_TOO_LONG, detail)
         else:
             for is_data, parts in groupby(self._parts, itemgetter(1)):

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.namespaces import XML
 from rdfcrawl.sitemaps.entities import EntityDecoder, TextBuffer
@@ -353,7 +354,9 @@ class MarkupTokenizer:
         self._text.add("<")
         self._n_strays += 1
         if self._n_strays > self._limits.n_strays:
-            self._give_up(f"more than {self._limits.n_strays} times `<` without a tag")
+            self._give_up(
+                f"`<` without a tag more than {counted(self._limits.n_strays, 'time')}"
+            )
             return len(buffer)
         return at + 1
 
@@ -403,7 +406,9 @@ class MarkupTokenizer:
             self._rest = buffer[at:]
             return len(buffer)
         if end is None:
-            detail = f"a DOCTYPE of more than {self._limits.tag_chars} characters"
+            detail = (
+                f"a DOCTYPE of more than {counted(self._limits.tag_chars, 'character')}"
+            )
             self._log.note(Reason.ENTITY_EXPANSION, detail)
             self._skipping = "]>" if subset is not None else ">"
             return len(buffer)

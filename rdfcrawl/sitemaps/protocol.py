@@ -14,6 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rdfcrawl.bytesource import ByteSource
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason
 from rdfcrawl.sitemaps.addresses import BLANKS, url_in, url_of
 from rdfcrawl.sitemaps.elements import Element, iter_elements
@@ -220,7 +221,8 @@ class Sitemap:
     def _count(self) -> int:
         """Return the position of the next entry, or -1 beyond the limit."""
         if self.n_read >= self._limits.n_entries:
-            detail = f"only the first {self._limits.n_entries} entries are read"
+            most = counted(self._limits.n_entries, "entry", "entries")
+            detail = f"only the first {most} read"
             self._log.note(Reason.TOO_MANY_ENTRIES, detail)
             return -1
         self.n_read += 1

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason
 from rdfcrawl.sitemaps.addresses import url_of
 from rdfcrawl.sitemaps.entry import extension_of, read_frequency, read_lastmod
@@ -144,7 +145,7 @@ def read_dataset(
         log.note(Reason.INCOMPLETE, "a dataset is cut")
         return None
     if len(element.children) > max_values:
-        detail = f"a dataset with more than {max_values} elements"
+        detail = f"a dataset with more than {counted(max_values, 'element')}"
         log.note(Reason.TOO_MANY_ENTRIES, detail)
         return None
     reading = _Reading(base, log)

@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.graphs import GraphRule
 from rdfcrawl.rdf.namespaces import RDF
@@ -96,7 +97,8 @@ def slice_dump(
                 if lines:
                     yield DescribedResources(url, _in_graph(lines, url))
             else:
-                detail = f"a description of more than {max_triples} triples: {url}"
+                most = counted(max_triples, "triple")
+                detail = f"a description of more than {most}: {url}"
                 log.note(Reason.LITERAL_TOO_LONG, detail)
 
 

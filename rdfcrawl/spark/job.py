@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from rdfcrawl.counting import counted
 from rdfcrawl.ranking.table import FOLDER as RANKS
 from rdfcrawl.report.writing import write_report
 from rdfcrawl.spark.figures import export_urls, report_urls
@@ -39,10 +40,9 @@ class SparkJobReport(NamedTuple):
     report: Path
 
     def __str__(self) -> str:
-        return (
-            f"{self.n_urls:,} URIs with {self.n_links:,} links are ranked, in"
-            f" {self.n_rounds} rounds: {self.report}"
-        )
+        uris, links = counted(self.n_urls, "URI"), counted(self.n_links, "link")
+        rounds = counted(self.n_rounds, "round")
+        return f"{uris} with {links} ranked, in {rounds}: {self.report}"
 
 
 def run_job(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.unpack import codecs
 from rdfcrawl.unpack.codecs import BrokenStream, StreamCodec
@@ -68,7 +69,7 @@ class BodyDecoder:
             for piece in self._through(data, len(self._codecs) - 1):
                 self._n_out += len(piece)
                 if self._n_out > max(RATIO_FREE_BYTES, self._n_in * self._max_ratio):
-                    told = f"{self._n_in} bytes decode to over {self._n_out}"
+                    told = f"{counted(self._n_in, 'byte')} decode to over {self._n_out}"
                     raise SourceFault(Reason.TOO_LARGE, told)
                 yield piece
         except BrokenStream as exc:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason, SourceFault
 
 RATIO_FREE_BYTES = 2**20  # short content may compress as well as it likes
@@ -118,7 +119,7 @@ class PackingLayer:
         meter.n_out += n_bytes
         if meter.n_out > limits.n_bytes:
             meter.is_over = True
-            detail = f"unpacks to more than {limits.n_bytes} bytes"
+            detail = f"unpacks to more than {counted(limits.n_bytes, 'byte')}"
             raise SourceFault(Reason.TOO_LARGE, detail)
         if self.n_out > max(RATIO_FREE_BYTES, self.n_in * limits.ratio):
             raise _bomb("ratio", self, limits)
@@ -130,5 +131,5 @@ class PackingLayer:
 def _bomb(
     what: str, counts: PackingLayer | UnpackMeter, limits: UnpackLimits
 ) -> SourceFault:
-    told = f"{counts.n_in} bytes unpack to {counts.n_out}"
+    told = f"{counted(counts.n_out, 'byte')} out of {counts.n_in:,}"
     return SourceFault(Reason.TOO_LARGE, f"{what} over {limits.ratio:g}: {told}")

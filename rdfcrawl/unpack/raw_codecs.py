@@ -6,6 +6,7 @@ import lzma
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.unpack import codecs
 
@@ -100,7 +101,9 @@ class _Filter:
 
 def _checked(size: int, max_bytes: int) -> int:
     if size > max_bytes:
-        raise SourceFault(Reason.TOO_LARGE, f"a decoder with {size} bytes of memory")
+        raise SourceFault(
+            Reason.TOO_LARGE, f"a decoder with {counted(size, 'byte')} of memory"
+        )
     return max(size, _LEAST_DICTIONARY)
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
 
 from rdfcrawl.bytesource import PulledStream
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import PASSING, Reason, SourceFault
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class ScratchSpace(ABC):
         try:
             while data := stream.read(BLOCK_BYTES):
                 if max_bytes is not None and held.n_bytes + len(data) > max_bytes:
-                    detail = f"{_FULL}: more than {max_bytes} bytes"
+                    detail = f"{_FULL}: more than {counted(max_bytes, 'byte')}"
                     raise SourceFault(Reason.TOO_LARGE, detail)  # noqa: TRY301
                 held.append(data)
         except BaseException:

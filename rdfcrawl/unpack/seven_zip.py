@@ -11,6 +11,7 @@ from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.unpack import codecs
 from rdfcrawl.unpack.limits import PackingLayer, UnpackLimits, UnpackMeter
@@ -104,7 +105,9 @@ class _Archive:
 
     def _stored_header(self, offset: int, size: int) -> bytes:
         if size > MAX_HEADER_BYTES:
-            raise SourceFault(Reason.TOO_LARGE, f"7z: a header of {size} bytes")
+            raise SourceFault(
+                Reason.TOO_LARGE, f"7z: a header of {counted(size, 'byte')}"
+            )
         header = self._blob.read_at(_SIGNATURE.size + offset, size)
         if len(header) < size:
             raise SourceFault(Reason.BAD_ARCHIVE, "7z: cut off, no header")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.unpack import codecs
 from rdfcrawl.unpack.members import ArchiveEntry, decode_name
@@ -133,7 +134,7 @@ class _Zip:
             n_bytes += len(piece)
             yield piece
         if header.n_bytes is not None and n_bytes != header.n_bytes:
-            detail = f"{what}: {n_bytes} bytes, not {header.n_bytes}"
+            detail = f"{what}: {counted(n_bytes, 'byte')}, not {header.n_bytes}"
             raise SourceFault(Reason.BAD_ARCHIVE, detail)
         if header.crc is not None and crc != header.crc:
             raise SourceFault(Reason.CHECKSUM, what)

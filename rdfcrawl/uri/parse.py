@@ -10,6 +10,7 @@ from typing import Final
 
 import ada_url
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason, SourceFault
 
 CRAWLED_SCHEMES: Final = frozenset({"http", "https", "ftp", "ftps"})
@@ -115,7 +116,7 @@ def requestable(
     if scheme not in schemes:
         raise BadUri(f"scheme {scheme[:20]!r} is not crawled")
     if len(url) > max_chars:
-        raise BadUri(f"longer than {max_chars} characters: {url[:100]!r}...")
+        raise BadUri(f"longer than {counted(max_chars, 'character')}: {url[:100]!r}...")
     return str(url)
 
 

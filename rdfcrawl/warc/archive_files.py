@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.stores.recovery import count_whole_bytes
 from rdfcrawl.stores.segment_file import SegmentFile
 from rdfcrawl.warc.records import (
@@ -235,9 +236,8 @@ def _repair(path: Path, fd: int) -> None:
     n_bytes = os.fstat(fd).st_size
     n_whole = count_whole_bytes(fd, n_bytes)
     if n_whole < n_bytes:
-        logger.warning(
-            "%s: cut %d bytes of unfinished records", path, n_bytes - n_whole
-        )
+        n_cut = counted(n_bytes - n_whole, "byte")
+        logger.warning("%s: cut %s of unfinished records", path, n_cut)
         os.ftruncate(fd, n_whole)
     if n_whole == 0:
         path.unlink(missing_ok=True)

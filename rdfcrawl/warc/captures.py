@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.extras import needed_by_document, needed_by_operator
 from rdfcrawl.uri import BadUri, requestable
@@ -336,7 +337,7 @@ def _copy(
     while piece := body.read(READ_BYTES):
         n_bytes += len(piece)
         if n_bytes > most_bytes:
-            raise SourceFault(Reason.TOO_LARGE, f"over {most_bytes} bytes")
+            raise SourceFault(Reason.TOO_LARGE, f"over {counted(most_bytes, 'byte')}")
         file.write(piece)
     return n_bytes
 

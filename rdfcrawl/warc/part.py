@@ -11,6 +11,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import RdfcrawlError
 
 if TYPE_CHECKING:
@@ -163,7 +164,9 @@ class PackedRecords:
                 self._part.give_back(self._inflate.unused_data)
             self._n_bytes += len(content)
             if self._n_bytes > self._most_bytes:
-                raise BadMember(f"a record of more than {self._most_bytes} bytes")
+                raise BadMember(
+                    f"a record of more than {counted(self._most_bytes, 'byte')}"
+                )
             if content:
                 return content
         return b""

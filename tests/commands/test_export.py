@@ -73,7 +73,7 @@ def test_standard_output_has_statements_alone(crawl: Path) -> None:
     assert done.returncode == 0
     assert len(list(ox.parse(done.stdout, format=ox.RdfFormat.N_TRIPLES))) == N_LINES
     (line,) = done.stderr.splitlines()
-    assert line.startswith("1 documents, 2,000 statements, ")
+    assert line.startswith("1 document, 2,000 statements, ")
 
 
 def test_closed_pipe_is_one_line(crawl: Path, tmp_path: Path) -> None:

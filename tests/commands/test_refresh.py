@@ -39,11 +39,11 @@ def test_refresh_tells_what_it_does(tmp_path: Path) -> None:
     write_events(root, [UrlFetched(url, FETCHED_MS) for url in PAGES])
     shown = refresh(tmp_path, "--dry-run")
     assert [line.split()[0] for line in shown.stdout.splitlines()] == PAGES
-    assert "fetched 2023-11-14T22:13:20Z, 0 changes in 1 fetches" in shown.stdout
+    assert "fetched 2023-11-14T22:13:20Z, 0 changes in 1 fetch" in shown.stdout
     assert not (root / "refresh").exists()
     terminal, seen = os.openpty()
     first = refresh(tmp_path, "--json", stderr=seen)
-    assert b"planning: 1 pages are due on 1 hosts so far" in os.read(terminal, 4096)
+    assert b"planning: 1 page is due on 1 host so far" in os.read(terminal, 4096)
     told = [json.loads(each.stdout) for each in (first, refresh(tmp_path, "--json"))]
     assert [each["queued"] for each in told] == [2, 0]
     assert [each["due"] for each in told] == [2, 2]

@@ -84,7 +84,7 @@ def test_set_aside_and_damage_outlive_the_process(tmp_path: Path) -> None:
         assert set_aside.startswith(f"set aside: '{B}': ")
         assert damage.startswith("damaged segment quads/w-00000.nq.gz: ")
         assert damage.endswith(" bytes from byte 0 on cannot be read")
-        assert status.summary().endswith("1 set aside, 1 damages of the log")
+        assert status.summary().endswith("1 set aside, 1 damage of the log")
     write_log(tmp_path, [Written(B, 2, [(B, "y")])], "later")
     run = ReportedFollowing(tmp_path, plan, is_over=lambda: True)
     run.open()
@@ -170,7 +170,7 @@ def test_store_that_cannot_even_be_closed_is_told_why(tmp_path: Path) -> None:
     with pytest.raises(StoreFault, match="is away"):
         run.open()
     run.close("failed", "is away")
-    assert summaries(tmp_path) == ["store away:, 1 documents behind, failed: is away"]
+    assert summaries(tmp_path) == ["store away:, 1 document behind, failed: is away"]
 
 
 def test_follower_that_cannot_be_started_has_not_caught_up(tmp_path: Path) -> None:

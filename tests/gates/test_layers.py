@@ -19,11 +19,11 @@ ROOT = Path(__file__).parents[2] / "rdfcrawl"
 # and inside functions, too; rooms of one row do not know each other. A room is a folder
 # or a file; what has a dot is taken out of its folder.
 ROWS = """
-clock console data errors json_logs options.defaults rdf.namespaces signals sorting
+clock counting data errors json_logs options.defaults rdf.namespaces signals sorting
 codec columns duplicates extras faultlog formats options.values reservations uri
 bytesource guard links.relations measures ranking sniffing stores tasks templates
-log options.conflicts options.merging records refresh small_server unpack
-visits
+log options.conflicts options.merging records refresh small_server terminal unpack
+console visits
 rdf request_turns tasks.records warc
 description followers html links robots
 export extraction sitemaps
@@ -45,9 +45,9 @@ __main__
 """
 # They talk to nobody: bytes go in, values come out.
 PURE = """
-arguments bytesource catalogs codec columns description duplicates errors faultlog
-formats frontier.blocked_hosts frontier.url_kind guard.policy html links measures
-pings.judging pipelines.provenance ranking rdf records refresh request_turns
+arguments bytesource catalogs codec columns counting description duplicates errors
+faultlog formats frontier.blocked_hosts frontier.url_kind guard.policy html links
+measures pings.judging pipelines.provenance ranking rdf records refresh request_turns
 reservations robots.parser robots.paths robots.policy sitemaps sniffing sorting
 stores.deflate tasks unpack uri visits warc
 """

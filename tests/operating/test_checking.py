@@ -124,6 +124,7 @@ def counter(name: str, by: int) -> Damage:
 
 DAMAGES: dict[str, tuple[str, Damage]] = {
     "q": ("counter", counter("q", 3)),
+    "q below zero": ("counter", lambda r: r.hset(f"{of(HOST)}:cnt", "q", -22)),
     "l": ("counter", counter("l", -1)),
     "dead": ("counter", counter("dead", 1)),
     "done": ("counter", counter("done", -2)),

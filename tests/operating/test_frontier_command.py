@@ -58,7 +58,7 @@ def test_hosts_are_paused_while_a_crawl_runs(
     n_asked = web.asked().total()
     assert n_queued("paused") > 0
     status = operate(folder, "status", **CRAWL).stdout
-    assert "note: 1 hosts are paused: `frontier resume HOST` lets them go" in status
+    assert "note: 1 host is paused: `frontier resume HOST` ends a pause" in status
     shown = operate(folder, "host", "http://127.0.71.1/0").stdout
     assert "next: never, until it is resumed" in shown
     assert not running.has_ended()

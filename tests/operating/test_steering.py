@@ -263,7 +263,7 @@ async def test_uri_far_back_in_a_queue_is_not_searched_for(
         found = [await lookup.find(urls[number]) for number in (0, 9, 29)]
         assert [each.place for each in found[:2]] == ["queued", "queued"]
         assert (found[2].place, found[2].n_before) == ("done or far behind", 10)
-        assert uri_line(found[2]).endswith(", 10 of its host were looked at")
+        assert uri_line(found[2]).endswith(", not among the first 10 of its host")
         whole = await UriLookup(crawl).find(urls[29])
         assert (whole.place, whole.n_before) == ("queued", 29)
         never = await lookup.find(f"https://{HOST}/never")

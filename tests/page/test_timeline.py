@@ -23,7 +23,7 @@ def test_gaps_stand_against_the_delay() -> None:
     assert [mark.is_bad for mark in line.marks] == [False, False, True]
     assert line.marks[0].x == 0
     assert "The latest 3 requests took 20 ms each, by the median" in line.text
-    assert "1 of the 2 gaps were shorter" in line.text
+    assert "time: 1 of 2 gaps" in line.text
     assert "1.0 s after the one before" in early.title
 
 

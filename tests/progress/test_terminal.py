@@ -10,7 +10,7 @@ import pyoxigraph as ox
 import pytest
 
 from rdfcrawl.followers.query import answer
-from rdfcrawl.progress.terminal import safe_file
+from rdfcrawl.terminal import safe_file
 
 NASTY = "a\x1b[2Jb\x1b]8;;http://x/\x07c\x9bd\u202ee\rf\x7fg"
 

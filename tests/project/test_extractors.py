@@ -219,7 +219,7 @@ def test_the_command_shows_what_they_yield(project: Project) -> None:
     assert done.code == 0, done.stderr
     assert f"{CSV}: 2 statements" in done.stderr
     done = project.run("rdf", "fail.html")
-    assert "price: 1 statements" in done.stderr
+    assert "price: 1 statement" in done.stderr
     assert "parse_crash: failing: ValueError('no more')" in done.stderr
 
 

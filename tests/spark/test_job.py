@@ -137,7 +137,7 @@ def check_figures(found: RankedMachines) -> None:
     assert (once["key"], len(once["rows"])) == ("stored-once", len(machines.roots))
     assert told(root / "report") == of_one
     rows = pq.read_table(root / "urls.parquet")
-    assert f"{rows.num_rows} URIs with {n_links} links are ranked" in found.said
+    assert f"{rows.num_rows} URIs with {n_links} links ranked" in found.said
     of_all = rows_of_one(machines.one)
     assert (
         {row["cluster"] for row in of_all} > {None} < {row["mirror"] for row in of_all}
@@ -239,7 +239,7 @@ def submit(path: Path, root: Path) -> None:
         check=False,
     )
     assert submitted.returncode == 0, submitted.stderr[-2000:]
-    assert "are ranked" in submitted.stdout
+    assert " ranked, in " in submitted.stdout
 
 
 def test_killed_and_submitted_jobs(

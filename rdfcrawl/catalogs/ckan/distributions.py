@@ -11,6 +11,7 @@ from rdfcrawl.catalogs.ckan.fields import RESOURCE_FIELDS, SERVICE_FIELDS, Value
 from rdfcrawl.catalogs.ckan.places import iter_retention
 from rdfcrawl.catalogs.ckan.values import PackageFields, iter_objects
 from rdfcrawl.catalogs.ckan.writing import TYPE, DatasetWriter, iter_fields
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, SPDX
@@ -38,7 +39,7 @@ def iter_distributions(
     most = writer.limits.resources
     if len(resources) > most:
         n_more = len(resources) - most
-        writer.log.note(Reason.TOO_MANY_ENTRIES, f"{n_more} resources", n_more)
+        writer.log.note(Reason.TOO_MANY_ENTRIES, counted(n_more, "resource"), n_more)
     nodes: set[str] = {dataset}
     for one in resources[:most]:
         if not isinstance(one, dict):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NoReturn
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason, SourceFault
 
 MAX_ANSWER_BYTES: Final = 64 * 2**20
@@ -115,7 +116,7 @@ def read_page(answer: CkanAnswer) -> DatasetPage:
     except _UNREADABLE as error:
         if not walk.packages:
             _raise_unreadable(answer, text, error)
-        damage = f"cut off or broken after {walk.n_rows} rows: {error}"
+        damage = f"cut off or broken after {counted(walk.n_rows, 'row')}: {error}"
     if not damage:
         _opened(answer, walk.members)
     _check_status(answer)

@@ -16,6 +16,7 @@ from rdfcrawl.catalogs.ckan.envelope import (
 )
 from rdfcrawl.catalogs.ckan.outcome import CkanOutcome, DatasetListing, PlanLimits
 from rdfcrawl.catalogs.ckan.times import solr_time
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.tasks.ckan import CkanOrder, CkanStep, CkanTask
 
@@ -91,7 +92,7 @@ class PageWork:
         is_end = following is None
         tasks = self._after_sweep() if following is None else (following,)
         if following is not None and following.page > self.limits.n_pages:
-            detail = f"more than {self.limits.n_pages} pages"
+            detail = f"more than {counted(self.limits.n_pages, 'page')}"
             self.log.note(Reason.TOO_MANY_ENTRIES, detail)
             tasks = ()
         is_listing = is_end and task.finds_deleted and not self._has_names()
@@ -184,7 +185,9 @@ class PageWork:
         slack = max(_FEW, int(expected * self.limits.lost_share))
         slack = 1 if self._lacks_last(page) else slack
         is_lost = expected - count > slack
-        return f"{count} rows where {expected} were expected" if is_lost else ""
+        return (
+            f"{counted(count, 'row')} where {expected} were expected" if is_lost else ""
+        )
 
     def _too_often_moved(self, page: DatasetPage) -> str:
         task = self.task

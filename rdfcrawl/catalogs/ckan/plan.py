@@ -30,6 +30,7 @@ from rdfcrawl.catalogs.ckan.outcome import (
 )
 from rdfcrawl.catalogs.ckan.paging import NOT_THERE, PageWork, sort_of
 from rdfcrawl.catalogs.ckan.times import solr_time
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.tasks.ckan import DEFAULT_ROWS, CkanOrder, CkanStep, CkanTask
 
@@ -197,7 +198,7 @@ def _next_names(
         log.note(Reason.PAGING_LOOP, "the list of names takes no offset")
         return ()
     if task.page >= limits.n_pages:
-        detail = f"more than {limits.n_pages} pages of names"
+        detail = f"more than {counted(limits.n_pages, 'page')} of names"
         raise SourceFault(Reason.TOO_MANY_ENTRIES, detail)
     start = task.start + len(names)
     return (replace(task, start=start, last=names[0], page=task.page + 1),)

@@ -20,6 +20,7 @@ from rdfcrawl.catalogs.ckan.values import (
     iter_values,
     text_of,
 )
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.iris import MAX_CHARS, mended_iri, note_mended
@@ -97,7 +98,7 @@ class DatasetWriter:
     def literal(self, text: str, *, datatype: str = "", language: str = "") -> str:
         """Return a literal as a term; empty if the text is too long."""
         if len(text) > self.limits.literal_chars:
-            self.log.note(Reason.LITERAL_TOO_LONG, f"{len(text)} characters")
+            self.log.note(Reason.LITERAL_TOO_LONG, counted(len(text), "character"))
             return ""
         return terms.literal(text, datatype=datatype, language=language)
 

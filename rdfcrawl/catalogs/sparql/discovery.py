@@ -16,6 +16,7 @@ from rdfcrawl.catalogs.sparql.parts import (
     read_count,
 )
 from rdfcrawl.catalogs.sparql.queries import is_safe
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason
 from rdfcrawl.tasks.sparql import UNKNOWN, SparqlPart, SparqlTask
 
@@ -152,7 +153,7 @@ def after_graphs(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> 
             batch.add(last, read_count([row]) if task.variant == 0 else UNKNOWN)
     batch.flush()
     if task.variant == 2 and (n_rows >= _MAX_UNORDERED or looks_cut(n_rows)):
-        out.log.note(Reason.INCOMPLETE, f"a list of {n_rows} graphs")
+        out.log.note(Reason.INCOMPLETE, f"a list of {counted(n_rows, 'graph')}")
     if not n_rows or task.variant == 2:
         return
     if last > task.after and is_safe(last):

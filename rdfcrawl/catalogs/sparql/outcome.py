@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.catalogs.sparql.queries import can_be_named
 from rdfcrawl.codec import encode
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason
 from rdfcrawl.tasks.sparql import MAX_STEP_CHARS, UNKNOWN, SparqlTask
 
@@ -75,8 +76,9 @@ class OutcomeBuilder:
         check = PartitionCheck(want=task.want, got=got, is_sure=is_sure)
         self.outcome.checks.append(check)
         if not check.is_complete:
-            total = "unknown" if task.want == UNKNOWN else task.want
-            detail = f"{got} of {total} rows of {_name(task)}"
+            is_known = task.want != UNKNOWN
+            total = counted(task.want, "row") if is_known else "unknown rows"
+            detail = f"{got} of {total} of {_name(task)}"
             self.log.note(Reason.INCOMPLETE, detail, apart=True)
 
 

@@ -11,6 +11,7 @@ from rdfcrawl.catalogs.sparql.results_json import iter_json
 from rdfcrawl.catalogs.sparql.results_text import iter_csv, iter_tsv
 from rdfcrawl.catalogs.sparql.results_xml import iter_xml
 from rdfcrawl.catalogs.sparql.settings import ResultLimits
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason, SourceFault
 
 if TYPE_CHECKING:
@@ -64,7 +65,9 @@ def iter_rows(
         rows = _READERS[kind](bounded, limits, log)
         for n_before, row in enumerate(rows):
             if n_before >= limits.rows:
-                log.note(Reason.TOO_MANY_ENTRIES, f"more than {limits.rows} rows")
+                log.note(
+                    Reason.TOO_MANY_ENTRIES, f"more than {counted(limits.rows, 'row')}"
+                )
                 return
             yield row
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
 from rdfcrawl.catalogs.sparql.cells import ResultTerm, Row
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.namespaces import XSD
 
@@ -112,7 +113,7 @@ def _check_row(names: list[str], fields: list[str]) -> None:
     """
     if len(fields) != len(names) and fields not in ([], [""]):
         text = " ".join(fields)[:80]
-        raise SourceFault(Reason.SYNTAX, f"{len(fields)} fields: {text!r}")
+        raise SourceFault(Reason.SYNTAX, f"{counted(len(fields), 'field')}: {text!r}")
 
 
 def _iter_lines(file: BinaryIO, limits: ResultLimits) -> Iterator[str]:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from rdfcrawl.bytesource import head_of
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Fault, Reason, SourceFault
 from rdfcrawl.fetch.answer import RequestOptions, answer_in_turn, conditional_headers
 from rdfcrawl.fetch.contexts.cache import ContextEntry
@@ -138,7 +139,9 @@ class _ContextFetch:
             if target in asked:
                 raise SourceFault(Reason.REDIRECT_LOOP, target)
             if len(asked) > self._get.fetch.redirect_limit:
-                raise SourceFault(Reason.REDIRECT_LIMIT, f"{len(asked)} redirects")
+                raise SourceFault(
+                    Reason.REDIRECT_LIMIT, counted(len(asked), "redirect")
+                )
             url = target
 
     async def _ask(self, url: str) -> HttpResponse:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.fetch.contexts.cache import ContextEntry, MemoryContexts, SharedContexts
 from rdfcrawl.uri import BadUri, requestable
@@ -96,7 +97,7 @@ class ContextStore:
             self._n_loaded.popitem(last=False)
         if n >= most:
             self.count("failed")
-            detail = f"over {most} contexts of one document <{url}>"
+            detail = f"over {counted(most, 'context')} of one document <{url}>"
             raise SourceFault(Reason.REMOTE_CONTEXT, detail)
 
     async def _load(self, url: str) -> ContextEntry:

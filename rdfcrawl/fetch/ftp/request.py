@@ -10,6 +10,7 @@ from datetime import datetime
 from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Fault, Reason, SourceFault, one_line
 from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, HttpResponse, RequestOptions
 from rdfcrawl.fetch.ftp.container import MEDIA_TYPE, ContainerWriter
@@ -376,9 +377,9 @@ class FtpRequest:
         if is_over or writer.is_full:
             n_entries = self._pool.limits.n_entries
             detail = (
-                f"over {self._ask.max_bytes} bytes"
+                f"over {counted(self._ask.max_bytes, 'byte')}"
                 if is_over
-                else f"over {n_entries} entries"
+                else f"over {counted(n_entries, 'entry', 'entries')}"
             )
             raise SourceFault(Reason.TOO_MANY_ENTRIES, detail)
 

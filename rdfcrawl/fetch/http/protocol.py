@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 import aiohttp
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.fetch.http.body import ArrivingBody
 from rdfcrawl.fetch.http.chunks import ChunkDecoder, looks_chunked
@@ -211,7 +212,7 @@ class ResponseProtocol(asyncio.Protocol):
             case _State.HEAD:
                 self._fail(aiohttp.ServerDisconnectedError())
             case _State.LENGTH:
-                text = f"{self._n_left} bytes of the body are missing"
+                text = f"{counted(self._n_left, 'byte')} of the body missing"
                 self._fail(aiohttp.ClientPayloadError(text))
             case _:
                 text = str(exc) if exc else "the last chunk is missing"

@@ -15,6 +15,7 @@ import aiohttp
 from aiohttp import hdrs
 from multidict import CIMultiDict, MultiMapping
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.fetch.parts import PartialBody, UnfitPart, check_rest, facts_of
 from rdfcrawl.fetch.spool_sink import SpoolSink
@@ -216,7 +217,7 @@ class ResponseReceiver:
         raw = self._wire or self._sink
         facts = raw.facts
         if facts is not None and raw.n_bytes < facts.total:
-            detail = f"{raw.n_bytes} bytes of {facts.total}"
+            detail = f"{counted(raw.n_bytes, 'byte')} of {facts.total}"
             raise SourceFault(Reason.TRUNCATED_BODY, detail)
         if self._decoder is not None:
             self._decoder.finish()

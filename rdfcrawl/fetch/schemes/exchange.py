@@ -10,6 +10,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Fault, Reason, SourceFault, one_line
 from rdfcrawl.fetch.answer import HttpClient, HttpResponse, RequestOptions
 from rdfcrawl.fetch.http.exchange import MAX_VALUE_CHARS, parse_content_type
@@ -203,7 +204,7 @@ async def _chunks(response: SchemeResponse) -> AsyncGenerator[bytes]:
         if close is not None:
             await close()
     if n_bytes < response.length:
-        detail = f"{n_bytes} bytes of {response.length}"
+        detail = f"{counted(n_bytes, 'byte')} of {response.length}"
         raise SourceFault(Reason.TRUNCATED_BODY, detail)
 
 

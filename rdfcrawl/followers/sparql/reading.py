@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyoxigraph as ox
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import StoreFault
 from rdfcrawl.followers.graphs import file_of
 from rdfcrawl.followers.sparql.records import DocumentRecords
@@ -74,6 +75,6 @@ class GraphReader:
         n_there = int(self._store.select(query)[0]["n"])
         if n_read < n_there:
             raise StoreFault(
-                f"{self._store.options.name}: gives {n_read:,} of {n_there:,}"
-                f" statements of {graph}: it limits its answers"
+                f"{self._store.options.name}: gives {n_read:,} of"
+                f" {counted(n_there, 'statement')} of {graph}: it limits its answers"
             )

@@ -23,6 +23,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import quote, unquote
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import StoreFault
 from rdfcrawl.log.documents import Checkpoint
 from rdfcrawl.rdf.namespaces import RC
@@ -239,8 +240,8 @@ class DocumentRecords:
                 break
         if len(found) < n_graphs:
             raise StoreFault(
-                f"{self._store.options.name}: tells {len(found)} graphs of {document},"
-                f" which writes {n_graphs}"
+                f"{self._store.options.name}: has {counted(len(found), 'graph')} of"
+                f" {document}, which writes {n_graphs:,}"
             )
         return found
 

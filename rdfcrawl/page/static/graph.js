@@ -91,13 +91,15 @@ function style() {
   ];
 }
 
+const counted = (n, noun) => `${count.format(n)} ${noun}${n === 1 ? "" : "s"}`;
+
 function say(node) {
   const { name, kind, n_hosts: hosts, n_documents: documents, n_links: links } = node;
-  const group = hosts > 1 ? `, ${count.format(hosts)} hosts` : "";
-  const had = OUTSIDE.includes(kind) ? "" : ` ${count.format(documents)} documents,`;
+  const group = hosts > 1 ? `, ${counted(hosts, "host")}` : "";
+  const had = OUTSIDE.includes(kind) ? "" : ` ${counted(documents, "document")},`;
   told.textContent =
     `${name} (${KINDS[kind]}${group}):${had}` +
-    ` ${count.format(links)} links from and to the others here.`;
+    ` ${counted(links, "link")} from and to the others here.`;
 }
 
 async function draw() {

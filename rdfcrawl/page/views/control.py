@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import ConfigError
 from rdfcrawl.operating.actions import budget_of, delay_of, steer_host
 from rdfcrawl.operating.draining import ask_to_end
@@ -244,7 +245,8 @@ def _stopped(workers: list[str]) -> str:
     if not workers:
         return "no worker is running: the crawl stands still"
     names = ", ".join(workers[:10]) + (" ..." if len(workers) > 10 else "")
+    asked = counted(len(workers), "worker was", "workers were")
     return (
-        f"{len(workers):,} workers were asked to end, and do so when what is under way"
-        f" is stored: {names}. Those that are started later are not asked"
+        f"{asked} asked to end, once all that is under way is stored: {names}."
+        f" Those that are started later are not asked"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.hdt.crc import CRC32C_BYTES, Crc32c, crc8
 from rdfcrawl.rdf.hdt.vbyte import decode_vbyte
@@ -34,7 +35,7 @@ class FileCursor:
         """Return a view of the next bytes."""
         n_left = len(self._view) - self.at
         if n_bytes > n_left:
-            detail = f"{what}: {n_bytes} bytes are needed, {n_left} are left"
+            detail = f"{what}: {counted(n_bytes, 'byte')} needed, {n_left} left"
             raise SourceFault(Reason.SYNTAX, detail)
         self.at += n_bytes
         return self._view[self.at - n_bytes : self.at]
@@ -47,7 +48,9 @@ class FileCursor:
         """Return the next bytes up to a NUL among the next `most`, which is skipped."""
         text, nul, _ = bytes(self._view[self.at : self.at + most]).partition(b"\0")
         if not nul:
-            raise SourceFault(Reason.SYNTAX, f"{what}: no end in {most} bytes")
+            raise SourceFault(
+                Reason.SYNTAX, f"{what}: no end in {counted(most, 'byte')}"
+            )
         self.at += len(text) + 1
         return text
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.hdt.control import (
     DICTIONARY_FORMAT,
@@ -108,16 +109,18 @@ class DictionarySection:
         if not self.n_strings:
             return
         if self.n_strings > n_bytes:
-            detail = f"{self._what}: {self.n_strings} strings in {n_bytes} bytes"
+            strings = counted(self.n_strings, "string")
+            detail = f"{self._what}: {strings} in {counted(n_bytes, 'byte')}"
             raise SourceFault(Reason.SYNTAX, detail)
         if not 0 < self._block_strings <= _MAX_BLOCK_STRINGS:
-            detail = f"{self._what}: blocks of {self._block_strings} strings"
+            detail = f"{self._what}: blocks of {counted(self._block_strings, 'string')}"
             raise SourceFault(Reason.SYNTAX, detail)
         n_blocks = -(-self.n_strings // self._block_strings)
         # The last offset is the end of the last block, as in hdt-cpp and hdt-java.
         if self._blocks.n_entries != n_blocks + 1:
-            counts = f"{self._blocks.n_entries} offsets, {n_blocks} blocks"
-            raise SourceFault(Reason.SYNTAX, f"{self._what}: {counts}")
+            offsets = counted(self._blocks.n_entries, "offset")
+            detail = f"{self._what}: {offsets}, {counted(n_blocks, 'block')}"
+            raise SourceFault(Reason.SYNTAX, detail)
 
     def strings(self, indexes: Numbers, room: int) -> list[bytes | Reason]:
         """Return the strings at rising indexes from 0, or reasons.

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason, SourceFault
 
 MAX_DIGESTS: Final = 16  # of one resource; three are defined
@@ -111,7 +112,9 @@ class FixityVerifier:
         self.n_bytes += len(data)
         length = self._fixity.length
         if length is not None and self.n_bytes > length:
-            raise SourceFault(Reason.BAD_FIXITY, f"more than the stated {length} bytes")
+            raise SourceFault(
+                Reason.BAD_FIXITY, f"more than the stated {counted(length, 'byte')}"
+            )
         for _, running, _ in self._running:
             running.update(data)
 
@@ -119,7 +122,7 @@ class FixityVerifier:
         """Check length and digests at the end of all bytes; may raise `BAD_FIXITY`."""
         length = self._fixity.length
         if length is not None and self.n_bytes != length:
-            detail = f"{self.n_bytes} bytes, not the stated {length}"
+            detail = f"{counted(self.n_bytes, 'byte')}, not the stated {length}"
             raise SourceFault(Reason.BAD_FIXITY, detail)
         for name, running, digest in self._running:
             if running.digest() != digest:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.bytesource import ByteSource
 from rdfcrawl.codec import encode
+from rdfcrawl.counting import counted
 from rdfcrawl.errors import Decision, Reason
 from rdfcrawl.sitemaps.dates import begin_us, end_us
 from rdfcrawl.sitemaps.resourcesync.documents import DocumentEntries, linked
@@ -249,7 +250,9 @@ class _Following(ResourceSteps):
             if self._is_over(entry.facts):
                 continue
             if n == self._policy.children:
-                self._log.note(Reason.TOO_MANY_ENTRIES, f"more than {n} parts")
+                self._log.note(
+                    Reason.TOO_MANY_ENTRIES, f"more than {counted(n, 'part')}"
+                )
                 return
             if not self._scope.admits(entry.uri):
                 self._log.note(Reason.CROSS_SITE, entry.uri)

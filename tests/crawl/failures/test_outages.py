@@ -69,7 +69,7 @@ def test_host_that_is_busy_for_long_loses_nothing(
     # The whole host rests: one request for each wait, which grows.
     refused = len(server.requests) - len(PAGES)
     assert refused < 20
-    assert "waiting for 1 hosts that do not answer" in result.stderr
+    assert "waiting for 1 host that does not answer" in result.stderr
 
 
 FAILING = ("500 Oops", "502 Bad Gateway", "504 Late", "521 Down")
@@ -126,7 +126,7 @@ def test_host_that_refuses_connections_loses_nothing(
         commands.crawl(seeds[:1], folder=folder)
     port = server.port
     crawl = commands.start_crawl(seeds, folder=folder, **away.settings)
-    commands.wait_until(lambda: "waiting for 1 hosts" in crawl.stderr)
+    commands.wait_until(lambda: "waiting for 1 host " in crawl.stderr)
     time.sleep(away.secs)
     loopback(pages, port=port)
     result = crawl.wait()
@@ -227,7 +227,7 @@ def test_name_that_is_lied_about_is_waited_for(
         with lying_names(folder, {"lied.example": lie}):
             crawl = commands.start_crawl(seeds, folder=folder, **away.settings)
             commands.wait_until(
-                lambda: crawl.has_ended() or "waiting for 1 hosts" in crawl.stderr
+                lambda: crawl.has_ended() or "waiting for 1 host " in crawl.stderr
             )
             time.sleep(away.secs)
         result = crawl.wait()
