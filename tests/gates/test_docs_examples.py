@@ -163,6 +163,7 @@ def shape(line: str, *, is_cut_short: bool) -> str:
     line = re.sub(r"[0-9a-f]{32}", "0", line)
     if is_cut_short or _varies(line):
         line = re.sub(r"\d[\d,.:]*", "0", line)
+        line = re.sub(r"\b0 (\w+)s\b", r"0 \1", line)  # may be one
     return " ".join(line.split())
 
 
