@@ -211,14 +211,19 @@ class Fault:
         return self.reason in OWN
 
 
-def lasting_reasons(*, has_answered: bool) -> frozenset[Reason]:
+def lasting_reasons(
+    *, has_answered: bool, is_connection_refused: bool
+) -> frozenset[Reason]:
     """Return the reasons for which a host is not waited for, as they hardly pass soon.
 
     Args:
         has_answered: the host did so before. Then its name had an address, and has one
             again once name services tell the truth; and a server did listen there.
+        is_connection_refused: it is there, and nothing listens.
     """
-    return _LASTING - OF_NAMES if has_answered else _LASTING | {Reason.UNREACHABLE}
+    if has_answered:
+        return _LASTING - OF_NAMES
+    return _LASTING | {Reason.UNREACHABLE} if is_connection_refused else _LASTING
 
 
 def one_line(text: object) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Iterator, Sequence
 
-    from rdfcrawl.errors import Fault
+    from rdfcrawl.errors import Fault, Reason
     from rdfcrawl.records import Document, Record
 
 _CUT_AGAIN_SECS: Final = 1.0  # what is cut needs some time to clean up
@@ -69,6 +69,7 @@ class Visit:
     retry_after_secs: float = 0.0  # for so long the host itself has asked for that
     has_answered: bool = False  # the host did so once, in this visit or before
     is_answering: bool = False  # it did so in this visit
+    is_connection_refused: bool = False  # nothing listens on it
     host_refused: bool = False  # the host did not answer, or said that it is busy
     refused: str = ""  # URL that was refused in this visit, if none was answered since
     is_unasked: bool = False  # no record may be asked for: the host is not kept waiting
@@ -147,9 +148,17 @@ class Visit:
         they are no matter of time.
         """
         self.failed.append(index)
-        lasting = lasting_reasons(has_answered=self.has_answered)
+        lasting = self.lasting_reasons
         if faults and not any(fault.reason in lasting for fault in faults):
             self.owed.add(index)
+
+    @property
+    def lasting_reasons(self) -> frozenset[Reason]:
+        """The reasons for which its host is not waited for."""
+        return lasting_reasons(
+            has_answered=self.has_answered,
+            is_connection_refused=self.is_connection_refused,
+        )
 
     def give_back(self) -> None:
         """Return all pending records to the queue."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections import OrderedDict
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -96,5 +97,6 @@ class RobotsFetch:
             location=answer.location,
             retry_after_secs=parse_retry_after(answer.retry_after, datetime.now(UTC)),
             fault=None if is_whole else answer.fault,
+            is_connection_refused=answer.errno == errno.ECONNREFUSED,
             is_unasked=answer.is_own_fault,
         )

@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime
+from errno import ECONNREFUSED
 from typing import TYPE_CHECKING
 
 from rdfcrawl.clock import now_ms
@@ -472,6 +473,7 @@ class _VisitRun:
         if answer.status:
             self.records.answered.add(origin)
             self._visit.is_answering = self._visit.has_answered = True
+        self._visit.is_connection_refused |= answer.errno == ECONNREFUSED
         faults = [answer.fault] if answer.fault else []
         document = attempt.document(answer, faults)
         best = attempt.best

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from rdfcrawl.errors import MAY_PASS, Fault, Reason, lasting_reasons
+from rdfcrawl.errors import MAY_PASS, Fault, Reason
 from rdfcrawl.fetch.answer import HttpResponse
 from rdfcrawl.fetch.attempt import FAILING, RecordAttempt
 from rdfcrawl.fetch.host_evidence import ADAPTING, form_of
@@ -213,7 +213,7 @@ class VisitRecords:
         if Kind.SPARQL in refused:
             # So endpoints say that it was too much: they are asked for less.
             return True
-        lasting = lasting_reasons(has_answered=self.visit.has_answered)
+        lasting = self.visit.lasting_reasons
         faults = (fault for each in self.dead.values() for fault in each)
         return all(each.reason in lasting for each in faults)
 

@@ -20,6 +20,7 @@ class RobotsResponse:
     location: str = ""
     retry_after_secs: float | None = None
     fault: Fault | None = None  # why there was no answer
+    is_connection_refused: bool = False  # nothing listens there
     is_blocked: bool = False  # the origin itself was not asked
     # nobody was asked, as the worker stops or has lost the host
     is_unasked: bool = False

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.errors import Fault, Reason, lasting_reasons
+from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.records import MAX_RETRIES, Record, refused
 from rdfcrawl.request_turns import SoloTurn, SoloTurns, Take
 from rdfcrawl.reservations import NOTHING, PRODUCT_TOKEN, Reservations
@@ -354,6 +354,9 @@ class RobotsCache:
         refuses nothing, and each record counts its own tries.
         """
         left = []
+        visit.is_connection_refused |= any(
+            each.is_connection_refused for each in unreachable.values()
+        )
         is_over = self._is_over(visit, unreachable.values())
         for index in visit.pending:
             record = visit.records[index]
@@ -380,7 +383,7 @@ class RobotsCache:
     def _is_over(self, visit: Visit, responses: Iterable[RobotsResponse]) -> bool:
         """Return whether a host has been tried for long enough."""
         faults = [each.fault for each in responses]
-        lasting = lasting_reasons(has_answered=visit.has_answered)
+        lasting = visit.lasting_reasons
         is_lasting = all(fault and fault.reason in lasting for fault in faults)
         has_tried = visit.failures >= self._options.retry_times
         return has_tried and (is_lasting or not visit.is_borne)
