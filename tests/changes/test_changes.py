@@ -310,7 +310,7 @@ all                2          1          1          1
     done = command(tmp_path, "--format", "patch")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(
-        "scrapy: --format patch: what 2 documents said before"
+        "scrapy: --format patch: a compaction has dropped the former statements of 2"
     )
     assert "Of 2 of them, what they said before was dropped" in command(tmp_path).stdout
     shutil.rmtree(root)
