@@ -97,6 +97,10 @@ class HostDelay:
         self.next_at += delay_secs - self._delay_secs
         self._delay_secs = delay_secs
 
+    def rest(self, secs: float) -> None:
+        """Start no request for so long from now on."""
+        self.next_at = max(self.next_at, time.monotonic() + secs)
+
     def rest_secs(self) -> float:
         """Return how long the host must be left alone from now on."""
         return max(0.0, self.next_at - time.monotonic())

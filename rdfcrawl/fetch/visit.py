@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_WAIT_SECS = 10.0  # longest wait of a visit for what a redirect leads to
+_WAIT_SECS = 10.0  # longest `Retry-After` of one URL for which a visit waits
 
 
 @dataclass(slots=True, eq=False)
@@ -273,13 +273,8 @@ class _VisitRun:
     def _note_leading(
         self, attempt: RecordAttempt, answer: HttpResponse, url: str, target: str | None
     ) -> None:
-        """Note an answer that leads on within its origin.
-
-        One that leads elsewhere says nothing of that: a server may redirect all that it
-        has to one that refuses.
-        """
-        origin = origin_of(url)
-        if target is not None and origin_of(target) == origin:
+        """Note an answer that leads on within its origin, and not to another one."""
+        if target is not None and (origin := origin_of(url)) == origin_of(target):
             self.records.answered.add(origin)
             self.evidence.note_status(attempt, origin, answer.status)
 
@@ -306,6 +301,8 @@ class _VisitRun:
             pace.sent(turn.sent_at)
         if visit.delay_secs > 0:
             self._set_pace(answer, turn)
+        if answer.status in self._options.busy_codes:
+            self._rest(answer, turn)
         if answer.is_unasked or answer.is_anew:
             is_anew = answer.is_anew
             attempt.requested.pop()
@@ -332,6 +329,13 @@ class _VisitRun:
             self.pace.change(visit.delay_secs)
         if visit.delay_secs > before:
             turn.rest(visit.delay_secs)
+
+    def _rest(self, answer: HttpResponse, turn: SoloTurn) -> None:
+        """Leave the host alone for a moment, if a refusal asks for no more."""
+        secs = parse_retry_after(answer.retry_after, datetime.now(UTC)) or 0.0
+        if 0.0 < secs <= _WAIT_SECS:
+            self.pace.rest(secs)
+            turn.rest(secs)
 
     def _known(self, attempt: RecordAttempt, url: str) -> HttpResponse | None:
         """Return the robots.txt for a source if its rules were just read."""

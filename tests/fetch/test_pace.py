@@ -43,7 +43,8 @@ async def test_host_that_fails_is_asked_more_slowly(
     pace = PaceOptions(max_secs=0.3)
     turns = TimedTurns()
     await run(visit, fetch_options(retry_times=0, pace=pace), turns=turns)
-    least = [0.1, 0.2, 0.3, 0.2, 0.15]
+    # `/2` closes a kept connection, and is requested once more on another one.
+    least = [0.1, 0.2, 0.2, 0.3, 0.2, 0.15]
     for gap, wanted in zip(gaps(turns), least, strict=True):
         assert gap >= wanted - _ROUNDING
     assert 0.1 < visit.delay_secs < 0.14

@@ -20,7 +20,7 @@ local LOOK_MS = 25 -- so often, for one that is about to be sent
 -- Returns until when a host that has refused is left alone by those without a lease.
 local function rest_of(h, epoch)
   local is_free = not h[2] or h[2] == PAUSED
-  return epoch == '' and is_free and h[3] and tonumber(h[4]) or 0
+  return epoch == '' and is_free and (h[3] or h[7]) and tonumber(h[4]) or 0
 end
 
 local function keep(key, fields, delay, hold)
@@ -30,7 +30,7 @@ local function keep(key, fields, delay, hold)
 end
 
 local function take(token, key, epoch, delay, hold)
-  local h = redis.call('HMGET', host_of(key), 'd', 'lk', 'f', 'na', 'a', 'od')
+  local h = redis.call('HMGET', host_of(key), 'd', 'lk', 'f', 'na', 'a', 'od', 'u')
   if epoch ~= '' and h[2] ~= epoch then return {-1, 0} end
   if epoch == '' and not h[5] then
     if not level then open_seen() end

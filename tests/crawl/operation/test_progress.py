@@ -107,6 +107,6 @@ def test_hosts_that_are_waited_for_are_shown(
     commands.wait_until(lambda: text in crawl.stderr, secs=60)
     crawl.send(signal.SIGTERM)
     assert re.search(
-        r"waited for +5 hosts that did not answer: 127.*, 127.*, 127.* and 2 more",
+        r"owed +5 URIs: 5 of hosts that refused them: 127.*, 127.*, 127.* and 2 more",
         crawl.wait().stderr,
     )
