@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tests.support.crawl_webs import Loopback
 
 GOOD = b"<http://example.org/s> <http://example.org/p> <http://example.org/o> .\n"
+BEHIND = b"<http://example.org/s> <http://example.org/p> <http://example.org/no> .\n"
+BINARY = bytes(range(256)) * 8
 TRIPLE = ("http://example.org/s", "http://example.org/p", "http://example.org/o")
 MAX_BYTES = 300_000
 UNRESOLVED = "http://no-such-host.invalid/x"
@@ -46,13 +48,12 @@ FAULTS = {
     "/to/mailto": {Reason.REDIRECT_BAD_TARGET},
     "/to/file": {Reason.REDIRECT_BAD_TARGET},
     "/length/too-long": {Reason.TRUNCATED_BODY},
-    "/length/too-short": {Reason.BAD_HTTP},
-    "/length/negative": {Reason.BAD_HTTP},
+    "/length/two": {Reason.BAD_HTTP},
     "/no-http": {Reason.BAD_HTTP},
     "/closes": {Reason.BAD_HTTP},
     "/resets": {Reason.BAD_HTTP},
     "/coding/unknown": {Reason.BAD_CONTENT_ENCODING},
-    "/coding/not-gzip": {Reason.BAD_CONTENT_ENCODING},
+    "/coding/broken": {Reason.BAD_CONTENT_ENCODING},
     "/coding/cut-off": {Reason.TRUNCATED_BODY},
     "/coding/bomb": {Reason.TOO_LARGE},
     "/too-large": {Reason.TOO_LARGE},
@@ -78,10 +79,11 @@ FAULTS = {
 # What a body that is cut off, or that cannot be decoded, brings with it.
 CONSEQUENCES = {Reason.SYNTAX, Reason.EMPTY}
 KEPT = (
-    "/206", "/charset", "/coding/cut-off", "/coding/gzip", "/iris",
-    "/length/too-long", "/lie/html-as-nothing",
-    "/lie/jsonld-as-turtle", "/lie/rdfxml-as-turtle", "/lie/text-plain",
-    "/lie/turtle-as-rdfxml", "/nul", "/too-large", "/turtle/broken", "/utf8",
+    "/206", "/charset", "/coding/cut-off", "/coding/gzip", "/coding/not-applied",
+    "/coding/not-gzip", "/iris", "/length/negative", "/length/too-long",
+    "/length/too-short", "/lie/html-as-nothing", "/lie/jsonld-as-turtle",
+    "/lie/rdfxml-as-turtle", "/lie/text-plain", "/lie/turtle-as-rdfxml", "/nul",
+    "/too-large", "/turtle/broken", "/utf8",
 )  # fmt: skip
 FAULTLESS = tuple(target for target in KEPT if target not in FAULTS)
 
@@ -110,13 +112,20 @@ def _pages(loopback: Loopback) -> dict[str, Reply]:
         "/to/mailto": redirect("mailto:me@example.org"),
         "/to/file": redirect("file:///etc/passwd"),
         "/length/too-long": with_head(GOOD, f"Content-Length: {len(GOOD) + 50}"),
-        "/length/too-short": with_head(GOOD * 2, f"Content-Length: {len(GOOD)}"),
+        "/length/too-short": with_head(GOOD + BEHIND, f"Content-Length: {len(GOOD)}"),
         "/length/negative": with_head(GOOD, "Content-Length: -5"),
+        "/length/two": with_head(
+            GOOD, f"Content-Length: {len(GOOD)}", "Content-Length: 5"
+        ),
         "/no-http": [b"SSH-2.0-OpenSSH_9.2\r\n", None],
         "/closes": [None],
         "/resets": ["reset"],
         "/coding/gzip": response(gzip.compress(GOOD), Content_Encoding="gzip"),
-        "/coding/unknown": response(GOOD, Content_Encoding="zigzag"),
+        "/coding/unknown": response(BINARY, Content_Encoding="compress"),
+        "/coding/broken": response(
+            gzip.compress(GOOD)[:10] + BINARY, Content_Encoding="gzip"
+        ),
+        "/coding/not-applied": response(GOOD, Content_Encoding="zigzag"),
         "/coding/not-gzip": response(GOOD, Content_Encoding="gzip"),
         "/coding/cut-off": response(
             gzip.compress(GOOD + b"#" * 500)[:-8], Content_Encoding="gzip"
@@ -131,8 +140,8 @@ def _pages(loopback: Loopback) -> dict[str, Reply]:
         "/empty": response(b""),
         "/empty/204": response(b"", status="204 No Content"),
         "/blank": response(b"# nothing to say\n"),
-        "/garbage": response(bytes(range(256)) * 8),
-        "/garbage/untyped": response(bytes(range(256)) * 8, ""),
+        "/garbage": response(BINARY),
+        "/garbage/untyped": response(BINARY, ""),
         "/png": response(b"\x89PNG\r\n\x1a\n" + bytes(500), "image/png"),
         "/html": response(HTML, "text/html"),
         "/html/as-turtle": response(HTML),

@@ -237,7 +237,7 @@ def test_mirrors_need_sites_to_mirror() -> None:
         n_mirrors=2,
         weights={NodeKind.EVOLVING: 1.0, NodeKind.DEREFERENCING: 2.0},
     )
-    with pytest.raises(ConfigError, match="mirrors is 2, but there are"):
+    with pytest.raises(ConfigError, match="mirrors is 2, but 3 nodes evolve"):
         build_web(config)
 
 
