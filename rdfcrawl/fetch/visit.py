@@ -470,14 +470,12 @@ class _VisitRun:
         verdict: RetryDecision,
         origin: str,
     ) -> RetryDecision:
-        """Keep the answer as a document, if it is the best one so far.
-
-        Return what to do next, in view of other answers of the host.
-        """
+        """Keep the answer if it is the best one so far; return what to do next."""
         if answer.status:
             self.records.answered.add(origin)
             self._visit.is_answering = self._visit.has_answered = True
-        self._visit.is_connection_refused |= answer.errno == ECONNREFUSED
+        elif answer.errno == ECONNREFUSED and origin.startswith("http"):
+            self._visit.is_connection_refused = True  # FTP has those for data, too
         faults = [answer.fault] if answer.fault else []
         document = attempt.document(answer, faults)
         best = attempt.best

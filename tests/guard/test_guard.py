@@ -751,6 +751,7 @@ _connects = re.compile(
 _MAY_CONNECT = {
     "guard/gate.py",
     "guard/own_addresses.py",  # asks the kernel alone
+    "fetch/http/connector.py",  # by aiohttp, with sockets of the gate
     "fetch/http/exchange.py",
     "fetch/ftp/protocol.py",
     "fetch/own_trouble.py",
