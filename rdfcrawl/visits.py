@@ -8,6 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rdfcrawl.errors import lasting_reasons
+from rdfcrawl.tasks.records import is_asked_again
 
 if TYPE_CHECKING:
     import asyncio
@@ -46,6 +47,7 @@ class Visit:
     is_of_crowd: bool = False  # of very many hosts that take turns with others as one
     address: str = ""  # of the host, if it is known by the end of the visit
     is_borne: bool = False  # what is refused is tried again, however many `failures`
+    has_refresher: bool = False  # pages that fail are left to `scrapy refresh`
     least_delay_secs: float = 0.0  # of all hosts that ask for nothing else
     # What the settings and robots.txt say, which `delay_secs` may be above; None if it
     # is what `delay_secs` was at the beginning.
@@ -144,11 +146,13 @@ class Visit:
     def give_up(self, index: int, faults: Sequence[Fault] | None) -> None:
         """Give up a record: for this run, or for good.
 
-        The next run asks for it again if its faults may pass by then; None says that
-        they are no matter of time.
+        The next run asks for it again if its faults may pass by then, unless something
+        else does so in its time; None says that they are no matter of time.
         """
         self.failed.append(index)
-        lasting = self.lasting_reasons
+        record, lasting = self.records[index], self.lasting_reasons
+        if is_asked_again(record) or (self.has_refresher and record.kind.is_of_url):
+            return
         if faults and not any(fault.reason in lasting for fault in faults):
             self.owed.add(index)
 

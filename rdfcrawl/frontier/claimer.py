@@ -163,8 +163,12 @@ class HostPatience:
         self._ends_at: float | None = None  # of the wait, once nothing else is left
 
     def judge(self, visits: Iterable[Visit]) -> None:
-        """Decide of claimed visits whether their hosts are still tried."""
+        """Decide of claimed visits whether their hosts are still tried.
+
+        And whether the next run asks again for pages that fail.
+        """
         for visit in visits:
+            visit.has_refresher = self._options.has_refresher
             visit.is_borne = visit.down_secs < self._options.patience_secs
 
     async def look(self, *, at_once: bool = False) -> None:

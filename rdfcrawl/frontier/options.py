@@ -10,6 +10,7 @@ import re
 import secrets
 import socket
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
@@ -116,6 +117,13 @@ class FrontierOptions:
         )
 
 
+class RevisitsBy(StrEnum):
+    """Who fetches the pages of sitemaps, and pages that failed, in later runs."""
+
+    RUNS = "runs"  # these runs of the crawl, by their dates
+    REFRESH = "refresh"  # `scrapy refresh`, by its policy
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
     """What is fixed for one worker."""
@@ -138,6 +146,7 @@ class WorkerOptions:
     patience_secs: float = 0.0  # hosts that refuse are tried for so long
     last_wait_secs: float = 0.0  # the same once there is nothing else to do
     hours: WorkingHours | None = None  # in which hosts may be asked
+    has_refresher: bool = False  # `scrapy refresh` asks again for pages that failed
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, *, name: str) -> Self:
@@ -154,6 +163,8 @@ class WorkerOptions:
             patience_secs=patience if is_on(settings, "RETRY_ENABLED") else 0,
             last_wait_secs=number(settings, "HOST_LAST_WAIT_SECS", 0, 86_400 * 365),
             hours=working_hours(settings),
+            has_refresher=one_of(settings, "REVISITS", RevisitsBy)
+            is RevisitsBy.REFRESH,
             idle_secs=number(settings, "SCHEDULER_IDLE_BEFORE_CLOSE", 0, 86_400 * 365),
         )
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.errors import LOSSES, Reason
-from rdfcrawl.harvest.options import RevisitsBy
+from rdfcrawl.frontier.options import RevisitsBy
 from rdfcrawl.harvest.page_fetches import PageFetches
 from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
 from rdfcrawl.sitemaps.revisits import (

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.errors import ConfigError
+from rdfcrawl.frontier.options import RevisitsBy
 from rdfcrawl.options.values import (
     check_class,
     check_method,
@@ -32,13 +33,6 @@ class ObeyRobots(StrEnum):
     ALWAYS = "always"
     DISCOVERED = "discovered"  # not for those that the operator named
     NEVER = "never"
-
-
-class RevisitsBy(StrEnum):
-    """Who fetches the pages of sitemaps again that were fetched before."""
-
-    RUNS = "runs"  # later runs of the crawl, by their dates
-    REFRESH = "refresh"  # `scrapy refresh`, by its policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

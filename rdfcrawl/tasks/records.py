@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from rdfcrawl.codec import decode, encode
 from rdfcrawl.records import FollowUp, Kind, Record, Urgency
+from rdfcrawl.tasks.pages import (
+    CollectionPage,
+    DumpPart,
+    ListedPage,
+    RefreshedPage,
+    RevisitedPage,
+)
+from rdfcrawl.tasks.source import SourceTask
 from rdfcrawl.tasks.text import Task
+
+_ASKED_AGAIN: Final = (
+    *(SourceTask, ListedPage, DumpPart, CollectionPage),
+    *(RevisitedPage, RefreshedPage),
+)
 
 # Kind, depth, parent, change, profile and task of a record that was not asked for yet.
 _REST: Any = tuple[Kind, int, str, str, int, Task | None]
+
+
+def is_asked_again(record: Record) -> bool:
+    """Return whether a record that failed is asked for again in its own time.
+
+    Each run reads sources from the beginning, and sitemaps, datasets and `scrapy
+    refresh` say when their pages are due: to repeat the record itself would ask twice.
+    """
+    return bool(record.change) or isinstance(record.task, _ASKED_AGAIN)
 
 
 def encode_record(record: Record) -> str:

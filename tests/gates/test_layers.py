@@ -23,8 +23,9 @@ clock counting data errors json_logs options.defaults rdf.namespaces signals sor
 codec columns duplicates extras faultlog formats options.values reservations uri
 bytesource guard links.relations measures ranking sniffing stores tasks templates
 log options.conflicts options.merging records refresh small_server terminal unpack
-console visits
-rdf request_turns tasks.records warc
+console tasks.records
+rdf visits warc
+request_turns
 description followers html links robots
 export extraction sitemaps
 catalogs changes shapes urldb

@@ -118,6 +118,35 @@ def test_pages_that_failed_or_have_no_date_are_fetched_again(
     assert said(result)[undated] == "first"
 
 
+def test_failures_are_asked_for_once_in_each_run(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If pages and sitemaps go on failing, then each run asks for each of them once.
+
+    So it is by the sitemaps alone: no run repeats what earlier ones could not have.
+    """
+    site = DatedSite(loopback, "127.20.11.8")
+    urls = [site.fails("/page/bad", "500 Bad"), site.page("/page/good")]
+    folder = commands.folder()
+    asked = []
+
+    def crawl() -> None:
+        n_asked = len(site.asked())
+        result = site.crawl(commands, folder=folder, RETRY_TIMES=0)
+        asked.append(sorted(site.asked()[n_asked:]))
+        assert "frontier/owed" not in result.statistics
+
+    for is_read in (True, True, False, False, True):
+        if is_read:
+            site.put("/sitemap.xml", urlset([*map(entry, urls)]))
+        else:
+            site.fails("/sitemap.xml", "500 Bad")
+        crawl()
+    pages = ["/page/bad", "/sitemap.xml"]
+    first = ["/page/bad", "/page/good", "/sitemap.xml"]
+    assert asked == [first, pages, pages[1:], pages[1:], pages]
+
+
 def test_what_is_gone_leaves_nothing(commands: Commands, loopback: Loopback) -> None:
     """If a page is dropped from its sitemap and is gone, or empty, so is its graph."""
     site = DatedSite(loopback, "127.20.11.3")

@@ -183,7 +183,10 @@ def test_pages_are_fetched_when_the_dump_fails(
         asked = site.asked()
         assert set(pages) <= result.graphs, (name, asked)
         assert {asked[f"/id/{number}"] for number in (1, 2, 3, 4)} == {1}, name
-        assert asked["/dump.nt"] == (name != "robots"), name
+        # A connection that was kept may have been closed before the request came: it is
+        # sent once more, over a new one.
+        n_asked = {"robots": 0, "reset": 2}.get(name, 1)
+        assert asked["/dump.nt"] == n_asked, name
         assert "way_failed" in result.faults(site.at("/dump.nt")), name
 
 
