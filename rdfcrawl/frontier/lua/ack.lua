@@ -70,6 +70,6 @@ end
 count('l', -done)
 count('done', done)
 count('failed', failed)
-count('fo', owed)
+count('owed', owed)
 if level then close_seen(0, tonumber(ARGV[1])) end
 return table.concat(answer)

@@ -7,7 +7,7 @@ local n, n_owed = #entries, 0
 for _, entry in ipairs(entries) do
   if string.sub(entry, 1, 1) == OWED then n_owed = n_owed + 1 end
 end
-count('fo', -n_owed)
+count('owed', -n_owed)
 if name == 'dead' then
   count('dead', -n)
   count('known', n)

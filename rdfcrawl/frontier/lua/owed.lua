@@ -20,5 +20,5 @@ for i = 1, #hosts, 2 do
     listed[#listed + 1] = due and math.max(0, math.floor(tonumber(due) - now)) or 0
   end
 end
-local n_failed = tonumber(redis.call('HGET', T .. ':cnt', 'fo') or 0)
+local n_failed = tonumber(redis.call('HGET', T .. ':cnt', 'owed') or 0)
 return {n_uris, #hosts / 2, listed, n_failed}

@@ -60,5 +60,5 @@ end
 count('q', n_queued - held)
 count('w', held)
 count(name == 'dead' and 'dead' or 'done', -n_queued)
-count('fo', -n_owed)
+count('owed', -n_owed)
 return name == 'owed' and n_queued or #entries
