@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _CUT_AGAIN_SECS: Final = 1.0  # what is cut needs some time to clean up
 
 
-class Deferral(NamedTuple):
+class UrlDeferral(NamedTuple):
     """How long a refused URI waits."""
 
     secs: float
@@ -62,7 +62,7 @@ class Visit:
     returned: dict[int, Record] = field(default_factory=dict)
     behind: set[int] = field(default_factory=set)  # of these, what is wanted last
     # Of these, what is not requested again before a time; other URIs go first.
-    deferred: dict[int, Deferral] = field(default_factory=dict)
+    deferred: dict[int, UrlDeferral] = field(default_factory=dict)
     # Targets of redirects on other hosts, to be added to the frontier.
     outlinks: list[Record] = field(default_factory=list)
     # URLs on the way to the documents, to be marked as seen.

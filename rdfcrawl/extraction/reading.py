@@ -442,9 +442,8 @@ class DocumentReading:
     def _member(self, packed: PackedDocument) -> Iterator[QuadChunk]:
         job, outcome = self._job, self.outcome
         n_before = outcome.n_quads
-        output = self._output(
-            self._graph_of(packed), f"{job.key or job.url}#{packed.name}"
-        )
+        key = f"{job.key or job.url}#{packed.name}"
+        output = self._output(self._graph_of(packed), key)
         media_type = "" if self._is_member else job.media_type
         source, decision = packed.source, packed.decision
         found = claim(
@@ -457,12 +456,10 @@ class DocumentReading:
             outcome.n_members += 1
             if len(outcome.members) < MAX_MEMBERS:
                 read_as = None if found else decision.format
-                member = Member(
-                    name=packed.name,
-                    format=read_as.name if read_as else "",
-                    n_quads=outcome.n_quads - n_before,
+                name, n_quads = read_as.name if read_as else "", outcome.n_quads
+                outcome.members.append(
+                    Member(name=packed.name, format=name, n_quads=n_quads - n_before)
                 )
-                outcome.members.append(member)
 
     def _graph_of(self, packed: PackedDocument) -> str | None:
         """Return the graph of a member: a URI in its name, unless of another site.

@@ -21,7 +21,7 @@ FAILING: Final = frozenset({500, 502, 504, 520, 521, 522, 523, 524})
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class UrlRefusal:
     """How a server refused one URL.
 
     Attributes:
@@ -51,7 +51,7 @@ class RecordAttempt:
     requested: list[str] = field(default_factory=list)
     cookies: ChainCookies | None = None  # that were set in the present try
     dead_origin: str = ""  # the origin that could not be reached for it
-    refusal: Refusal | None = None  # of the last try
+    refusal: UrlRefusal | None = None  # of the last try
     # of a user's spider, as it is sent after redirects
     request: RequestTask | None = None
     # redirect targets that the frontier now takes for this record's

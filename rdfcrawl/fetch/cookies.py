@@ -74,7 +74,7 @@ class ChainCookies:
     def ask_for(self, url: str, ask: RequestOptions) -> RequestOptions:
         """Return how to ask for a URL, with its cookies."""
         if any(h[0].lower() == "cookie" and h[1] != self._latest for h in ask.headers):
-            return ask  # whoever made the request has given others
+            return ask  # the request has cookies of its own
         headers = tuple(h for h in ask.headers if h[0].lower() != "cookie")
         self._latest = self._sent[url] = self.header(url)
         if self._latest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.fetch.attempt import FAILING, RecordAttempt, Refusal
+from rdfcrawl.fetch.attempt import FAILING, RecordAttempt, UrlRefusal
 from rdfcrawl.fetch.retry_policy import RetryDecision, parse_retry_after
 from rdfcrawl.records import Kind
 from rdfcrawl.uri.origin import origin_of
@@ -61,7 +61,7 @@ class HostEvidence:
 
     def _refuse(
         self, attempt: RecordAttempt, origin: str, asked_secs: float | None
-    ) -> Refusal:
+    ) -> UrlRefusal:
         """Note that a URL was refused, and return what that proves."""
         url = attempt.requested[-1] if attempt.requested else attempt.record.url
         was_tried = attempt.record.retries > 0
@@ -71,7 +71,7 @@ class HostEvidence:
         is_confirmed = not is_same and bool(suspected or self._has_failed)
         is_refuted = was_tried and not suspected and not self._has_failed
         is_own = is_refuted or attempt.record.retries > 1
-        return Refusal(asked_secs, is_own=is_own, is_confirmed=is_confirmed)
+        return UrlRefusal(asked_secs, is_own=is_own, is_confirmed=is_confirmed)
 
     def _fails(self, attempt: RecordAttempt, origin: str) -> bool:
         """Return whether an origin fails: other URLs did, and none is answered."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rdfcrawl.clock import now_ms
 from rdfcrawl.errors import CrawlGone, Fault, Reason, SourceFault, one_line
 from rdfcrawl.fetch.answer import HttpClient, HttpRequest, HttpResponse, RequestOptions
-from rdfcrawl.fetch.attempt import RecordAttempt, Refusal
+from rdfcrawl.fetch.attempt import RecordAttempt, UrlRefusal
 from rdfcrawl.fetch.hops import RedirectJudge
 from rdfcrawl.fetch.host_delay import HostDelay, InterruptibleSleep
 from rdfcrawl.fetch.host_evidence import HostEvidence
@@ -411,13 +411,13 @@ class _VisitRun:
         """Wait for as long as a redirect says (RFC 9110 10.2.3).
 
         If that is longer than a visit waits, then the record is put back for as long.
-        One that has waited so is redirected then, whatever it is told.
+        A record that has waited once is redirected then, in any case.
         """
         secs = parse_retry_after(answer.retry_after, datetime.now(UTC)) or 0.0
         secs = min(secs, self._options.retry_after_max_secs)
         if secs > _WAIT_SECS and not attempt.record.retries:
             answer.fault = Fault(Reason.HOST_BUSY, f"status {answer.status}")
-            attempt.refusal = Refusal(secs)
+            attempt.refusal = UrlRefusal(secs)
             return RetryDecision.DEFERRED
         await self._visitor.sleepers.sleep(min(secs, _WAIT_SECS))
         self._visit.step_at = time.monotonic()

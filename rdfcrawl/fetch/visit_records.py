@@ -14,7 +14,7 @@ from rdfcrawl.fetch.host_evidence import ADAPTING, form_of
 from rdfcrawl.fetch.retry_policy import backoff_secs
 from rdfcrawl.records import MAX_RETRIES, Document, Kind
 from rdfcrawl.uri.origin import origin_of
-from rdfcrawl.visits import Deferral
+from rdfcrawl.visits import UrlDeferral
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.options import FetchOptions
@@ -156,7 +156,7 @@ class VisitRecords:
                 attempt.best = attempt.best or self._unanswered(attempt)
                 self.finish(attempt)
             else:  # others come first the next time
-                deferral = Deferral(wait_secs, is_asked) if is_tried else None
+                deferral = UrlDeferral(wait_secs, is_asked) if is_tried else None
                 self._put_back(attempt, counts=not is_borne, deferral=deferral)
 
     def _settle_deferred(self, attempt: RecordAttempt, *, is_dead: bool) -> None:
@@ -190,7 +190,7 @@ class VisitRecords:
     def _has_tried(self) -> bool:
         return self.visit.failures >= self.options.retry_times
 
-    def _deferral(self, attempt: RecordAttempt) -> Deferral | None:
+    def _deferral(self, attempt: RecordAttempt) -> UrlDeferral | None:
         """Return how long a refused record waits."""
         if attempt.refusal is None:
             return None
@@ -198,13 +198,13 @@ class VisitRecords:
         n_failures = max(self.visit.failures, attempt.record.retries)
         own_secs = self._backoff_secs(n_failures)
         if asked is None or (n_failures and asked < own_secs):  # it was wrong before
-            return Deferral(own_secs, is_asked=False)
-        return Deferral(min(asked, most), is_asked=True)
+            return UrlDeferral(own_secs, is_asked=False)
+        return UrlDeferral(min(asked, most), is_asked=True)
 
-    def _deferral_of_cut(self, attempt: RecordAttempt) -> Deferral | None:
+    def _deferral_of_cut(self, attempt: RecordAttempt) -> UrlDeferral | None:
         """Return how long a record waits whose request was cut short."""
         if self.visit.is_cut and attempt.requested and attempt.best is None:
-            return Deferral(self.options.backoff_base_secs, is_asked=False)
+            return UrlDeferral(self.options.backoff_base_secs, is_asked=False)
         return None
 
     def _is_lasting(self) -> bool:
@@ -227,7 +227,7 @@ class VisitRecords:
         attempt: RecordAttempt,
         *,
         counts: bool = True,
-        deferral: Deferral | None = None,
+        deferral: UrlDeferral | None = None,
     ) -> None:
         """Return a record to the queue, once more if it was tried and that counts."""
         record, best = attempt.record, attempt.best

@@ -14,7 +14,7 @@ from rdfcrawl.frontier.partitions import bucket_of
 from rdfcrawl.frontier.payload import pack, parent_of, unpack
 from rdfcrawl.frontier.scripts import millisecs
 from rdfcrawl.records import Document, Record, refused
-from rdfcrawl.visits import Deferral, Visit
+from rdfcrawl.visits import UrlDeferral, Visit
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.candidate import Candidate
@@ -128,7 +128,7 @@ def _refusal(visit: Visit) -> Argument:
     return "+" if visit.is_answering else ""
 
 
-def _wait_ms(deferral: Deferral) -> int:
+def _wait_ms(deferral: UrlDeferral) -> int:
     """Return a wait as `lua/release.lua` has it: our own ones are odd."""
     return millisecs(deferral.secs) // 2 * 2 + (not deferral.is_asked)
 

@@ -242,7 +242,7 @@ class Frontier:
         return bool(await self.redis.sismember(self.key("begun"), str(run)))
 
     async def is_new_run(self) -> bool:
-        """Return whether nobody has begun the present run, or nothing is left of it."""
+        """Return whether no worker has begun the present run, or nothing is left."""
         run = await self.begin_run()
         if not await self.has_begun(run):
             return True

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 
-class Sized(Protocol):
+class SizedEntry(Protocol):
     """A value that knows about how many bytes it takes."""
 
     @property
@@ -15,7 +15,7 @@ class Sized(Protocol):
         """Bytes in memory."""
 
 
-V = TypeVar("V", bound=Sized)
+V = TypeVar("V", bound=SizedEntry)
 
 
 class _Entry(NamedTuple, Generic[V]):

@@ -145,7 +145,7 @@ def test_calls_of_another_machine_are_not_guessed() -> None:
     assert denied_calls("riscv64") == judged_calls("riscv64") == {}
 
 
-OURS, PARENT = -1, -2  # the process itself, and that which has started it
+OURS, PARENT = -1, -2  # the process itself, and its parent
 THREAD = 0x0001_0000
 JUDGEMENTS: list[tuple[str, tuple[int, ...], int]] = [
     ("open", (0, os.O_RDONLY), ALLOW),
@@ -214,7 +214,7 @@ def test_rights_are_given_up_as_far_as_the_kernel_knows_them(
     }
 
 
-class Kernel:
+class ScriptedKernel:
     """A kernel as `confinement` calls it.
 
     Attributes:
@@ -250,14 +250,14 @@ NO_NEW_PRIVILEGES = (38, 1, 0, 0, 0)
 def test_layers_come_with_their_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a layer is taken, then no program that is run later has more rights."""
     for take in (confinement._take_landlock, confinement._take_seccomp):
-        kernel = Kernel()
+        kernel = ScriptedKernel()
         monkeypatch.setattr(confinement, "_c", lambda kernel=kernel: kernel)
         take()
         assert NO_NEW_PRIVILEGES in kernel.calls
         for each in kernel.opened:
             with pytest.raises(OSError, match="Bad file descriptor"):
                 os.fstat(each)
-    monkeypatch.setattr(confinement, "_c", lambda: Kernel(refused=7))
+    monkeypatch.setattr(confinement, "_c", lambda: ScriptedKernel(refused=7))
     with pytest.raises(OSError, match="thread 7"):
         confinement._take_seccomp()
 
@@ -271,7 +271,7 @@ def test_layers_are_those_of_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None
         ("x86_64", -1, (landlock,)),
         ("riscv64", 0, (landlock,)),
     ]:
-        kernel, names = Kernel(seccomp=answer), SimpleNamespace(machine=machine)
+        kernel, names = ScriptedKernel(seccomp=answer), SimpleNamespace(machine=machine)
         monkeypatch.setattr(confinement, "_c", lambda kernel=kernel: kernel)
         monkeypatch.setattr(os, "uname", lambda names=names: names)
         assert confinement.kernel_layers() == layers

@@ -373,7 +373,7 @@ def test_own_schemes_are_reached_from_themselves() -> None:
 
 
 def test_ignored_names_are_turned_away() -> None:
-    """If a page has an ignored name, whoever lists it, it is counted and not queued."""
+    """If a page has an ignored name, then it is counted and not queued."""
     ingest = new_ingest(ignored="jpg")
     ingest.covered.replace(["https://a.example/id/"])
     base = "https://a.example"

@@ -36,7 +36,7 @@ N_CLIENTS = 3
 
 @pytest.fixture
 def server(server_directory: Path) -> Iterator[RedisServer]:
-    """Yield a server that nobody has used."""
+    """Yield an unused server."""
     server = RedisServer(find_server(), server_directory)
     server.start()
     yield server

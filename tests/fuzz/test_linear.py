@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tests.support.hostile_strings import Text
 
-# By the beginning of their place: what these are applied to is nobody else's.
+# Places, by their beginning, whose expressions see no fetched text, and why.
 EXEMPT: Final = {
     "rdfcrawl.catalogs.sparql.userquery.": "a query of the operator",
     "rdfcrawl.commands.": "arguments, and what the command itself has written",

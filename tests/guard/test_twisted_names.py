@@ -1,4 +1,4 @@
-"""Addresses that Twisted is told of, when it looks up a name for a request."""
+"""Addresses that Twisted gets when it looks up a name for a request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PUBLIC, OTHER, INSIDE = "1.1.1.1", "8.8.8.8", "10.0.0.1"
 
 
-class Names:
+class TwistedNames:
     """A resolver of Twisted that has the same addresses for each name."""
 
     def __init__(self, *addresses: str) -> None:
@@ -64,11 +64,11 @@ class Told:
         self.all.append("end")
 
 
-def resolved(names: Names, port: int = 80) -> list[Any]:
-    """Return what is told of a name, in short."""
+def resolved(names: TwistedNames, port: int = 80) -> list[Any]:
+    """Return the result of a look-up, in short."""
     told = Told()
     GuardedNames(names).resolveHostName(told, "a.example", port, (), "TCP")
-    assert told.all[0] in ("Names", "_Known")
+    assert told.all[0] in ("TwistedNames", "_Known")
     assert told.all[-1] == "end"
     assert told.all.count("end") == 1
     return [each.host for each in told.all[1:-1]]
@@ -76,7 +76,7 @@ def resolved(names: Names, port: int = 80) -> list[Any]:
 
 def test_other_lookups_are_not_judged() -> None:
     """If nothing of a crawl is requested, then names have all of their addresses."""
-    names = Names(PUBLIC, INSIDE)
+    names = TwistedNames(PUBLIC, INSIDE)
     assert resolved(names) == [PUBLIC, INSIDE]
     with judging(ConnectionGate(Guard())):
         assert resolved(names) == [PUBLIC]
@@ -85,15 +85,15 @@ def test_other_lookups_are_not_judged() -> None:
 
 
 def test_refused_addresses_are_left_out() -> None:
-    """If a name has public and private addresses, then the public ones are told."""
+    """If a name has public and private addresses, then Twisted gets the public ones."""
     with judging(ConnectionGate(Guard())) as lookup:
-        assert resolved(Names(INSIDE, PUBLIC, OTHER)) == [PUBLIC, OTHER]
+        assert resolved(TwistedNames(INSIDE, PUBLIC, OTHER)) == [PUBLIC, OTHER]
     assert lookup.n_allowed == 2
     assert lookup.blocked is not None
     assert lookup.blocked.why is RefusalCause.PRIVATE
     assert lookup.blocked.is_of_name
     with judging(ConnectionGate(Guard())) as lookup:
-        assert resolved(Names()) == []
+        assert resolved(TwistedNames()) == []
     assert lookup.blocked is None
 
 
@@ -101,12 +101,12 @@ def test_refused_ports_are_not_looked_up_again() -> None:
     """If a port is refused, then other addresses of the name do not matter."""
     gate = ConnectionGate(Guard(max_ports=1))
     with judging(gate) as lookup:
-        assert resolved(Names(PUBLIC), port=22) == []
+        assert resolved(TwistedNames(PUBLIC), port=22) == []
     assert lookup.blocked is not None
     assert lookup.blocked.why is RefusalCause.PORT
     for port, found in [(80, [PUBLIC]), (8080, [])]:
         with judging(gate) as lookup:
-            assert resolved(Names(PUBLIC), port=port) == found
+            assert resolved(TwistedNames(PUBLIC), port=port) == found
     assert lookup.blocked is not None
     assert lookup.blocked.why is RefusalCause.PORT_SCAN
 
@@ -123,7 +123,7 @@ def test_known_address_is_the_only_one(
     address: str, kind: type, found: list[str]
 ) -> None:
     """If an address was chosen for a request, then no name is looked up for it."""
-    names, told = Names(OTHER), Told()
+    names, told = TwistedNames(OTHER), Told()
     with judging(ConnectionGate(Guard()), address):
         GuardedNames(names).resolveHostName(told, "a.example", 443).cancel()
     assert names.asked == []
@@ -158,7 +158,7 @@ def test_further_addresses_are_looked_up(
     monkeypatch.setattr(twisted_names, "deferToThread", look_up)
     counts: list[RefusalCause] = []
     with judging(ConnectionGate(Guard(), count=counts.append)):
-        assert resolved(Names(INSIDE)) == found
+        assert resolved(TwistedNames(INSIDE)) == found
     assert asked == [
         (socket.getaddrinfo, "a.example", 80, 0, socket.SOCK_STREAM),
     ]
@@ -169,7 +169,7 @@ def test_further_addresses_are_looked_up(
 
 def test_reactor_is_guarded_once() -> None:
     """If several crawls share a reactor, then its names are judged once."""
-    reactor = SimpleNamespace(nameResolver=Names())
+    reactor = SimpleNamespace(nameResolver=TwistedNames())
     made: list[Any] = []
 
     def take(resolver: Any) -> None:

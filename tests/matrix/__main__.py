@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from tests.matrix.certificates import AUTHORITY
 from tests.matrix.judging import Verdict, judge
-from tests.matrix.scripts import BEHAVIOURS, HEALTHY, Behaviour
+from tests.matrix.scripts import BEHAVIOURS, HEALTHY, HostBehaviour
 from tests.matrix.webs import NAMES, POSITIONS, ROOT, Web, bad_hosts, one_url, served
 from tests.support.crawl_names import scripted_names
 
@@ -48,7 +48,7 @@ COSTLY: Final = (
 
 
 @dataclass(frozen=True)
-class Run:
+class CellRun:
     """A crawl that has ended: its exit code, CPU and wall time, and its verdict."""
 
     code: int
@@ -60,7 +60,7 @@ class Run:
 
 def run_crawl(
     web: Web, folder: Path, settings: dict[str, Any], words: tuple[str, ...] = ()
-) -> Run:
+) -> CellRun:
     """Crawl a web to its end."""
     with served(web, folder) as log_path:
         seeds = web.seed_file(folder / "seeds.csv")
@@ -76,7 +76,7 @@ def run_crawl(
             )
             _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        return Run(
+        return CellRun(
             process.returncode,
             used.ru_utime + used.ru_stime,
             time.monotonic() - began,
@@ -85,7 +85,9 @@ def run_crawl(
         )
 
 
-def web_of(place: str, behaviour: Behaviour, n: int, prefix: str, size: float) -> Web:
+def web_of(
+    place: str, behaviour: HostBehaviour, n: int, prefix: str, size: float
+) -> Web:
     """Return the web of a cell."""
     if place == "host":
         return bad_hosts([behaviour], 20, int(20 * size), prefix)
@@ -94,7 +96,7 @@ def web_of(place: str, behaviour: Behaviour, n: int, prefix: str, size: float) -
     return one_url([(behaviour, POSITIONS[n])], int(40 * size), prefix)
 
 
-def cells(names: list[str], place: str) -> list[tuple[str, Behaviour, int]]:
+def cells(names: list[str], place: str) -> list[tuple[str, HostBehaviour, int]]:
     """Return the cells that are chosen: place, behaviour, number of the position."""
     chosen = [
         each
@@ -111,8 +113,10 @@ def cells(names: list[str], place: str) -> list[tuple[str, Behaviour, int]]:
 
 
 def run_cell(
-    cell: tuple[int, tuple[str, Behaviour, int]], settings: dict[str, Any], size: float
-) -> tuple[str, Run, Run]:
+    cell: tuple[int, tuple[str, HostBehaviour, int]],
+    settings: dict[str, Any],
+    size: float,
+) -> tuple[str, CellRun, CellRun]:
     """Run a cell, and its yardstick at the same time: they share the machine."""
     number, (place, behaviour, n) = cell
     at = f" {POSITIONS[n]}" if place == "url" else ""
@@ -138,7 +142,7 @@ def run_cell(
 
 
 def run_packed(
-    chosen: list[tuple[str, Behaviour, int]], settings: dict[str, Any], size: float
+    chosen: list[tuple[str, HostBehaviour, int]], settings: dict[str, Any], size: float
 ) -> int:
     """Run all cells of a place in one crawl; print the hosts that lack pages."""
     n_failed = 0
@@ -162,7 +166,7 @@ def run_packed(
     return n_failed
 
 
-def row(name: str, run: Run, plain: Run | None) -> str:
+def row(name: str, run: CellRun, plain: CellRun | None) -> str:
     """Return a line of the table."""
     seen = run.verdict
     cpu = run.cpu / plain.cpu if plain else 0.0

@@ -26,7 +26,7 @@ _PAUSE: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ScriptedRequest:
     """A request, as a script sees it.
 
     Attributes:
@@ -46,7 +46,7 @@ class Ask:
     elsewhere: dict[str, str]
 
 
-Script = Callable[[Ask], Iterable[Step]]
+Script = Callable[[ScriptedRequest], Iterable[Step]]
 
 
 def response(
@@ -60,11 +60,11 @@ def response(
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
 
 
-def _head(ask: Ask) -> bytes:
+def _head(ask: ScriptedRequest) -> bytes:
     return ask.good[: ask.good.index(b"\r\n\r\n") + 4]
 
 
-def _body(ask: Ask) -> bytes:
+def _body(ask: ScriptedRequest) -> bytes:
     return ask.good[ask.good.index(b"\r\n\r\n") + 4 :]
 
 
@@ -78,7 +78,7 @@ _CHUNKED: Final = _OK + b"Transfer-Encoding: chunked\r\n\r\n"
 def status(code: int, **headers: str) -> Script:
     """Answer with a status, always."""
 
-    def script(_: Ask) -> Iterable[Step]:
+    def script(_: ScriptedRequest) -> Iterable[Step]:
         has_body = code not in {204, 205, 304}
         body = b"<html>an error page</html>" if has_body else b""
         return [response(f"{code:03} X", body, "text/html", **headers)]
@@ -89,7 +89,7 @@ def status(code: int, **headers: str) -> Script:
 def retry_at(code: int, secs: float) -> Script:
     """Answer with a status and a date in `Retry-After`."""
 
-    def script(_: Ask) -> Iterable[Step]:
+    def script(_: ScriptedRequest) -> Iterable[Step]:
         now = time()
         date, later = (formatdate(at, usegmt=True) for at in (now, now + secs))
         return [response(f"{code} X", b"", "", Date=date, Retry_After=later)]
@@ -100,7 +100,7 @@ def retry_at(code: int, secs: float) -> Script:
 def good_with(**headers: str) -> Script:
     """Answer well, with further headers."""
 
-    def script(ask: Ask) -> Iterable[Step]:
+    def script(ask: ScriptedRequest) -> Iterable[Step]:
         return [response("200 OK", _body(ask), TURTLE, **headers)]
 
     return script
@@ -109,7 +109,7 @@ def good_with(**headers: str) -> Script:
 def first(times: int, bad: Script) -> Script:
     """Misbehave the first times, and answer well from then on."""
 
-    def script(ask: Ask) -> Iterable[Step]:
+    def script(ask: ScriptedRequest) -> Iterable[Step]:
         return bad(ask) if ask.nth <= times else [ask.good]
 
     return script
@@ -126,7 +126,7 @@ def steps(*fixed: Step) -> Script:
 def part(where: str, end: Step) -> Script:
     """Send the first part of a good response, and then end as `end` says."""
 
-    def script(ask: Ask) -> Iterable[Step]:
+    def script(ask: ScriptedRequest) -> Iterable[Step]:
         head, body = _head(ask), _body(ask)
         sent = {
             "line": b"HTTP/1.",
@@ -149,7 +149,7 @@ def part(where: str, end: Step) -> Script:
 def trickle(where: str, secs: float = 1.0) -> Script:
     """Send one byte after the other."""
 
-    def script(ask: Ask) -> Iterator[Step]:
+    def script(ask: ScriptedRequest) -> Iterator[Step]:
         head, body = _head(ask), _body(ask)
         at_once = {"head": b"", "body": head}[where]
         if at_once:
@@ -165,7 +165,7 @@ def trickle(where: str, secs: float = 1.0) -> Script:
 def endless(prefix: bytes, piece: bytes, burst: int = _BURST) -> Script:
     """Send a prefix, and then the same piece again and again."""
 
-    def script(_: Ask) -> Iterator[Step]:
+    def script(_: ScriptedRequest) -> Iterator[Step]:
         yield prefix
         for _n in itertools.count():
             yield piece * burst
@@ -174,7 +174,7 @@ def endless(prefix: bytes, piece: bytes, burst: int = _BURST) -> Script:
     return script
 
 
-def chunks_of_one(ask: Ask) -> Iterable[Step]:
+def chunks_of_one(ask: ScriptedRequest) -> Iterable[Step]:
     """Send a good body in chunks of one byte."""
     pieces = b"".join(b"1\r\n%c\r\n" % byte for byte in _body(ask))
     return [_CHUNKED + pieces + b"0\r\n\r\n"]
@@ -201,7 +201,7 @@ def surplus(text: bytes) -> Script:
 def moved(name: str, code: int = 302, **headers: str) -> Script:
     """Redirect to a URL of `elsewhere`."""
 
-    def script(ask: Ask) -> Iterable[Step]:
+    def script(ask: ScriptedRequest) -> Iterable[Step]:
         target = ask.elsewhere[name]
         return [response(f"{code} X", b"", "", Location=target, **headers)]
 
@@ -213,7 +213,7 @@ def moved_to(target: str, code: int = 302) -> Script:
     return lambda _: [response(f"{code} X", b"", "", Location=target)]
 
 
-def chain(ask: Ask) -> Iterable[Step]:
+def chain(ask: ScriptedRequest) -> Iterable[Step]:
     """Redirect to the next of thirty, the last of which is good."""
     path, _, number = ask.path.partition("?step=")
     step = int(number or 0)
@@ -222,20 +222,20 @@ def chain(ask: Ask) -> Iterable[Step]:
     return [response("302 X", b"", "", Location=f"{path}?step={step + 1}")]
 
 
-def endless_chain(ask: Ask) -> Iterable[Step]:
+def endless_chain(ask: ScriptedRequest) -> Iterable[Step]:
     """Redirect to another URL each time."""
     path, _, number = ask.path.partition("?step=")
     return [response("302 X", b"", "", Location=f"{path}?step={int(number or 0) + 1}")]
 
 
-def loop_of_two(ask: Ask) -> Iterable[Step]:
+def loop_of_two(ask: ScriptedRequest) -> Iterable[Step]:
     """Redirect to a URL that redirects back."""
     path, _, number = ask.path.partition("?side=")
     other = path if number else f"{path}?side=2"
     return [response("302 X", b"", "", Location=other)]
 
 
-def self_with_cookie(ask: Ask) -> Iterable[Step]:
+def self_with_cookie(ask: ScriptedRequest) -> Iterable[Step]:
     """Redirect to the same URL until a cookie comes back."""
     if ask.cookie:
         return [ask.good]
@@ -307,7 +307,7 @@ _ROBOTS_OPEN: Final[dict[str, Script]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Behaviour:
+class HostBehaviour:
     """One way to misbehave.
 
     Attributes:
@@ -341,8 +341,8 @@ _REFUSALS: Final[dict[str, Script]] = {
 }
 
 
-def _statuses() -> Iterator[Behaviour]:
-    yield Behaviour(HEALTHY, lambda ask: [ask.good], heals=True)
+def _statuses() -> Iterator[HostBehaviour]:
+    yield HostBehaviour(HEALTHY, lambda ask: [ask.good], heals=True)
     codes = (
         *(204, 205, 206, 207, 226, 300, 304, 305, 306),
         *(400, 401, 402, 403, 404, 405, 406, 407, 408, 409, 410, 411, 412, 413, 414),
@@ -351,10 +351,10 @@ def _statuses() -> Iterator[Behaviour]:
         *(520, 521, 522, 523, 524, 525, 526, 527, 529, 530, 598, 599, 600, 999, 0, 99),
     )
     for code in codes:
-        yield Behaviour(f"status-{code}", status(code))
+        yield HostBehaviour(f"status-{code}", status(code))
 
 
-def _retry_afters() -> Iterator[Behaviour]:
+def _retry_afters() -> Iterator[HostBehaviour]:
     texts = {
         "0": "0",
         "3": "3",
@@ -371,16 +371,16 @@ def _retry_afters() -> Iterator[Behaviour]:
     }
     for name, text in texts.items():
         for code in (429, 503):
-            yield Behaviour(f"{code}-after-{name}", status(code, Retry_After=text))
+            yield HostBehaviour(f"{code}-after-{name}", status(code, Retry_After=text))
     for code in (429, 503):
-        yield Behaviour(f"{code}-after-date-3", retry_at(code, 3))
-        yield Behaviour(f"{code}-after-date-day", retry_at(code, _DAY))
+        yield HostBehaviour(f"{code}-after-date-3", retry_at(code, 3))
+        yield HostBehaviour(f"{code}-after-date-day", retry_at(code, _DAY))
     for code in (403, 404, 413, 500, 502, 504, 202):
-        yield Behaviour(f"{code}-after-day", status(code, Retry_After=str(_DAY)))
-    yield Behaviour("200-after-day", good_with(Retry_After=str(_DAY)), heals=True)
+        yield HostBehaviour(f"{code}-after-day", status(code, Retry_After=str(_DAY)))
+    yield HostBehaviour("200-after-day", good_with(Retry_After=str(_DAY)), heals=True)
 
 
-def _healing() -> Iterator[Behaviour]:
+def _healing() -> Iterator[HostBehaviour]:
     bads: dict[str, Script] = {
         "503": status(503),
         "429": status(429),
@@ -395,53 +395,53 @@ def _healing() -> Iterator[Behaviour]:
         "half-silent": part("body", "hang"),
     }
     for name, bad in bads.items():
-        yield Behaviour(f"once-{name}", first(1, bad), heals=True)
+        yield HostBehaviour(f"once-{name}", first(1, bad), heals=True)
     for name in ("503", "429", "500"):
-        yield Behaviour(f"twice-{name}", first(2, bads[name]), heals=True)
+        yield HostBehaviour(f"twice-{name}", first(2, bads[name]), heals=True)
 
 
-def _silences() -> Iterator[Behaviour]:
-    yield Behaviour("silent", steps("hang"))
-    yield Behaviour("reset", steps("reset"))
-    yield Behaviour("closed", steps("close"))
+def _silences() -> Iterator[HostBehaviour]:
+    yield HostBehaviour("silent", steps("hang"))
+    yield HostBehaviour("reset", steps("reset"))
+    yield HostBehaviour("closed", steps("close"))
     ends: dict[str, End] = {"silent": "hang", "reset": "reset", "closed": "close"}
     places = ("line", "headers", "head", "body", "chunk", "size", "last", "trailer")
     for where in places:
         for name, end in ends.items():
-            yield Behaviour(f"{name}-in-{where}", part(where, end))
-    yield Behaviour("trickle-head", trickle("head"))
-    yield Behaviour("trickle-body", trickle("body"))
-    yield Behaviour("interim-then-silent", steps(b"HTTP/1.1 100 X\r\n\r\n", "hang"))
+            yield HostBehaviour(f"{name}-in-{where}", part(where, end))
+    yield HostBehaviour("trickle-head", trickle("head"))
+    yield HostBehaviour("trickle-body", trickle("body"))
+    yield HostBehaviour("interim-then-silent", steps(b"HTTP/1.1 100 X\r\n\r\n", "hang"))
 
 
-def _floods() -> Iterator[Behaviour]:
+def _floods() -> Iterator[HostBehaviour]:
     ok = b"HTTP/1.1 200 OK\r\n"
     for code in (100, 102, 103):
         piece = b"HTTP/1.1 %d X\r\n\r\n" % code
-        yield Behaviour(f"endless-{code}", endless(b"", piece))
-    yield Behaviour("endless-chunks-of-1", endless(_CHUNKED, _CHUNK))
-    yield Behaviour("endless-headers", endless(ok, b"X: y\r\n"))
-    yield Behaviour("endless-header", endless(ok + b"X: ", b"yyyy"))
-    yield Behaviour("endless-extension", endless(_CHUNKED + b"1;", b"yyyy"))
+        yield HostBehaviour(f"endless-{code}", endless(b"", piece))
+    yield HostBehaviour("endless-chunks-of-1", endless(_CHUNKED, _CHUNK))
+    yield HostBehaviour("endless-headers", endless(ok, b"X: y\r\n"))
+    yield HostBehaviour("endless-header", endless(ok + b"X: ", b"yyyy"))
+    yield HostBehaviour("endless-extension", endless(_CHUNKED + b"1;", b"yyyy"))
     trailers = _CHUNKED + b"1\r\n#\r\n0\r\n"
-    yield Behaviour("endless-trailers", endless(trailers, b"X: y\r\n"))
-    yield Behaviour("endless-line", endless(b"HTTP/1.1 200 ", b"yyyy"))
-    yield Behaviour("endless-zeros", endless(_CHUNKED, b"0000"))
-    yield Behaviour("endless-blank-lines", endless(b"", b"\r\n"))
-    yield Behaviour("chunks-of-1", chunks_of_one, heals=True)
-    yield Behaviour("interim-5", interim(5), heals=True)
+    yield HostBehaviour("endless-trailers", endless(trailers, b"X: y\r\n"))
+    yield HostBehaviour("endless-line", endless(b"HTTP/1.1 200 ", b"yyyy"))
+    yield HostBehaviour("endless-zeros", endless(_CHUNKED, b"0000"))
+    yield HostBehaviour("endless-blank-lines", endless(b"", b"\r\n"))
+    yield HostBehaviour("chunks-of-1", chunks_of_one, heals=True)
+    yield HostBehaviour("interim-5", interim(5), heals=True)
 
 
-def _endings() -> Iterator[Behaviour]:
+def _endings() -> Iterator[HostBehaviour]:
     second = response("200 OK", b"<> <urn:x:says> 'not asked for' .")
-    yield Behaviour("good-then-closed", then("close"), heals=True)
-    yield Behaviour("good-then-reset", then("reset"), heals=True)
-    yield Behaviour("good-then-bytes", surplus(b"\0\0\0\0"), heals=True)
-    yield Behaviour("good-then-response", surplus(second), heals=True)
-    yield Behaviour("good-then-408", surplus(response("408 X")), heals=True)
+    yield HostBehaviour("good-then-closed", then("close"), heals=True)
+    yield HostBehaviour("good-then-reset", then("reset"), heals=True)
+    yield HostBehaviour("good-then-bytes", surplus(b"\0\0\0\0"), heals=True)
+    yield HostBehaviour("good-then-response", surplus(second), heals=True)
+    yield HostBehaviour("good-then-408", surplus(response("408 X")), heals=True)
 
 
-def _nonsense() -> Iterator[Behaviour]:
+def _nonsense() -> Iterator[HostBehaviour]:
     head = _OK
     texts = {
         "ssh": b"SSH-2.0-OpenSSH_9.6\r\n",
@@ -458,23 +458,27 @@ def _nonsense() -> Iterator[Behaviour]:
         "huge-header": head + b"X: " + b"y" * 400_000 + b"\r\n\r\n",
     }
     for name, text in texts.items():
-        yield Behaviour(f"nonsense-{name}", steps(text, "close"))
+        yield HostBehaviour(f"nonsense-{name}", steps(text, "close"))
 
 
-def _redirects() -> Iterator[Behaviour]:
-    yield Behaviour("moved-loop-of-2", loop_of_two)
-    yield Behaviour("moved-to-itself", lambda ask: moved_to(ask.path)(ask))
-    yield Behaviour("moved-with-cookie", self_with_cookie)
-    yield Behaviour("moved-chain-of-30", chain)
-    yield Behaviour("moved-endless", endless_chain)
+def _redirects() -> Iterator[HostBehaviour]:
+    yield HostBehaviour("moved-loop-of-2", loop_of_two)
+    yield HostBehaviour("moved-to-itself", lambda ask: moved_to(ask.path)(ask))
+    yield HostBehaviour("moved-with-cookie", self_with_cookie)
+    yield HostBehaviour("moved-chain-of-30", chain)
+    yield HostBehaviour("moved-endless", endless_chain)
     for name in ("dead", "silent", "busy", "nowhere", "tls", "day"):
-        yield Behaviour(f"moved-to-{name}", moved(name))
-    yield Behaviour("moved-after-day", moved("page", Retry_After=str(_DAY)))
-    yield Behaviour("moved-301-after-day", moved("page", 301, Retry_After=str(_DAY)))
-    yield Behaviour("moved-after-3", moved("page", Retry_After="3"))
-    yield Behaviour("moved-after-garbage", moved("page", Retry_After="soon"))
-    yield Behaviour("moved-to-other-after-day", moved("other", Retry_After=str(_DAY)))
-    yield Behaviour("moved-to-dead-after-day", moved("dead", Retry_After=str(_DAY)))
+        yield HostBehaviour(f"moved-to-{name}", moved(name))
+    yield HostBehaviour("moved-after-day", moved("page", Retry_After=str(_DAY)))
+    yield HostBehaviour(
+        "moved-301-after-day", moved("page", 301, Retry_After=str(_DAY))
+    )
+    yield HostBehaviour("moved-after-3", moved("page", Retry_After="3"))
+    yield HostBehaviour("moved-after-garbage", moved("page", Retry_After="soon"))
+    yield HostBehaviour(
+        "moved-to-other-after-day", moved("other", Retry_After=str(_DAY))
+    )
+    yield HostBehaviour("moved-to-dead-after-day", moved("dead", Retry_After=str(_DAY)))
     for name, target in {
         "mailto": "mailto:a@b.example",
         "data": "data:text/turtle,%3C%3E",
@@ -483,41 +487,43 @@ def _redirects() -> Iterator[Behaviour]:
         "long": "/" + "x" * 9000,
         "forbidden": "http://169.254.169.254/",
     }.items():
-        yield Behaviour(f"moved-to-{name}", moved_to(target))
-    yield Behaviour("moved-nowhere", status(302))
+        yield HostBehaviour(f"moved-to-{name}", moved_to(target))
+    yield HostBehaviour("moved-nowhere", status(302))
 
 
-def _doors() -> Iterator[Behaviour]:
-    yield Behaviour("refused", door="dead")
+def _doors() -> Iterator[HostBehaviour]:
+    yield HostBehaviour("refused", door="dead")
     for door in (*RAW_DOORS, *TLS_DOORS, *FTP_DOORS):
-        yield Behaviour(door, door=door)
+        yield HostBehaviour(door, door=door)
     for name in (*_ROBOTS_BAD, *_ROBOTS_OPEN):
-        yield Behaviour(f"port-robots-{name}", door=f"robots-{name}")
+        yield HostBehaviour(f"port-robots-{name}", door=f"robots-{name}")
 
 
-def _robots() -> Iterator[Behaviour]:
+def _robots() -> Iterator[HostBehaviour]:
     for name, script in _ROBOTS_BAD.items():
         HTTP_DOORS[f"robots-{name}"] = script
-        yield Behaviour(f"robots-{name}", script, path="/robots.txt", closes_host=True)
+        yield HostBehaviour(
+            f"robots-{name}", script, path="/robots.txt", closes_host=True
+        )
     for name, script in _ROBOTS_OPEN.items():
         HTTP_DOORS[f"robots-{name}"] = script
-        yield Behaviour(f"robots-{name}", script, path="/robots.txt")
+        yield HostBehaviour(f"robots-{name}", script, path="/robots.txt")
 
 
-def _files() -> Iterator[Behaviour]:
+def _files() -> Iterator[HostBehaviour]:
     for name, script in _REFUSALS.items():
         for file in ("void", "tdmrep.json"):
             path = f"/.well-known/{file}"
-            yield Behaviour(f"{file}-{name}", script, path=path)
-        yield Behaviour(f"sitemap-{name}", script, path="/sitemap.xml")
-        yield Behaviour(
+            yield HostBehaviour(f"{file}-{name}", script, path=path)
+        yield HostBehaviour(f"sitemap-{name}", script, path="/sitemap.xml")
+        yield HostBehaviour(
             f"context-{name}", script, path="/context.jsonld", is_context=True
         )
         for kind in ("sparql", "dump", "ckan", "resourcesync"):
-            yield Behaviour(f"{kind}-{name}", script, kind=kind)
+            yield HostBehaviour(f"{kind}-{name}", script, kind=kind)
 
 
-BEHAVIOURS: Final[dict[str, Behaviour]] = {
+BEHAVIOURS: Final[dict[str, HostBehaviour]] = {
     each.name: each
     for family in (
         *(_statuses, _retry_afters, _healing, _silences, _floods, _endings, _nonsense),

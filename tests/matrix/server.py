@@ -28,8 +28,8 @@ from tests.matrix.scripts import (
     HTTP_DOORS,
     RAW_DOORS,
     TURTLE,
-    Ask,
     Script,
+    ScriptedRequest,
     Step,
     response,
 )
@@ -66,7 +66,7 @@ class HostSpec(TypedDict):
     all: str
 
 
-class Spec(TypedDict):
+class WebSpec(TypedDict):
     """All hosts: ports by door, hosts by address, URLs for `Ask.elsewhere`."""
 
     ports: dict[str, int]
@@ -74,10 +74,10 @@ class Spec(TypedDict):
     elsewhere: dict[str, str]
 
 
-class Hosts:
+class HostServers:
     """Serves a spec."""
 
-    def __init__(self, spec: Spec, log_path: Path, healed: Path) -> None:
+    def __init__(self, spec: WebSpec, log_path: Path, healed: Path) -> None:
         self._spec = spec
         self._log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self._healed = healed
@@ -147,7 +147,7 @@ class Hosts:
         self._asked[address, door, target] += 1
         scheme = "https" if door.startswith("tls") else "http"
         port = self._spec["ports"][door]
-        ask = Ask(
+        ask = ScriptedRequest(
             path=target,
             nth=self._asked[address, door, target],
             origin=f"{scheme}://{address}:{port}",
@@ -253,8 +253,8 @@ async def _talk_ftp(
 
 
 async def _main(spec_path: Path, log_path: Path) -> None:
-    spec: Spec = json.loads(spec_path.read_text())
-    hosts = Hosts(spec, log_path, Path(f"{spec_path}.healed"))
+    spec: WebSpec = json.loads(spec_path.read_text())
+    hosts = HostServers(spec, log_path, Path(f"{spec_path}.healed"))
     await hosts.start(spec_path.parent)
     print("ready", flush=True)
     loop = asyncio.get_running_loop()

@@ -19,7 +19,7 @@ from tests.matrix.webs import add_bad_hosts, bad_hosts, named, one_url
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.matrix.scripts import Behaviour
+    from tests.matrix.scripts import HostBehaviour
     from tests.matrix.webs import Position
     from tests.support.crawl_fixtures import Commands
 
@@ -35,7 +35,7 @@ _FLOODS: Final = (
 _FILES: Final = ("/.well-known/", "/sitemap.xml")
 
 
-def is_file(behaviour: Behaviour) -> bool:
+def is_file(behaviour: HostBehaviour) -> bool:
     """Tell whether a behaviour is that of a source, or of a file of the site."""
     return bool(behaviour.kind) or behaviour.path.startswith(_FILES)
 
@@ -44,7 +44,7 @@ PAGES: Final = [b for b in BEHAVIOURS.values() if not is_file(b) and b.name != H
 FILES: Final = [b for b in BEHAVIOURS.values() if is_file(b)]
 
 
-def pairs_of(behaviours: list[Behaviour]) -> list[tuple[Behaviour, Position]]:
+def pairs_of(behaviours: list[HostBehaviour]) -> list[tuple[HostBehaviour, Position]]:
     """Return each behaviour at one of the positions, which take turns.
 
     Three URLs that refuse for a day before any is answered speak for their host.

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from tests.matrix.scripts import BEHAVIOURS, TURTLE, Behaviour
-from tests.matrix.server import HostSpec, Spec
+from tests.matrix.scripts import BEHAVIOURS, TURTLE, HostBehaviour
+from tests.matrix.server import HostSpec, WebSpec
 
 Position = Literal["first", "middle", "last", "stranger", "three"]
 POSITIONS: Final[tuple[Position, ...]] = (
@@ -43,7 +43,9 @@ class Web:
     """
 
     prefix: str = "127.110"
-    spec: Spec = field(default_factory=lambda: Spec(ports={}, hosts={}, elsewhere={}))
+    spec: WebSpec = field(
+        default_factory=lambda: WebSpec(ports={}, hosts={}, elsewhere={})
+    )
     seeds: list[tuple[str, str]] = field(default_factory=list)
     good: dict[str, set[str]] = field(default_factory=dict)
     heals: set[str] = field(default_factory=set)
@@ -116,7 +118,7 @@ class Web:
         self.good.pop(host, None)
 
 
-def _bad_urls(web: Web, host: str, behaviour: Behaviour, n: int) -> list[str]:
+def _bad_urls(web: Web, host: str, behaviour: HostBehaviour, n: int) -> list[str]:
     """Add URLs that misbehave; return those that pages link to."""
     spec = web.spec["hosts"][host]
     urls = []
@@ -148,7 +150,7 @@ def _bad_urls(web: Web, host: str, behaviour: Behaviour, n: int) -> list[str]:
     return urls
 
 
-def _doors(behaviour: Behaviour) -> list[str]:
+def _doors(behaviour: HostBehaviour) -> list[str]:
     return list(dict.fromkeys(("http", behaviour.door)))
 
 
@@ -171,7 +173,7 @@ def _elsewhere(web: Web, n_pages: int) -> None:
 
 
 def one_url(
-    chosen: Sequence[tuple[Behaviour, Position]], n_pages: int, prefix: str
+    chosen: Sequence[tuple[HostBehaviour, Position]], n_pages: int, prefix: str
 ) -> Web:
     """Return a web in which each behaviour is that of one URL (or three) of a host."""
     web = Web(prefix)
@@ -197,7 +199,11 @@ def one_url(
 
 
 def bad_hosts(
-    chosen: Sequence[Behaviour], n_good: int, n_pages: int, prefix: str, n_bad: int = 3
+    chosen: Sequence[HostBehaviour],
+    n_good: int,
+    n_pages: int,
+    prefix: str,
+    n_bad: int = 3,
 ) -> Web:
     """Return a web of good hosts, and a bad host for each behaviour given.
 
@@ -217,7 +223,7 @@ def bad_hosts(
     return web
 
 
-def add_bad_hosts(web: Web, chosen: Sequence[Behaviour], n_bad: int) -> None:
+def add_bad_hosts(web: Web, chosen: Sequence[HostBehaviour], n_bad: int) -> None:
     """Add hosts all of whose URLs misbehave, and a page that links to these."""
     links = []
     for behaviour in chosen:
@@ -266,6 +272,6 @@ def heal(folder: Path) -> None:
     (folder / "spec.json.healed").touch()
 
 
-def named(*names: str) -> list[Behaviour]:
+def named(*names: str) -> list[HostBehaviour]:
     """Return behaviours by name."""
     return [BEHAVIOURS[name] for name in names]

@@ -28,7 +28,7 @@ _moves = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
+class DerivedMutant:
     """A module with one part of a defence taken out.
 
     Attributes:
@@ -44,7 +44,7 @@ class Derived:
     text: str
 
 
-def derived_mutants(root: Path, path: str) -> list[Derived]:
+def derived_mutants(root: Path, path: str) -> list[DerivedMutant]:
     """Return the mutants of a module; two with the same name are numbered."""
     begin = f"{path}: {SCOPES.get(path, '')}"
     found = _Module(path, (root / path).read_text(encoding="utf-8")).mutants()
@@ -86,17 +86,17 @@ class _Module:
             self._line_starts.append(self._line_starts[-1] + len(line))
         self._tree = ast.parse(text)
 
-    def mutants(self) -> Iterator[Derived]:
+    def mutants(self) -> Iterator[DerivedMutant]:
         for scope, node in _scoped(self._tree, ""):
             for change in self._changes(node, is_inside="()" in scope):
                 yield self._mutant(scope, change)
 
-    def _mutant(self, scope: str, change: _Change) -> Derived:
+    def _mutant(self, scope: str, change: _Change) -> DerivedMutant:
         begin, end = self._span(change.old)
         octets = self._octets[:begin] + change.new.encode() + self._octets[end:]
         line = getattr(change.at or change.old, "lineno", 1)
         name = f"{self._path}: {scope}: {' '.join(change.what.split())}"
-        return Derived(self._path, line, name, octets.decode())
+        return DerivedMutant(self._path, line, name, octets.decode())
 
     def _span(self, node: ast.AST) -> tuple[int, int]:
         at = ast.Constant(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 
-class Defended(NamedTuple):
+class DefendedModule(NamedTuple):
     """Modules, and the files of tests that cover them, the fastest first."""
 
     folder: str
@@ -14,12 +14,12 @@ class Defended(NamedTuple):
 
 
 _ROOMS: Final = (
-    Defended(
+    DefendedModule(
         "rdfcrawl/guard",
         "gate policy twisted_names",
         ("tests/guard/test_guard.py", "tests/guard/test_twisted_names.py"),
     ),
-    Defended(
+    DefendedModule(
         "rdfcrawl/guard",
         "operator resolver",
         (
@@ -27,12 +27,12 @@ _ROOMS: Final = (
             "tests/pings/test_judging.py",
         ),
     ),
-    Defended(
+    DefendedModule(
         "rdfcrawl/extraction",
         "confinement system_calls",
         ("tests/extraction/test_denied.py", "tests/extraction/test_confinement.py"),
     ),
-    Defended(
+    DefendedModule(
         "rdfcrawl/extraction",
         "bounds child sandbox",
         (
@@ -41,7 +41,7 @@ _ROOMS: Final = (
             "tests/extraction/test_confinement.py",
         ),
     ),
-    Defended(
+    DefendedModule(
         "rdfcrawl/robots",
         "deaths packing parser paths policy signals tdm_file",
         (
@@ -53,7 +53,7 @@ _ROOMS: Final = (
             "tests/robots/test_shared_rules.py",
         ),
     ),
-    Defended(
+    DefendedModule(
         "rdfcrawl/page",
         "foreign form_token forms guarding listening options request_log rendering",
         (
@@ -62,7 +62,7 @@ _ROOMS: Final = (
             "tests/page/test_hostile_requests.py",
         ),
     ),
-    Defended(
+    DefendedModule(
         "rdfcrawl/page",
         "query_rules query_child query_desk kept_answers child_jobs children",
         (
@@ -71,7 +71,7 @@ _ROOMS: Final = (
             "tests/page/test_query.py",
         ),
     ),
-    Defended(
+    DefendedModule(
         "rdfcrawl/page",
         "event_streams kept_orders",
         (
@@ -81,24 +81,24 @@ _ROOMS: Final = (
             "tests/page/test_live.py",
         ),
     ),
-    Defended(
+    DefendedModule(
         "rdfcrawl/page",
         "report_desk",
         ("tests/page/test_report_view.py",),
     ),
-    Defended(
+    DefendedModule(
         "rdfcrawl/progress",
         "logformatter",
         ("tests/progress/test_logformatter.py", "tests/progress/test_json_logs.py"),
     ),
-    Defended(
+    DefendedModule(
         "rdfcrawl/pings",
         "intake judging server",
         ("tests/pings/test_judging.py", "tests/pings/test_server.py"),
     ),
-    Defended("rdfcrawl", "errors", ("tests/progress/test_logformatter.py",)),
-    Defended("rdfcrawl/page", "texts", ("tests/page/test_parts.py",)),
-    Defended("rdfcrawl", "small_server", ("tests/pings/test_server.py",)),
+    DefendedModule("rdfcrawl", "errors", ("tests/progress/test_logformatter.py",)),
+    DefendedModule("rdfcrawl/page", "texts", ("tests/page/test_parts.py",)),
+    DefendedModule("rdfcrawl", "small_server", ("tests/pings/test_server.py",)),
 )
 
 TESTS: Final = {

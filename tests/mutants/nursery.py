@@ -37,7 +37,7 @@ _OPTIONS: Final = (
 )
 
 
-class Change(NamedTuple):
+class SourceChange(NamedTuple):
     """A module of which another text is tried.
 
     Attributes:
@@ -51,7 +51,7 @@ class Change(NamedTuple):
     name: str = ""
 
 
-class Ended(NamedTuple):
+class MutantRun(NamedTuple):
     """How tests have ended: the first that has failed, if any, and their time."""
 
     is_failure: bool
@@ -59,7 +59,7 @@ class Ended(NamedTuple):
     secs: float
 
 
-def run_fresh(tree: Path, tests: list[str], *, secs: float) -> Ended:
+def run_fresh(tree: Path, tests: list[str], *, secs: float) -> MutantRun:
     """Run tests in a process that imports all anew."""
 
     def child(result: int) -> None:
@@ -73,8 +73,8 @@ def run_fresh(tree: Path, tests: list[str], *, secs: float) -> Ended:
 def nursery(
     tree: Path,
     tests: list[str],
-    changes: Iterator[Change],
-    tell: Callable[[Change, Ended], float],
+    changes: Iterator[SourceChange],
+    tell: Callable[[SourceChange, MutantRun], float],
 ) -> None:
     """Collect tests, and run them for each of many changes.
 
@@ -118,8 +118,8 @@ class _Nursery(_Reporter):
     def __init__(
         self,
         tree: Path,
-        changes: Iterator[Change],
-        tell: Callable[[Change, Ended], float],
+        changes: Iterator[SourceChange],
+        tell: Callable[[SourceChange, MutantRun], float],
     ) -> None:
         self._tree = tree
         self._changes = changes
@@ -156,7 +156,7 @@ class _Nursery(_Reporter):
         return place, _is_slow(item)
 
     def _child(
-        self, session: pytest.Session, change: Change, old: str
+        self, session: pytest.Session, change: SourceChange, old: str
     ) -> Callable[[int], None]:
         def run(result: int) -> None:
             try:
@@ -186,7 +186,7 @@ def _is_slow(item: pytest.Item) -> bool:
     return tries_many or not names.isdisjoint(_SLOW_FIXTURES)
 
 
-def _forked(child: Callable[[int], None], tree: Path, secs: float) -> Ended:
+def _forked(child: Callable[[int], None], tree: Path, secs: float) -> MutantRun:
     """Call a function in a fork; end all that it has started."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mutant-") as scratch:
@@ -200,7 +200,7 @@ def _forked(child: Callable[[int], None], tree: Path, secs: float) -> Ended:
         with os.fdopen(out, "rb") as answer:
             text = answer.read().decode() if code == 0 else ""
     number, _, failed = text.partition(" ")
-    return Ended(number != "0", failed, time.monotonic() - began)
+    return MutantRun(number != "0", failed, time.monotonic() - began)
 
 
 def _run(child: Callable[[int], None], result: int, tree: Path, scratch: str) -> None:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tests.mutants.copies import ROOT, copied, replace
-from tests.mutants.derived import Derived, derived_mutants
+from tests.mutants.derived import DerivedMutant, derived_mutants
 from tests.mutants.equivalent import EQUIVALENT
 from tests.mutants.modules import TESTS
-from tests.mutants.nursery import Change, Ended, nursery, run_fresh
+from tests.mutants.nursery import MutantRun, SourceChange, nursery, run_fresh
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,7 +30,7 @@ _AT_ONCE: Final = 2
 _hunks = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE).findall
 
 
-def try_mutants(mutants: list[Derived], *, secs: float = float("inf")) -> int:
+def try_mutants(mutants: list[DerivedMutant], *, secs: float = float("inf")) -> int:
     """Try mutants, two at a time; return the exit code.
 
     It is 1 if no test notices one, else 2 if tests fail as they are.
@@ -67,21 +67,21 @@ class _Trial:
         self._trees = [copied(folder / str(n)) for n in range(_AT_ONCE)]
         self._ends_at = ends_at
         self._context = multiprocessing.get_context("fork")
-        self._told: SimpleQueue[tuple[Change, Ended] | None] = (
+        self._told: SimpleQueue[tuple[SourceChange, MutantRun] | None] = (
             self._context.SimpleQueue()
         )
-        self.alive: list[Derived] = []
+        self.alive: list[DerivedMutant] = []
         self.n_tried = 0
         self.is_broken = False
 
-    def run(self, wanted: list[Derived]) -> None:
-        groups: dict[tuple[str, ...], list[Derived]] = defaultdict(list)
+    def run(self, wanted: list[DerivedMutant]) -> None:
+        groups: dict[tuple[str, ...], list[DerivedMutant]] = defaultdict(list)
         for each in wanted:
             groups[TESTS[each.path]].append(each)
         for tests, mutants in groups.items():
             self._run_group([*tests], mutants)
 
-    def _run_group(self, tests: list[str], mutants: list[Derived]) -> None:
+    def _run_group(self, tests: list[str], mutants: list[DerivedMutant]) -> None:
         """Try the mutants that have the same tests."""
         by_name = {each.name: each for each in mutants}
         parts = [mutants[n::_AT_ONCE] for n in range(_AT_ONCE)]
@@ -92,7 +92,7 @@ class _Trial:
         for process in processes:
             process.start()
         n_open = len(processes)
-        doubted: list[Derived] = []
+        doubted: list[DerivedMutant] = []
         while n_open:
             told = self._told.get()
             if told is None:
@@ -109,25 +109,29 @@ class _Trial:
         for mutant in dict.fromkeys(doubted):
             self._try_fresh(mutant)
 
-    def _take(self, mutant: Derived, ended: Ended, doubted: list[Derived]) -> None:
+    def _take(
+        self, mutant: DerivedMutant, ended: MutantRun, doubted: list[DerivedMutant]
+    ) -> None:
         if ended.is_failure:
             self.n_tried += 1
             print(f"{ended.secs:5.1f}  noticed  {mutant.name}", flush=True)
         else:
             doubted.append(mutant)
 
-    def _serve(self, tree: Path, tests: list[str], mutants: list[Derived]) -> None:
+    def _serve(
+        self, tree: Path, tests: list[str], mutants: list[DerivedMutant]
+    ) -> None:
         """Try mutants by a process that has collected their tests."""
         allowed = _FRESH_SECS
 
-        def changes() -> Iterator[Change]:
+        def changes() -> Iterator[SourceChange]:
             first = mutants[0].path
-            yield Change(first, (tree / first).read_text(encoding="utf-8"))
+            yield SourceChange(first, (tree / first).read_text(encoding="utf-8"))
             for mutant in mutants:
                 if allowed and time.monotonic() < self._ends_at:
-                    yield Change(mutant.path, mutant.text, mutant.name)
+                    yield SourceChange(mutant.path, mutant.text, mutant.name)
 
-        def tell(change: Change, ended: Ended) -> float:
+        def tell(change: SourceChange, ended: MutantRun) -> float:
             nonlocal allowed
             if not change.name:
                 secs = max(_LEAST_SECS, _FACTOR * ended.secs)
@@ -145,7 +149,7 @@ class _Trial:
         finally:
             self._told.put(None)
 
-    def _try_fresh(self, mutant: Derived) -> None:
+    def _try_fresh(self, mutant: DerivedMutant) -> None:
         """Try a mutant by processes that import all anew, to be sure."""
         if time.monotonic() >= self._ends_at:
             return
@@ -164,12 +168,12 @@ class _Trial:
             self.alive.append(mutant)
 
 
-def mutants_of(paths: Iterable[str]) -> list[Derived]:
+def mutants_of(paths: Iterable[str]) -> list[DerivedMutant]:
     """Return the mutants of modules."""
     return [mutant for path in paths for mutant in derived_mutants(ROOT, path)]
 
 
-def changed_mutants(revision: str) -> list[Derived]:
+def changed_mutants(revision: str) -> list[DerivedMutant]:
     """Return the mutants of lines that differ from a revision.
 
     Args:

@@ -25,7 +25,7 @@ _MOST: Final = 200  # elements of such a container
 
 
 @dataclass(frozen=True, slots=True)
-class Expression:
+class FoundExpression:
     """An expression and one method that is called.
 
     Attributes:
@@ -47,9 +47,9 @@ class Expression:
         return use
 
 
-def expressions() -> list[Expression]:
+def expressions() -> list[FoundExpression]:
     """Return all that modules, classes and containers hold, and those of functions."""
-    found: dict[tuple[str | bytes, int, str], Expression] = {}
+    found: dict[tuple[str | bytes, int, str], FoundExpression] = {}
     for module in _modules():
         for each in (*_held(module), *_called(module)):
             key = (each.pattern.pattern, each.pattern.flags, each.method)
@@ -63,7 +63,7 @@ def _modules() -> Iterator[ModuleType]:
             yield importlib.import_module(each.name)
 
 
-def _held(module: ModuleType) -> Iterator[Expression]:
+def _held(module: ModuleType) -> Iterator[FoundExpression]:
     for name, value in list(vars(module).items()):
         yield from _within(value, module, name, 0)
         if isinstance(value, type) and value.__module__ == module.__name__:
@@ -73,7 +73,7 @@ def _held(module: ModuleType) -> Iterator[Expression]:
 
 def _within(
     value: object, module: ModuleType, name: str, depth: int
-) -> Iterator[Expression]:
+) -> Iterator[FoundExpression]:
     """Yield the expressions of a value; one in a container may be used in any way."""
     place = f"{module.__name__}.{name}"
     if isinstance(value, partial):
@@ -81,10 +81,10 @@ def _within(
     if isinstance(value, re.Pattern):
         methods = (not depth and _uses(module.__name__, name)) or {"finditer"}
         for method in sorted(methods):
-            yield Expression(place, value, method)
+            yield FoundExpression(place, value, method)
     elif isinstance(value, BuiltinMethodType):
         if isinstance(value.__self__, re.Pattern):
-            yield Expression(place, value.__self__, value.__name__)
+            yield FoundExpression(place, value.__self__, value.__name__)
     elif isinstance(value, (tuple, list, set, frozenset, dict)) and depth < _DEEPEST:
         values = value.values() if isinstance(value, dict) else value
         for each in values if len(value) < _MOST else ():
@@ -121,7 +121,7 @@ def _imports() -> dict[str, set[str]]:
     return {module: set(imported.findall(text)) for module, text in _sources().items()}
 
 
-def _called(module: ModuleType) -> Iterator[Expression]:
+def _called(module: ModuleType) -> Iterator[FoundExpression]:
     """Yield the expressions that functions compile from constants."""
     source = _sources().get(module.__name__, "")
     if not re.search(r"\bre\.[a-z]+\(", source):
@@ -135,7 +135,7 @@ def _called(module: ModuleType) -> Iterator[Expression]:
         text = node.args[0]
         if method in (*_METHODS, *_SUBSTITUTIONS) and isinstance(text, ast.Constant):
             place = f"{module.__name__}:{node.lineno}"
-            yield Expression(place, re.compile(text.value), method)
+            yield FoundExpression(place, re.compile(text.value), method)
 
 
 @cache

@@ -116,7 +116,7 @@ class ResponseProtocol(asyncio.Protocol):
             transport.abort()
         self._stop()
 
-    # For whoever makes the request.
+    # For the sender of requests.
 
     @property
     def is_stale(self) -> bool:

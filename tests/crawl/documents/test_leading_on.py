@@ -161,7 +161,7 @@ def test_other_pages_stay_what_they_are(crawled: LeadingCrawl) -> None:
 
 
 def test_cookies_last_for_a_chain_of_redirects(crawled: LeadingCrawl) -> None:
-    """If a redirect sets a cookie, then its target gets it, and nobody else does."""
+    """If a redirect sets a cookie, then its target alone gets it."""
     main, result = crawled.main, crawled.result
     assert result.about(main.url("/asking"))
     assert crawled.sent("/asking") == ["", "seen=1"]
