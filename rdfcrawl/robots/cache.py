@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.errors import Fault, Reason
@@ -30,6 +30,7 @@ from rdfcrawl.robots.policy import (
     judge,
     rules_of,
 )
+from rdfcrawl.shared_tasks import SharedTasks
 from rdfcrawl.uri import BadUri, host_of, is_of_web, requestable
 from rdfcrawl.uri.origin import origin_of
 
@@ -102,7 +103,7 @@ class RobotsCache:
         self._keeper = keeper or OwnRules(options.stale_secs)
         self.has_reservations = False
         self._known = OriginMemory[RobotsRules](options.max_origins, options.max_bytes)
-        self._fetching: dict[str, asyncio.Task[RobotsRules | RobotsResponse]] = {}
+        self._fetching = SharedTasks[RobotsRules | RobotsResponse]()
 
     async def apply(self, visit: Visit) -> float:
         """Remove from `visit.pending` the records that must not be requested.
@@ -173,10 +174,7 @@ class RobotsCache:
 
     async def close(self) -> None:
         """Cancel what is being fetched."""
-        tasks = list(self._fetching.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._fetching.close()
 
     def _fresh(self, origin: str) -> RobotsRules | None:
         if not is_of_web(origin):
@@ -219,13 +217,8 @@ class RobotsCache:
         self, origin: str, take: Take, *, is_hasty: bool = False
     ) -> RobotsRules | RobotsResponse:
         """Fetch the rules, once for all who ask at the same time."""
-        task = self._fetching.get(origin)
-        if task is None:
-            task = asyncio.create_task(self._load(origin, take, is_hasty=is_hasty))
-            self._fetching[origin] = task
-            task.add_done_callback(lambda _: self._fetching.pop(origin, None))
-        # One who is cancelled does not take it from the others.
-        return await asyncio.shield(task)
+        load = partial(self._load, origin, take, is_hasty=is_hasty)
+        return await self._fetching.run(origin, load)
 
     async def _load(
         self, origin: str, take: Take, *, is_hasty: bool

@@ -6,8 +6,8 @@ mining itself: until the file is known, nothing of the document is taken.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.request_turns import HostRestsError, SoloTurn, SoloTurns, Take
@@ -16,6 +16,7 @@ from rdfcrawl.robots.origin_memory import OriginMemory
 from rdfcrawl.robots.packing import pack_tdm, unpack_tdm
 from rdfcrawl.robots.policy import RobotsAccess, judge
 from rdfcrawl.robots.tdm_file import TDM_PATH, TdmRules, parse_tdm_file
+from rdfcrawl.shared_tasks import SharedTasks
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class TdmCache:
         self._keeper, self._count = keeper, count
         self._turns = turns or SoloTurns()
         self._known = OriginMemory[TdmRules](options.max_origins, options.max_bytes)
-        self._fetching: dict[str, asyncio.Task[TdmRules | None]] = {}
+        self._fetching = SharedTasks[TdmRules | None]()
 
     def known(self, url: str) -> Reservations | None:
         """Return the reservations of an origin for a URL; None if not known yet."""
@@ -67,21 +68,13 @@ class TdmCache:
         if (known := self.known(url)) is not None:
             return known
         origin = origin_of(url)
-        task = self._fetching.get(origin)
-        if task is None:
-            task = asyncio.create_task(self._load(origin, visit))
-            self._fetching[origin] = task
-            task.add_done_callback(lambda _: self._fetching.pop(origin, None))
-        # One who is cancelled does not take it from the others.
-        rules = await asyncio.shield(task)
+        load = partial(self._load, origin, visit)
+        rules = await self._fetching.run(origin, load)
         return None if rules is None else rules.of(url)
 
     async def close(self) -> None:
         """Cancel what is being fetched."""
-        tasks = list(self._fetching.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._fetching.close()
 
     async def _load(self, origin: str, visit: Visit) -> TdmRules | None:
         """Return the rules that all workers know, or fetch rules for all."""

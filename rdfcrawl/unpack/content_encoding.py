@@ -101,6 +101,7 @@ class _DeclaredCodec:
         self._codec: StreamCodec | None = None
         self._is_plain = False
         self._kept = b""  # what decoded to nothing so far
+        self._is_all_kept = True  # else it is too much
         self._is_begun = False  # something was decoded
 
     @property
@@ -119,14 +120,17 @@ class _DeclaredCodec:
         if self._codec is None or self._is_plain:
             yield data
             return
-        if not self._is_begun and len(self._kept) < _MOST_TEXT:
-            self._kept += data
+        if not self._is_begun:
+            if len(self._kept) < _MOST_TEXT:
+                self._kept += data
+            else:
+                self._is_all_kept = False
         try:
             for piece in self._codec.pieces(data):
                 self._is_begun = True
                 yield piece
         except BrokenStream:
-            if self._is_begun or not _is_text(self._kept):
+            if self._is_begun or not (self._is_all_kept and _is_text(self._kept)):
                 raise
             self._is_plain = True
             yield self._kept

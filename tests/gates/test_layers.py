@@ -23,7 +23,7 @@ clock counting data errors json_logs options.defaults rdf.namespaces signals sor
 codec columns duplicates extras faultlog formats options.values reservations uri
 bytesource guard links.relations measures ranking sniffing stores tasks templates
 log options.conflicts options.merging records refresh small_server terminal unpack
-console tasks.records
+console shared_tasks tasks.records
 rdf visits warc
 request_turns
 description followers html links robots

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from tests.matrix.scripts import BEHAVIOURS, Ask
+from tests.matrix.scripts import BEHAVIOURS, ScriptedRequest
 
 if TYPE_CHECKING:
     import random
@@ -68,7 +68,7 @@ def _replace(server: RawServer, target: str, way: str) -> None:
 
 
 def _play(script: Script, good: bytes, request: RawRequest) -> Iterator[Step]:
-    ask = Ask(request.target, request.nth, "", "", good, {})
+    ask = ScriptedRequest(request.target, request.nth, "", "", good, {})
     for step in script(ask):
         yield _as_raw(step)
 

@@ -6,15 +6,16 @@ else from the web, as any document does. Those of the package are not asked for 
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.fetch.contexts.cache import ContextEntry, MemoryContexts, SharedContexts
+from rdfcrawl.shared_tasks import SharedTasks
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class ContextStore:
 
     def __post_init__(self) -> None:
         self._memory = MemoryContexts(self.options.memory_bytes)
-        self._loading: dict[str, asyncio.Task[ContextEntry]] = {}
+        self._loading = SharedTasks[ContextEntry]()
         self._n_loaded: OrderedDict[str, int] = OrderedDict()
 
     def peek(self, url: str) -> ContextDocument | None:
@@ -68,21 +69,13 @@ class ContextStore:
         if entry is not None:
             self.count("memory")
             return entry.document()
-        task = self._loading.get(url)
-        if task is None:
+        if url not in self._loading:
             self._spend(url, document_url)
-            task = asyncio.create_task(self._load(url))
-            self._loading[url] = task
-            task.add_done_callback(lambda _: self._loading.pop(url, None))
-        # One who is cancelled does not take it from the others.
-        return (await asyncio.shield(task)).document()
+        return (await self._loading.run(url, partial(self._load, url))).document()
 
     async def close(self) -> None:
         """Cancel all loads."""
-        tasks = list(self._loading.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._loading.close()
 
     def _at_hand(self, url: str) -> ContextEntry | None:
         entry = self._memory.get(url)

@@ -22,7 +22,7 @@ MAX_HEAD_BYTES: Final = 256 * 1024  # of a response, with those of interim respo
 MAX_HEADER_LINES: Final = 5000
 MAX_INTERIM: Final = 32  # responses of 1xx before the final one
 SWITCHING: Final = 101
-_MAX_LENGTH_DIGITS: Final = 15
+MAX_LENGTH_DIGITS: Final = 15
 _NO_BODY: Final = frozenset({204, 304})
 # Radio stations begin their responses with ICY.
 _status_line: Final = re.compile(
@@ -183,7 +183,7 @@ def _length(lengths: list[str] | tuple[()]) -> int | None:
         raise SourceFault(Reason.BAD_HTTP, "more than one Content-Length")
     value = values.pop()
     is_number = value.isascii() and value.isdigit()
-    return int(value) if is_number and len(value) <= _MAX_LENGTH_DIGITS else None
+    return int(value) if is_number and len(value) <= MAX_LENGTH_DIGITS else None
 
 
 def _tokens(headers: CIMultiDict[str], name: str) -> list[str]:

@@ -262,6 +262,7 @@ class ResponseProtocol(asyncio.Protocol):
             if not head.is_interim:
                 self._begin_body(head)
                 return data
+            self._is_strict &= head.may_keep
             self._n_interim += 1
             if self._n_interim > MAX_INTERIM:
                 text = f"over {MAX_INTERIM} interim responses"

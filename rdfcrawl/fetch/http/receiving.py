@@ -17,6 +17,7 @@ from multidict import CIMultiDict, MultiMapping
 
 from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.fetch.http.head import MAX_LENGTH_DIGITS
 from rdfcrawl.fetch.parts import PartialBody, UnfitPart, check_rest, facts_of
 from rdfcrawl.fetch.spool_sink import SpoolSink
 from rdfcrawl.unpack.content_encoding import BodyDecoder
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.fetch.watch import WatchedTransfer
 
-MAX_LENGTH_DIGITS: Final = 15
 _BLOCK_BYTES: Final = 256 * 1024
 _ENDLESS: Final = 2**62
 # What a part outlives; other answers are of something else, or of nothing.
