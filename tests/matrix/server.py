@@ -2,7 +2,7 @@
 
     python -m tests.matrix.server SPEC LOG
 
-SPEC is a file of JSON, see `Spec`. LOG gets a line of JSON for each request: time,
+SPEC is a file of JSON, see `WebSpec`. LOG gets a line of JSON for each request: time,
 host, door, request target; and one with the bytes sent, too, after each response that
 the client has cut. While `SPEC.healed` is there, all hosts are healthy.
 """
