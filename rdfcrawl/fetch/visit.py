@@ -494,5 +494,6 @@ class _VisitRun:
             attempt.dead_origin = origin
             self.records.dead[origin] = faults
             if attempt.refusal is not None:
+                self.records.refusing.add(origin)
                 self.records.retry_after_secs = attempt.refusal.asked_secs
         return verdict

@@ -39,6 +39,7 @@ class VisitRecords:
     answered: set[str] = field(default_factory=set)  # origins that did
     # origins that did not, and why
     dead: dict[str, list[Fault]] = field(default_factory=dict)
+    refusing: set[str] = field(default_factory=set)  # of these, servers that are there
 
     def __post_init__(self) -> None:
         visit = self.visit
@@ -127,10 +128,15 @@ class VisitRecords:
             self._settle_refusal()
         else:
             # The host answers, but this origin of it does not: each record of it
-            # counts its own tries, or they would wait for one another.
+            # counts its own tries, or they would wait for one another. One that was not
+            # requested, as others of a server that is there were refused, has none.
             for attempt in self.set_aside:
-                attempt.best = attempt.best or self._unanswered(attempt)
-                self._put_back(attempt, deferral=self._deferral(attempt))
+                deferral = self._deferral(attempt)
+                if attempt.dead_origin in self.refusing and attempt.best is None:
+                    deferral = UrlDeferral(self._backoff_secs(0), is_asked=False)
+                else:
+                    attempt.best = attempt.best or self._unanswered(attempt)
+                self._put_back(attempt, deferral=deferral)
         for attempt in self.deferred:
             self._settle_deferred(attempt, is_dead=is_dead)
         for attempt in self.queue:

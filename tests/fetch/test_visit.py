@@ -523,3 +523,19 @@ async def test_redirects_to_a_host_that_refuses_are_no_answers(
     assert visit.not_before_secs == 1.0
     assert {record.retries for record in visit.returned.values()} == {0, 1}
     assert visit.refused == busy.url("/b")
+
+
+async def test_records_of_an_origin_that_refuses_lose_no_try_unasked(
+    raw_server: RawServers, fetch_options: MakeOptions
+) -> None:
+    """If one origin of a host refuses and another answers, then untried ones wait."""
+    busy = await raw_server({"*": raw_server.response(status="503 Busy")})
+    good = await raw_server({"*": raw_server.response(TURTLE)})
+    urls = [good.url("/0"), *(busy.url(f"/{n}") for n in range(5))]
+    visit = visit_of(*urls)
+    await run(visit, fetch_options(backoff_base_secs=1.0))
+    assert len(busy.requests) == 2
+    assert not visit.host_refused
+    retries = [visit.returned[index].retries for index in range(1, 6)]
+    assert retries == [1, 1, 0, 0, 0]
+    assert set(visit.deferred) == set(range(1, 6))
