@@ -316,10 +316,11 @@ class _Commands:
                     return request, self._leave_alone(fds)
 
     def _end_all(self) -> None:
-        for how in (signal.SIGTERM, signal.SIGKILL):
+        # At last with what they have started, such as workers.
+        for end, how in ((os.kill, signal.SIGTERM), (os.killpg, signal.SIGKILL)):
             for pid in self._status_fds:
                 with suppress(ProcessLookupError):
-                    os.kill(pid, how)
+                    end(pid, how)
             deadline = time.monotonic() + _END_SECS
             while self._status_fds and time.monotonic() < deadline:
                 self._tell_ends()
@@ -356,6 +357,7 @@ class _Commands:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._woken.close()
         self._waker.close()
+        os.setpgid(0, 0)
         *streams, status_fd = fds
         for fd in (status_fd, *self._status_fds.values()):
             os.close(fd)
