@@ -20,7 +20,6 @@ from rdfcrawl.request_turns import NotSentError
 
 if TYPE_CHECKING:
     from rdfcrawl.fetch.answer import HttpResponse, RequestOptions
-    from rdfcrawl.fetch.http.sending import ReceivedResponse
     from rdfcrawl.fetch.options import FetchOptions
 
 logger = logging.getLogger(__name__)
@@ -34,7 +33,7 @@ class WatchedTransfer:
 
     Attributes:
         n_bytes: bytes of the body received so far; kept up by the reader.
-        response: once the headers are there; set by the reader.
+        has_headers: the headers are there; set by the reader.
         verdict: why the watch has cancelled the task.
         is_silent: the verdict is that no answer has begun.
         rate: bytes a second, of late.
@@ -53,7 +52,7 @@ class WatchedTransfer:
         self.first_secs = first_secs
         self.n_bytes = self.n_swept = 0
         self.rate = 0.0
-        self.response: ReceivedResponse | None = None
+        self.has_headers = False
         self.verdict: Fault | None = None
         self.is_silent = False
         self.mark: tuple[float, int] | None = None  # begin of a window of the rate
@@ -216,4 +215,4 @@ class WatchedExchange:
 
 def _flows(transfer: WatchedTransfer) -> bool:
     """Return whether the answer has begun."""
-    return transfer.response is not None or transfer.n_bytes > 0
+    return transfer.has_headers or transfer.n_bytes > 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.catalogs.sparql.closures import n_descriptions
 from rdfcrawl.catalogs.sparql.parts import LISTED_ROWS, iter_whole, looks_cut
-from rdfcrawl.catalogs.sparql.queries import is_safe
+from rdfcrawl.catalogs.sparql.sparql_terms import is_safe
 from rdfcrawl.errors import Reason
 from rdfcrawl.tasks.sparql import UNKNOWN, SparqlTask
 

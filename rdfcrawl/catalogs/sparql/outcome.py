@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.catalogs.sparql.queries import can_be_named
+from rdfcrawl.catalogs.sparql.sparql_terms import can_be_named
 from rdfcrawl.codec import encode
 from rdfcrawl.counting import counted
 from rdfcrawl.errors import Reason

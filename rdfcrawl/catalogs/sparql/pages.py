@@ -14,7 +14,7 @@ from rdfcrawl.catalogs.sparql.parts import (
     plan_part,
     read_count,
 )
-from rdfcrawl.catalogs.sparql.queries import is_safe
+from rdfcrawl.catalogs.sparql.sparql_terms import is_safe
 from rdfcrawl.errors import Reason
 from rdfcrawl.rdf.labels import without_labels
 from rdfcrawl.tasks.sparql import UNKNOWN, SparqlPart, SparqlTask

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from rdfcrawl.catalogs.sparql.queries import is_safe
+from rdfcrawl.catalogs.sparql.sparql_terms import is_safe
 from rdfcrawl.errors import Reason, SourceFault
 from rdfcrawl.rdf.namespaces import RDF_TYPE
 from rdfcrawl.tasks.sparql import UNKNOWN, SparqlPart, SparqlTask

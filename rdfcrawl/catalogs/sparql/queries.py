@@ -6,53 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.rdf import terms
+from rdfcrawl.catalogs.sparql.sparql_terms import iri, text
 
 if TYPE_CHECKING:
     from rdfcrawl.tasks.sparql import BlankNaming, RowOrder, SparqlPart, SparqlTask
 
-MAX_KEY_CHARS: Final = 400
 _ARQ_LABEL: Final = "<http://jena.apache.org/ARQ/function#bnode>"
-# SPARQL 1.1, 19.2: an escape is undone before the query is parsed, so that an escaped
-# `>` would end the IRI; and some implementations undo it after `\\` as well.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_BAD_TEXT = re.compile(r"[\\\ud800-\udfff\x00]")
-
-
-def is_safe(key: str) -> bool:
-    """Return whether a key can stand in queries and tasks, and sorts as it compares.
-
-    Virtuoso 7 sorts strings beyond ASCII in another order than it compares them.
-    """
-    return len(key) <= MAX_KEY_CHARS and key.isascii() and not _BAD_TEXT.search(key)
-
-
-def iri(value: str) -> str:
-    """Return an IRI as a term of SPARQL.
-
-    Raises:
-        SourceFault: the value has characters that no IRI has.
-    """
-    if terms.has_forbidden(value):
-        raise SourceFault(Reason.BAD_TERM, f"no IRI to ask for: {value[:100]!r}")
-    return f"<{value}>"
-
-
-def can_be_named(value: str) -> bool:
-    """Return whether a value can stand in a query as an IRI."""
-    return not terms.has_forbidden(value)
-
-
-def text(value: str) -> str:
-    """Return a string as a term of SPARQL.
-
-    Raises:
-        SourceFault: the value has characters that are not safe at every endpoint.
-    """
-    if _BAD_TEXT.search(value):
-        raise SourceFault(Reason.BAD_TERM, f"no text to ask for: {value[:100]!r}")
-    return terms.literal(value)
 
 
 # -- patterns ----------------------------------------------------------------------

@@ -8,13 +8,14 @@ from hashlib import blake2b
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.catalogs.sparql import datasets, discovery, pages, parts, queries
+from rdfcrawl.catalogs.sparql import datasets, discovery, pages, parts
 from rdfcrawl.catalogs.sparql.description import read_description
 from rdfcrawl.catalogs.sparql.exchange import SparqlAnswer, SparqlFailure, judge
 from rdfcrawl.catalogs.sparql.failures import after_failure
 from rdfcrawl.catalogs.sparql.knots import KnotReader
 from rdfcrawl.catalogs.sparql.outcome import OutcomeBuilder, SparqlOutcome
 from rdfcrawl.catalogs.sparql.results import iter_rows
+from rdfcrawl.catalogs.sparql.sparql_terms import MAX_KEY_CHARS
 from rdfcrawl.catalogs.sparql.writing import GraphTerms, RowWriter
 from rdfcrawl.codec import encode
 from rdfcrawl.errors import Fault, Reason, SourceFault
@@ -202,7 +203,7 @@ class AnswerReader:
             out.check(task, total, is_sure=is_sure)
         elif not n_rows:
             out.check(task, total)
-        elif last == task.after or len(last) > queries.MAX_KEY_CHARS:
+        elif last == task.after or len(last) > MAX_KEY_CHARS:
             self._log.note(Reason.PAGING_LOOP, f"rows after {last[:100]!r}")
             out.check(task, total, is_sure=False)
         else:

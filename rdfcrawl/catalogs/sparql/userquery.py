@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from rdfcrawl.catalogs.sparql import queries
+from rdfcrawl.catalogs.sparql.sparql_terms import text as term_text
 from rdfcrawl.errors import ConfigError
 
 _PLACEHOLDER = re.compile(r"\{\{([^{}]*+)\}\}")
@@ -46,7 +46,7 @@ class UserQuery:
         Raises:
             SourceFault: `after` cannot be written into a query.
         """
-        values = {"limit": limit, "offset": offset, "after": queries.text(after)}
+        values = {"limit": limit, "offset": offset, "after": term_text(after)}
         return _PLACEHOLDER.sub(
             lambda found: str(values[found[1].strip().lower()]), self.text
         )

@@ -148,7 +148,7 @@ class HttpExchange(WatchedExchange):
         transfer: WatchedTransfer,
     ) -> None:
         response = await self._sender.send(url, receiving.ask)
-        transfer.response = response
+        transfer.has_headers = True
         if self.clock is not None:
             self.clock.note(url, response.headers)
         try:

@@ -6,8 +6,7 @@ All of them if `FETCH_WITH_SCRAPY` is on; else those that users' spiders yield.
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from multidict import CIMultiDict
 from scrapy import Request, signals
@@ -67,7 +66,6 @@ _OF_VISIT: Final = frozenset(
     }
 )
 _OF_VISITS: Final = {"download_slot": "visits"}  # their delay is that of the host
-_BEGUN: Final[Any] = SimpleNamespace(connection=None)  # Scrapy has the connection
 _MEANINGS: Final[tuple[tuple[type[Exception], Reason, bool], ...]] = (
     (CannotResolveHostError, Reason.DNS, True),
     (DownloadConnectionRefusedError, Reason.UNREACHABLE, True),
@@ -116,7 +114,7 @@ class ScrapyExchange(WatchedExchange):
         """Take note of headers; stop the download of a body that nothing reads."""
         if request.meta.get(_EXCHANGE) is not self:
             return
-        request.meta[_TRANSFER].response = _BEGUN
+        request.meta[_TRANSFER].has_headers = True
         unread: UnreadTypes | None = request.meta[_UNREAD]
         if unread is not None:
             try:
