@@ -21,7 +21,8 @@ from redis.asyncio.connection import (
 )
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
-from redis.backoff import NoBackoff
+from redis.backoff import ExponentialBackoff, NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError
 from scrapy.settings import BaseSettings
 
@@ -33,12 +34,18 @@ from rdfcrawl.frontier.redis_cluster import (
     ask_primaries,
 )
 from rdfcrawl.frontier.redis_program import MIN_VERSION
-from rdfcrawl.frontier.redis_refusals import one_line
+from rdfcrawl.frontier.redis_refusals import (
+    SentinelLoginError,
+    is_of_login,
+    one_line,
+)
+from rdfcrawl.frontier.redis_retry import Tries
 
 DEFAULT_SET_MAX_INTSET_ENTRIES = 512
 WANTED_SET_MAX_INTSET_ENTRIES = 4096
 
 _SENTINEL_SECS = 1.0  # for an answer of a Sentinel; then another one is asked
+_SENTINEL_TRIES = 3  # to connect to each
 _UTF8 = ("utf-8", "utf8")  # what hiredis writes texts in
 
 # Settings that go before `REDIS_PARAMS`, and what redis-py calls them.
@@ -87,6 +94,13 @@ class _PacksFast(AbstractConnection):
         del check_health
         await super().on_connect_check_health(check_health=False)
 
+    async def send_packed_command(self, *args: Any, **kwargs: Any) -> None:
+        """Send commands; a connection that has just been closed is a lost one."""
+        try:
+            await super().send_packed_command(*args, **kwargs)
+        except RuntimeError as error:  # of uvloop
+            raise RedisConnectionError(one_line(error)) from error
+
     def pack_command(self, *args: Any) -> list[bytes]:
         """See `AbstractConnection.pack_command`."""
         if self.encoder.encoding.lower() not in _UTF8:
@@ -122,6 +136,8 @@ class SentinelClient(redis.asyncio.Redis):
             except RedisError as error:
                 last = error
         if not known and last is not None:
+            if is_of_login(last):
+                raise SentinelLoginError(one_line(last)) from last
             raise last
         if self._service not in known:
             raise ConfigError(
@@ -215,7 +231,13 @@ def _sentinel_pool(
     own |= {"socket_timeout": _SENTINEL_SECS, "socket_connect_timeout": _SENTINEL_SECS}
     sentinels = Sentinel(  # type: ignore[no-untyped-call]
         address.nodes,
-        sentinel_kwargs={**own, **dict(address.login), "ssl": is_tls, "protocol": 2},
+        sentinel_kwargs={
+            **own,
+            **dict(address.login),
+            "ssl": is_tls,
+            "protocol": 2,
+            "retry": Tries(ExponentialBackoff(), _SENTINEL_TRIES),
+        },
     )
     for name in ("host", "port"):
         kwargs.pop(name, None)

@@ -11,8 +11,9 @@ import ssl
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
+from redis.asyncio.retry import Retry
 from redis.exceptions import (
     AuthenticationError,
     AuthorizationError,
@@ -55,6 +56,26 @@ _PASSING_CODE = re.compile(
     r"|: -?(?:OOM|MISCONF|READONLY|NOREPLICAS) "
 )
 _FULL = re.compile(r": -?OOM ")
+
+
+class Tries(Retry):
+    """Repeats commands for a server that is away, not for one that refuses them."""
+
+    async def call_with_retry(
+        self,
+        do: Callable[[], Awaitable[T]],
+        fail: Callable[..., Any],
+        is_retryable: Callable[[Exception], bool] | None = None,
+        with_failure_count: bool = False,
+    ) -> T:
+        """See `Retry.call_with_retry`."""
+
+        def may_pass(error: Exception) -> bool:
+            if isinstance(error, RedisError) and is_lasting(error):
+                return False
+            return is_retryable is None or is_retryable(error)
+
+        return await super().call_with_retry(do, fail, may_pass, with_failure_count)
 
 
 class RedisRetry:
