@@ -191,6 +191,8 @@ class ScrapyExchange(WatchedExchange):
             headers={"Accept": ask.accept, **dict(ask.headers)},
             callback=NO_CALLBACK,
             dont_filter=True,
+            # A body that breaks off is read up to there, as everywhere.
+            meta={"download_fail_on_dataloss": False},
         )
 
     def _take(
