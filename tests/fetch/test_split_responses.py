@@ -87,8 +87,9 @@ async def received(pieces: Sequence[bytes]) -> Outcome:
 
 def kind_of(error: Exception) -> str:
     """Return the kind of a fault."""
-    is_fault = isinstance(error, SourceFault)
-    return error.fault.reason if is_fault else type(error).__name__
+    if isinstance(error, SourceFault):
+        return error.fault.reason
+    return type(error).__name__
 
 
 def positions(response: bytes) -> list[int]:

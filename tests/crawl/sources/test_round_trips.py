@@ -1,4 +1,4 @@
-"""Lists of very many sitemaps cost Redis round trips by the batch, not by the entry."""
+"""Lists of very many sources cost Redis round trips by the batch, not by the entry."""
 
 from __future__ import annotations
 
@@ -20,12 +20,17 @@ if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
 
-N_SITEMAPS = 300
+N_SOURCES = 300
+SC = "http://sw.deri.org/2007/07/sitemapextension/scschema.xsd"
+DATASET = (
+    "<sc:dataset><sc:datasetURI>{url}#d</sc:datasetURI>"
+    "<sc:dataDumpLocation>{url}</sc:dataDumpLocation></sc:dataset>"
+)
 XMLNS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
 class Site:
-    """A site whose list has many sitemaps, and counts what Redis reads meanwhile."""
+    """A site whose list has many sources, and counts what Redis reads meanwhile."""
 
     def __init__(self, loopback: Loopback, kind: str, n: int, redis: Redis) -> None:
         self._redis = redis
@@ -33,9 +38,12 @@ class Site:
         self._loopback = loopback
         self.server = loopback({}, host=f"127.81.61.{n + 1}")
         own = self.server.url("/")
-        urls = [f"{own}m{number}.xml" for number in range(N_SITEMAPS)]
-        entries = "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in urls)
-        index = f'<sitemapindex xmlns="{XMLNS}">{entries}</sitemapindex>'
+        urls = [f"{own}m{number}.xml" for number in range(N_SOURCES)]
+        each, name = "<sitemap><loc>{url}</loc></sitemap>", "sitemapindex"
+        if kind == "datasets":
+            each, name = DATASET, "urlset"
+        entries = "".join(each.format(url=url) for url in urls)
+        index = f'<{name} xmlns="{XMLNS}" xmlns:sc="{SC}">{entries}</{name}>'
         named = urls if kind == "robots" else [self.server.url("/index.xml")]
         robots = "".join(f"Sitemap: {url}\n" for url in named)
         self.is_index = kind != "robots"
@@ -56,13 +64,13 @@ class Site:
 
 
 @pytest.mark.service
-def test_sitemaps_in_a_list_share_round_trips(
+def test_sources_in_a_list_share_round_trips(
     commands: Commands, loopback: Loopback, server_directory: Path
 ) -> None:
-    """If a list names many sitemaps, then each costs a part of a round trip."""
+    """If a list names many sources, then each costs a part of a round trip."""
     with ExitStack() as stack:
         sites = []
-        for n, kind in enumerate(("robots", "index")):
+        for n, kind in enumerate(("robots", "index", "datasets")):
             place = server_directory / str(n)
             place.mkdir()
             server = RedisServer(find_server(), place)
@@ -82,4 +90,4 @@ def test_sitemaps_in_a_list_share_round_trips(
             running.send(signal.SIGKILL)
             cost = site.cost()
             assert cost is not None
-            assert cost < N_SITEMAPS / 2, (kind, site.n_reads)
+            assert cost < N_SOURCES / 2, (kind, site.n_reads)
