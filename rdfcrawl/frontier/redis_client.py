@@ -22,7 +22,6 @@ from redis.asyncio.connection import (
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import ExponentialBackoff, NoBackoff
-from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError
 from scrapy.settings import BaseSettings
 
@@ -39,7 +38,7 @@ from rdfcrawl.frontier.redis_refusals import (
     is_of_login,
     one_line,
 )
-from rdfcrawl.frontier.redis_retry import Tries
+from rdfcrawl.frontier.redis_retry import Tries, lost_connection
 
 DEFAULT_SET_MAX_INTSET_ENTRIES = 512
 WANTED_SET_MAX_INTSET_ENTRIES = 4096
@@ -92,14 +91,10 @@ class _PacksFast(AbstractConnection):
         A server that refuses one would be connected to again, and so on without end.
         """
         del check_health
-        await super().on_connect_check_health(check_health=False)
-
-    async def send_packed_command(self, *args: Any, **kwargs: Any) -> None:
-        """Send commands; a connection that has just been closed is a lost one."""
         try:
-            await super().send_packed_command(*args, **kwargs)
-        except RuntimeError as error:  # of uvloop
-            raise RedisConnectionError(one_line(error)) from error
+            await super().on_connect_check_health(check_health=False)
+        except RuntimeError as error:
+            raise lost_connection(error) from error
 
     def pack_command(self, *args: Any) -> list[bytes]:
         """See `AbstractConnection.pack_command`."""

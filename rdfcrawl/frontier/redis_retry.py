@@ -145,10 +145,10 @@ class RedisRetry:
     ) -> T:
         try:
             return await call()
-        except RedisError as error:
-            self._raise_if(may_pass, error)
-            self._begin(what, error)
-            first = error
+        except (RedisError, RuntimeError) as raised:
+            first = lost_connection(raised)
+            self._raise_if(may_pass, first)
+            self._begin(what, first)
         try:
             result = await self._repeat(what, call, first, may_pass)
         except BaseException:
@@ -176,10 +176,10 @@ class RedisRetry:
                 await asyncio.to_thread(self._revive)
             try:
                 return await call()
-            except RedisError as again:
-                self._raise_if(may_pass, again)
-                self._tell(what, again)
-                error = again
+            except (RedisError, RuntimeError) as again:
+                error = lost_connection(again)
+                self._raise_if(may_pass, error)
+                self._tell(what, error)
 
     def _raise_if(
         self, may_pass: Callable[[RedisError], bool], error: RedisError
@@ -228,6 +228,19 @@ class RedisRetry:
             return
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.stopping.wait(), secs)
+
+
+def lost_connection(error: RedisError | RuntimeError) -> RedisError:
+    """Return an error of redis-py, also where uvloop has closed the connection before.
+
+    Raises:
+        RuntimeError: the error is another one.
+    """
+    if isinstance(error, RedisError):
+        return error
+    if "handler is closed" not in str(error):
+        raise error
+    return RedisConnectionError("the connection was closed")
 
 
 def is_outage(error: RedisError) -> bool:

@@ -31,20 +31,20 @@ ENDS = 150  # bytes at the begin and the end of larger ones
 
 
 class Pipe(asyncio.Transport):
-    """A connection whose other side says nothing by itself."""
+    """A connection with no server at the other side."""
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Take a request."""
 
     def is_closing(self) -> bool:
-        """Return that it is open."""
+        """Return that the connection is open."""
         return False
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection."""
 
     def abort(self) -> None:
-        """Close it."""
+        """Close the connection."""
 
     def pause_reading(self) -> None:
         """Read no more."""
@@ -102,7 +102,7 @@ def positions(response: bytes) -> list[int]:
 
 @pytest.mark.parametrize("name", RESPONSES)
 async def test_pieces_do_not_change_a_response(name: str) -> None:
-    """If a response comes in any two pieces or byte by byte, it says the same."""
+    """If a response comes in any two pieces or byte by byte, all is read the same."""
     response = RESPONSES[name]
     at_once = await received([response])
     for at in positions(response):

@@ -295,6 +295,10 @@ def test_commands_end_with_two_where_redis_wants_a_password(
         assert result.code == 2
 
 
+def _has_begun(web: TreeWeb) -> bool:
+    return web.asked().total() > 4
+
+
 LATER = {
     f"requirepass {SECRET}": "has to name a password",
     "-time": ": give the user in REDIS_URL the rights of a crawl",  # within scripts
@@ -305,7 +309,7 @@ LATER = {
 def test_a_worker_that_is_refused_later_stops(
     commands: Commands, loopback: Loopback, server_directory: Path
 ) -> None:
-    """If Redis refuses a worker from now on, then it says so once, and stops."""
+    """If Redis refuses a worker from now on, then one line says so, and all ends."""
     with ExitStack() as stack:
         running = []
         for n, order_of_it in enumerate(LATER):
@@ -325,14 +329,13 @@ def test_a_worker_that_is_refused_later_stops(
             )
             running.append((order_of_it, web, server, crawl))
         for order_of_it, web, server, _ in running:
-            commands.wait_until(lambda web=web: web.asked().total() > 4)
+            commands.wait_until(partial(_has_begun, web))
             is_rule = order_of_it.startswith("-")
             begin = "ACL SETUSER default" if is_rule else "CONFIG SET"
             order(server, *begin.split(), *order_of_it.split())
             if not is_rule:
-                login = {"password": SECRET}
                 path = str(server.socket)
-                with closing(Redis(unix_socket_path=path, **login)) as redis:
+                with closing(Redis(unix_socket_path=path, password=SECRET)) as redis:
                     redis.client_kill_filter(_type="normal", skipme=True)
         for order_of_it, *_, crawl in running:
             result = crawl.wait()

@@ -56,6 +56,10 @@ class Site:
         text = self._texts.get(request.target, b"<none/>")
         yield self._loopback.response(text, "application/xml")
 
+    def is_over(self) -> bool:
+        """Return whether anything was requested behind the list."""
+        return self.cost() is not None
+
     def cost(self) -> int | None:
         """Return the reads between the list and what was requested behind it."""
         begin = self.n_reads.get("/index.xml" if self.is_index else "/robots.txt")
@@ -86,7 +90,7 @@ def test_sources_in_a_list_share_round_trips(
             )
             sites.append((kind, site, running))
         for kind, site, running in sites:
-            commands.wait_until(lambda site=site: site.cost() is not None)
+            commands.wait_until(site.is_over)
             running.send(signal.SIGKILL)
             cost = site.cost()
             assert cost is not None

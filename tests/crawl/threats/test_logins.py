@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
@@ -73,12 +73,12 @@ def test_no_part_of_a_password_is_shown_or_kept(
     )
     place = web.url("/").removeprefix("http://")
     folder = commands.folder()
-    settings = {
+    settings: dict[str, Any] = {
         "REDIS_URL": server.url.replace("://", f"://:{ENCODED}@"),
         "CRAWL_ID": "c",
         "RETRY_TIMES": 0,
     }
-    noisy = {
+    noisy: dict[str, Any] = {
         "FETCH_WITH_SCRAPY": True,
         "HTTPAUTH_USER": "me",
         "HTTPAUTH_PASS": SECRET,
