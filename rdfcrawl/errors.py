@@ -28,7 +28,7 @@ _login: Final = re.compile(
 
 
 def hide_logins(text: str, instead: str = "***@") -> str:
-    """Return a text without the users and passwords of the URLs in it.
+    """Hide users and passwords in the URLs of a text.
 
     Whatever could be a part of a password is left out.
 

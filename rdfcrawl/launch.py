@@ -308,7 +308,7 @@ def _check_named(arguments: CrawlArguments, options: SpiderOptions) -> None:
 
 
 def _without_secrets(record: logging.LogRecord) -> bool:
-    """Hide passwords and keys in the settings that Scrapy lists when it begins."""
+    """Hide passwords and keys in the list of settings that Scrapy logs."""
     if isinstance(record.args, dict) and isinstance(record.args.get("settings"), str):
         shown = _secret_setting.sub(r"\1'***'", record.args["settings"])
         record.args = {**record.args, "settings": hide_logins(shown)}

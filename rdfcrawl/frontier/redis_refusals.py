@@ -183,7 +183,7 @@ def _with_login(text: str, error: RedisError, url: str) -> str:
 
 
 def _with_remedy(text: str) -> str:
-    """Return a text of a server with what there is to do, as far as that is known."""
+    """Append the remedy to a text of a server, as far as known."""
     text = _of_script.split(text)[0]
     remedies = (remedy for is_said, remedy in _REMEDIES if is_said(text))
     remedy = next(remedies, "")

@@ -59,7 +59,7 @@ _FULL = re.compile(r": -?OOM ")
 
 
 class Tries(Retry):
-    """Repeats commands for a server that is away, not for one that refuses them."""
+    """Repeats commands while a server is away, but not where a server refuses."""
 
     async def call_with_retry(
         self,

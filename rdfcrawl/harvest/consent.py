@@ -304,7 +304,7 @@ class ForeignEntries:
         return ConsentAnswer.AWAITED
 
     async def _all_said(self, sites: Iterable[str]) -> dict[str, ConsentAnswer | None]:
-        """Return the words of sites, as far as they are known."""
+        """Return the known words of sites."""
         names = list(sites)
         given = await self._consents.are_given((site, self._sitemap) for site in names)
         meaning = {

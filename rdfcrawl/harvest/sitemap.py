@@ -340,7 +340,7 @@ class SitemapHarvester(Harvester):
         return self._pages.follow_up(listing, entry.url, claim, known)
 
     async def _list_sitemaps(self, reading: SitemapReading) -> None:
-        """Add follow-ups for sitemaps in an index; they share round trips."""
+        """Add follow-ups for sitemaps in an index, in shared round trips."""
         entries, reading.sitemaps = reading.sitemaps, []
         below = reading.task.below()
         if below.depth > _LIMITS.depth:
@@ -373,7 +373,7 @@ class SitemapHarvester(Harvester):
         *,
         is_own: bool,
     ) -> FollowUp | None:
-        """Return the follow-up for a sitemap; None if it is skipped.
+        """Return the follow-up for a sitemap; None if skipped.
 
         That of another site is no part of the source.
         """

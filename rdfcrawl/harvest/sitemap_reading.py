@@ -60,7 +60,7 @@ class SitemapReading:
         return may_list(url, final, self.task.robots_hosts) or trust.covers(url)
 
     def may_ask(self, url: str) -> bool:
-        """Return whether the site of a URL could consent: it has a robots.txt."""
+        """Return whether the site of a URL could consent by a robots.txt."""
         return not self.task.is_confirming and is_of_web(url)
 
     def listing(

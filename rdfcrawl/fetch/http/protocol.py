@@ -337,7 +337,7 @@ class ResponseProtocol(asyncio.Protocol):
             self._rest(self._cost.wait_secs())
 
     def _end_doubt(self, *, is_chunked: bool) -> None:
-        """Read a body of HTTP/1.0 in chunks, or as it is (see `parse_head`)."""
+        """Read a body of HTTP/1.0 in chunks, or unchanged (see `parse_head`)."""
         self._doubted = b""
         if self._head is not None:
             self._head.is_doubtful = False
