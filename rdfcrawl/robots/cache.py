@@ -299,6 +299,8 @@ class RobotsCache:
             response = await self._fetch(url, take)
             if n == 0 and is_not_asked(response):
                 return replace(response, is_blocked=True)
+            if n:
+                response = replace(response, redirected_to=url)
             if not (300 <= response.status < 400 and response.location):
                 return response
             try:
