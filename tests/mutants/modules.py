@@ -28,18 +28,19 @@ _ROOMS: Final = (
         ),
     ),
     DefendedModule(
-        "rdfcrawl/extraction",
-        "confinement system_calls",
-        ("tests/extraction/test_denied.py", "tests/extraction/test_confinement.py"),
+        "rdfcrawl/guard",
+        "own_addresses",
+        ("tests/guard/test_guard.py",),
     ),
     DefendedModule(
-        "rdfcrawl/extraction",
-        "bounds child sandbox",
-        (
-            "tests/extraction/test_denied.py",
-            "tests/extraction/test_sandbox.py",
-            "tests/extraction/test_confinement.py",
-        ),
+        "rdfcrawl/robots",
+        "tdm_cache",
+        ("tests/robots/test_cache.py", "tests/crawl/manners/test_reservations.py"),
+    ),
+    DefendedModule(
+        "rdfcrawl/robots",
+        "cache origin_memory",
+        ("tests/robots/test_cache.py", "tests/robots/test_shared_rules.py"),
     ),
     DefendedModule(
         "rdfcrawl/robots",
@@ -99,6 +100,20 @@ _ROOMS: Final = (
     DefendedModule("rdfcrawl", "errors", ("tests/progress/test_logformatter.py",)),
     DefendedModule("rdfcrawl/page", "texts", ("tests/page/test_parts.py",)),
     DefendedModule("rdfcrawl", "small_server", ("tests/pings/test_server.py",)),
+    DefendedModule(
+        "rdfcrawl/extraction",
+        "confinement system_calls",
+        ("tests/extraction/test_denied.py", "tests/extraction/test_confinement.py"),
+    ),
+    DefendedModule(
+        "rdfcrawl/extraction",
+        "bounds child sandbox",
+        (
+            "tests/extraction/test_denied.py",
+            "tests/extraction/test_sandbox.py",
+            "tests/extraction/test_confinement.py",
+        ),
+    ),
 )
 
 TESTS: Final = {

@@ -52,11 +52,19 @@ class SourceChange(NamedTuple):
 
 
 class MutantRun(NamedTuple):
-    """How tests have ended: the first that has failed, if any, and their time."""
+    """How tests have ended.
+
+    Attributes:
+        is_failure: one has failed, or their process has ended.
+        failed: the first that has failed, if any.
+        secs: that they took.
+        is_late: they were ended, as their time was over.
+    """
 
     is_failure: bool
     failed: str
     secs: float
+    is_late: bool = False
 
 
 def run_fresh(tree: Path, tests: list[str], *, secs: float) -> MutantRun:
@@ -75,6 +83,8 @@ def nursery(
     tests: list[str],
     changes: Iterator[SourceChange],
     tell: Callable[[SourceChange, MutantRun], float],
+    *,
+    secs: float,
 ) -> None:
     """Collect tests, and run them for each of many changes.
 
@@ -84,12 +94,13 @@ def nursery(
         changes: of modules.
         tell: called with each change and how its tests have ended; returns how many
             seconds those of the next one may take.
+        secs: that those of the first one may take.
     """
     _enter(tree)
     # A failure is enough: no smaller one is looked for.
     settings.register_profile("mutants", phases=(Phase.explicit, Phase.generate))
     settings.load_profile("mutants")
-    code = pytest.main([*_OPTIONS, *tests], [_Nursery(tree, changes, tell)])
+    code = pytest.main([*_OPTIONS, *tests], [_Nursery(tree, changes, tell, secs)])
     if code:
         raise RuntimeError(f"pytest cannot collect {tests}: {code!r}")
 
@@ -120,8 +131,10 @@ class _Nursery(_Reporter):
         tree: Path,
         changes: Iterator[SourceChange],
         tell: Callable[[SourceChange, MutantRun], float],
+        secs: float,
     ) -> None:
         self._tree = tree
+        self._secs = secs
         self._changes = changes
         self._tell = tell
         self._noticed: list[str] = []
@@ -130,7 +143,7 @@ class _Nursery(_Reporter):
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         if session.testsfailed:
             raise session.Failed("tests cannot be collected")
-        secs = 600.0
+        secs = self._secs
         gc.collect()
         gc.freeze()  # a collection in a fork would copy all of the memory
         for change in self._changes:
@@ -200,7 +213,8 @@ def _forked(child: Callable[[int], None], tree: Path, secs: float) -> MutantRun:
         with os.fdopen(out, "rb") as answer:
             text = answer.read().decode() if code == 0 else ""
     number, _, failed = text.partition(" ")
-    return MutantRun(number != "0", failed, time.monotonic() - began)
+    took = time.monotonic() - began
+    return MutantRun(number != "0", failed, took, is_late=code is None)
 
 
 def _run(child: Callable[[int], None], result: int, tree: Path, scratch: str) -> None:
@@ -226,8 +240,8 @@ def _run(child: Callable[[int], None], result: int, tree: Path, scratch: str) ->
         os._exit(code)
 
 
-def _wait(pid: int, secs: float) -> int:
-    """Return the exit code of a process; end all that it has started."""
+def _wait(pid: int, secs: float) -> int | None:
+    """Return the exit code of a process, None if it is late; end all it has started."""
     deadline = time.monotonic() + secs
     code = None
     while code is None and time.monotonic() < deadline:
@@ -238,5 +252,4 @@ def _wait(pid: int, secs: float) -> int:
         os.killpg(pid, signal.SIGKILL)
     if code is None:
         os.waitpid(pid, 0)
-        code = -signal.SIGKILL
     return code
