@@ -19,7 +19,8 @@ _LEAVING: Final = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 _GROUPS: Final = (ast.Tuple, ast.List, ast.Set, ast.Dict)
 _SIGNS: Final[dict[type[ast.cmpop], str]] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==",
-    ast.NotEq: "!=", ast.In: "in", ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not",
+    ast.NotEq: "!=", ast.In: "in", ast.NotIn: "not in", ast.Is: "is",
+    ast.IsNot: "is not",
 }  # fmt: skip
 _WITH_EQUAL: Final[dict[type[ast.cmpop], str]] = {
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">",

@@ -22,6 +22,7 @@ from hypothesis import Phase, settings
 
 from tests.mutants.copies import replace
 from tests.mutants.patching import patch
+from tests.support.processes import end_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -221,6 +222,7 @@ def _run(child: Callable[[int], None], result: int, tree: Path, scratch: str) ->
     """Call a function in this process, and end it."""
     code = 3
     try:
+        end_with_parent()
         os.setsid()
         if "PYTHONPATH" not in os.environ or os.environ["PYTHONPATH"] != str(tree):
             _enter(tree)

@@ -18,6 +18,7 @@ from tests.mutants.derived import DerivedMutant, derived_mutants
 from tests.mutants.equivalent import EQUIVALENT
 from tests.mutants.modules import TESTS
 from tests.mutants.nursery import MutantRun, SourceChange, nursery, run_fresh
+from tests.support.processes import end_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -138,6 +139,7 @@ class _Trial:
         self, tree: Path, tests: list[str], mutants: list[DerivedMutant]
     ) -> None:
         """Try mutants by a process that has collected their tests."""
+        end_with_parent()
         allowed = min(2 * _FRESH_SECS, self._left_secs())
 
         def changes() -> Iterator[SourceChange]:
