@@ -60,12 +60,14 @@ class MutantRun(NamedTuple):
         failed: the first that has failed, if any.
         secs: that they took.
         is_late: they were ended, as their time was over.
+        has_skipped: one was skipped, so that the others prove little if they pass.
     """
 
     is_failure: bool
     failed: str
     secs: float
     is_late: bool = False
+    has_skipped: bool = False
 
 
 def run_fresh(tree: Path, tests: list[str], *, secs: float) -> MutantRun:
@@ -74,7 +76,7 @@ def run_fresh(tree: Path, tests: list[str], *, secs: float) -> MutantRun:
     def child(result: int) -> None:
         plugin = _Reporter()
         code = pytest.main([*_OPTIONS, *tests], [plugin])
-        os.write(result, f"{int(code)} {plugin.failed}".encode())
+        os.write(result, plugin.said(int(code)))
 
     return _forked(child, tree, secs)
 
@@ -117,13 +119,19 @@ def _enter(tree: Path) -> None:
 
 
 class _Reporter:
-    """A plugin that remembers the test that failed."""
+    """A plugin that remembers the test that failed, and whether one was skipped."""
 
     failed = ""
+    has_skipped = False
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.has_skipped |= report.skipped and not hasattr(report, "wasxfail")
         if report.failed and not self.failed:
             self.failed = report.nodeid.partition("[")[0]
+
+    def said(self, code: int) -> bytes:
+        """Return how the tests have ended, for the process that has started them."""
+        return f"{code} {self.has_skipped:d} {self.failed}".encode()
 
 
 class _Nursery(_Reporter):
@@ -177,7 +185,7 @@ class _Nursery(_Reporter):
                 name = change.path.removesuffix(".py").replace("/", ".")
                 patch(name, old, change.text, str(self._tree / change.path))
             except Exception:
-                os.write(result, b"2 ")
+                os.write(result, self.said(2))
                 return
             session.items.sort(key=self._rank)
             code = 0
@@ -188,7 +196,7 @@ class _Nursery(_Reporter):
                 if self.failed:
                     code = 1
                     break
-            os.write(result, f"{code} {self.failed}".encode())
+            os.write(result, self.said(code))
 
         return run
 
@@ -213,9 +221,9 @@ def _forked(child: Callable[[int], None], tree: Path, secs: float) -> MutantRun:
         code = _wait(pid, secs)
         with os.fdopen(out, "rb") as answer:
             text = answer.read().decode() if code == 0 else ""
-    number, _, failed = text.partition(" ")
+    number, skipped, failed = (*text.split(" ", 2), "", "", "")[:3]
     took = time.monotonic() - began
-    return MutantRun(number != "0", failed, took, is_late=code is None)
+    return MutantRun(number != "0", failed, took, code is None, skipped == "1")
 
 
 def _run(child: Callable[[int], None], result: int, tree: Path, scratch: str) -> None:

@@ -28,6 +28,11 @@ _LEAST_SECS: Final = 20.0  # of the tests of one mutant
 _FACTOR: Final = 2.5  # of what they take with the code as it is
 _FRESH_SECS: Final = 120.0  # of tests that are started once more, by themselves
 _AT_ONCE: Final = 2
+_ADVICE: Final = (
+    "\nNo test fails without these parts. Write one that does, or enter the name in"
+    " tests/mutants/equivalent.py with its reason. To try it again: python -m"
+    " tests.mutants --derived PATH"
+)
 _hunks = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE).findall
 
 
@@ -59,6 +64,7 @@ def try_mutants(mutants: list[DerivedMutant], *, secs: float = float("inf")) -> 
     for each in trial.alive:
         print(f"NOT NOTICED  {each.path}:{each.line}  {each.name}")
     if trial.alive:
+        print(_ADVICE)
         return 1
     return 2 if trial.is_broken else 0
 
@@ -127,9 +133,12 @@ class _Trial:
     def _tell(self, mutant: DerivedMutant, ended: MutantRun) -> None:
         self.n_tried += 1
         word = "noticed" if ended.is_failure else "NOT NOTICED"
+        if ended.has_skipped and not ended.is_failure:
+            word = "not judged, as tests were skipped"
+            self.n_tried -= 1
         by = "no end" if ended.is_late else ended.failed.rpartition("::")[2]
         print(f"{ended.secs:5.1f}  {word}  {mutant.name}  ({by})", flush=True)
-        if not ended.is_failure:
+        if word == "NOT NOTICED":
             self.alive.append(mutant)
 
     def _left_secs(self) -> float:
@@ -194,19 +203,27 @@ def changed_mutants(revision: str) -> list[DerivedMutant]:
 
     Args:
         revision: of Git; empty: where this branch has left `origin/main`, or else some
-            commits ago. Nothing differs from one that is not there.
+            commits ago. Nothing differs if there is none, as in a shallow clone.
+
+    Raises:
+        SystemExit: there is no such revision.
     """
     base = revision or _last_landing()
+    if not base:
+        print("No earlier revision is known here: there are no changed lines to try.")
+        return []
+    if not _commit(base):
+        raise SystemExit(f"{base} is no revision of this repository.")
     command = ["diff", "--unified=0", base, "--"]
     found = []
-    for path in TESTS if base else ():
+    for path in TESTS:
         lines = {
             line
             for first, n in _hunks(_git(*command, path))
             for line in range(int(first), int(first) + int(n or 1))
         }
         found += [each for each in derived_mutants(ROOT, path) if each.line in lines]
-    print(f"{len(found)} derived mutants of lines that differ from {base or 'nothing'}")
+    print(f"{len(found)} derived mutants of lines that differ from {base}")
     return found
 
 
@@ -216,8 +233,12 @@ def _last_landing() -> str:
     base = _git("merge-base", "HEAD", "origin/main")
     if base and base != head:
         return base
-    ago = (_git("rev-parse", "--quiet", "--verify", f"HEAD~{n}") for n in (20, 5, 1))
-    return next(filter(None, ago), "")
+    return next(filter(None, (_commit(f"HEAD~{n}") for n in (20, 5, 1))), "")
+
+
+def _commit(revision: str) -> str:
+    """Return the name of a commit; empty if there is none."""
+    return _git("rev-parse", "--quiet", "--verify", revision + "^{commit}")
 
 
 def _git(*words: str) -> str:
