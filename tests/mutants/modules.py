@@ -34,13 +34,12 @@ _ROOMS: Final = (
     ),
     DefendedModule(
         "rdfcrawl/robots",
-        "tdm_cache",
-        ("tests/robots/test_cache.py", "tests/crawl/manners/test_reservations.py"),
-    ),
-    DefendedModule(
-        "rdfcrawl/robots",
-        "cache origin_memory",
-        ("tests/robots/test_cache.py", "tests/robots/test_shared_rules.py"),
+        "cache origin_memory tdm_cache",
+        (
+            "tests/robots/test_cache.py",
+            "tests/robots/test_tdm_cache.py",
+            "tests/robots/test_shared_rules.py",
+        ),
     ),
     DefendedModule(
         "rdfcrawl/robots",
