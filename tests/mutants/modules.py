@@ -38,6 +38,8 @@ _ROOMS: Final = (
         (
             "tests/robots/test_cache.py",
             "tests/robots/test_tdm_cache.py",
+            "tests/robots/test_unread_robots.py",
+            "tests/fetch/test_questions.py",
             "tests/robots/test_shared_rules.py",
         ),
     ),

@@ -128,6 +128,7 @@ class _Trial:
         if ended.is_failure and not ended.is_late:
             self._tell(mutant, ended)
         else:  # what takes long may do so because of others on this machine
+            print(f"{ended.secs:5.1f}  to be tried again  {mutant.name}", flush=True)
             doubted.append(mutant)
 
     def _tell(self, mutant: DerivedMutant, ended: MutantRun) -> None:

@@ -125,6 +125,7 @@ async def test_unreachable_robots_puts_the_host_off(
     async with cached(fetch_options(), put_off_secs=10.0) as cache:
         await cache.apply(visit)
     check_invariant(visit)
+    assert not status or server.targets == ["/robots.txt"]
     assert visit.pending == []
     assert visit.host_refused
     if failures < 2:

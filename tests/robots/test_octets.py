@@ -145,6 +145,7 @@ def test_rules_hold_among_odd_octets(body: bytes) -> None:
         ("User-agent: *\nCrawl-delay: " + "9" * 400, "x", 1e9),
         ("User-agent: *\nCrawl-delay: 1e1", "x", 10.0),
         ("User-agent: *\nCrawl-delay: 0x10", "x", 16.0),
+        ("User-agent: *\nCrawl-delay: 0X1f", "x", 31.0),
         ("User-agent: *\nCrawl-delay: +2", "x", 2.0),
         ("User-agent: *\nCrawl-delay: 1,5", "x", 1.5),
         ("User-agent: *\nCrawl-delay: ,5 s", "x", 0.5),
