@@ -346,6 +346,7 @@ def test_service_is_allowed_by_name() -> None:
 
 def test_ports_are_set() -> None:
     """If the ports of the web are fewer, then those of FTP and its data stay."""
+    assert parse_ports(["1-65535", "9-9"]) == ((1, MAX_PORT), (9, 9))
     guard = Guard(ports=parse_ports(["80", " 443 "]))
     assert guard.refuses_port(8080) is RefusalCause.PORT
     assert guard.refuses_port(2121, ConnectionUse.FTP) is RefusalCause.PORT

@@ -53,6 +53,15 @@ def test_both_orders_of_utf_16(mark: bytes) -> None:
     assert allows(body, "/b")
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-be", "utf-16-le"])
+def test_utf_16_without_a_mark(encoding: str) -> None:
+    """If UTF-16 has no mark, then its first characters say so, if they are ASCII."""
+    text = f"User-agent: *\n# {'x' * 40}\nDisallow: /é\u5b57"
+    body = text.encode(encoding)
+    assert not allows(body, "/%C3%A9%E5%AD%97")
+    assert allows(body, "/%C3%A9W[")
+
+
 def test_octets_that_are_no_utf_8() -> None:
     """If a path is no UTF-8, then its octets are compared as they are."""
     body = b"User-agent: *\nDisallow: /caf\xe9\nDisallow: /%ff"
