@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from aiohttp import web
 from scrapy.settings import Settings
 
 from rdfcrawl import small_server as servers
@@ -93,6 +95,36 @@ async def test_connections_are_few_and_end(
         for answer in await asyncio.gather(*begun):
             assert b" 202 " not in answer
         assert b" 202 " in await ask(port)
+
+
+async def test_connection_ends_if_its_client_reads_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If a client reads nothing of its answer, then its connection ends."""
+    for name in ("_BEGIN_SECS", "_UNREAD_MS"):
+        limit = getattr(servers, name) / 100
+        monkeypatch.setattr(servers, name, int(limit) or limit)
+
+    async def answer(_: web.BaseRequest) -> web.Response:
+        return web.Response(body=bytes(2**24))
+
+    handlers = web.Server(answer)
+    connected = servers.BoundedConnections(handlers, 9, None)
+    loop = asyncio.get_running_loop()
+    errors: list[object] = []
+    loop.set_exception_handler(lambda _, context: errors.append(context))
+    server = await loop.create_server(connected, "127.0.0.1", 0)
+    address = server.sockets[0].getsockname()
+    _, writer = await asyncio.open_connection(*address)
+    writer.close()  # it is gone when its time to begin is over
+    with socket.create_connection(address) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        async with asyncio.timeout(15):
+            while not handlers.requests_count or handlers.connections:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+    server.close()
+    await handlers.shutdown()
+    assert errors == []
 
 
 @pytest.mark.parametrize(
