@@ -566,6 +566,18 @@ def test_own_addresses_are_refused_while_they_are_there(
         assert not any(map(guard.refuses_address, addresses))
 
 
+def test_own_address_without_a_route_is_refused() -> None:
+    """If rules of this machine hide the route to an address of its own, it is known."""
+    with machines(0):
+        ip("addr", "add", OWN[0], "dev", "lo")
+        ip("rule", "add", "pref", "9", "lookup", "local")
+        ip("rule", "add", "pref", "8", "to", OWN[0], "prohibit")
+        ip("rule", "del", "pref", "0")
+        assert "local" not in ip("route", "get", OWN[0])
+        assert Guard().refuses_address(OWN[0]) is RefusalCause.OWN
+        assert Guard().refuses_address(ROUTED[0]) is None
+
+
 LACKING = [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM]
 
 
