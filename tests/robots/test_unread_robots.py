@@ -169,6 +169,20 @@ async def test_visit_without_a_turn_is_given_back() -> None:
         assert counts == ["robots/fetched"]
 
 
+async def test_older_rules_hold_while_there_are_no_newer() -> None:
+    """If robots.txt fails where others have read it, then what they read holds."""
+    packed = pack_rules(read_records(RULES.body, "rdfcrawl"))
+    counts = list[str]()
+    keeper = NotedKeeper(KeptRules(True, rules=packed))
+    cache, _ = opened(RobotsResponse(status=503), keeper, count=counts.append)
+    visit = visit_of(f"{ORIGIN}/a", f"{ORIGIN}/no")
+    await cache.apply(visit)
+    assert visit.pending == [0]
+    assert not visit.host_refused
+    assert keeper.noted[-1] == "bad"
+    assert counts == ["robots/fetched", "robots/stale"]
+
+
 @pytest.mark.parametrize("secs", [0.0, 60.0])
 async def test_origins_of_a_visit_are_asked_once(secs: float) -> None:
     """If records share an origin, then its rules hold for all that the visit has."""
@@ -330,7 +344,7 @@ async def test_deaths_are_counted_for_suspects(redis: Redis, n_lost: int) -> Non
     key, found = "deaths", list[dict[Any, Any]]()
 
     async def look() -> None:
-        found.append(await redis.hgetall(key))  # type: ignore[misc]
+        found.append(await redis.hgetall(key))
 
     class WatchingKeeper(NotedKeeper):
         async def good(self, origin: str, rules: bytes, secs: float) -> None:
@@ -353,12 +367,12 @@ async def test_deaths_are_counted_for_suspects(redis: Redis, n_lost: int) -> Non
 @pytest.mark.parametrize("n_lost", [0, 1])
 async def test_deadly_robots_is_not_requested(redis: Redis, n_lost: int) -> None:
     """If three workers have died of a robots.txt, then its origin is left alone."""
-    await redis.hset("deaths", ORIGIN, "24")  # type: ignore[misc]
+    await redis.hset("deaths", ORIGIN, "24")
     cache, fetch = opened(RULES, deaths=RobotsDeathStore(redis, "deaths"))
     visit = visit_of(Record(f"{ORIGIN}/a", lost=n_lost))
     await cache.apply(visit)
     assert fetch.asked == []
-    assert await redis.hgetall("deaths") == {ORIGIN.encode(): b"24"}  # type: ignore[misc]
+    assert await redis.hgetall("deaths") == {ORIGIN.encode(): b"24"}
     (document,) = visit.documents
     reasons = [Reason.ROBOTS_UNREACHABLE, Reason.LEASES_LOST]
     assert [fault.reason for fault in document.faults] == reasons
