@@ -16,7 +16,7 @@ _BY_REASON: Final = {
         rdfcrawl/guard/policy.py: _embedded(): if isinstance(address, IPv4Address)
         rdfcrawl/guard/operator.py: refusal_of(): without and (_shows(url))
         rdfcrawl/robots/tdm_file.py: TdmRules.of(): if not self.rules
-        rdfcrawl/robots/parser.py: _iter_lines(): if b"\0" not in line
+        rdfcrawl/robots/parser.py: _iter_lines(): if b"\\0" not in line
     """,
     _FOR_TYPES: """
         rdfcrawl/guard/gate.py: ConnectionGate.allowed(): without or (RefusalCause.RESERVED)
