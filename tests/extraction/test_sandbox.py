@@ -24,6 +24,7 @@ from rdfcrawl.extraction.sandbox import Sandbox
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS, ParseLimits
 from rdfcrawl.rdf.jsonld.sources import ContextDocument
 from rdfcrawl.rdf.parse import parse
+from tests.support.hdt_files import hdt_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -211,11 +212,16 @@ def limits_of(process: int) -> dict[str, tuple[int, int]]:
     return {name: (int(soft), int(hard)) for name, soft, hard in rows}
 
 
-async def test_limits_are_hard(dump: Path) -> None:
+async def test_limits_are_hard(dump: Path, tmp_path: Path) -> None:
     """If a child takes back its limits, then it comes to hard ones of the same kind."""
     memory_bytes, scratch_bytes = 512 * 2**20, 2**20
+    limits = ParseLimits(secs=50, secs_per_mb=9)
+    mapped = tmp_path / "mapped.hdt"
+    mapped.write_bytes(hdt_of([LINE % (1, n) for n in range(9_000)]))
     async with Sandbox(memory_bytes=memory_bytes, scratch_bytes=scratch_bytes) as one:
-        await read(await one.read(dump, job(NT, ParseLimits(secs=50, secs_per_mb=9))))
+        text = await read(await one.read(mapped, job("application/vnd.hdt", limits)))
+        assert text.count(b"\n") == 9_000
+        await read(await one.read(dump, job(NT, limits)))
         found = limits_of(*children())
     most = memory_bytes + scratch_bytes
     assert found["Max address space"] == (memory_bytes, most)

@@ -28,6 +28,7 @@ _WITH_EQUAL: Final[dict[type[ast.cmpop], str]] = {
 _TABLES: Final = {"_DENIED": 3, "_JUDGED": 3}  # words of a row, of tables in a text
 
 
+_is_of_clock = re.compile(r"\b(?:monotonic|used_secs)\(\)").search
 # Calls that move data: without them nothing works, and no defence is missing.
 _moves = re.compile(
     r"(?:await )?(?:[\w.]*\.)?_?"
@@ -144,7 +145,7 @@ class _Module:
         sides = [self._source(each) for each in (node.left, *node.comparators)]
         for n, op in enumerate(node.ops):
             pair = sides[n] + sides[n + 1]
-            if type(op) not in _WITH_EQUAL or "monotonic()" in pair:
+            if type(op) not in _WITH_EQUAL or _is_of_clock(pair):
                 continue  # no test can meet the very moment of a clock
             words = [_SIGNS[type(each)] for each in node.ops]
             old, words[n] = words[n], _WITH_EQUAL[type(op)]
