@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import os
 import re
@@ -214,10 +215,11 @@ def limits_of(process: int) -> dict[str, tuple[int, int]]:
 
 async def test_limits_are_hard(dump: Path, tmp_path: Path) -> None:
     """If a child takes back its limits, then it comes to hard ones of the same kind."""
-    memory_bytes, scratch_bytes = 512 * 2**20, 2**20
+    memory_bytes, scratch_bytes = 2**29, 2**29
     limits = ParseLimits(secs=50, secs_per_mb=9)
     mapped = tmp_path / "mapped.hdt"
     mapped.write_bytes(hdt_of([LINE % (1, n) for n in range(9_000)]))
+    os.truncate(mapped, memory_bytes)  # zeros behind, which take no room
     async with Sandbox(memory_bytes=memory_bytes, scratch_bytes=scratch_bytes) as one:
         text = await read(await one.read(mapped, job("application/vnd.hdt", limits)))
         assert text.count(b"\n") == 9_000
@@ -228,11 +230,36 @@ async def test_limits_are_hard(dump: Path, tmp_path: Path) -> None:
     assert found["Max file size"] == (scratch_bytes, scratch_bytes)
     assert found["Max core file size"] == (0, 0)
     assert found["Max open files"] == (256, 256)
-    # Twice the time of a document of 2^20 bytes, and that before the first one.
+    # Twice the time of the longest document, and that before the first one.
     soft, hard = found["Max cpu time"]
-    assert 2 * (50 + 9) + 3 <= hard < 2 * (50 + 10) + 20
+    most_secs = 50 + 9 * scratch_bytes / 1e6
+    assert int(2 * most_secs + 3) <= hard < 2 * most_secs + 20
     # While it waits, the time of the last document does not count.
     assert soft == hard - 1
+
+
+async def test_time_grows_with_what_is_unpacked(tmp_path: Path) -> None:
+    """If a document is compressed, then its statements earn the time to read them."""
+    found = []
+
+    async def load(url: str, *, document_url: str) -> ContextDocument:
+        del document_url
+        found.append(limits_of(*children())["Max cpu time"])
+        return ContextDocument(url=url, content=b'{"@context": {}}')
+
+    path = tmp_path / "dump.nt.gz"
+    path.write_bytes(gzip.compress(LINE % (1, 1) * 90_000))
+    limits = ParseLimits(secs=50, secs_per_mb=99)
+    async with Sandbox(load_context=load) as one:
+        body = b'{"@context": "c", "@id": "http://b.example/"}'
+        await read(await one.read(body, job("application/ld+json", limits)))
+        ((first, _),) = found  # before there are any statements
+        document = await one.read(path, job(NT, limits))
+        found += [limits_of(*children())["Max cpu time"] async for _ in document]
+    assert 50 <= first < 99
+    times = {soft for soft, hard in found[1:] if soft < hard - 1}
+    assert len(times) > 2
+    assert max(times) - min(times) > 50
 
 
 async def test_child_that_has_used_its_time_is_replaced(tmp_path: Path) -> None:
@@ -295,6 +322,17 @@ async def test_missing_file_is_raised(sandbox: Sandbox, tmp_path: Path) -> None:
     """If the file is not there, then that is the caller's error."""
     with pytest.raises(FileNotFoundError):
         await sandbox.read(tmp_path / "none", job(NT))
+
+
+async def test_child_that_cannot_start_leaves_nothing_open(tmp_path: Path) -> None:
+    """If a child cannot be started, then that costs no file descriptor."""
+    async with Sandbox(scratch_dir=tmp_path / "none") as one:
+        before = os.listdir("/proc/self/fd")
+        for _ in range(3):
+            with pytest.raises(FileNotFoundError):
+                await one.read(b"", job(NT))
+        await asyncio.sleep(0.01)
+        assert len(os.listdir("/proc/self/fd")) == len(before)
 
 
 async def test_environment_holds_no_secrets(

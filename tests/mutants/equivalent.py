@@ -20,6 +20,9 @@ _BY_REASON: Final = {
     """,
     _FOR_TYPES: """
         rdfcrawl/guard/gate.py: ConnectionGate.allowed(): without or (RefusalCause.RESERVED)
+        rdfcrawl/extraction/sandbox.py: Sandbox._take(): if process.stdin is None or process.stdout is None
+        rdfcrawl/extraction/sandbox.py: Sandbox._take(): without or (process.stdin is None)
+        rdfcrawl/extraction/sandbox.py: Sandbox._take(): without or (process.stdout is None)
     """,
     "other systems than Linux have no such calls": """
         rdfcrawl/extraction/confinement.py: kernel_layers(): if sys.platform != "linux"
