@@ -189,11 +189,8 @@ class Sandbox:
         errors, stderr = await ChildErrors.open()
         try:
             process = await self._start(stderr)
-        except BaseException:
-            errors.close()
-            raise
         finally:
-            os.close(stderr)
+            os.close(stderr)  # of a child that was not started, it ends the reader
         if process.stdin is None or process.stdout is None:
             raise OSError("a child without pipes")
         return _Child(process, process.stdin, process.stdout, errors)

@@ -327,12 +327,12 @@ async def test_missing_file_is_raised(sandbox: Sandbox, tmp_path: Path) -> None:
 async def test_child_that_cannot_start_leaves_nothing_open(tmp_path: Path) -> None:
     """If a child cannot be started, then that costs no file descriptor."""
     async with Sandbox(scratch_dir=tmp_path / "none") as one:
-        before = os.listdir("/proc/self/fd")
+        n_open = len([*Path("/proc/self/fd").iterdir()])
         for _ in range(3):
             with pytest.raises(FileNotFoundError):
                 await one.read(b"", job(NT))
         await asyncio.sleep(0.01)
-        assert len(os.listdir("/proc/self/fd")) == len(before)
+        assert len([*Path("/proc/self/fd").iterdir()]) == n_open
 
 
 async def test_environment_holds_no_secrets(
