@@ -136,7 +136,9 @@ async def test_crash_keeps_what_was_read(sandbox: Sandbox, tmp_path: Path) -> No
     assert document.outcome.faults == []
 
 
-async def test_cpu_time_is_bounded(sandbox: Sandbox, tmp_path: Path) -> None:
+async def test_cpu_time_is_bounded(
+    sandbox: Sandbox, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """If a document takes too long, then it is stopped and what was read is kept."""
     path = tmp_path / "long.nt"
     with path.open("wb") as file:
@@ -148,6 +150,7 @@ async def test_cpu_time_is_bounded(sandbox: Sandbox, tmp_path: Path) -> None:
     assert [fault.reason for fault in document.outcome.faults] == [Reason.PARSE_SECS]
     assert 0 < document.outcome.n_quads < 5_000_000
     assert document.outcome.is_partial
+    assert caplog.records == []  # it is a fault of the document, and said there
 
 
 async def test_stopped_child_is_given_up(sandbox: Sandbox, dump: Path) -> None:

@@ -24,6 +24,9 @@ _BY_REASON: Final = {
         rdfcrawl/extraction/sandbox.py: Sandbox._take(): without or (process.stdin is None)
         rdfcrawl/extraction/sandbox.py: Sandbox._take(): without or (process.stdout is None)
     """,
+    "the end of a child ends its pipe, too; a confined child leaves it to no other": """
+        rdfcrawl/extraction/sandbox.py: _Child.end(): call self.errors.close()
+    """,
     "other systems than Linux have no such calls": """
         rdfcrawl/extraction/confinement.py: kernel_layers(): if sys.platform != "linux"
     """,
