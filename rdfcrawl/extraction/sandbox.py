@@ -321,7 +321,7 @@ class SandboxedReading:
                 payload = await child.answers.readexactly(length)
                 if kind in (b"C", b"Z"):
                     self._n_quads = n_quads
-                elif kind in (b"E", b"D"):
+                else:  # 0 but at the end
                     self._is_last = bool(n_quads)
                 return kind, payload
         except TimeoutError:

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 import pytest
 import uvloop
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.extraction.child import deny_side_effects
 from rdfcrawl.extraction.messages import ReadingJob
 from rdfcrawl.extraction.sandbox import Sandbox
+from rdfcrawl.html.extractors import CustomExtractor
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS, ParseLimits
 from rdfcrawl.rdf.jsonld.sources import ContextDocument
 from rdfcrawl.rdf.parse import parse
@@ -121,7 +122,9 @@ async def test_child_is_kept_for_the_next_document(
     assert children() == before
 
 
-async def test_crash_keeps_what_was_read(sandbox: Sandbox, tmp_path: Path) -> None:
+async def test_crash_keeps_what_was_read(
+    sandbox: Sandbox, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """If the parser crashes, then what it read is kept and a new child is used."""
     path = crash(tmp_path / "deep.ttl")
     document = await sandbox.read(path, job("text/turtle"))
@@ -129,11 +132,63 @@ async def test_crash_keeps_what_was_read(sandbox: Sandbox, tmp_path: Path) -> No
     assert [fault.reason for fault in document.outcome.faults] == [Reason.PARSE_CRASH]
     assert document.outcome.is_partial
     assert document.outcome.n_quads == text.count(b"\n") > 10_000
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    assert f"{URL}: the reading process said: ended by SIG" in record.message
     good = tmp_path / "good.ttl"
     good.write_bytes(b"<http://a> <b:b> <c:c> .")
     document = await sandbox.read(good, job(NT))
     assert await read(document) == f"<http://a> <b:b> <c:c> <{URL}> .\n".encode()
     assert document.outcome.faults == []
+
+
+async def test_output_of_a_child_is_logged(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """If code in a child writes to standard error, then the log has that, escaped."""
+    code = 'import os; os.write(2, b"one \\x1b[2J\\n\\ntwo \\xff")'
+    (tmp_path / "talkative.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    custom = [CustomExtractor("text/odd", "talkative.Odd")]
+    async with Sandbox(custom=custom) as one:
+        for _ in range(2):
+            await read(await one.read(b"<http://a> <http://b> 1 .", job(NT)))
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    said = "the reading process said: one \\x1b[2J | two \\xff"
+    assert record.message == f"{URL}: {said}"
+
+
+OURS, ITS_OWN = Fault(Reason.PARSE_CRASH, "broke"), Fault(Reason.PARSE_SECS, "late")
+
+
+@pytest.mark.parametrize(
+    ("lines", "fault", "level", "said"),
+    [
+        ([], None, "", ""),
+        ([], ITS_OWN, "", ""),
+        (["a", "b"], None, "WARNING", "a | b"),
+        (["a"], ITS_OWN, "WARNING", "late | a"),
+        ([], OURS, "ERROR", "broke"),
+    ],
+)
+def test_output_of_children_is_logged_within_limits(
+    lines: list[str],
+    fault: Fault | None,
+    level: str,
+    said: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """If children write for hundreds of documents, then the first ones are logged."""
+    sandbox = Sandbox()
+    for _ in range(150):
+        sandbox.tell_errors(URL, lines, fault)
+    found = [(record.levelname, record.message) for record in caplog.records]
+    line = level, f"{URL}: the reading process said: {said}"
+    last = "WARNING", "Further output of reading processes is not logged"
+    assert found == ([*[line] * 100, last] if said else [])
 
 
 async def test_cpu_time_is_bounded(
