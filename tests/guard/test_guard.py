@@ -401,6 +401,8 @@ def test_ports_of_few_addresses_are_remembered() -> None:
     addresses = [str(IPv4Address(0x0101_0101 + n)) for n in range(MAX_ADDRESSES + 1)]
     for address in addresses[:-1]:
         gate.check(address, 80)
+    with pytest.raises(GuardBlocked, match="GUARD_MAX_PORTS"):
+        gate.check(addresses[0], 8081)
     gate.check(addresses[0], 80)  # used again, so that the second is the oldest
     gate.check(addresses[-1], 80)
     with pytest.raises(GuardBlocked, match="GUARD_MAX_PORTS"):
