@@ -15,6 +15,7 @@ _BY_REASON: Final = {
         rdfcrawl/guard/operator.py: _shows: pattern without '#'
         rdfcrawl/guard/policy.py: _embedded(): if isinstance(address, IPv4Address)
         rdfcrawl/guard/operator.py: refusal_of(): without and (_shows(url))
+        rdfcrawl/robots/paths.py: _Spelt.best(): rule.rank < found, not <=
         rdfcrawl/robots/tdm_file.py: TdmRules.of(): if not self.rules
         rdfcrawl/robots/parser.py: _iter_lines(): if b"\\0" not in line
     """,
