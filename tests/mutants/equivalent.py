@@ -31,6 +31,9 @@ _BY_REASON: Final = {
     "other systems than Linux have no such calls": """
         rdfcrawl/extraction/confinement.py: kernel_layers(): if sys.platform != "linux"
     """,
+    "no answer has this status": """
+        rdfcrawl/pings/judging.py: PingAnswer.is_accepted(): self.status <= 300, not <
+    """,
     "its own formats are never used": """
         rdfcrawl/progress/logformatter.py: SafeFormatter.__init__(): call super().__init__()
     """,

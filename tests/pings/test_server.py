@@ -97,6 +97,20 @@ async def test_connections_are_few_and_end(
         assert b" 202 " in await ask(port)
 
 
+async def test_forms_are_bounded(
+    make_frontier: MakeFrontier, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    """If a form has more octets than may be, then it is refused as too large."""
+    await make_frontier(crawl_id="c")
+    async with serving(redis_server.url, tmp_path) as port:
+        for n_bytes, status in ((2**14, b" 400 "), (2**14 + 1, b" 413 ")):
+            head = f"POST /ping HTTP/1.0\r\nContent-Length: {n_bytes}\r\n"
+            head += "Content-Type: application/x-www-form-urlencoded\r\n\r\n"
+            body = b"sitemap=".ljust(n_bytes, b"x")
+            answer = await ask(port, head.encode() + body)
+            assert status in answer.partition(b"\r\n")[0]
+
+
 async def test_connection_ends_if_its_client_reads_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
