@@ -127,7 +127,7 @@ class _Trial:
     ) -> None:
         if ended.is_failure and not ended.is_late:
             self._tell(mutant, ended)
-        else:  # what takes long may do so because of others on this machine
+        else:  # other processes may have slowed it down
             print(f"{ended.secs:5.1f}  to be tried again  {mutant.name}", flush=True)
             doubted.append(mutant)
 

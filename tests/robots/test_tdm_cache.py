@@ -115,8 +115,8 @@ async def test_file_is_requested_once(
         assert one.cache.known(server.url("/a")) is None
         found = await asyncio.gather(*(one.of(server) for _ in range(3)))
         found.append(await one.of(server))
-    told = [each.tdm for each in found if each is not None]
-    assert told == [is_good or None] * 4
+    values = [each.tdm for each in found if each is not None]
+    assert values == [is_good or None] * 4
     assert server.targets.count(TDM_PATH) == 1
     assert one.counts == ["tdm/file" if is_good else "tdm/bad_file"]
 

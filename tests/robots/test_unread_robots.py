@@ -59,7 +59,7 @@ class NotedFetch:
 
 
 class NotedKeeper(OwnRules):
-    """Knows rules of other workers; has what it is asked and told."""
+    """Knows rules of other workers, and notes how it is called."""
 
     def __init__(self, known: KeptRules | None = None) -> None:
         super().__init__(0.0)
@@ -120,7 +120,7 @@ def opened(
     return RobotsCache(fetch, RobotsOptions(), keeper=keeper, **more), fetch
 
 
-# Fault of the request, what the keeper is told, and whether the host is to blame.
+# Answer, last call of the keeper, and whether the host is to blame.
 NOT_HAD = [
     (failed(Reason.GUARD_BLOCKED), "end", False),
     (failed(Reason.HOST_LEFT), "end", False),
@@ -132,21 +132,21 @@ NOT_HAD = [
 
 
 @pytest.mark.parametrize(
-    ("answer", "told", "is_host"),
+    ("answer", "last", "is_host"),
     NOT_HAD,
     ids=[x[0].fault.reason.value if x[0].fault else "503" for x in NOT_HAD],
 )
 async def test_refusals_of_our_own_are_none_of_the_host(
-    answer: RobotsResponse, told: str, *, is_host: bool
+    answer: RobotsResponse, last: str, *, is_host: bool
 ) -> None:
-    """If nobody was asked, others may ask; if we refuse to, then that is final."""
+    """If no request was sent, then another worker may send one."""
     keeper = NotedKeeper()
     cache, fetch = opened(answer, keeper)
     visit = visit_of(f"{ORIGIN}/a", f"{ORIGIN}/b")
     await cache.apply(visit)
     check_invariant(visit)
     assert fetch.asked == [ROBOTS]
-    assert keeper.noted == ["look hastily", told]
+    assert keeper.noted == ["look hastily", last]
     assert visit.host_refused is is_host
     assert set(visit.returned) == visit.unasked == ({0, 1} if is_host else set())
     assert visit.failed == []
@@ -225,7 +225,7 @@ async def test_redirects_are_statuses_of_300(status: int, is_followed: int) -> N
 
 
 async def test_refusal_of_a_target_names_both() -> None:
-    """If robots.txt leads to where the guard lets nobody, then its host is named."""
+    """If the guard refuses the target of a redirect, then the fault names both."""
     blocked = failed(Reason.GUARD_BLOCKED)
     moved = RobotsResponse(status=302, location="http://in.example/")
     cache, _ = opened({ROBOTS: moved, "http://in.example/": blocked})
