@@ -328,8 +328,8 @@ async def test_signals_are_known_from_others(body: bytes, *, is_kept: bool) -> N
     assert said == (("search=no",) if body is SIGNALS else ())
 
 
-async def test_damaged_rules_of_others_are_not_used() -> None:
-    """If what others have kept cannot be read, then robots.txt is requested."""
+async def test_damaged_rules_of_other_workers_are_not_used() -> None:
+    """If rules of other workers are damaged, then robots.txt is requested."""
     keeper = NotedKeeper(KeptRules(False, 60.0, 200, b"{}"))
     cache, fetch = opened(RULES, keeper)
     visit = visit_of(f"{ORIGIN}/no")
