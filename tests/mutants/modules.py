@@ -17,13 +17,18 @@ _ROOMS: Final = (
     DefendedModule(
         "rdfcrawl/guard",
         "gate policy twisted_names",
-        ("tests/guard/test_guard.py", "tests/guard/test_twisted_names.py"),
+        (
+            "tests/guard/test_guard.py",
+            "tests/guard/test_resolver.py",
+            "tests/guard/test_twisted_names.py",
+        ),
     ),
     DefendedModule(
         "rdfcrawl/guard",
         "operator resolver",
         (
             "tests/guard/test_guard.py",
+            "tests/guard/test_resolver.py",
             "tests/pings/test_judging.py",
         ),
     ),
