@@ -31,6 +31,9 @@ _BY_REASON: Final = {
     "other systems than Linux have no such calls": """
         rdfcrawl/extraction/confinement.py: kernel_layers(): if sys.platform != "linux"
     """,
+    "bounds the time of a line alone: no name of a use is as long": """
+        rdfcrawl/robots/signals.py: _each_pair: pattern without '{1,32}'
+    """,
     "no answer has this status": """
         rdfcrawl/pings/judging.py: PingAnswer.is_accepted(): self.status <= 300, not <
     """,

@@ -239,6 +239,15 @@ def test_tdm_files_are_bounded() -> None:
     assert rules.of(f"{ORIGIN}/a").tdm_policy == ""
 
 
+def test_signals_are_read_in_any_case() -> None:
+    """If a signal is in capitals, or for a path that begins with a star, it counts."""
+    text = b"User-agent: *\nContent-Usage: */a SEARCH=No"
+    signals = parse_robots(text).signals
+    assert signals is not None
+    assert signals.of(f"{BASE}/b/a") == ("search=no",)
+    assert signals.of(f"{BASE}/b") == ()
+
+
 async def test_robots_that_kills_is_left_alone(redis: Redis) -> None:
     """If a robots.txt has killed three workers, then no further one reads it."""
     other, key = "http://other.example", "deaths"
@@ -264,6 +273,7 @@ async def test_robots_that_kills_is_left_alone(redis: Redis) -> None:
     await store.survived(f"{ORIGIN}:81")
     await store.read(f"{ORIGIN}:81")
     assert set(await redis.hkeys(key)) == {ORIGIN.encode(), other.encode()}
+    await RobotsDeathStore(redis, key).begin(other)  # it has learnt of none yet
     # One that lives on knows it, too.
     third = "http://third.example"
     assert not await store.is_deadly(third)
