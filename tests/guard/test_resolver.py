@@ -50,12 +50,12 @@ async def test_names_with_addresses_are_told(monkeypatch: pytest.MonkeyPatch) ->
     """If a name has no address, then nothing is kept of it."""
     rows = {"a.example": [ROW], "b.example": []}
     monkeypatch.setattr(socket, "getaddrinfo", lambda host, *_, **__: rows[host])
-    kept: list[tuple[str, list[str]]] = []
-    resolver = NameResolver(lambda host, addresses: kept.append((host, addresses)))
+    kept: dict[str, list[str]] = {}
+    resolver = NameResolver(lambda host, found: kept.update({host: [*found]}))
     found = [await resolver.resolve(name, 80) for name in rows]
     await resolver.close()
     assert [len(each) for each in found] == [1, 0]
-    assert kept == [("a.example", ["1.1.1.1"])]
+    assert kept == {"a.example": ["1.1.1.1"]}
 
 
 async def test_refused_ports_cost_no_lookup(monkeypatch: pytest.MonkeyPatch) -> None:
