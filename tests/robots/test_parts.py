@@ -239,6 +239,23 @@ def test_tdm_files_are_bounded() -> None:
     assert rules.of(f"{ORIGIN}/a").tdm_policy == ""
 
 
+@pytest.mark.parametrize(
+    ("agent", "own", "is_meant"),
+    [
+        ("my_other", "my_bot", False),
+        ("my_bot", "my_bot", True),
+        ("* all", "my_bot", True),
+        ("*\tall", "my_bot", True),
+        ("*x", "my_bot", False),
+        ("!", "", False),
+    ],
+)
+def test_agents_that_are_meant(agent: str, own: str, *, is_meant: bool) -> None:
+    """If a group is for one name, then it is not for another with the same begin."""
+    rules = parse_robots(f"User-agent: {agent}\nDisallow: /a".encode(), own)
+    assert rules.allows(f"{BASE}/a") is not is_meant
+
+
 def test_signals_are_read_in_any_case() -> None:
     """If a signal is in capitals, or for a path that begins with a star, it counts."""
     text = b"User-agent: *\nContent-Usage: */a SEARCH=No"
