@@ -131,7 +131,7 @@ class RobotsCache:
             if isinstance(found, RobotsRules):
                 rules_of[origin] = found
                 visit.has_answered |= is_of_web(origin)
-                if 0 < found.delay_secs <= self._options.max_delay_secs:
+                if found.delay_secs <= self._options.max_delay_secs:
                     visit.keep_delay(found.delay_secs)
             else:
                 unreachable[origin] = found
