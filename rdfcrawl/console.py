@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 from scrapy.commands import ScrapyCommand
 
+from rdfcrawl.errors import hide_logins
 from rdfcrawl.terminal import safe_file
 
 if TYPE_CHECKING:
@@ -77,8 +78,10 @@ def has_log_file() -> bool:
 def fail(message: str) -> NoReturn:
     """Print and log what is wrong, and exit with 2.
 
-    Under scrapyd, nobody reads standard error: only the log file tells.
+    Under scrapyd, nobody reads standard error: only the log file tells. Logins in URLs
+    are hidden.
     """
+    message = hide_logins(message)
     if has_log_file():
         logger.error("%s", message)
     sys.stderr.write(f"{program()}: {message}\n")

@@ -19,6 +19,27 @@ PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
 NO_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
 
+# A login in a URL; what should have been escaped in it may look like host and path.
+_login: Final = re.compile(
+    r"(?<=://)(?![^\s/?#:@]*:(?:\*\*\*|password)@)"  # hidden, or an example of ours
+    r"(?=[^\s/?#'\"<>]*[:@])[^\s'\"<>]*@"
+    r"|(?<=\+http://)[^\s'\"<>]*@|(?<=\+https://)[^\s'\"<>]*@"
+)
+
+
+def hide_logins(text: str, instead: str = "***@") -> str:
+    """Hide users and passwords in the URLs of a text.
+
+    Whatever could be a part of a password is left out.
+
+    >>> hide_logins("argument seeds=http://me:p@ss/w#rd@a.example/x: no URL")
+    'argument seeds=http://***@a.example/x: no URL'
+    >>> hide_logins("http://a.example/@someone")
+    'http://a.example/@someone'
+    """
+    return _login.sub(instead, text) if "://" in text and "@" in text else text
+
+
 class Reason(StrEnum):
     """Why a URI or a part of its document was refused.
 
@@ -253,7 +274,13 @@ class RdfcrawlError(Exception):
 
 
 class ConfigError(RdfcrawlError):
-    """A setting or argument is wrong; shown to the operator as one line."""
+    """A setting or argument is wrong; shown to the operator as one line.
+
+    Logins in URLs are hidden.
+    """
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(hide_logins(str(message)))
 
 
 class SourceFault(RdfcrawlError):
@@ -263,7 +290,7 @@ class SourceFault(RdfcrawlError):
     """
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
-        detail = detail[: Fault.MAX_DETAIL]
+        detail = hide_logins(detail)[: Fault.MAX_DETAIL]
         super().__init__(f"{reason}: {detail}" if detail else str(reason))
         self.fault = Fault(reason, detail)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +18,7 @@ from scrapy.spiderloader import SpiderLoaderProtocol, get_spider_loader
 from scrapy.utils.project import inside_project
 
 from rdfcrawl.console import fail, program
-from rdfcrawl.errors import ConfigError, RdfcrawlError
+from rdfcrawl.errors import ConfigError, RdfcrawlError, hide_logins
 from rdfcrawl.extraction.gc_thresholds import raise_gc_thresholds
 from rdfcrawl.json_logs import install_json_logs
 from rdfcrawl.options import defaults
@@ -43,6 +44,10 @@ _TALKATIVE = (
     "scrapy.utils.log",
 )
 _LISTS = ("Enabled ", "Overridden settings", "Scrapy %(version)s", "Versions")
+_secret_setting: Final = re.compile(
+    r"('[A-Z0-9_]*(?:PASS|SECRET|TOKEN|ACCESS_KEY)[A-Z0-9_]*': ).*?(?=,\n '|\}$)",
+    re.DOTALL,
+)
 _SPIDERS: Final = ("ckan", "linkeddata", "resourcesync", "sitemap", "sparql", "warc")
 _TELL_OF_FAILURES = ("scrapy.crawler", "scrapy.core.engine", "scrapy.utils.signal")
 
@@ -57,6 +62,7 @@ def prepare_process(settings: BaseSettings) -> None:
     settings.set("ASYNCIO_EVENT_LOOP", "uvloop.Loop", "command")
     settings.set("LOG_LEVEL", defaults.LOG_LEVEL, "command")
     install_json_logs(settings)
+    logging.getLogger("scrapy.crawler").addFilter(_without_secrets)
     if settings["LOG_LEVEL"] == "INFO" and not settings["LOG_FILE"]:
         for name in _TALKATIVE:  # not by level: Scrapy resets levels
             logging.getLogger(name).addFilter(_is_no_list)
@@ -299,6 +305,14 @@ def _check_named(arguments: CrawlArguments, options: SpiderOptions) -> None:
             )
             if refusal:
                 raise ConfigError(f"argument {name}: {refusal}")
+
+
+def _without_secrets(record: logging.LogRecord) -> bool:
+    """Hide passwords and keys in the list of settings that Scrapy logs."""
+    if isinstance(record.args, dict) and isinstance(record.args.get("settings"), str):
+        shown = _secret_setting.sub(r"\1'***'", record.args["settings"])
+        record.args = {**record.args, "settings": hide_logins(shown)}
+    return True
 
 
 def _is_no_list(record: logging.LogRecord) -> bool:

@@ -14,7 +14,7 @@ from rdfcrawl.console import (
     program,
     stop_event,
 )
-from rdfcrawl.errors import RdfcrawlError
+from rdfcrawl.errors import RdfcrawlError, hide_logins
 
 if TYPE_CHECKING:
     import argparse
@@ -72,10 +72,11 @@ async def _ping(settings: BaseSettings, urls: list[str]) -> int:
     )
     for url, answer in zip(urls, answers, strict=True):
         if answer.is_accepted:
-            sys.stdout.write(f"{url}: {when}\n")
+            sys.stdout.write(f"{hide_logins(url)}: {when}\n")
         else:
             why = f"crawl {intake.crawl_id}: {answer.detail or answer.text}"
-            sys.stderr.write(f"{program()}: ping {url}: {why}\n")
+            line = hide_logins(f"{program()}: ping {url}: {why}\n")
+            sys.stderr.write(line)
     return 0 if all(answer.is_accepted for answer in answers) else _USAGE
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.console import QuietCommand, add_number, fail, program
 from rdfcrawl.counting import counted
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.errors import ConfigError, hide_logins
 from rdfcrawl.extras import needed_by_operator
 
 if TYPE_CHECKING:
@@ -144,7 +144,8 @@ def _show(settings: BaseSettings, url: str) -> int:
         record = database.find(url)
         duplicates = FactReader(database).duplicates(url) if record else ()
     if record is None:
-        sys.stderr.write(f"{program()}: urldb show: nothing is known of {url!a}\n")
+        shown = hide_logins(url)
+        sys.stderr.write(f"{program()}: urldb show: nothing is known of {shown!a}\n")
         return 1
     ranks = open_ranks(root)
     scores = None if ranks is None else ranks.scores(fingerprint(record.url))

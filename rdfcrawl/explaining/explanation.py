@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.errors import ConfigError, Decision, Reason
+from rdfcrawl.errors import ConfigError, Decision, Reason, hide_logins
 from rdfcrawl.explaining.fetches import MAX_LISTED
 from rdfcrawl.explaining.logs import UriSearch, way_to_seed
 from rdfcrawl.explaining.rules import judge_by_settings, judge_by_spiders
@@ -110,7 +110,11 @@ def asked_url(text: str, schemes: SchemePolicy) -> str | UriExplanation:
     except BadUri as error:
         rules = (RuleVerdict("", Decision.BAD_URI, error.fault.detail),)
         return UriExplanation(
-            asked=text, url="", normal="", verdict=Verdict.NO_URI, rules=rules
+            asked=hide_logins(text),
+            url="",
+            normal="",
+            verdict=Verdict.NO_URI,
+            rules=rules,
         )
     return url
 
@@ -194,7 +198,7 @@ def _explained(
     rules = [*judge_by_settings(url, options), *answer.rules]
     parent = _parent(answer.status, own or fetches, decisions, linked.links)
     return UriExplanation(
-        asked=text,
+        asked=hide_logins(text),
         url=url,
         normal=normal,
         verdict=_verdict(answer.status, fetches, own, decisions, linked.links),

@@ -189,11 +189,8 @@ class Sandbox:
         errors, stderr = await ChildErrors.open()
         try:
             process = await self._start(stderr)
-        except BaseException:
-            errors.close()
-            raise
         finally:
-            os.close(stderr)
+            os.close(stderr)  # of a child that was not started, it ends the reader
         if process.stdin is None or process.stdout is None:
             raise OSError("a child without pipes")
         return _Child(process, process.stdin, process.stdout, errors)
@@ -324,7 +321,7 @@ class SandboxedReading:
                 payload = await child.answers.readexactly(length)
                 if kind in (b"C", b"Z"):
                     self._n_quads = n_quads
-                elif kind in (b"E", b"D"):
+                else:  # 0 but at the end
                     self._is_last = bool(n_quads)
                 return kind, payload
         except TimeoutError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import random
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -89,7 +89,7 @@ class VisitClaimer:
             most_keys=most_keys,
             most_spare=-(-n_idle // len(partitions)),
             number=state.frontier.new_claim(),
-            not_at_home=self._plan().away,
+            not_at_home=(*self._plan().away, *self._left_to_others(now)),
         )
         state.leases_until = min(state.leases_until, leased_until)
         await self._take(visits)
@@ -129,6 +129,11 @@ class VisitClaimer:
         share = n if n_live <= _FEW_WORKERS else -(-2 * n // n_live)
         some = random.sample(near, min(share, len(near)))
         return (*some, *random.sample(away, min(share, len(away))))
+
+    def _left_to_others(self, now: float) -> Iterator[int]:
+        """Yield where workers of other spiders claim first, as they have to."""
+        left = self._state.left_to_others
+        return (p for p, until in left.items() if until > now)
 
     def _plan(self) -> PollPlan:
         state = self._state

@@ -325,7 +325,7 @@ class Frontier:
             most_spare: of these, most hosts of crowds beyond their turns, if nobody
                 else is due; by default, as many.
             number: of this claim (`new_claim`), if it may have to be repeated.
-            not_at_home: partitions of other machines, which have a second to claim.
+            not_at_home: partitions of other workers, which have a second to claim.
 
         Returns:
             The visits, and the seconds until the next host is due, or None.

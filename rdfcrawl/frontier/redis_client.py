@@ -21,7 +21,7 @@ from redis.asyncio.connection import (
 )
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
-from redis.backoff import NoBackoff
+from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.exceptions import RedisError, ResponseError
 from scrapy.settings import BaseSettings
 
@@ -33,12 +33,18 @@ from rdfcrawl.frontier.redis_cluster import (
     ask_primaries,
 )
 from rdfcrawl.frontier.redis_program import MIN_VERSION
-from rdfcrawl.frontier.redis_refusals import one_line
+from rdfcrawl.frontier.redis_refusals import (
+    SentinelLoginError,
+    is_of_login,
+    one_line,
+)
+from rdfcrawl.frontier.redis_retry import Tries, lost_connection
 
 DEFAULT_SET_MAX_INTSET_ENTRIES = 512
 WANTED_SET_MAX_INTSET_ENTRIES = 4096
 
 _SENTINEL_SECS = 1.0  # for an answer of a Sentinel; then another one is asked
+_SENTINEL_TRIES = 3  # to connect to each
 _UTF8 = ("utf-8", "utf8")  # what hiredis writes texts in
 
 # Settings that go before `REDIS_PARAMS`, and what redis-py calls them.
@@ -85,7 +91,10 @@ class _PacksFast(AbstractConnection):
         A server that refuses one would be connected to again, and so on without end.
         """
         del check_health
-        await super().on_connect_check_health(check_health=False)
+        try:
+            await super().on_connect_check_health(check_health=False)
+        except RuntimeError as error:
+            raise lost_connection(error) from error
 
     def pack_command(self, *args: Any) -> list[bytes]:
         """See `AbstractConnection.pack_command`."""
@@ -122,6 +131,8 @@ class SentinelClient(redis.asyncio.Redis):
             except RedisError as error:
                 last = error
         if not known and last is not None:
+            if is_of_login(last):
+                raise SentinelLoginError(one_line(last)) from last
             raise last
         if self._service not in known:
             raise ConfigError(
@@ -215,7 +226,13 @@ def _sentinel_pool(
     own |= {"socket_timeout": _SENTINEL_SECS, "socket_connect_timeout": _SENTINEL_SECS}
     sentinels = Sentinel(  # type: ignore[no-untyped-call]
         address.nodes,
-        sentinel_kwargs={**own, **dict(address.login), "ssl": is_tls, "protocol": 2},
+        sentinel_kwargs={
+            **own,
+            **dict(address.login),
+            "ssl": is_tls,
+            "protocol": 2,
+            "retry": Tries(ExponentialBackoff(), _SENTINEL_TRIES),
+        },
     )
     for name in ("host", "port"):
         kwargs.pop(name, None)

@@ -47,12 +47,63 @@ _is_of_redis = re.compile(rb"[-+:$*][^\r\n]*\r?\n").match
 _WANTED: Final = (
     "REDIS_URL or REDIS_PARAMS has to name a password, as in redis://:password@host"
 )
+_SENTINELS_WANT: Final = (
+    "the Sentinels ask for it: REDIS_URL has to name their password, as in"
+    " ?sentinel_password=password"
+)
+_SENTINELS_REFUSE: Final = (
+    "the Sentinels say so: correct sentinel_username and sentinel_password in REDIS_URL"
+)
+# What to do about what a server says.
+_REMEDIES: Final = tuple(
+    (re.compile(said, re.IGNORECASE).search, remedy)
+    for said, remedy in (
+        (
+            "without any password configured",
+            "it has no password: leave it out of REDIS_URL and REDIS_PARAMS",
+        ),
+        (
+            "invalid username-password|WRONGPASS",
+            "correct user and password in REDIS_URL or REDIS_PARAMS",
+        ),
+        (
+            "NOPERM|no permission|user executing the script|ACL failure",
+            "give the user in REDIS_URL the rights of a crawl (ACL SETUSER)",
+        ),
+        (
+            "DB index is out of range",
+            "name a lower number in REDIS_URL or REDIS_DB, or raise `databases` there",
+        ),
+        (
+            "max number of clients",
+            "raise `maxclients` there, or start fewer workers",
+        ),
+        (
+            "CERTIFICATE_VERIFY_FAILED",
+            "name the file of who signed it as ssl_ca_certs in REDIS_URL",
+        ),
+        ("is loading", "try again when it has read its file"),
+        (
+            "protected mode",
+            "set a password there, or turn `protected-mode` off",
+        ),
+    )
+)
+# What a script says where its user lacks a right, as Redis 6.2, 7.0 and later word it.
+_lacks_right: Final = re.compile(
+    r"user executing the script can't |ACL failure in script|\bNOPERM "
+).search
+_of_script: Final = re.compile(r",? script: [0-9a-f]{40}")  # and its line
 _IS_TLS: Final = "it speaks TLS: write rediss:// in place of redis://"
 _IS_PLAIN: Final = "it speaks no TLS: write redis:// in place of rediss://"
 
 
 class RedisRefusedError(ConfigError):
     """Redis cannot be used until the operator changes something."""
+
+
+class SentinelLoginError(AuthenticationError):
+    """The Sentinels refuse the login, or miss one."""
 
 
 class WorkerRefusedError(CrawlGone, RedisError):
@@ -94,7 +145,7 @@ async def explain(error: RedisError, url: str) -> ConfigError:
         url: that was connected to, with its password, which is not shown.
     """
     lost = RedisConnectionError, RedisTimeoutError, InvalidResponse
-    if isinstance(error, lost) and not (is_loading(error) or _is_of_login(error)):
+    if isinstance(error, lost) and not (is_loading(error) or is_of_login(error)):
         for place in _places(url):
             if reason := await _reason(place, is_tls=url.startswith("rediss")):
                 return reason.at(url)
@@ -103,22 +154,40 @@ async def explain(error: RedisError, url: str) -> ConfigError:
 
 def explain_command(error: RedisError, url: str) -> ConfigError:
     """Return why a server that was reached refuses a command."""
-    text = one_line(error)
-    if _is_of_login(error):
-        if "required" in text:
-            text = f"{text.rstrip('.')}: {_WANTED}"
-        elif _is_raw(url):
-            text = f"{text.rstrip('.')}; {ENCODE}"
+    text = _with_remedy(one_line(error))
+    if is_of_login(error):
+        text = _with_login(one_line(error), error, url)
     return _Reason(text, is_lasting=is_lasting(error)).at(url)
 
 
 def is_lasting(error: RedisError) -> bool:
     """Return whether a refusal lasts until the operator changes something."""
-    return _is_of_login(error) or isinstance(error, NoPermissionError)
+    if is_of_login(error) or isinstance(error, NoPermissionError):
+        return True
+    return _lacks_right(str(error)) is not None
 
 
-def _is_of_login(error: RedisError) -> bool:
+def is_of_login(error: BaseException) -> bool:
+    """Return whether a server refuses a login, or misses one."""
     return any(isinstance(each, AuthenticationError) for each in causes(error))
+
+
+def _with_login(text: str, error: RedisError, url: str) -> str:
+    is_missing, text = "required" in text, text.rstrip(".")
+    if any(isinstance(each, SentinelLoginError) for each in causes(error)):
+        return f"{text}: {_SENTINELS_WANT if is_missing else _SENTINELS_REFUSE}"
+    if is_missing:
+        return f"{text}: {_WANTED}"
+    text = _with_remedy(text)
+    return f"{text}; {ENCODE}" if _is_raw(url) else text
+
+
+def _with_remedy(text: str) -> str:
+    """Append the remedy to a text of a server, as far as known."""
+    text = _of_script.split(text)[0]
+    remedies = (remedy for is_said, remedy in _REMEDIES if is_said(text))
+    remedy = next(remedies, "")
+    return f"{text.rstrip('.')}: {remedy}" if remedy else text
 
 
 class _Reason(NamedTuple):
@@ -145,7 +214,8 @@ async def _reason(place: _Place, *, is_tls: bool) -> _Reason | None:
     greeting = await _said(place, b"", _GREETING_SECS)
     if greeting.startswith(b"-"):  # it has too many clients, or takes none from here
         text = greeting[1:].decode("ascii", "replace").split(". ")[0].strip()
-        return _Reason(text, is_lasting=text.startswith("DENIED"))
+        is_lasting_too = text.startswith("DENIED")
+        return _Reason(_with_remedy(text), is_lasting=is_lasting_too)
     said = greeting or await _said(place, b"PING\r\n", _ANSWER_SECS)
     if said and not _is_of_redis(said):
         shown = said.split(b"\n")[0][:_SHOWN_BYTES].decode("ascii", "replace").strip()

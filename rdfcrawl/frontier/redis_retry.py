@@ -11,8 +11,9 @@ import ssl
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
+from redis.asyncio.retry import Retry
 from redis.exceptions import (
     AuthenticationError,
     AuthorizationError,
@@ -55,6 +56,26 @@ _PASSING_CODE = re.compile(
     r"|: -?(?:OOM|MISCONF|READONLY|NOREPLICAS) "
 )
 _FULL = re.compile(r": -?OOM ")
+
+
+class Tries(Retry):
+    """Repeats commands while a server is away, but not where a server refuses."""
+
+    async def call_with_retry(
+        self,
+        do: Callable[[], Awaitable[T]],
+        fail: Callable[..., Any],
+        is_retryable: Callable[[Exception], bool] | None = None,
+        with_failure_count: bool = False,
+    ) -> T:
+        """See `Retry.call_with_retry`."""
+
+        def may_pass(error: Exception) -> bool:
+            if isinstance(error, RedisError) and is_lasting(error):
+                return False
+            return is_retryable is None or is_retryable(error)
+
+        return await super().call_with_retry(do, fail, may_pass, with_failure_count)
 
 
 class RedisRetry:
@@ -124,10 +145,10 @@ class RedisRetry:
     ) -> T:
         try:
             return await call()
-        except RedisError as error:
-            self._raise_if(may_pass, error)
-            self._begin(what, error)
-            first = error
+        except (RedisError, RuntimeError) as raised:
+            first = lost_connection(raised)
+            self._raise_if(may_pass, first)
+            self._begin(what, first)
         try:
             result = await self._repeat(what, call, first, may_pass)
         except BaseException:
@@ -155,10 +176,10 @@ class RedisRetry:
                 await asyncio.to_thread(self._revive)
             try:
                 return await call()
-            except RedisError as again:
-                self._raise_if(may_pass, again)
-                self._tell(what, again)
-                error = again
+            except (RedisError, RuntimeError) as again:
+                error = lost_connection(again)
+                self._raise_if(may_pass, error)
+                self._tell(what, error)
 
     def _raise_if(
         self, may_pass: Callable[[RedisError], bool], error: RedisError
@@ -207,6 +228,19 @@ class RedisRetry:
             return
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.stopping.wait(), secs)
+
+
+def lost_connection(error: RedisError | RuntimeError) -> RedisError:
+    """Return an error of redis-py, also where uvloop has closed the connection before.
+
+    Raises:
+        RuntimeError: the error is another one.
+    """
+    if isinstance(error, RedisError):
+        return error
+    if "handler is closed" not in str(error):
+        raise error
+    return RedisConnectionError("the connection was closed")
 
 
 def is_outage(error: RedisError) -> bool:

@@ -174,6 +174,8 @@ class FrontierScheduler(BaseScheduler):
                 visit.unasked.add(index)
                 visit.behind.add(index)
                 visit.not_before_secs = max(visit.not_before_secs, _OTHERS_SECS)
+                until = monotonic() + 2 * _OTHERS_SECS
+                session.worker.left_to_others[visit.partition] = until
                 if not self._has_told_of_others:
                     logger.warning("requests of other spiders wait for their workers")
                 self._has_told_of_others = True

@@ -132,6 +132,8 @@ class WorkerState:
         self.is_drained = False  # an operator has asked this worker to end
         # what only workers of one spider can do is at home with none of them
         self.has_other_spiders = False
+        # partitions where requests were left to these, and until when they are first
+        self.left_to_others: dict[int, float] = {}
         self.n_slow = 0  # visits that have given up their places to others
         self.n_closed = 0  # visits with hosts outside of their working hours
         # why the crawl cannot go on, once Redis no longer has it

@@ -17,16 +17,13 @@ if TYPE_CHECKING:
 
 _NEW_ROUTE: Final = 24  # RTM_NEWROUTE
 _GET_ROUTE: Final = 26  # RTM_GETROUTE
-_ERROR: Final = 2  # NLMSG_ERROR
 _REQUEST: Final = 1  # NLM_F_REQUEST
 _DESTINATION: Final = 1  # RTA_DST
 _HEADER: Final = struct.Struct("=IHHII")  # nlmsghdr
 _ROUTE: Final = struct.Struct("=8BI")  # rtmsg
-_CODE: Final = struct.Struct("=i")  # nlmsgerr
 _TYPE_AT: Final = _HEADER.size + 7  # rtm_type
 _HERE: Final = frozenset({2, 3, 4})  # RTN_LOCAL, RTN_BROADCAST, RTN_ANYCAST
 _ANSWER_BYTES: Final = 8192
-_NO_ROUTE: Final = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH})
 _NOT_OURS: Final = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 _LACKING: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
@@ -53,7 +50,7 @@ def _is_routed_here(address: IPv4Address | IPv6Address) -> bool:
     """Return whether the kernel has a local route, also one of a network.
 
     Raises:
-        OSError: the kernel cannot be asked.
+        OSError: the kernel cannot be asked, or knows no route at all.
     """
     if not hasattr(socket, "AF_NETLINK"):
         raise OSError(errno.EAFNOSUPPORT, "no netlink")
@@ -67,12 +64,9 @@ def _is_routed_here(address: IPv4Address | IPv6Address) -> bool:
         kernel.send(head + body)
         answer = kernel.recv(_ANSWER_BYTES)
     _, kind, *_ = _HEADER.unpack_from(answer)
-    if kind == _NEW_ROUTE:
-        return answer[_TYPE_AT] in _HERE
-    code = -_CODE.unpack_from(answer, _HEADER.size)[0] if kind == _ERROR else 0
-    if code in _NO_ROUTE:
-        return False
-    raise OSError(code or errno.EPROTO, "no answer of the kernel")
+    if kind != _NEW_ROUTE:
+        raise OSError(errno.ENETUNREACH, "no route")
+    return answer[_TYPE_AT] in _HERE
 
 
 def _can_bind(address: IPv4Address | IPv6Address) -> bool:

@@ -10,7 +10,7 @@ Source: sitemaps.org, "Sitemaps & Cross Submits".
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
@@ -94,16 +94,18 @@ class SitemapConsents:
         found = await self._store.get_many(site, self._of_run(_NAMED), names)
         return any(each is not None for each in found)
 
+    async def are_given(self, pairs: Iterable[tuple[str, str]]) -> list[bool | None]:
+        """Return what `is_given` does for sites and sitemaps."""
+        return await self._store.gather(self.is_given(*pair) for pair in pairs)
+
     async def _release(self, site: str, response: HarvestedResponse) -> None:
         """Take or refuse the URLs that wait for a site."""
         listing = {
             mark: sitemap
             async for mark, sitemap in self._store.entries(site, self._of_run(_LISTING))
         }
-        given = {
-            mark for mark, sitemap in listing.items()
-            if await self.is_given(site, sitemap)
-        }  # fmt: skip
+        words = await self.are_given((site, sitemap) for sitemap in listing.values())
+        given = {mark for mark, word in zip(listing, words, strict=True) if word}
         n_refused: Counter[str] = Counter()
         async for key, text in self._store.entries(site, self._of_run(_WAITING)):
             mark, _, url = key.partition(" ")
@@ -175,6 +177,14 @@ class SitemapConsents:
             await self._store.put(site, waiting, held)
         return [key.partition(" ")[2] for key in over]
 
+    async def hold_all(
+        self, sitemap: str, children: Mapping[str, Sequence[FollowUp]]
+    ) -> list[list[str]]:
+        """Return what `hold` does for each site."""
+        return await self._store.gather(
+            self.hold(site, sitemap, some) for site, some in children.items()
+        )
+
     async def may_ask(self, site: str, because_of: str) -> bool:
         """Return whether the sitemaps of one site may cause a request to another."""
         asked = self._of_run(_ASKED)
@@ -206,6 +216,7 @@ class ForeignEntries:
         self._document = response.document
         self._sitemap = response.final_url
         self._words: dict[str, ConsentAnswer] = {}
+        self._early: dict[str, ConsentAnswer | None] = {}  # of `look_up`
         self._awaited: Counter[str] = Counter()  # sites that are asked, by host
         self._asked: set[str] = set()
         self._held: dict[str, list[FollowUp]] = {}
@@ -238,6 +249,17 @@ class ForeignEntries:
         if self._n_held >= _AT_ONCE:
             await self.settle()
 
+    async def look_up(self, urls: Iterable[str]) -> None:
+        """Look up the words of sites whose URLs are added next, in few round trips."""
+        if self._document.is_nofollow:
+            return
+        sites = dict.fromkeys(map(site_of, urls))
+        room = max(0, _MAX_LOOKED_UP - len(self._words))
+        new = [site for site in sites if site not in self._words][:room]
+        if new:
+            await self.names()
+            self._early = await self._all_said(new)
+
     async def names(self) -> list[str]:
         """Return the names of the sitemap; see `SitemapConsents.note_names`."""
         if not self._names:
@@ -246,10 +268,11 @@ class ForeignEntries:
 
     async def settle(self) -> None:
         """Store the URLs that wait, and queue requests to their sites."""
-        for site, children in self._held.items():
-            over = await self._consents.hold(site, self._sitemap, children)
-            # In this order: the word of the site may come at any time.
-            if word := await self._said(site):
+        overs = await self._consents.hold_all(self._sitemap, self._held)
+        # In this order: the word of a site may come at any time.
+        words = await self._all_said(self._held)
+        for (site, children), over in zip(self._held.items(), overs, strict=True):
+            if word := words[site]:
                 self._words[site] = word
                 self._take(word, site, children)
                 continue
@@ -267,7 +290,9 @@ class ForeignEntries:
         if len(self._words) >= _MAX_LOOKED_UP:
             return ConsentAnswer.NOT_ASKED
         await self.names()
-        if said := await self._said(site):
+        if site not in self._early:
+            self._early |= await self._all_said([site])
+        if said := self._early.pop(site):
             return said
         host = host_of(f"http://{site}/")
         is_much = self._awaited.total() >= _MAX_SITES
@@ -278,11 +303,16 @@ class ForeignEntries:
         self._awaited[host] += 1
         return ConsentAnswer.AWAITED
 
-    async def _said(self, site: str) -> ConsentAnswer | None:
-        is_given = await self._consents.is_given(site, self._sitemap)
-        if is_given is None:
-            return None
-        return ConsentAnswer.GIVEN if is_given else ConsentAnswer.REFUSED
+    async def _all_said(self, sites: Iterable[str]) -> dict[str, ConsentAnswer | None]:
+        """Return the known words of sites."""
+        names = list(sites)
+        given = await self._consents.are_given((site, self._sitemap) for site in names)
+        meaning = {
+            None: None, True: ConsentAnswer.GIVEN, False: ConsentAnswer.REFUSED
+        }  # fmt: skip
+        return {
+            site: meaning[is_given] for site, is_given in zip(names, given, strict=True)
+        }
 
     def _take(self, word: ConsentAnswer, site: str, children: list[FollowUp]) -> None:
         if word is ConsentAnswer.GIVEN:

@@ -8,7 +8,7 @@ Source: Semantic Sitemaps, first revision, section 2.1.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
@@ -101,8 +101,7 @@ class CrossHostChecks:
             if not await self._is_known(site):
                 continue
             texts = {x async for x, _ in self._store.entries(site, self._waiting)}
-            for text in sorted(texts):
-                await self._decide(text, response)
+            await self._decide_all(sorted(texts), response)
 
     async def stays(
         self, sites: Iterable[str], sitemap: str, response: HarvestedResponse
@@ -156,12 +155,25 @@ class CrossHostChecks:
         `sites` are those whose robots.txt names the sitemap. With `is_asked` the
         datasets only confirm statements of others.
         """
-        for dataset in datasets:
-            text = _to_text(dataset, response.final_url, sites)
-            for site in sites:
-                await self._put(site, _OWN, text, response.log)
-            if not is_asked:
-                await self._decide(text, response)
+        texts = [_to_text(x, response.final_url, sites) for x in datasets]
+        for site in sites:
+            await self._put(site, _OWN, texts, response.log)
+        if not is_asked:
+            await self._decide_all(texts, response)
+
+    async def _decide_all(
+        self, texts: Iterable[str], response: HarvestedResponse
+    ) -> None:
+        """Decide about datasets; those of different names share round trips."""
+        first: dict[str, str] = {}
+        again: list[str] = []
+        for text in texts:
+            dataset, sitemap, _ = _from_text(text)
+            if first.setdefault(dataset_iri(dataset, sitemap), text) is not text:
+                again.append(text)
+        await self._store.gather(self._decide(x, response) for x in first.values())
+        for text in again:
+            await self._decide(text, response)
 
     async def _decide(self, text: str, response: HarvestedResponse) -> None:
         """Take a dataset, unless a host in its statements is still to be read."""
@@ -174,7 +186,7 @@ class CrossHostChecks:
             if self._trust.covers(claim.url):
                 continue
             # In this order: what it waits for may happen at any time.
-            await self._put(site, self._waiting, text, log)
+            await self._put(site, self._waiting, [text], log)
             is_known = await self._is_known(site)
             if is_confirmed(claim, dataset, sitemap, await self._own(site)):
                 continue
@@ -221,12 +233,20 @@ class CrossHostChecks:
             return False
         return await self._store.size(site, self._reading) == 0
 
-    async def _put(self, site: str, table: str, text: str, log: FaultLog) -> None:
-        is_full = await self._store.size(site, table) >= _MAX_DATASETS
-        if is_full and await self._store.get(site, table, text) is None:
-            log.note(Reason.TOO_MANY_ENTRIES, f"datasets of {site}")
-            return
-        await self._store.put(site, table, {text: str(self._run)})
+    async def _put(
+        self, site: str, table: str, texts: Sequence[str], log: FaultLog
+    ) -> None:
+        """Note datasets of a site, up to a bound."""
+        kept = dict.fromkeys(texts, str(self._run))
+        room = _MAX_DATASETS - await self._store.size(site, table)
+        if len(kept) > room:  # those that are noted already are never too many
+            known = await self._store.get_many(site, table, kept)
+            new = [text for text, x in zip(kept, known, strict=True) if x is None]
+            for text in new[max(0, room) :]:
+                log.note(Reason.TOO_MANY_ENTRIES, f"datasets of {site}")
+                del kept[text]
+        if kept:
+            await self._store.put(site, table, kept)
 
     async def _own(self, site: str) -> list[SitemapDataset]:
         return [

@@ -38,7 +38,6 @@ from rdfcrawl.harvest.sitemap_parts import SitemapParts, SitemapState
 from rdfcrawl.harvest.sitemap_reading import SitemapReading, key_of
 from rdfcrawl.harvest.tasks import has_moved, read_task
 from rdfcrawl.records import Document, FollowUp, HarvestedPart, Kind, Record, Urgency
-from rdfcrawl.sitemaps.addresses import may_list
 from rdfcrawl.sitemaps.description import describe_dataset
 from rdfcrawl.sitemaps.entry import SitemapEntry, SitemapLimits
 from rdfcrawl.sitemaps.facts import describe_entry
@@ -46,7 +45,7 @@ from rdfcrawl.sitemaps.protocol import Item, Sitemap
 from rdfcrawl.sitemaps.semantic import SitemapDataset
 from rdfcrawl.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
 from rdfcrawl.tasks.source import SourceTask
-from rdfcrawl.uri import BadUri, host_of, is_of_web, requestable
+from rdfcrawl.uri import BadUri, host_of, requestable
 from rdfcrawl.uri.origin import origin_of, site_of
 
 _ABSENT: Final = (404, 410)
@@ -153,8 +152,9 @@ class SitemapHarvester(Harvester):
         """
         robots, document = response.record.url, response.document
         since_run = (await self._parts.before(robots)).since_run
-        for url in urls:
-            await self._parts.note(robots, since_run, url, key_of(url, named))
+        await self._context.state_store.gather(
+            self._parts.note(robots, since_run, url, key_of(url, named)) for url in urls
+        )
         if document.status not in (200, *_ABSENT) or document.faults:
             return []
         state = SitemapState(since_run=self._context.run)
@@ -243,14 +243,21 @@ class SitemapHarvester(Harvester):
     async def _take_batch(self, reading: SitemapReading, batch: list[Item]) -> None:
         """Take some entries and datasets; the claims about pages are kept first."""
         listing, is_confirming = reading.listing(), reading.task.is_confirming
-        pages = [x.url for x in batch if isinstance(x, SitemapEntry)]
+        entries = [x for x in batch if isinstance(x, SitemapEntry)]
+        pages = [entry.url for entry in entries]
         reading.known = {} if is_confirming else await self._pages.known(listing, pages)
         reading.claims.clear()
+        trust = self._context.arguments.trust
+        own = {x.url for x in entries if reading.is_own(x.url, trust)}
+        others = (x.url for x in entries if x.url not in own)
+        await reading.foreign.look_up(filter(reading.may_ask, others))
         for item in batch:
             if isinstance(item, SitemapEntry):
-                await self._list(reading, item)
+                await self._list(reading, item, is_own=item.url in own)
             elif not reading.document.is_nofollow:  # or nobody asks for its URIs
                 reading.datasets.append(item)
+        if reading.sitemaps:
+            await self._list_sitemaps(reading)
         await self._pages.keep(listing, reading.claims)
 
     async def _is_read(self, response: HarvestedResponse, task: SitemapTask) -> None:
@@ -308,18 +315,15 @@ class SitemapHarvester(Harvester):
             kind = sitemap.format.submission if sitemap.format else "unknown"
             document.facts = document.facts._replace(sitemap_format=kind)
 
-    async def _list(self, reading: SitemapReading, entry: SitemapEntry) -> None:
+    async def _list(
+        self, reading: SitemapReading, entry: SitemapEntry, *, is_own: bool
+    ) -> None:
         """Add a follow-up for an entry that the sitemap may list."""
-        document, hosts = reading.document, reading.task.robots_hosts
-        is_own = may_list(entry.url, document.response.requested[-1], hosts)
-        is_own = is_own or self._context.arguments.trust.covers(entry.url)
-        # No other scheme has a robots.txt, in which another site could consent.
-        may_ask = not reading.task.is_confirming and is_of_web(entry.url)
-        if not is_own and not may_ask:
+        if not is_own and not reading.may_ask(entry.url):
             reading.log.note(Reason.CROSS_SITE, f"{entry.url}: not of this site")
             reading.log.refuse(Decision.CROSS_SITE, entry.url)
         elif entry.is_sitemap:
-            await self._list_sitemap(reading, entry, is_own=is_own)
+            reading.sitemaps.append((entry, is_own))
         elif not (reading.task.is_confirming and is_own):
             page = self._page(reading, entry)
             if page is not None and is_own:
@@ -335,16 +339,44 @@ class SitemapHarvester(Harvester):
         reading.claims[entry.url] = claim
         return self._pages.follow_up(listing, entry.url, claim, known)
 
-    async def _list_sitemap(
-        self, reading: SitemapReading, entry: SitemapEntry, *, is_own: bool
-    ) -> None:
+    async def _list_sitemaps(self, reading: SitemapReading) -> None:
+        """Add follow-ups for sitemaps in an index, in shared round trips."""
+        entries, reading.sitemaps = reading.sitemaps, []
         below = reading.task.below()
         if below.depth > _LIMITS.depth:
-            detail = f"{entry.url}: over {_LIMITS.depth} indexes deep"
-            reading.log.note(Reason.TOO_DEEP, detail)
-            reading.log.refuse(Decision.TOO_DEEP, entry.url)
+            for entry, _ in entries:
+                detail = f"{entry.url}: over {_LIMITS.depth} indexes deep"
+                reading.log.note(Reason.TOO_DEEP, detail)
+                reading.log.refuse(Decision.TOO_DEEP, entry.url)
             return
         reading.is_index = True
+        await reading.foreign.names()
+        children = await self._context.state_store.gather(
+            self._child(reading, entry, below, is_own=is_own)
+            for entry, is_own in entries
+        )
+        own: list[str] = []
+        for child in filter(None, children):
+            if child.is_part_of_source:
+                own.append(child.record.url)
+                reading.response.follow_ups.append(child)
+            else:
+                await reading.foreign.add(child)
+        await self._checks.will_read(own, below.robots_hosts)
+        reading.parts += own
+
+    async def _child(
+        self,
+        reading: SitemapReading,
+        entry: SitemapEntry,
+        below: SitemapTask,
+        *,
+        is_own: bool,
+    ) -> FollowUp | None:
+        """Return the follow-up for a sitemap; None if skipped.
+
+        That of another site is no part of the source.
+        """
         if not is_own:
             below = SitemapTask(depth=below.depth, robots_hosts=(site_of(entry.url),))
         key, since_run = key_of(entry.url, below), reading.before.since_run
@@ -353,16 +385,11 @@ class SitemapHarvester(Harvester):
         state = await self._parts.may_skip(key, entry.lastmod, now_ms)
         if state is not None:
             await self._skip(reading, entry.url, key, state)
-            return
+            return None
         await self._consents.add_names(entry.url, await reading.foreign.names())
         below = await self._once_more(reading, entry, key, below)
         child = _sitemap(reading.document, entry.url, below)
-        if is_own:
-            await self._checks.will_read([entry.url], below.robots_hosts)
-            reading.parts.append(entry.url)
-            reading.response.follow_ups.append(child)
-        else:
-            await reading.foreign.add(replace(child, is_part_of_source=False))
+        return child if is_own else replace(child, is_part_of_source=False)
 
     async def _once_more(
         self, reading: SitemapReading, entry: SitemapEntry, key: str, below: SitemapTask

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 
 from rdfcrawl.harvest.listed_pages import KnownPage, SitemapLook
 from rdfcrawl.harvest.sitemap_parts import SitemapState
+from rdfcrawl.sitemaps.addresses import may_list
+from rdfcrawl.uri.parse import is_of_web
 
 if TYPE_CHECKING:
     from rdfcrawl.harvest.consent import ForeignEntries
     from rdfcrawl.harvest.response import HarvestedResponse
+    from rdfcrawl.sitemaps.entry import SitemapEntry
     from rdfcrawl.sitemaps.revisits import ListedPageClaim
     from rdfcrawl.sitemaps.semantic import SitemapDataset
     from rdfcrawl.tasks.sitemap import SitemapTask
+    from rdfcrawl.uri.hosts import HostNames
 
 
 class SitemapReading:
@@ -28,6 +32,7 @@ class SitemapReading:
         n_again: of these, those that are read once more in this run.
         parts: of these, those that are read in this run.
         gone: sitemaps that it lists no more.
+        sitemaps: in a batch, and whether they are of its own site.
     """
 
     def __init__(
@@ -43,10 +48,20 @@ class SitemapReading:
         self.claims: dict[str, ListedPageClaim] = {}
         self.parts: list[str] = []
         self.gone: list[str] = []
+        self.sitemaps: list[tuple[SitemapEntry, bool]] = []
         self.datasets: list[SitemapDataset] = []
         self.foreign = foreign
         self.is_index = False
         self.n_again = 0
+
+    def is_own(self, url: str, trust: HostNames) -> bool:
+        """Return whether the sitemap may list a URL."""
+        final = self.document.response.requested[-1]
+        return may_list(url, final, self.task.robots_hosts) or trust.covers(url)
+
+    def may_ask(self, url: str) -> bool:
+        """Return whether the site of a URL could consent by a robots.txt."""
+        return not self.task.is_confirming and is_of_web(url)
 
     def listing(
         self, key: str = "", url: str = "", state: SitemapState | None = None

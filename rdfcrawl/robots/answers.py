@@ -18,6 +18,7 @@ class RobotsResponse:
     status: int  # HTTP status, 0 if no whole answer came
     body: bytes = b""  # its text, as far as it is read
     location: str = ""
+    redirected_to: str = ""  # where the last request went, if not to the origin itself
     retry_after_secs: float | None = None
     fault: Fault | None = None  # why there was no answer
     is_connection_refused: bool = False  # nothing listens there
@@ -51,5 +52,7 @@ def faults_of(response: RobotsResponse) -> list[Fault]:
     if response.is_blocked and response.fault:
         return [response.fault]
     detail = f"status {response.status}" if response.status else "no answer"
-    fault = Fault(Reason.ROBOTS_UNREACHABLE, detail)
+    if response.redirected_to:
+        detail += f" at {response.redirected_to}, where it redirects to"
+    fault = Fault(Reason.ROBOTS_UNREACHABLE, detail[: Fault.MAX_DETAIL])
     return [fault, response.fault] if response.fault else [fault]

@@ -131,7 +131,7 @@ class RobotsCache:
             if isinstance(found, RobotsRules):
                 rules_of[origin] = found
                 visit.has_answered |= is_of_web(origin)
-                if 0 < found.delay_secs <= self._options.max_delay_secs:
+                if found.delay_secs <= self._options.max_delay_secs:
                     visit.keep_delay(found.delay_secs)
             else:
                 unreachable[origin] = found
@@ -299,6 +299,8 @@ class RobotsCache:
             response = await self._fetch(url, take)
             if n == 0 and is_not_asked(response):
                 return replace(response, is_blocked=True)
+            if n:
+                response = replace(response, redirected_to=url)
             if not (300 <= response.status < 400 and response.location):
                 return response
             try:

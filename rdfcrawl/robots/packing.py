@@ -75,7 +75,7 @@ def unpack_records(data: bytes) -> RobotsRecords | None:
     """Return the records of a robots.txt that were packed; None for anything else."""
     try:
         found = _unpacked(data)
-        return _records(found[0]) if found and found[0] else RobotsRecords()
+        return _records(found[0]) if found else RobotsRecords()
     except _DAMAGES:
         return None  # somebody else has written into this Redis
 

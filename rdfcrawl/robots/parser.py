@@ -26,15 +26,15 @@ _RECORD: Final = re.compile(
     rb"|(?P<delay>crawl[- \t]?delay)"
     rb"|(?P<sitemap>site-?maps?)"
     rb"|(?P<signal>content-(?:signals?|usage)))"
-    rb"(?:[ \t]*(?P<colon>:|\xef\xbc\x9a)|[ \t])[ \t\v\f]*(?P<value>[^#]*)",
+    rb"(?:[ \t]*(?P<colon>:|\xef\xbc\x9a)|[ \t])(?P<value>[^#]*)",
     re.IGNORECASE,
 ).match
 _KINDS: Final = ("agent", "disallow", "allow", "delay", "sitemap", "signal")
 _TOKEN: Final = re.compile(rb"[A-Za-z0-9_-]*").match
 # RFC 9309 does not define `Crawl-delay`; these are the values that occur.
 _DELAY: Final = re.compile(
-    rb"\+?(?:(?P<hex>0x[0-9a-f]{1,300})|(?P<number>(?:[0-9]{1,300}(?:[.,][0-9]{0,300})?"
-    rb"|[.,][0-9]{1,300})(?:e[+-]?[0-9]{1,9})?)|(?P<endless>inf))"
+    rb"\+?(?:(?P<hex>0x[0-9a-f]+)|(?P<number>(?:[0-9]+(?:[.,][0-9]*)?"
+    rb"|[.,][0-9]+)(?:e[+-]?[0-9]+)?)|(?P<endless>inf))"
     rb"(?:[ \t]*(?P<unit>ms|m|min(?:ute)?s?|h|hours?)(?![a-z]))?",
     re.IGNORECASE,
 ).match
@@ -253,6 +253,6 @@ def _from_unmarked_utf16(octets: bytes) -> bytes:
     for first, encoding in ((0, "utf-16-be"), (1, "utf-16-le")):
         half = head[first::2]
         others = head[1 - first :: 2]
-        if half and not half.strip(b"\0") and others and others[0] != 0:
+        if not half.strip(b"\0") and others and others[0] != 0:
             return octets.decode(encoding, "replace").encode("utf-8", "replace")
     return octets

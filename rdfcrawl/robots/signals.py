@@ -28,9 +28,7 @@ _USES: Final = {
 }
 USES: Final = frozenset(_USES.values())
 _VALUES: Final = {b"yes": "yes", b"y": "yes", b"no": "no", b"n": "no"}
-_each_pair: Final = re.compile(
-    rb"([A-Za-z-]{1,32})[ \t]*=[ \t]*([A-Za-z]{1,8})"
-).findall
+_each_pair: Final = re.compile(rb"([A-Za-z-]{1,32})[ \t]*=[ \t]*([A-Za-z]+)").findall
 
 
 class SignalRule(NamedTuple):
@@ -75,7 +73,7 @@ class SignalRules:
         path = path_of(url)
         found: dict[str, str] = {}
         for pattern, said in self._rules:
-            if not pattern.text or pattern.matches(path):
+            if pattern.matches(path):
                 found.update(said)
         return tuple(sorted(f"{use}={word}" for use, word in found.items()))
 

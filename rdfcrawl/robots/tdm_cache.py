@@ -81,10 +81,8 @@ class TdmCache:
         name = self._name_of(origin)
         kept = await self._keeper.look(name)
         older = None if kept.rules is None else unpack_tdm(kept.rules)
-        if kept.is_due or (older is None and kept.rules is not None):
+        if kept.is_due or older is None:
             return await self._fetch(origin, visit, older or self._known.last(origin))
-        if older is None:
-            return NO_FILE
         self._known.keep(origin, older, kept.secs)
         return older
 

@@ -73,7 +73,7 @@ def _iter_rules(found: list[Any], origin: str) -> Iterator[tuple[PathPattern, An
         if not path.startswith(("/", "*")):
             path = f"/{path}"
         value = each.get("tdm-reservation")
-        is_word = isinstance(value, int | str) and not isinstance(value, bool)
+        is_word = isinstance(value, int | str)
         # What is neither 1 nor 0 is as if it had not been said.
         tdm = _VALUES.get(str(value).strip()) if is_word else None
         policy = each.get("tdm-policy") if tdm else None

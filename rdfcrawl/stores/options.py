@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, cast
 
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.errors import ConfigError, hide_logins
 from rdfcrawl.options import defaults
 from rdfcrawl.options.values import (
     build_setting,
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.protocol import Store
 
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*").fullmatch
-# A password may have a slash that should have been escaped.
-_LOGIN: Final = re.compile(
-    r"(?<=\+http://).*@|(?<=\+https://).*@|(?<=//)[^/?#]*@", re.DOTALL
-)
 _METHODS: Final = {"open": 0, "begin": 2, "flush": 0, "close": 0}  # arguments
 _WRITER_METHODS: Final = {"write": 1, "end": 0, "abandon": 0}
 
@@ -79,7 +75,7 @@ def class_of_uri(settings: BaseSettings, name: str, uri: str) -> tuple[type, str
 
 def shown_uri(uri: str) -> str:
     """Return a URI without the login in it, if any."""
-    return _LOGIN.sub("", uri)
+    return hide_logins(uri, "")
 
 
 def build_store(crawler: Crawler) -> Store:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import os
 import re
@@ -17,13 +18,15 @@ from typing import TYPE_CHECKING
 import pytest
 import uvloop
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.errors import Fault, Reason
 from rdfcrawl.extraction.child import deny_side_effects
 from rdfcrawl.extraction.messages import ReadingJob
 from rdfcrawl.extraction.sandbox import Sandbox
+from rdfcrawl.html.extractors import CustomExtractor
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS, ParseLimits
 from rdfcrawl.rdf.jsonld.sources import ContextDocument
 from rdfcrawl.rdf.parse import parse
+from tests.support.hdt_files import hdt_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -119,7 +122,9 @@ async def test_child_is_kept_for_the_next_document(
     assert children() == before
 
 
-async def test_crash_keeps_what_was_read(sandbox: Sandbox, tmp_path: Path) -> None:
+async def test_crash_keeps_what_was_read(
+    sandbox: Sandbox, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """If the parser crashes, then what it read is kept and a new child is used."""
     path = crash(tmp_path / "deep.ttl")
     document = await sandbox.read(path, job("text/turtle"))
@@ -127,6 +132,9 @@ async def test_crash_keeps_what_was_read(sandbox: Sandbox, tmp_path: Path) -> No
     assert [fault.reason for fault in document.outcome.faults] == [Reason.PARSE_CRASH]
     assert document.outcome.is_partial
     assert document.outcome.n_quads == text.count(b"\n") > 10_000
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    assert f"{URL}: the reading process said: ended by SIG" in record.message
     good = tmp_path / "good.ttl"
     good.write_bytes(b"<http://a> <b:b> <c:c> .")
     document = await sandbox.read(good, job(NT))
@@ -134,7 +142,58 @@ async def test_crash_keeps_what_was_read(sandbox: Sandbox, tmp_path: Path) -> No
     assert document.outcome.faults == []
 
 
-async def test_cpu_time_is_bounded(sandbox: Sandbox, tmp_path: Path) -> None:
+async def test_output_of_a_child_is_logged(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """If code in a child writes to standard error, then the log has that, escaped."""
+    code = 'import os; os.write(2, b"one \\x1b[2J\\n\\ntwo \\xff")'
+    (tmp_path / "talkative.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    custom = [CustomExtractor("text/odd", "talkative.Odd")]
+    async with Sandbox(custom=custom) as one:
+        for _ in range(2):
+            await read(await one.read(b"<http://a> <http://b> 1 .", job(NT)))
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    said = "the reading process said: one \\x1b[2J | two \\xff"
+    assert record.message == f"{URL}: {said}"
+
+
+OURS, ITS_OWN = Fault(Reason.PARSE_CRASH, "broke"), Fault(Reason.PARSE_SECS, "late")
+
+
+@pytest.mark.parametrize(
+    ("lines", "fault", "level", "said"),
+    [
+        ([], None, "", ""),
+        ([], ITS_OWN, "", ""),
+        (["a", "b"], None, "WARNING", "a | b"),
+        (["a"], ITS_OWN, "WARNING", "late | a"),
+        ([], OURS, "ERROR", "broke"),
+    ],
+)
+def test_output_of_children_is_logged_within_limits(
+    lines: list[str],
+    fault: Fault | None,
+    level: str,
+    said: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """If children write for hundreds of documents, then the first ones are logged."""
+    sandbox = Sandbox()
+    for _ in range(150):
+        sandbox.tell_errors(URL, lines, fault)
+    found = [(record.levelname, record.message) for record in caplog.records]
+    line = level, f"{URL}: the reading process said: {said}"
+    last = "WARNING", "Further output of reading processes is not logged"
+    assert found == ([*[line] * 100, last] if said else [])
+
+
+async def test_cpu_time_is_bounded(
+    sandbox: Sandbox, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """If a document takes too long, then it is stopped and what was read is kept."""
     path = tmp_path / "long.nt"
     with path.open("wb") as file:
@@ -146,6 +205,7 @@ async def test_cpu_time_is_bounded(sandbox: Sandbox, tmp_path: Path) -> None:
     assert [fault.reason for fault in document.outcome.faults] == [Reason.PARSE_SECS]
     assert 0 < document.outcome.n_quads < 5_000_000
     assert document.outcome.is_partial
+    assert caplog.records == []  # it is a fault of the document, and said there
 
 
 async def test_stopped_child_is_given_up(sandbox: Sandbox, dump: Path) -> None:
@@ -211,22 +271,53 @@ def limits_of(process: int) -> dict[str, tuple[int, int]]:
     return {name: (int(soft), int(hard)) for name, soft, hard in rows}
 
 
-async def test_limits_are_hard(dump: Path) -> None:
+async def test_limits_are_hard(dump: Path, tmp_path: Path) -> None:
     """If a child takes back its limits, then it comes to hard ones of the same kind."""
-    memory_bytes, scratch_bytes = 512 * 2**20, 2**20
+    memory_bytes, scratch_bytes = 2**29, 2**29
+    limits = ParseLimits(secs=50, secs_per_mb=9)
+    mapped = tmp_path / "mapped.hdt"
+    mapped.write_bytes(hdt_of([LINE % (1, n) for n in range(9_000)]))
+    os.truncate(mapped, memory_bytes)  # zeros behind, which take no room
     async with Sandbox(memory_bytes=memory_bytes, scratch_bytes=scratch_bytes) as one:
-        await read(await one.read(dump, job(NT, ParseLimits(secs=50, secs_per_mb=9))))
+        text = await read(await one.read(mapped, job("application/vnd.hdt", limits)))
+        assert text.count(b"\n") == 9_000
+        await read(await one.read(dump, job(NT, limits)))
         found = limits_of(*children())
     most = memory_bytes + scratch_bytes
     assert found["Max address space"] == (memory_bytes, most)
     assert found["Max file size"] == (scratch_bytes, scratch_bytes)
     assert found["Max core file size"] == (0, 0)
     assert found["Max open files"] == (256, 256)
-    # Twice the time of a document of 2^20 bytes, and that before the first one.
+    # Twice the time of the longest document, and that before the first one.
     soft, hard = found["Max cpu time"]
-    assert 2 * (50 + 9) + 3 <= hard < 2 * (50 + 10) + 20
+    most_secs = 50 + 9 * scratch_bytes / 1e6
+    assert int(2 * most_secs + 3) <= hard < 2 * most_secs + 20
     # While it waits, the time of the last document does not count.
     assert soft == hard - 1
+
+
+async def test_time_grows_with_what_is_unpacked(tmp_path: Path) -> None:
+    """If a document is compressed, then its statements earn the time to read them."""
+    found = []
+
+    async def load(url: str, *, document_url: str) -> ContextDocument:
+        del document_url
+        found.append(limits_of(*children())["Max cpu time"])
+        return ContextDocument(url=url, content=b'{"@context": {}}')
+
+    path = tmp_path / "dump.nt.gz"
+    path.write_bytes(gzip.compress(LINE % (1, 1) * 90_000))
+    limits = ParseLimits(secs=50, secs_per_mb=99)
+    async with Sandbox(load_context=load) as one:
+        body = b'{"@context": "c", "@id": "http://b.example/"}'
+        await read(await one.read(body, job("application/ld+json", limits)))
+        ((first, _),) = found  # before there are any statements
+        document = await one.read(path, job(NT, limits))
+        found += [limits_of(*children())["Max cpu time"] async for _ in document]
+    assert 50 <= first < 99
+    times = {soft for soft, hard in found[1:] if soft < hard - 1}
+    assert len(times) > 2
+    assert max(times) - min(times) > 50
 
 
 async def test_child_that_has_used_its_time_is_replaced(tmp_path: Path) -> None:
@@ -289,6 +380,17 @@ async def test_missing_file_is_raised(sandbox: Sandbox, tmp_path: Path) -> None:
     """If the file is not there, then that is the caller's error."""
     with pytest.raises(FileNotFoundError):
         await sandbox.read(tmp_path / "none", job(NT))
+
+
+async def test_child_that_cannot_start_leaves_nothing_open(tmp_path: Path) -> None:
+    """If a child cannot be started, then that costs no file descriptor."""
+    async with Sandbox(scratch_dir=tmp_path / "none") as one:
+        n_open = len([*Path("/proc/self/fd").iterdir()])
+        for _ in range(3):
+            with pytest.raises(FileNotFoundError):
+                await one.read(b"", job(NT))
+        await asyncio.sleep(0.01)
+        assert len([*Path("/proc/self/fd").iterdir()]) == n_open
 
 
 async def test_environment_holds_no_secrets(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from contextlib import asynccontextmanager, closing
+from contextlib import ExitStack, asynccontextmanager, closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +21,12 @@ from rdfcrawl.frontier.redis_client import async_client
 from rdfcrawl.frontier.redis_program import find_server
 from tests.support.crawl_webs import TreeWeb
 from tests.support.ftp_servers import write_certificate
-from tests.support.redis_cluster import running_cluster
+from tests.support.redis_cluster import (
+    ClusterNode,
+    free_ports,
+    running_cluster,
+    wait_until,
+)
 from tests.support.redis_fixtures import RedisServer
 
 if TYPE_CHECKING:
@@ -71,11 +77,13 @@ CASES = {
     "wrong-password": (
         f"CONFIG SET requirepass {SECRET}",
         ":x@",
-        "or user is disabled.",
+        ": correct user and password in REDIS_URL",
     ),
     "raw-password": (f"CONFIG SET requirepass {SECRET}", ":10%41@", "% as %25"),
     "unknown-user": ("PING", f"me:{SECRET}@", "invalid username"),
+    "unwanted-password": ("PING", f":{SECRET}@", ": it has no password: leave it out"),
     "no-info": (f"{DENY} -info", "", "'info'"),
+    "no-time-in-scripts": (f"{DENY} -time", "", ": give the user in REDIS_URL the"),
     "no-scripts": (f"{DENY} -script", "", ": this user has no permissions"),
     "no-calls": (f"{DENY} -evalsha", "", "'evalsha'"),
     "no-hashes": (f"{DENY} -hsetnx", "", ": this user has no permissions"),
@@ -108,9 +116,44 @@ async def test_too_many_clients_are_one_line(server: RedisServer) -> None:
         each.connect(str(server.socket))
         each.sendall(b"PING\r\n")
         each.recv(10)
-    assert "max number of clients reached" in await refusal(server.url)
+    told = await refusal(server.url)
+    assert "max number of clients reached: raise `maxclients`" in told
     for each in taken:
         each.close()
+
+
+@pytest.mark.service
+async def test_databases_that_are_missing_are_one_line(server: RedisServer) -> None:
+    """If Redis has fewer databases, then the line names the setting of the number."""
+    told = await refusal(f"{server.url}?db=99")
+    assert "DB index is out of range: name a lower number in REDIS_URL or" in told
+
+
+@pytest.mark.service
+async def test_passwords_of_sentinels_are_not_those_of_the_primary(
+    server_directory: Path,
+) -> None:
+    """If the Sentinels want a password, then the line has their parameter."""
+    (port,) = free_ports(1)
+    config = server_directory / "sentinel.conf"
+    config.write_text(f"port {port}\nrequirepass {SECRET}\nbind 127.0.0.1\n")
+    sentinel = ClusterNode(find_server(), server_directory, port)
+    sentinel.run(str(config), "--sentinel")
+    url = f"redis+sentinel://:x@127.0.0.1:{port}/mymaster"
+    try:
+        wait_until(partial(_listens, port))
+        assert "as in ?sentinel_password=" in await refusal(url)
+        told = await refusal(f"{url}?sentinel_password={SECRET}x")
+        assert "correct sentinel_username and sentinel_password" in told
+        told = await refusal(f"{url}?sentinel_password={SECRET}")
+        assert "watch no primary named mymaster" in told
+    finally:
+        sentinel.end()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as connection:
+        return connection.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.mark.service
@@ -119,10 +162,12 @@ async def test_clusters_want_their_password(
 ) -> None:
     """If nodes want a password that the URL lacks, then one line says so, too."""
     with running_cluster(server_directory, with_replicas=False) as cluster:
-        for node in cluster.nodes:
+        for node in reversed(cluster.nodes):  # at first, it is one of them alone
             with closing(node.client()) as redis:
                 redis.config_set("requirepass", SECRET)
-        assert "has to name a password" in await refusal(cluster.url)
+            assert "has to name a password" in await refusal(cluster.url)
+        wrong = cluster.url.replace("://", "://:x@")
+        assert ": correct user and password in REDIS_URL" in await refusal(wrong)
 
 
 QUICK = {"REDIS_PARAMS": {"socket_timeout": 0.1, "socket_connect_timeout": 0.1}}
@@ -250,20 +295,51 @@ def test_commands_end_with_two_where_redis_wants_a_password(
         assert result.code == 2
 
 
+def _has_begun(web: TreeWeb) -> bool:
+    return web.asked().total() > 4
+
+
+LATER = {
+    f"requirepass {SECRET}": "has to name a password",
+    "-time": ": give the user in REDIS_URL the rights of a crawl",  # within scripts
+}
+
+
 @pytest.mark.service
 def test_a_worker_that_is_refused_later_stops(
-    commands: Commands, loopback: Loopback, server: RedisServer
+    commands: Commands, loopback: Loopback, server_directory: Path
 ) -> None:
-    """If Redis wants a password from now on, then a worker says so once, and stops."""
-    web = TreeWeb(loopback, "127.0.78", n_hosts=1, n_docs=400, secs=0.02)
-    running = commands.start_crawl(
-        [web.seed], REDIS_URL=server.url, CRAWL_ID="c", VISIT_MAX_DOCUMENTS=4
-    )
-    commands.wait_until(lambda: web.asked().total() > 4)
-    with closing(Redis(unix_socket_path=str(server.socket))) as redis:
-        redis.config_set("requirepass", SECRET)
-        redis.client_kill_filter(_type="normal", skipme=True)
-    result = running.wait()
-    assert result.code == 2, result.stderr
-    assert result.stderr.count("has to name a password") == 1
-    assert "Traceback" not in result.stderr
+    """If Redis refuses a worker from now on, then one line says so, and all ends."""
+    with ExitStack() as stack:
+        running = []
+        for n, order_of_it in enumerate(LATER):
+            web = TreeWeb(
+                loopback, f"127.81.{n + 40}", n_hosts=1, n_docs=400, secs=0.02
+            )
+            place = server_directory / str(n)
+            place.mkdir()
+            server = RedisServer(find_server(), place)
+            server.start()
+            stack.callback(server.end)
+            crawl = commands.start_crawl(
+                [web.seed],
+                REDIS_URL=server.url,
+                CRAWL_ID=f"c{n}",
+                VISIT_MAX_DOCUMENTS=4,
+            )
+            running.append((order_of_it, web, server, crawl))
+        for order_of_it, web, server, _ in running:
+            commands.wait_until(partial(_has_begun, web))
+            is_rule = order_of_it.startswith("-")
+            begin = "ACL SETUSER default" if is_rule else "CONFIG SET"
+            order(server, *begin.split(), *order_of_it.split())
+            if not is_rule:
+                path = str(server.socket)
+                with closing(Redis(unix_socket_path=path, password=SECRET)) as redis:
+                    redis.client_kill_filter(_type="normal", skipme=True)
+        for order_of_it, *_, crawl in running:
+            result = crawl.wait()
+            assert result.code == 2, result.stderr
+            assert result.stderr.count(LATER[order_of_it]) == 1
+            assert "Traceback" not in result.stderr
+            assert SECRET not in result.stderr

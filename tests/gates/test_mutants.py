@@ -52,6 +52,7 @@ def check(text, *, is_open=False):
     if len(text) > 99 and not is_open:
         raise ValueError("long text of 500")
     record(text[:50], is_open=True)
+    is_open &= 0 < len(text) <= 9
     return text in ("x", "y") or is_open
 '''
 CHANGES = """
@@ -66,6 +67,8 @@ check(): if len(text) > 99 and not is_open
 check(): without and (len(text) > 99) | check(): without and (not is_open)
 check(): 99 times 1_000_000 | check(): call record(text[:50], is_open=True)
 check(): is_open=False | check(): 50 times 1_000_000
+check(): len(text) >= 99, not > | check(): 0 <= len(text), not <
+check(): len(text) < 9, not <=
 check(): without "x" | check(): without "y"
 check(): without or (text in ("x", "y")) | check(): without or (is_open)
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import socket
 import subprocess
@@ -345,6 +346,7 @@ def test_service_is_allowed_by_name() -> None:
 
 def test_ports_are_set() -> None:
     """If the ports of the web are fewer, then those of FTP and its data stay."""
+    assert parse_ports(["1-65535", "9-9"]) == ((1, MAX_PORT), (9, 9))
     guard = Guard(ports=parse_ports(["80", " 443 "]))
     assert guard.refuses_port(8080) is RefusalCause.PORT
     assert guard.refuses_port(2121, ConnectionUse.FTP) is RefusalCause.PORT
@@ -399,6 +401,8 @@ def test_ports_of_few_addresses_are_remembered() -> None:
     addresses = [str(IPv4Address(0x0101_0101 + n)) for n in range(MAX_ADDRESSES + 1)]
     for address in addresses[:-1]:
         gate.check(address, 80)
+    with pytest.raises(GuardBlocked, match="GUARD_MAX_PORTS"):
+        gate.check(addresses[0], 8081)
     gate.check(addresses[0], 80)  # used again, so that the second is the oldest
     gate.check(addresses[-1], 80)
     with pytest.raises(GuardBlocked, match="GUARD_MAX_PORTS"):
@@ -518,6 +522,7 @@ def test_setting_is_read() -> None:
 
 OWN = ["93.184.216.37", "2a00:1450:4001:81b::200e"]
 ROUTED = ["93.185.7.7", "2a00:1451::7"]
+SHARED = {"93.186.0.255": "broadcast", "2a00:1452::1": "anycast"}
 HOLDERS = ["64:ff9b::5db8:d825", "2606:4700::5efe:93.184.216.37"]  # of the first
 
 
@@ -527,6 +532,8 @@ def change(word: str) -> None:
         ip("addr", word, address, "dev", "lo")
     for network in ("93.185.0.0/16", "2a00:1451::/32"):
         ip("route", word, "local", network, "dev", "lo")
+    for address, kind in SHARED.items():
+        ip("route", word, kind, address, "dev", "lo")
     while ("local" in ip("route", "get", OWN[1])) != (word == "add"):
         time.sleep(0.01)  # the kernel adds those of IPv6 in the background
 
@@ -546,8 +553,9 @@ def test_own_addresses_are_refused_while_they_are_there(
     if not has_netlink:  # as in a service that may not use it, or not on Linux
         monkeypatch.delattr(socket, "AF_NETLINK")
     guard = Guard()
-    # Addresses of a routed network of IPv6 cannot be bound to.
-    addresses = [*OWN, *ROUTED[: 1 + has_netlink], *HOLDERS]
+    # Addresses of a routed network of IPv6 cannot be bound to, nor shared ones.
+    shared = list(SHARED) if has_netlink else []
+    addresses = [*OWN, *ROUTED[: 1 + has_netlink], *shared, *HOLDERS]
     with machines(0):
         assert not any(map(guard.refuses_address, addresses))
         change("add")
@@ -558,6 +566,47 @@ def test_own_addresses_are_refused_while_they_are_there(
         assert allowed == [True] + [False] * (len(addresses) - 1)
         change("del")
         assert not any(map(guard.refuses_address, addresses))
+
+
+def test_own_address_without_a_route_is_refused() -> None:
+    """If rules of this machine hide the route to an address of its own, it is known."""
+    with machines(0):
+        ip("addr", "add", OWN[0], "dev", "lo")
+        ip("rule", "add", "pref", "9", "lookup", "local")
+        ip("rule", "add", "pref", "8", "to", OWN[0], "prohibit")
+        ip("rule", "del", "pref", "0")
+        assert "local" not in ip("route", "get", OWN[0])
+        assert Guard().refuses_address(OWN[0]) is RefusalCause.OWN
+        assert Guard().refuses_address(ROUTED[0]) is None
+
+
+LACKING = [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM]
+
+
+@pytest.mark.parametrize("code", [*LACKING, errno.EACCES, errno.EAFNOSUPPORT])
+@pytest.mark.parametrize("is_netlink", [True, False])
+def test_addresses_are_not_judged_without_descriptors_or_memory(
+    monkeypatch: pytest.MonkeyPatch, code: int, *, is_netlink: bool
+) -> None:
+    """If a machine lacks what it takes to find out, then no verdict is given."""
+
+    class ScarceSocket(socket.socket):
+        def __init__(self, family: int = -1, *args: int, **more: int) -> None:
+            is_lacking = (family == socket.AF_NETLINK) is is_netlink
+            if is_lacking or family == socket.AF_NETLINK:
+                raise OSError(code if is_lacking else errno.EACCES, "no socket")
+            super().__init__(family, *args, **more)
+
+    monkeypatch.setattr(socket, "socket", ScarceSocket)
+    guard = Guard()
+    if code in LACKING:
+        with pytest.raises(OSError, match="no socket"):
+            guard.refuses_address("1.1.1.1")
+        assert not guard.allows_address("1.1.1.1")
+    else:  # other refusals are lasting: a system without netlink, or without IPv6
+        is_refused = code == errno.EACCES and not is_netlink
+        why = RefusalCause.OWN if is_refused else None
+        assert guard.refuses_address("1.1.1.1") is why
 
 
 def test_denied_networks_go_before_allowed_ones() -> None:

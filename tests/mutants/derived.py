@@ -17,9 +17,18 @@ from tests.mutants.patterns import weakened
 _MANY: Final = "1_000_000"
 _LEAVING: Final = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 _GROUPS: Final = (ast.Tuple, ast.List, ast.Set, ast.Dict)
+_SIGNS: Final[dict[type[ast.cmpop], str]] = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==",
+    ast.NotEq: "!=", ast.In: "in", ast.NotIn: "not in", ast.Is: "is",
+    ast.IsNot: "is not",
+}  # fmt: skip
+_WITH_EQUAL: Final[dict[type[ast.cmpop], str]] = {
+    ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">",
+}  # fmt: skip
 _TABLES: Final = {"_DENIED": 3, "_JUDGED": 3}  # words of a row, of tables in a text
 
 
+_is_of_clock = re.compile(r"\b(?:monotonic|used_secs)\(\)").search
 # Calls that move data: without them nothing works, and no defence is missing.
 _moves = re.compile(
     r"(?:await )?(?:[\w.]*\.)?_?"
@@ -122,12 +131,28 @@ class _Module:
                     yield _Change(test, "False", f"if {self._source(test)}")
             case ast.BoolOp():
                 yield from self._without_each_operand(node)
-            case ast.Compare(comparators=[right]):
-                if isinstance(right, _GROUPS):
-                    yield from self._without_each_member(right)
-                yield from self._of_number(right)
+            case ast.Compare():
+                yield from self._of_comparison(node)
             case _:
                 yield from self._of_part(node)
+
+    def _of_comparison(self, node: ast.Compare) -> _Changes:
+        if len(node.comparators) == 1:
+            (right,) = node.comparators
+            if isinstance(right, _GROUPS):
+                yield from self._without_each_member(right)
+            yield from self._of_number(right)
+        sides = [self._source(each) for each in (node.left, *node.comparators)]
+        for n, op in enumerate(node.ops):
+            pair = sides[n] + sides[n + 1]
+            if type(op) not in _WITH_EQUAL or _is_of_clock(pair):
+                continue  # no test can meet the very moment of a clock
+            words = [_SIGNS[type(each)] for each in node.ops]
+            old, words[n] = words[n], _WITH_EQUAL[type(op)]
+            parts = zip(words, sides[1:], strict=True)
+            new = " ".join([f"({sides[0]})", *(f"{w} ({side})" for w, side in parts)])
+            what = f"{sides[n]} {words[n]} {sides[n + 1]}, not {old}"
+            yield _Change(node, new, what, node.comparators[n])
 
     def _of_part(self, node: ast.AST) -> _Changes:
         match node:

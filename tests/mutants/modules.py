@@ -17,28 +17,35 @@ _ROOMS: Final = (
     DefendedModule(
         "rdfcrawl/guard",
         "gate policy twisted_names",
-        ("tests/guard/test_guard.py", "tests/guard/test_twisted_names.py"),
+        (
+            "tests/guard/test_guard.py",
+            "tests/guard/test_resolver.py",
+            "tests/guard/test_twisted_names.py",
+        ),
     ),
     DefendedModule(
         "rdfcrawl/guard",
         "operator resolver",
         (
             "tests/guard/test_guard.py",
+            "tests/guard/test_resolver.py",
             "tests/pings/test_judging.py",
         ),
     ),
     DefendedModule(
-        "rdfcrawl/extraction",
-        "confinement system_calls",
-        ("tests/extraction/test_denied.py", "tests/extraction/test_confinement.py"),
+        "rdfcrawl/guard",
+        "own_addresses",
+        ("tests/guard/test_guard.py",),
     ),
     DefendedModule(
-        "rdfcrawl/extraction",
-        "bounds child sandbox",
+        "rdfcrawl/robots",
+        "cache origin_memory tdm_cache",
         (
-            "tests/extraction/test_denied.py",
-            "tests/extraction/test_sandbox.py",
-            "tests/extraction/test_confinement.py",
+            "tests/robots/test_cache.py",
+            "tests/robots/test_tdm_cache.py",
+            "tests/robots/test_unread_robots.py",
+            "tests/fetch/test_questions.py",
+            "tests/robots/test_shared_rules.py",
         ),
     ),
     DefendedModule(
@@ -99,6 +106,20 @@ _ROOMS: Final = (
     DefendedModule("rdfcrawl", "errors", ("tests/progress/test_logformatter.py",)),
     DefendedModule("rdfcrawl/page", "texts", ("tests/page/test_parts.py",)),
     DefendedModule("rdfcrawl", "small_server", ("tests/pings/test_server.py",)),
+    DefendedModule(
+        "rdfcrawl/extraction",
+        "confinement system_calls",
+        ("tests/extraction/test_denied.py", "tests/extraction/test_confinement.py"),
+    ),
+    DefendedModule(
+        "rdfcrawl/extraction",
+        "bounds child sandbox",
+        (
+            "tests/extraction/test_denied.py",
+            "tests/extraction/test_sandbox.py",
+            "tests/extraction/test_confinement.py",
+        ),
+    ),
 )
 
 TESTS: Final = {

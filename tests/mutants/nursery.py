@@ -22,6 +22,7 @@ from hypothesis import Phase, settings
 
 from tests.mutants.copies import replace
 from tests.mutants.patching import patch
+from tests.support.processes import end_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,11 +53,21 @@ class SourceChange(NamedTuple):
 
 
 class MutantRun(NamedTuple):
-    """How tests have ended: the first that has failed, if any, and their time."""
+    """How tests have ended.
+
+    Attributes:
+        is_failure: one has failed, or their process has ended.
+        failed: the first that has failed, if any.
+        secs: that they took.
+        is_late: they were ended, as their time was over.
+        has_skipped: one was skipped, so that the others prove little if they pass.
+    """
 
     is_failure: bool
     failed: str
     secs: float
+    is_late: bool = False
+    has_skipped: bool = False
 
 
 def run_fresh(tree: Path, tests: list[str], *, secs: float) -> MutantRun:
@@ -65,7 +76,7 @@ def run_fresh(tree: Path, tests: list[str], *, secs: float) -> MutantRun:
     def child(result: int) -> None:
         plugin = _Reporter()
         code = pytest.main([*_OPTIONS, *tests], [plugin])
-        os.write(result, f"{int(code)} {plugin.failed}".encode())
+        os.write(result, plugin.said(int(code)))
 
     return _forked(child, tree, secs)
 
@@ -75,6 +86,8 @@ def nursery(
     tests: list[str],
     changes: Iterator[SourceChange],
     tell: Callable[[SourceChange, MutantRun], float],
+    *,
+    secs: float,
 ) -> None:
     """Collect tests, and run them for each of many changes.
 
@@ -84,12 +97,13 @@ def nursery(
         changes: of modules.
         tell: called with each change and how its tests have ended; returns how many
             seconds those of the next one may take.
+        secs: that those of the first one may take.
     """
     _enter(tree)
     # A failure is enough: no smaller one is looked for.
     settings.register_profile("mutants", phases=(Phase.explicit, Phase.generate))
     settings.load_profile("mutants")
-    code = pytest.main([*_OPTIONS, *tests], [_Nursery(tree, changes, tell)])
+    code = pytest.main([*_OPTIONS, *tests], [_Nursery(tree, changes, tell, secs)])
     if code:
         raise RuntimeError(f"pytest cannot collect {tests}: {code!r}")
 
@@ -105,13 +119,19 @@ def _enter(tree: Path) -> None:
 
 
 class _Reporter:
-    """A plugin that remembers the test that failed."""
+    """A plugin that remembers the test that failed, and whether one was skipped."""
 
     failed = ""
+    has_skipped = False
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.has_skipped |= report.skipped and not hasattr(report, "wasxfail")
         if report.failed and not self.failed:
             self.failed = report.nodeid.partition("[")[0]
+
+    def said(self, code: int) -> bytes:
+        """Return how the tests have ended, for the process that has started them."""
+        return f"{code} {self.has_skipped:d} {self.failed}".encode()
 
 
 class _Nursery(_Reporter):
@@ -120,8 +140,10 @@ class _Nursery(_Reporter):
         tree: Path,
         changes: Iterator[SourceChange],
         tell: Callable[[SourceChange, MutantRun], float],
+        secs: float,
     ) -> None:
         self._tree = tree
+        self._secs = secs
         self._changes = changes
         self._tell = tell
         self._noticed: list[str] = []
@@ -130,7 +152,7 @@ class _Nursery(_Reporter):
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         if session.testsfailed:
             raise session.Failed("tests cannot be collected")
-        secs = 600.0
+        secs = self._secs
         gc.collect()
         gc.freeze()  # a collection in a fork would copy all of the memory
         for change in self._changes:
@@ -163,7 +185,7 @@ class _Nursery(_Reporter):
                 name = change.path.removesuffix(".py").replace("/", ".")
                 patch(name, old, change.text, str(self._tree / change.path))
             except Exception:
-                os.write(result, b"2 ")
+                os.write(result, self.said(2))
                 return
             session.items.sort(key=self._rank)
             code = 0
@@ -174,7 +196,7 @@ class _Nursery(_Reporter):
                 if self.failed:
                     code = 1
                     break
-            os.write(result, f"{code} {self.failed}".encode())
+            os.write(result, self.said(code))
 
         return run
 
@@ -199,14 +221,16 @@ def _forked(child: Callable[[int], None], tree: Path, secs: float) -> MutantRun:
         code = _wait(pid, secs)
         with os.fdopen(out, "rb") as answer:
             text = answer.read().decode() if code == 0 else ""
-    number, _, failed = text.partition(" ")
-    return MutantRun(number != "0", failed, time.monotonic() - began)
+    number, skipped, failed = (*text.split(" ", 2), "", "", "")[:3]
+    took = time.monotonic() - began
+    return MutantRun(number != "0", failed, took, code is None, skipped == "1")
 
 
 def _run(child: Callable[[int], None], result: int, tree: Path, scratch: str) -> None:
     """Call a function in this process, and end it."""
     code = 3
     try:
+        end_with_parent()
         os.setsid()
         if "PYTHONPATH" not in os.environ or os.environ["PYTHONPATH"] != str(tree):
             _enter(tree)
@@ -226,8 +250,8 @@ def _run(child: Callable[[int], None], result: int, tree: Path, scratch: str) ->
         os._exit(code)
 
 
-def _wait(pid: int, secs: float) -> int:
-    """Return the exit code of a process; end all that it has started."""
+def _wait(pid: int, secs: float) -> int | None:
+    """Return the exit code of a process, None if it is late; end all it has started."""
     deadline = time.monotonic() + secs
     code = None
     while code is None and time.monotonic() < deadline:
@@ -238,5 +262,4 @@ def _wait(pid: int, secs: float) -> int:
         os.killpg(pid, signal.SIGKILL)
     if code is None:
         os.waitpid(pid, 0)
-        code = -signal.SIGKILL
     return code

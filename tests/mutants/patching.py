@@ -73,17 +73,28 @@ def _put_into(old: Any, new: Any) -> bool:
     if isinstance(old, property) and isinstance(new, property):
         return _put_into(old.fget, new.fget)
     if isinstance(old, FunctionType) and isinstance(new, FunctionType):
-        if old.__closure__ or new.__closure__:
-            return False
-        for part in _CODE:
-            setattr(old, part, getattr(new, part))
-        return True
+        return _put_code(old, new)
     if isinstance(old, type) and isinstance(new, type):
         for each, value in [*new.__dict__.items()]:
             if each in old.__dict__ and not _put_into(old.__dict__[each], value):
                 _put_attribute(old, each, value)
         return True
     return False
+
+
+def _put_code(old: FunctionType, new: FunctionType) -> bool:
+    """Put the code of a function into another, and the values that it encloses.
+
+    So it is with `__init__` of a dataclass, which has its defaults there.
+    """
+    names = old.__code__.co_freevars
+    if names != new.__code__.co_freevars or "__class__" in names:
+        return False
+    for mine, other in zip(old.__closure__ or (), new.__closure__ or (), strict=True):
+        mine.cell_contents = other.cell_contents
+    for part in _CODE:
+        setattr(old, part, getattr(new, part))
+    return True
 
 
 def _put_attribute(owner: type, name: str, value: Any) -> None:

@@ -18,6 +18,7 @@ from tests.mutants.derived import DerivedMutant, derived_mutants
 from tests.mutants.equivalent import EQUIVALENT
 from tests.mutants.modules import TESTS
 from tests.mutants.nursery import MutantRun, SourceChange, nursery, run_fresh
+from tests.support.processes import end_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,8 +26,13 @@ if TYPE_CHECKING:
 
 _LEAST_SECS: Final = 20.0  # of the tests of one mutant
 _FACTOR: Final = 2.5  # of what they take with the code as it is
-_FRESH_SECS: Final = 300.0  # of tests that start anew
+_FRESH_SECS: Final = 120.0  # of tests that are started once more, by themselves
 _AT_ONCE: Final = 2
+_ADVICE: Final = (
+    "\nNo test fails without these parts. Write one that does, or enter the name in"
+    " tests/mutants/equivalent.py with its reason. To try it again: python -m"
+    " tests.mutants --derived PATH"
+)
 _hunks = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE).findall
 
 
@@ -58,6 +64,7 @@ def try_mutants(mutants: list[DerivedMutant], *, secs: float = float("inf")) -> 
     for each in trial.alive:
         print(f"NOT NOTICED  {each.path}:{each.line}  {each.name}")
     if trial.alive:
+        print(_ADVICE)
         return 1
     return 2 if trial.is_broken else 0
 
@@ -79,7 +86,8 @@ class _Trial:
         for each in wanted:
             groups[TESTS[each.path]].append(each)
         for tests, mutants in groups.items():
-            self._run_group([*tests], mutants)
+            if self._left_secs() > 0:
+                self._run_group([*tests], mutants)
 
     def _run_group(self, tests: list[str], mutants: list[DerivedMutant]) -> None:
         """Try the mutants that have the same tests."""
@@ -97,10 +105,9 @@ class _Trial:
             told = self._told.get()
             if told is None:
                 n_open -= 1
-            elif not told[0].name and told[1].is_failure:
-                print(f"fails as it is: {told[1].failed or tests}", flush=True)
-                self.is_broken = True
-            elif told[0].name:
+            elif not told[0].name:
+                self._judge_first(told[1], tests)
+            else:
                 self._take(by_name[told[0].name], told[1], doubted)
         for process in processes:
             process.join()
@@ -109,26 +116,47 @@ class _Trial:
         for mutant in dict.fromkeys(doubted):
             self._try_fresh(mutant)
 
+    def _judge_first(self, ended: MutantRun, tests: list[str]) -> None:
+        """See whether tests pass with the code as it is."""
+        if ended.is_failure and self._left_secs() > 0:
+            print(f"fails as it is: {ended.failed or tests}", flush=True)
+            self.is_broken = True
+
     def _take(
         self, mutant: DerivedMutant, ended: MutantRun, doubted: list[DerivedMutant]
     ) -> None:
-        if ended.is_failure:
-            self.n_tried += 1
-            print(f"{ended.secs:5.1f}  noticed  {mutant.name}", flush=True)
-        else:
+        if ended.is_failure and not ended.is_late:
+            self._tell(mutant, ended)
+        else:  # other processes may have slowed it down
+            print(f"{ended.secs:5.1f}  to be tried again  {mutant.name}", flush=True)
             doubted.append(mutant)
+
+    def _tell(self, mutant: DerivedMutant, ended: MutantRun) -> None:
+        self.n_tried += 1
+        word = "noticed" if ended.is_failure else "NOT NOTICED"
+        if ended.has_skipped and not ended.is_failure:
+            word = "not judged, as tests were skipped"
+            self.n_tried -= 1
+        by = "no end" if ended.is_late else ended.failed.rpartition("::")[2]
+        print(f"{ended.secs:5.1f}  {word}  {mutant.name}  ({by})", flush=True)
+        if word == "NOT NOTICED":
+            self.alive.append(mutant)
+
+    def _left_secs(self) -> float:
+        return self._ends_at - time.monotonic()
 
     def _serve(
         self, tree: Path, tests: list[str], mutants: list[DerivedMutant]
     ) -> None:
         """Try mutants by a process that has collected their tests."""
-        allowed = _FRESH_SECS
+        end_with_parent()
+        allowed = min(2 * _FRESH_SECS, self._left_secs())
 
         def changes() -> Iterator[SourceChange]:
             first = mutants[0].path
             yield SourceChange(first, (tree / first).read_text(encoding="utf-8"))
             for mutant in mutants:
-                if allowed and time.monotonic() < self._ends_at:
+                if allowed and self._left_secs() > 0:
                     yield SourceChange(mutant.path, mutant.text, mutant.name)
 
         def tell(change: SourceChange, ended: MutantRun) -> float:
@@ -137,7 +165,7 @@ class _Trial:
                 secs = max(_LEAST_SECS, _FACTOR * ended.secs)
                 allowed = 0 if ended.is_failure else secs
             self._told.put((change, ended))
-            return allowed
+            return min(allowed, max(self._left_secs(), 0.0))
 
         if not mutants:
             self._told.put(None)
@@ -145,27 +173,25 @@ class _Trial:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, 1)
         try:
-            nursery(tree, tests, changes(), tell)
+            nursery(tree, tests, changes(), tell, secs=allowed)
         finally:
             self._told.put(None)
 
     def _try_fresh(self, mutant: DerivedMutant) -> None:
         """Try a mutant by processes that import all anew, to be sure."""
-        if time.monotonic() >= self._ends_at:
+        if self._left_secs() <= 0:
             return
         tree = self._trees[0]
         path = tree / mutant.path
         text = path.read_text(encoding="utf-8")
         replace(path, mutant.text)
+        secs = min(_FRESH_SECS, self._left_secs())
         try:
-            ended = run_fresh(tree, [*TESTS[mutant.path]], secs=_FRESH_SECS)
+            ended = run_fresh(tree, [*TESTS[mutant.path]], secs=secs)
         finally:
             replace(path, text)
-        self.n_tried += 1
-        word = "noticed" if ended.is_failure else "NOT NOTICED"
-        print(f"{ended.secs:5.1f}  {word}  {mutant.name}", flush=True)
-        if not ended.is_failure:
-            self.alive.append(mutant)
+        if not ended.is_late or secs == _FRESH_SECS:
+            self._tell(mutant, ended)
 
 
 def mutants_of(paths: Iterable[str]) -> list[DerivedMutant]:
@@ -178,19 +204,27 @@ def changed_mutants(revision: str) -> list[DerivedMutant]:
 
     Args:
         revision: of Git; empty: where this branch has left `origin/main`, or else some
-            commits ago. Nothing differs from one that is not there.
+            commits ago. Nothing differs if there is none, as in a shallow clone.
+
+    Raises:
+        SystemExit: there is no such revision.
     """
     base = revision or _last_landing()
+    if not base:
+        print("No earlier revision is known here: there are no changed lines to try.")
+        return []
+    if not _commit(base):
+        raise SystemExit(f"{base} is no revision of this repository.")
     command = ["diff", "--unified=0", base, "--"]
     found = []
-    for path in TESTS if base else ():
+    for path in TESTS:
         lines = {
             line
             for first, n in _hunks(_git(*command, path))
             for line in range(int(first), int(first) + int(n or 1))
         }
         found += [each for each in derived_mutants(ROOT, path) if each.line in lines]
-    print(f"{len(found)} derived mutants of lines that differ from {base or 'nothing'}")
+    print(f"{len(found)} derived mutants of lines that differ from {base}")
     return found
 
 
@@ -200,8 +234,12 @@ def _last_landing() -> str:
     base = _git("merge-base", "HEAD", "origin/main")
     if base and base != head:
         return base
-    ago = (_git("rev-parse", "--quiet", "--verify", f"HEAD~{n}") for n in (20, 5, 1))
-    return next(filter(None, ago), "")
+    return next(filter(None, (_commit(f"HEAD~{n}") for n in (20, 5, 1))), "")
+
+
+def _commit(revision: str) -> str:
+    """Return the name of a commit; empty if there is none."""
+    return _git("rev-parse", "--quiet", "--verify", revision + "^{commit}")
 
 
 def _git(*words: str) -> str:

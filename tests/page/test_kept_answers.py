@@ -34,8 +34,9 @@ def test_few_answers_are_kept() -> None:
     """If there are many answers, or long ones, then the oldest are forgotten."""
     keys = [AnswerKey("q", 3, number) for number in range(1, 101)]
     few, short = KeptAnswers(), KeptAnswers()
+    long = paged(2**23 - paged().n_bytes)  # two are as many bytes as are kept
     for key in keys:
         few.put(key, paged())
-        short.put(key, paged(6 * 1024 * 1024))
+        short.put(key, long)
     assert [key.most for key in keys if few.get(key)] == list(range(85, 101))
     assert [key.most for key in keys if short.get(key)] == [99, 100]

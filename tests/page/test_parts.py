@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import re
@@ -15,7 +16,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.test_utils import make_mocked_request
 
 from rdfcrawl.errors import ConfigError
-from rdfcrawl.page import kept_answers, kept_orders
+from rdfcrawl.page import forms, kept_answers, kept_orders
 from rdfcrawl.page.foreign import is_foreign
 from rdfcrawl.page.form_token import FIELD, HEADER, FormToken
 from rdfcrawl.page.forms import read_form
@@ -114,6 +115,25 @@ async def test_forms_are_small(
         assert answer.status == status
         if status == 200:
             assert await answer.json() == fields
+
+
+async def test_half_sent_form_ends(
+    visitors: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a form is sent in part and then no further, then the request ends."""
+    monkeypatch.setattr(forms, "_BODY_SECS", forms._BODY_SECS / 100)
+    goes_on = asyncio.Event()
+
+    async def body() -> AsyncIterator[bytes]:
+        yield b"a="
+        await goes_on.wait()
+
+    async with (
+        asyncio.timeout(10),
+        visitors.post("/form", data=body(), headers=TYPE | {HEADER: "yes"}) as answer,
+    ):
+        assert answer.status == 408
+        goes_on.set()
 
 
 async def test_fields_stay_as_they_are(visitors: aiohttp.ClientSession) -> None:

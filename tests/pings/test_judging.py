@@ -59,3 +59,15 @@ def test_guard_may_let_an_address_through() -> None:
     """If the operator allows a network, then its hosts may ping."""
     guard = Guard(allow_nets=parse_networks(["10.0.0.0/8"]))
     assert sitemap_url("http://10.0.0.1/s", guard) == "http://10.0.0.1/s"
+
+
+@pytest.mark.parametrize("sign", ["x", "\u00fc"])
+def test_longest_url_is_taken(sign: str) -> None:
+    """If a URL has as many characters as may be, then it is taken; one more is not."""
+    begin = f"http://example.org/{sign * 100}"
+    n_begin = len(sitemap_url(begin, Guard()))  # escapes count
+    longest = begin + "x" * (MAX_URL_CHARS - n_begin)
+    assert len(sitemap_url(longest, Guard())) == MAX_URL_CHARS
+    with pytest.raises(PingRefused) as refused:
+        sitemap_url(f"{longest}x", Guard())
+    assert refused.value.answer.status == 400

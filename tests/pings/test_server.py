@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from aiohttp import web
 from scrapy.settings import Settings
 
 from rdfcrawl import small_server as servers
@@ -93,6 +95,50 @@ async def test_connections_are_few_and_end(
         for answer in await asyncio.gather(*begun):
             assert b" 202 " not in answer
         assert b" 202 " in await ask(port)
+
+
+async def test_forms_are_bounded(
+    make_frontier: MakeFrontier, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    """If a form has more octets than may be, then it is refused as too large."""
+    await make_frontier(crawl_id="c")
+    async with serving(redis_server.url, tmp_path) as port:
+        for n_bytes, status in ((2**14, b" 400 "), (2**14 + 1, b" 413 ")):
+            head = f"POST /ping HTTP/1.0\r\nContent-Length: {n_bytes}\r\n"
+            head += "Content-Type: application/x-www-form-urlencoded\r\n\r\n"
+            body = b"sitemap=".ljust(n_bytes, b"x")
+            answer = await ask(port, head.encode() + body)
+            assert status in answer.partition(b"\r\n")[0]
+
+
+async def test_connection_ends_if_its_client_reads_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If a client reads nothing of its answer, then its connection ends."""
+    for name in ("_BEGIN_SECS", "_UNREAD_MS"):
+        limit = getattr(servers, name) / 100
+        monkeypatch.setattr(servers, name, int(limit) or limit)
+
+    async def answer(_: web.BaseRequest) -> web.Response:
+        return web.Response(body=bytes(2**24))
+
+    handlers = web.Server(answer)
+    connected = servers.BoundedConnections(handlers, 9, None)
+    loop = asyncio.get_running_loop()
+    errors: list[object] = []
+    loop.set_exception_handler(lambda _, context: errors.append(context))
+    server = await loop.create_server(connected, "127.0.0.1", 0)
+    address = server.sockets[0].getsockname()
+    _, writer = await asyncio.open_connection(*address)
+    writer.close()  # it is gone when its time to begin is over
+    with socket.create_connection(address) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        async with asyncio.timeout(15):
+            while not handlers.requests_count or handlers.connections:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+    server.close()
+    await handlers.shutdown()
+    assert errors == []
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 
 import pytest
+import scrapy
 
-from rdfcrawl.errors import safe_text
-from rdfcrawl.progress.logformatter import SafeFormatter
+from rdfcrawl.errors import HeldBack, StoreFault, safe_text
+from rdfcrawl.progress.logformatter import QuietLogFormatter, SafeFormatter
+from rdfcrawl.records import Document, Record
 
 
 def _line(name: str, message: str, *args: object) -> str:
@@ -83,3 +86,29 @@ def test_numbers_are_formatted_as_numbers() -> None:
     """If arguments are numbers or have names, then their formats hold."""
     assert _line("a", "%d of %.1f: %s", 3, 2.25, "\x1b") == "3 of 2.2: \\x1b"
     assert _line("a", "%(n)d %(text)s", {"n": 3, "text": "\x1b"}) == "3 \\x1b"
+
+
+FULL = OSError(errno.ENOSPC, "No space left on device")
+DOCUMENT = Document(record=Record("http://a.example/"), url="http://a.example/")
+
+
+@pytest.mark.parametrize(
+    ("item", "error", "is_quiet"),
+    [
+        (DOCUMENT, StoreFault("no room", may_pass=True), True),
+        (DOCUMENT, StoreFault("broken"), True),
+        (DOCUMENT, HeldBack(), True),
+        (DOCUMENT, FULL, True),
+        (DOCUMENT, ValueError(), False),
+        ({"url": "of a user"}, StoreFault("broken"), False),
+        ({"url": "of a user"}, FULL, False),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_documents_that_come_again_are_no_errors(
+    item: object, error: Exception, *, is_quiet: bool
+) -> None:
+    """If a document goes back to the queue, then its line is no error of an item."""
+    spider = scrapy.Spider("a")
+    line = QuietLogFormatter().item_error(item, error, None, spider)
+    assert (line["level"] < logging.ERROR) is is_quiet

@@ -15,10 +15,7 @@ from rdfcrawl.fetch.spool import Spool
 from rdfcrawl.records import Kind, Record
 from rdfcrawl.robots.answers import RobotsResponse
 from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
-from rdfcrawl.robots.keeping import OwnRules
 from rdfcrawl.robots.policy import parse_robots
-from rdfcrawl.robots.tdm_cache import TdmCache
-from rdfcrawl.robots.tdm_file import TDM_PATH
 from rdfcrawl.uri.origin import origin_of
 from rdfcrawl.visits import Visit
 
@@ -104,28 +101,6 @@ async def test_unavailable_robots_allows_all(
     assert visit.pending == [0]
 
 
-async def test_reservations_hold_while_their_file_cannot_be_had(
-    raw_server: RawServers, fetch_options: MakeOptions
-) -> None:
-    """If a site's file of reservations fails later, then what it said goes on."""
-    reserved = raw_server.response(b'[{"location": "/", "tdm-reservation": 1}]')
-    server = await raw_server({TDM_PATH: reserved})
-    url = server.url("/a")
-    options = RobotsOptions(ttl_secs=0.0)
-    async with cached(fetch_options()) as cache:
-        tdm = TdmCache(cache, options, keeper=OwnRules(0.0))
-        for reply, said in (
-            (reserved, True),
-            (raw_server.response(b"", status="503 Busy"), True),
-            (raw_server.response(b"", status="404 Not Found"), None),
-        ):
-            server.pages[TDM_PATH] = reply
-            found = await tdm.of(url, visit_of(url))
-            assert found is not None
-            assert found.tdm is said
-    assert server.targets.count(TDM_PATH) == 3
-
-
 UNREACHABLE: list[Any] = [
     pytest.param("500 Oops", Reason.ROBOTS_UNREACHABLE, id="500"),
     pytest.param("503 Busy", Reason.ROBOTS_UNREACHABLE, id="503"),
@@ -150,6 +125,7 @@ async def test_unreachable_robots_puts_the_host_off(
     async with cached(fetch_options(), put_off_secs=10.0) as cache:
         await cache.apply(visit)
     check_invariant(visit)
+    assert not status or server.targets == ["/robots.txt"]
     assert visit.pending == []
     assert visit.host_refused
     if failures < 2:

@@ -53,6 +53,15 @@ def test_both_orders_of_utf_16(mark: bytes) -> None:
     assert allows(body, "/b")
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-be", "utf-16-le"])
+def test_utf_16_without_a_mark(encoding: str) -> None:
+    """If UTF-16 has no mark, then its first characters say so, if they are ASCII."""
+    text = f"User-agent: *\n# {'x' * 40}\nDisallow: /é\u5b57"
+    body = text.encode(encoding)
+    assert not allows(body, "/%C3%A9%E5%AD%97")
+    assert allows(body, "/%C3%A9W[")
+
+
 def test_octets_that_are_no_utf_8() -> None:
     """If a path is no UTF-8, then its octets are compared as they are."""
     body = b"User-agent: *\nDisallow: /caf\xe9\nDisallow: /%ff"
@@ -145,6 +154,7 @@ def test_rules_hold_among_odd_octets(body: bytes) -> None:
         ("User-agent: *\nCrawl-delay: " + "9" * 400, "x", 1e9),
         ("User-agent: *\nCrawl-delay: 1e1", "x", 10.0),
         ("User-agent: *\nCrawl-delay: 0x10", "x", 16.0),
+        ("User-agent: *\nCrawl-delay: 0X1f", "x", 31.0),
         ("User-agent: *\nCrawl-delay: +2", "x", 2.0),
         ("User-agent: *\nCrawl-delay: 1,5", "x", 1.5),
         ("User-agent: *\nCrawl-delay: ,5 s", "x", 0.5),

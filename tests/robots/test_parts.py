@@ -52,13 +52,15 @@ def test_names_of_agents(name: str) -> None:
 )
 def test_names_of_rules(name: str) -> None:
     """If a rule is misspelt in a usual way, with a colon or without, then it holds."""
-    for colon in (":", " :", " ", "\t"):
+    for colon in (":", " :", "\t:", " ", "\t"):
         assert not allows(f"User-agent: *\n{name}{colon}/a", "/a")
         text = f"User-agent: *\nDisallow: /\nAllow{colon}/a"
         assert allows(text, "/a")
 
 
-@pytest.mark.parametrize("name", ["crawl-delay", "crawl delay", "crawldelay"])
+@pytest.mark.parametrize(
+    "name", ["crawl-delay", "crawl delay", "crawl\tdelay", "crawldelay"]
+)
 @pytest.mark.parametrize(("text", "secs"), [("2", 2), ("2.5", 2.5), (".5", 0.5)])
 def test_names_of_delays(name: str, text: str, secs: float) -> None:
     """If a delay is written in a usual way, then it is read."""
@@ -150,7 +152,8 @@ def test_packed_rules_are_bounded() -> None:
     for unpack in (unpack_rules, unpack_records):
         assert unpack(bomb) is None
         assert unpack(fits) is not None
-        for wrong in (b"", b"x", *map(packed, (5, [5], [[5]], [[[], "x", [], 0, []]]))):
+        rows = [[[], "x", [], 0, []]]
+        for wrong in (b"", b"x", *map(packed, (5, [5], [[5]], rows, {"a": 1}))):
             assert unpack(wrong) is None
     deep = zlib.compress(b"[" * 100_000)
     assert unpack_rules(deep) is None
@@ -183,7 +186,9 @@ def test_both_files_are_packed() -> None:
         assert again is not None
         assert again.of(f"{ORIGIN}/a").tdm is said
         assert again.n_bytes == tdm.n_bytes > 0
-    for wrong in (b"", b"x", *map(packed, (5, [5], [[5], 1], [["x"], 1], [[], "x"]))):
+    rows = [[7, True, ""]]
+    damaged = (5, [5], [[5], 1], [["x"], 1], [[], "x"], [rows, 1], {"a": 1})
+    for wrong in (b"", b"x", *map(packed, damaged)):
         assert unpack_tdm(wrong) is None
 
 
@@ -234,6 +239,32 @@ def test_tdm_files_are_bounded() -> None:
     assert rules.of(f"{ORIGIN}/a").tdm_policy == ""
 
 
+@pytest.mark.parametrize(
+    ("agent", "own", "is_meant"),
+    [
+        ("my_other", "my_bot", False),
+        ("my_bot", "my_bot", True),
+        ("* all", "my_bot", True),
+        ("*\tall", "my_bot", True),
+        ("*x", "my_bot", False),
+        ("!", "", False),
+    ],
+)
+def test_agents_that_are_meant(agent: str, own: str, *, is_meant: bool) -> None:
+    """If a group is for one name, then it is not for another with the same begin."""
+    rules = parse_robots(f"User-agent: {agent}\nDisallow: /a".encode(), own)
+    assert rules.allows(f"{BASE}/a") is not is_meant
+
+
+def test_signals_are_read_in_any_case() -> None:
+    """If a signal is in capitals, or for a path that begins with a star, it counts."""
+    text = b"User-agent: *\nContent-Usage: */a SEARCH=No"
+    signals = parse_robots(text).signals
+    assert signals is not None
+    assert signals.of(f"{BASE}/b/a") == ("search=no",)
+    assert signals.of(f"{BASE}/b") == ()
+
+
 async def test_robots_that_kills_is_left_alone(redis: Redis) -> None:
     """If a robots.txt has killed three workers, then no further one reads it."""
     other, key = "http://other.example", "deaths"
@@ -259,6 +290,7 @@ async def test_robots_that_kills_is_left_alone(redis: Redis) -> None:
     await store.survived(f"{ORIGIN}:81")
     await store.read(f"{ORIGIN}:81")
     assert set(await redis.hkeys(key)) == {ORIGIN.encode(), other.encode()}
+    await RobotsDeathStore(redis, key).begin(other)  # it has learnt of none yet
     # One that lives on knows it, too.
     third = "http://third.example"
     assert not await store.is_deadly(third)

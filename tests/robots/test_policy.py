@@ -18,6 +18,7 @@ BASE = "http://h.example"
         pytest.param(200, RobotsAccess.PARSE, id="rfc9309-2.3.1.1-200"),
         pytest.param(204, RobotsAccess.PARSE, id="rfc9309-2.3.1.1-204"),
         pytest.param(301, RobotsAccess.ALLOW_ALL, id="rfc9309-2.3.1.2-too-many"),
+        pytest.param(300, RobotsAccess.ALLOW_ALL, id="300"),
         pytest.param(304, RobotsAccess.ALLOW_ALL, id="304"),
         pytest.param(400, RobotsAccess.ALLOW_ALL, id="rfc9309-2.3.1.3-400"),
         pytest.param(401, RobotsAccess.ALLOW_ALL, id="rfc9309-2.3.1.3-401"),

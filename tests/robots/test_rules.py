@@ -219,6 +219,7 @@ def test_names_are_whole_tokens(line: str, *, is_us: bool) -> None:
         pytest.param("/**b", "/ab", True, id="2.2.3-**"),
         pytest.param("/*$", "/", True, id="2.2.3-*$"),
         pytest.param("*", "/", True, id="2.2.3-*-alone"),
+        pytest.param("*/a", "/a", True, id="2.2.3-*-of-nothing"),
         pytest.param("a", "/a", False, id="2.2-no-path"),
         pytest.param("http://h.example/a", "/a", False, id="2.2-no-path-but-a-url"),
         pytest.param("/?a", "?a", True, id="empty-path"),

@@ -128,7 +128,7 @@ async def test_two_workers_hold_by_one_answer(
         assert await verdict(one, server) == allowed
         n_before = len(server.requests)
         server.pages["/robots.txt"] = answer_of(raw_server, server, second)
-        assert await verdict(two, server) == still
+        assert [await verdict(two, server) for _ in range(2)] == [still] * 2
         assert counts == ([] if allowed == NONE else ["robots/shared"])
     assert len(server.requests) == n_before
     if first:  # a connection that breaks may be tried once more

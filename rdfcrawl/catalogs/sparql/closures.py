@@ -11,8 +11,8 @@ from rdfcrawl.catalogs.sparql.queries import (
     labels,
     subject_key,
     subject_term,
-    text,
 )
+from rdfcrawl.catalogs.sparql.sparql_terms import text
 from rdfcrawl.rdf.namespaces import DCAT, DCTERMS
 
 if TYPE_CHECKING:

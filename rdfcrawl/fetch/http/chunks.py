@@ -11,8 +11,11 @@ _MAX_LINE: Final = 4096  # bytes of the line with the size of a chunk
 _MAX_TRAILER_BYTES: Final = 64 * 1024
 # Like urllib, skip blanks before the size; like curl, whatever follows it.
 _size_line: Final = re.compile(
-    rb"[ \t]{0,64}([0-9A-Fa-f]{1,15})(?:[^0-9A-Fa-f\n][^\n]*)?\n"
+    rb"[ \t]{0,64}([0-9A-Fa-f]{1,15})(?:[^0-9A-Fa-f\n][^\n]{0,4016})?\n"
 ).match
+_begin_of_size_line: Final = re.compile(
+    rb"[ \t]{0,64}(?:[0-9A-Fa-f]{1,15}(?:[^0-9A-Fa-f\n][^\n]{0,4016})?)?"
+).fullmatch
 _usual_size_line: Final = re.compile(rb"([0-9A-Fa-f]{1,15})\r\n").match
 _CR, _LF = b"\r\n"
 
@@ -155,6 +158,12 @@ def _check_line(data: bytes, at: int) -> None:
         raise SourceFault(Reason.BAD_HTTP, f"no size of a chunk: {said!r}")
 
 
-def looks_chunked(data: bytes) -> bool:
-    """Return whether a body begins with the size of a chunk."""
-    return _size_line(data) is not None
+def looks_chunked(data: bytes) -> bool | None:
+    r"""Return whether a body begins with the size of a chunk; None: more must come.
+
+    >>> looks_chunked(b"5;a=b\r\n"), looks_chunked(b"5"), looks_chunked(b"<p>")
+    (True, None, False)
+    """
+    if _size_line(data) is not None:
+        return True
+    return None if _begin_of_size_line(data) else False

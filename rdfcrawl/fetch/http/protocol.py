@@ -78,6 +78,7 @@ class ResponseProtocol(asyncio.Protocol):
         self._error: Exception | None = None
         self._body = ArrivingBody(self._set_full)
         self._chunks = ChunkDecoder()
+        self._doubted = b""  # begin of a body that may be chunked
         self._n_left = 0  # bytes of the body
         self._held: list[bytes] = []  # received while nothing should be
         self._timer: asyncio.TimerHandle | None = None
@@ -198,6 +199,9 @@ class ResponseProtocol(asyncio.Protocol):
 
     def _end(self, exc: Exception | None) -> None:
         """Note what the end of the connection means for the response."""
+        if self._state is _State.CHUNKS and self._head and self._head.is_doubtful:
+            self._body.feed(self._doubted)  # no line has ended
+            self._end_doubt(is_chunked=False)
         match self._state:
             case _State.IDLE:
                 return
@@ -284,6 +288,7 @@ class ResponseProtocol(asyncio.Protocol):
             self._state = _State.LENGTH
         elif head.is_chunked:
             self._chunks = ChunkDecoder()
+            self._doubted = b""
             self._state = _State.CHUNKS
         else:
             self._state = _State.TO_CLOSE
@@ -299,10 +304,14 @@ class ResponseProtocol(asyncio.Protocol):
 
     def _read_chunks(self, data: bytes) -> None:
         chunks, body = self._chunks, self._body
-        if self._head is not None and self._head.is_doubtful and data:
-            self._head.is_doubtful = False
-            if not looks_chunked(data):
-                self._state = _State.TO_CLOSE
+        if self._head is not None and self._head.is_doubtful:
+            data = self._doubted + data
+            is_chunked = looks_chunked(data)
+            if is_chunked is None:
+                self._doubted = data
+                return
+            self._end_doubt(is_chunked=is_chunked)
+            if not is_chunked:
                 body.feed(data)
                 return
         n_before, most = chunks.n_chunks, self._cost.max_chunks()
@@ -327,11 +336,20 @@ class ResponseProtocol(asyncio.Protocol):
         if chunks.may_go_on:
             self._rest(self._cost.wait_secs())
 
+    def _end_doubt(self, *, is_chunked: bool) -> None:
+        """Read a body of HTTP/1.0 in chunks, or unchanged (see `parse_head`)."""
+        self._doubted = b""
+        if self._head is not None:
+            self._head.is_doubtful = False
+        if not is_chunked:
+            self._state = _State.TO_CLOSE
+
     def _end_chunks(self) -> None:
         """End the body at its last chunk, whatever becomes of the trailers."""
         chunks = self._chunks
-        self._is_strict &= chunks.is_strict and not chunks.has_rest
+        self._is_strict &= chunks.is_strict
         if chunks.is_done:
+            self._is_strict &= not chunks.has_rest
             self._finish()
         elif self._state is _State.CHUNKS:
             self._state = _State.TRAILERS

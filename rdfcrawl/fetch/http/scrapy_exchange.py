@@ -6,6 +6,7 @@ All of them if `FETCH_WITH_SCRAPY` is on; else those that users' spiders yield.
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Final
 
 from multidict import CIMultiDict
@@ -21,7 +22,7 @@ from scrapy.exceptions import (
 )
 from scrapy.http.request import NO_CALLBACK
 
-from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.errors import Fault, Reason, SourceFault, one_line
 from rdfcrawl.fetch.answer import MAX_ERROR_BODY_BYTES, HttpResponse, RequestOptions
 from rdfcrawl.fetch.http.exchange import note_headers, parse_content_type
 from rdfcrawl.fetch.http.recording import listening
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from rdfcrawl.fetch.spool import Spool
     from rdfcrawl.fetch.unread_types import UnreadTypes
 
+logger = logging.getLogger(__name__)
+
 # What the visit does itself: it keeps the chain of redirects, and retries in its time.
 _LEFT_TO_THE_VISIT: Final = {
     "dont_redirect": True,
@@ -66,6 +69,7 @@ _OF_VISIT: Final = frozenset(
     }
 )
 _OF_VISITS: Final = {"download_slot": "visits"}  # their delay is that of the host
+_OF_CODE: Final = (AttributeError, ImportError, NameError, TypeError)
 _MEANINGS: Final[tuple[tuple[type[Exception], Reason, bool], ...]] = (
     (CannotResolveHostError, Reason.DNS, True),
     (DownloadConnectionRefusedError, Reason.UNREACHABLE, True),
@@ -165,6 +169,11 @@ class ScrapyExchange(WatchedExchange):
             answer.is_host_fault = True
         except IgnoreRequest as exc:
             answer.fault = Fault(Reason.CLIENT_ERROR, f"a middleware refused: {exc}")
+        except _OF_CODE as exc:
+            # Twisted wraps the errors of its parser: this is a middleware's, or ours.
+            logger.exception("%s: a middleware or handler failed", url)
+            detail = one_line(repr(exc))
+            answer.fault = Fault(Reason.INTERNAL, detail, part="downloader")
         except Exception as exc:  # the edge: handlers raise what they like
             meanings = (x[1:] for x in _MEANINGS if isinstance(exc, x[0]))
             reason, answer.is_host_fault = next(meanings, (Reason.BAD_HTTP, False))
@@ -189,6 +198,8 @@ class ScrapyExchange(WatchedExchange):
             headers={"Accept": ask.accept, **dict(ask.headers)},
             callback=NO_CALLBACK,
             dont_filter=True,
+            # A body that breaks off is read up to there, as everywhere.
+            meta={"download_fail_on_dataloss": False},
         )
 
     def _take(

@@ -289,7 +289,7 @@ def test_requests_wait_for_a_worker_of_their_spider(
     server.pages["/leaf"] = [60.0, leaf]
     settings = {"SPIDER_MODULES": f"{__name__},rdfcrawl.spiders", "CRAWL_ID": "both"}
     folder = commands.folder()
-    start = partial(commands.start, folder=folder, FRONTIER_LEASE_SECS=1, **settings)
+    start = partial(commands.start, folder=folder, FRONTIER_LEASE_SECS=3, **settings)
     first = start("crawl", "tree", f"-aseeds={server.url('/leaf')}")
     commands.wait_until(lambda: "/leaf" in server.targets)
     first.send(signal.SIGKILL)

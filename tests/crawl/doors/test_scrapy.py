@@ -63,6 +63,16 @@ class FailsWithFirstVisit:
         return response
 
 
+class FailsWithOnePage:
+    """A downloader middleware with a bug that one page shows."""
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Fail with one page."""
+        if request.url.endswith("/a"):
+            raise TypeError("a bug")
+        return response
+
+
 class FailsWithFirstDocument:
     """A pipeline with a bug, and a look at the spool."""
 
@@ -369,6 +379,23 @@ def test_documents_that_reach_no_pipeline_are_fetched_again(
     assert result.code == 0, result.stderr
     assert result.graphs == urls
     assert server.targets.count("/a") == 2
+
+
+def test_bugs_of_middlewares_are_no_faults_of_pages(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a middleware has a bug, then its page has an own fault, and others none."""
+    server = loopback({"/a": loopback.response(GOOD), "/b": loopback.response(GOOD)})
+    own = {**project_settings.DOWNLOADER_MIDDLEWARES}
+    own[f"{__name__}.FailsWithOnePage"] = 50
+    result = commands.crawl(
+        [server.url("/a"), server.url("/b")],
+        FETCH_WITH_SCRAPY=True,
+        DOWNLOADER_MIDDLEWARES=json.dumps(own),
+    )
+    assert result.faults(server.url("/a")) == ["internal"]
+    assert server.url("/b") in result.graphs
+    assert result.code == 4, result.stderr
 
 
 def test_bodies_of_documents_that_failed_are_let_go(

@@ -58,3 +58,45 @@ def test_odd_robots_are_obeyed(commands: Commands, loopback: Loopback) -> None:
         else:
             assert body.split(b": ")[-1].decode().strip() in TOO_LONG, body
             assert result.faults(yes) == ["crawl_delay_too_long"], body
+
+
+def test_robots_behind_a_dead_redirect_cost_one_host(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If robots.txt redirects to a dead host, one host is lost, and its fault says so.
+
+    RFC 9309, 2.3.1.4: rules that cannot be reached, wherever they are, forbid all.
+    """
+    targets = {
+        "http://127.81.60.99:9/robots.txt": "no answer",
+        "http://127.81.60.5:{port}/busy": "status 503",
+        "http://127.81.60.5:{port}/none": "",  # as if there were no rules
+    }
+    other = loopback(
+        {
+            "/busy": b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n",
+            "/doc": loopback.response(DOCUMENT),
+            "/robots.txt": loopback.response(RULES.encode(), "text/plain"),
+        },
+        host="127.81.60.5",
+    )
+    port = other.url("/").split(":")[2].strip("/")
+    hosts = {}
+    for n, target in enumerate(targets):
+        to = target.format(port=port)
+        pages = {"/robots.txt": loopback.redirect(to), "*": loopback.response(DOCUMENT)}
+        hosts[to] = (loopback(pages, host=f"127.81.60.{n + 1}"), targets[target])
+    result = commands.crawl(
+        [x.url("/doc") for x in (other, *(host for host, _ in hosts.values()))],
+        RETRY_TIMES=0,
+    )
+    assert other.url("/doc") in result.graphs
+    for to, (host, said) in hosts.items():
+        url = host.url("/doc")
+        if not said:
+            assert url in result.graphs
+            continue
+        assert "robots_unreachable" in result.faults(url)
+        assert f"{said} at {to}, where it redirects to" in result.details(url)
+        assert "/doc" not in host.targets
+    assert "robots_unreachable 2" in result.stderr

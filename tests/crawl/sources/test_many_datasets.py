@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
 
-N_DATASETS = 400
+N_DATASETS = 100
 PREFIXES = """@prefix void: <http://rdfs.org/ns/void#> .
 @prefix dcat: <http://www.w3.org/ns/dcat#> .
 @prefix sd: <http://www.w3.org/ns/sparql-service-description#> .
