@@ -14,6 +14,7 @@ from tests.support.http_gets import get_one, opened
 from tests.support.visit_runs import reasons, run, visit_of
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Iterator
 
     from rdfcrawl.fetch.options import FetchOptions
@@ -85,6 +86,26 @@ async def test_tiny_packets_are_read_together(
         listening.reset(token)
     assert (answer.status, answer.fault) == (200, None)
     assert 0 < counter.n_reads < N_PACKETS / 15
+
+
+async def test_tiny_records_of_tls_are_read_together(
+    raw_server: RawServers, fetch_options: MakeOptions, self_signed_tls: ssl.SSLContext
+) -> None:
+    """If TLS has records of a byte, then reading rests, and goes on to the end."""
+    n_more = 1_000_000
+    head = OK + b"Content-Length: %d\r\n\r\n" % (N_PACKETS + n_more)
+    page = in_tiny_packets(head, b"#", b"x" * n_more)
+    server = await raw_server({"/": page}, tls=self_signed_tls)
+    options, counter = fetch_options(verify_certificates=False), ReadCounter()
+    token = listening.set(counter)
+    try:
+        async with opened(options, is_recorded=True) as exchange:
+            answer = await exchange.get(server.url(), options.ask(Kind.PAGE))
+            exchange.spool.release(answer)
+    finally:
+        listening.reset(token)
+    assert (answer.fault, answer.n_bytes) == (None, N_PACKETS + n_more)
+    assert 0 < counter.n_reads < N_PACKETS / 10
 
 
 def flood(begin: bytes, piece: bytes) -> Callable[[RawRequest], Iterator[bytes]]:
