@@ -23,10 +23,12 @@ FREE_CHUNKS: Final = 1024
 LEAST_CHUNK_BYTES: Final = 8
 FREE_BYTES: Final = 256 * 1024
 MOST_BYTES_PER_BYTE: Final = 4
-# Between two reads of a response that brings little, doubled as long as it does: the
+# Between two reads of a response that brings little, doubled after each small read: the
 # system joins the packets that arrive meanwhile, so that fewer reads bring as much.
 _LEAST_REST_SECS: Final = 0.008
-_MOST_REST_SECS: Final = 0.512
+_MOST_REST_SECS: Final = 1.024
+_SMALL_READ_BYTES: Final = 4 * 1024
+_LARGE_READ_BYTES: Final = 16 * 1024
 _WINDOW_SECS: Final = 0.1
 _MOST_EVENTS: Final = 2000  # of all connections that bring little, in each window
 
@@ -80,9 +82,15 @@ class ResponseCost:
         if n_costly > self._n_charged:  # as hardly ever
             self._budget.spend(n_costly - self._n_charged)
             self._n_charged = n_costly
+        if n_bytes and self._n_charged:
+            self._set_rest(n_bytes)
+
+    def _set_rest(self, n_bytes: int) -> None:
+        """Set how long to rest after a read that has brought so many bytes."""
+        if n_bytes < _SMALL_READ_BYTES:
             longer = max(_LEAST_REST_SECS, self._rest_secs * 2)
             self._rest_secs = min(_MOST_REST_SECS, longer)
-        elif n_bytes and self._rest_secs:
+        elif n_bytes >= _LARGE_READ_BYTES:
             shorter = self._rest_secs / 2
             self._rest_secs = shorter if shorter >= _LEAST_REST_SECS else 0.0
 
