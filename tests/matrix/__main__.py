@@ -92,11 +92,9 @@ def web_of(
     if place == "host":
         return bad_hosts([behaviour], 20, int(20 * size), prefix)
     if place in {"hosts", "pages"}:
-        has_robots = place == "pages"
-        return bad_hosts(
-            *([behaviour] * 100, 5, int(300 * size), prefix, 1 + has_robots),
-            has_robots=has_robots,
-        )
+        many, n_pages, has_robots = [behaviour] * 100, int(300 * size), place == "pages"
+        n_bad = 2 if has_robots else 1
+        return bad_hosts(many, 5, n_pages, prefix, n_bad, has_robots=has_robots)
     return one_url([(behaviour, POSITIONS[n])], int(40 * size), prefix)
 
 
