@@ -71,6 +71,7 @@ class Visit:
     retry_after_secs: float = 0.0  # for so long the host itself has asked for that
     has_answered: bool = False  # the host did so once, in this visit or before
     is_answering: bool = False  # it did so in this visit
+    has_recovered: bool = False  # in this visit, it answered after refusals
     is_connection_refused: bool = False  # nothing listens on it
     host_refused: bool = False  # the host did not answer, or said that it is busy
     refused: str = ""  # URL that was refused in this visit, if none was answered since

@@ -56,6 +56,8 @@ class HostEvidence:
                 self._failed.setdefault(origin, set()).add(attempt.index)
         elif status:
             self._has_failed = False
+            if self._visit.failures:  # refusals that follow are the first in a row
+                self._visit.failures, self._visit.has_recovered = 0, True
             self._answering.add(origin)
             self._suspected.pop(origin, None)
 

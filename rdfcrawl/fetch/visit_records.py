@@ -85,11 +85,16 @@ class VisitRecords:
         self.put_behind(attempt.record.url)
 
     def put_behind(self, refused: str) -> None:
-        """Have the URLs that are like a refused one requested after all others."""
+        """Have the URLs that are like a refused one requested after all others.
+
+        Among the like, those that were refused before come last.
+        """
         form = form_of(refused)
-        self.queue = deque(
-            sorted(self.queue, key=lambda each: form_of(each.record.url) == form)
-        )
+
+        def place(attempt: RecordAttempt) -> tuple[bool, bool]:
+            return form_of(attempt.record.url) == form, attempt.record.retries > 0
+
+        self.queue = deque(sorted(self.queue, key=place))
 
     def finish_blocked(self, attempt: RecordAttempt) -> None:
         """Finish what else there is of an origin that the guard refuses.

@@ -120,7 +120,8 @@ def release_arguments(visit: Visit) -> list[Argument]:
 def _refusal(visit: Visit) -> Argument:
     """Return what a visit says about the health of its host; see `lua/release.lua`."""
     if visit.host_refused:
-        return f"{millisecs(visit.retry_after_secs)} {visit.refused}".rstrip()
+        mark = "=" if visit.has_recovered else ""
+        return f"{mark}{millisecs(visit.retry_after_secs)} {visit.refused}".rstrip()
     if visit.is_put_off:
         return "-"
     if visit.refused:

@@ -44,6 +44,7 @@ class PendingRequests:
         self._n_refused = 0
         self._seeds: list[str] = []
         self._requests: list[tuple[Record, Urgency]] = []
+        self._has_come = asyncio.Event()
 
     def __bool__(self) -> bool:
         """Return whether something is on its way."""
@@ -59,6 +60,7 @@ class PendingRequests:
         try:
             if self._makes_documents and is_plain(request):
                 self._seeds.append(self._session.ingest.seed_url(request.url))
+                self._has_come.set()
             else:
                 return self._take_request(request)
         except (BadUri, UnqueueableError) as error:
@@ -82,13 +84,16 @@ class PendingRequests:
                 self._session.note_decision(why, [record.url], record.parent)
             return False
         self._requests.append((record, urgency_of(request)))
+        self._has_come.set()
         return True
 
     async def run(self) -> None:
         """Queue what arrives, until the worker stops."""
         with suppress(RedisError):  # it stops, and offers what is left
             while True:
-                await asyncio.sleep(_TAKE_SECS)
+                await self._has_come.wait()
+                self._has_come.clear()
+                await asyncio.sleep(_TAKE_SECS)  # for others that come with it
                 if self._seeds:
                     seeds = self._seeds.copy()
                     await self._session.add_seeds(seeds)

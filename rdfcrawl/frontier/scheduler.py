@@ -56,6 +56,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _WATCH_SECS = 0.02
+_MOST_WATCH_SECS = (
+    0.1  # while no visit ends for a second, as where all hosts are silent
+)
 _SLOW_LOOK_SECS = 0.25
 _GRACE_SECS = 2.0  # for what is under way when the worker stops
 _OTHERS_SECS = 5.0  # for what only workers of another spider can do
@@ -249,10 +252,12 @@ class FrontierScheduler(BaseScheduler):
 
         The engine is held until the last commit, and closes the pipelines only then.
         """
+        pause = _WATCH_SECS
         try:
             while not (self._engine.is_closing and self._engine.is_held_only_by_us):
-                await asyncio.sleep(_WATCH_SECS)
-                self._look(session)
+                await asyncio.sleep(pause)
+                is_quiet = not (self._look(session) or self._engine.is_closing)
+                pause = min(_MOST_WATCH_SECS, pause * 1.1) if is_quiet else _WATCH_SECS
             await self._leave(session)
         finally:
             self._engine.let_go()
@@ -281,7 +286,9 @@ class FrontierScheduler(BaseScheduler):
             for request in in_progress
         )
 
-    def _look(self, session: CrawlSession) -> None:
+    def _look(self, session: CrawlSession) -> bool:
+        """Find out where the visits are; return whether any has ended."""
+        ended: list[Request] = []
         if session.worker.gone is not None and not self._is_stopping:
             gone = session.worker.gone
             is_refused = isinstance(gone, WorkerRefusedError)
@@ -294,7 +301,8 @@ class FrontierScheduler(BaseScheduler):
             self._engine.wake()
         if not self._arrivals:  # else those of a visit might come after it
             in_progress = self._engine.in_progress
-            for request in [r for r in self._out if r not in in_progress]:
+            ended = [each for each in self._out if each not in in_progress]
+            for request in ended:
                 self._finish(request)
         session.worker.has_started = self._has_started
         session.worker.has_other_spiders = len(session.profiles.arguments) > 1
@@ -307,6 +315,7 @@ class FrontierScheduler(BaseScheduler):
         if self._engine.is_closing and not self._is_stopping:
             self._is_stopping = True
             self._crawler.signals.send_catch_log(stop_visits)
+        return bool(ended)
 
     def _sort_out(self, session: CrawlSession, now: float) -> None:
         """Move slow visits to places of their own, or back to the frontier.

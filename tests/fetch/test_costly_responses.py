@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.errors import Reason
+from rdfcrawl.fetch.http.recording import listening
 from rdfcrawl.records import Kind
 from tests.support.http_gets import get_one, opened
 from tests.support.visit_runs import reasons, run, visit_of
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Iterator
 
     from rdfcrawl.fetch.options import FetchOptions
@@ -32,6 +34,78 @@ FLOODS = {
     "name": (HEAD, b"x" * 20_000),
     "empty-lines": (b"", b"\r\n" * 9000),
 }
+
+
+N_PACKETS = 3000
+OK = b"HTTP/1.1 200 OK\r\n"
+# What comes first, in each packet, and last.
+TINY_PACKETS = {
+    "head": (OK + b"X: ", b"y", b"\r\nContent-Length: 0\r\n\r\n"),
+    "lines": (OK, b"X: y\r\n", b"Content-Length: 0\r\n\r\n"),
+    "length": (OK + b"Content-Length: %d\r\n\r\n" % N_PACKETS, b"#", b""),
+    "to-close": (OK + b"Connection: close\r\n\r\n", b"#", None),
+    "chunk": (CHUNKED + b"%x\r\n" % N_PACKETS, b"#", b"\r\n0\r\n\r\n"),
+    "extension": (CHUNKED + b"1;", b"x", b"\r\n#\r\n0\r\n\r\n"),
+}
+
+
+class ReadCounter:
+    """Count the reads of responses."""
+
+    address = ""
+    keeps_all = False
+    n_reads = 0
+
+    def send(self, content: bytes) -> None:
+        """See `WireListener`."""
+
+    def receive(self, content: bytes) -> None:
+        """See `WireListener`."""
+        self.n_reads += bool(content)
+
+
+def in_tiny_packets(
+    begin: bytes, piece: bytes, end: bytes | None
+) -> list[bytes | float | None]:
+    """Return a response most of which comes in packets of their own."""
+    return [begin, *(step for _ in range(N_PACKETS) for step in (piece, 0)), end]
+
+
+@pytest.mark.parametrize("name", TINY_PACKETS)
+async def test_tiny_packets_are_read_together(
+    raw_server: RawServers, fetch_options: MakeOptions, name: str
+) -> None:
+    """If a response comes in tiny packets, then few reads take many of them each."""
+    server = await raw_server({"/": in_tiny_packets(*TINY_PACKETS[name])})
+    options, counter = fetch_options(), ReadCounter()
+    token = listening.set(counter)
+    try:
+        async with opened(options, is_recorded=True) as exchange:
+            answer = await exchange.get(server.url(), options.ask(Kind.PAGE))
+    finally:
+        listening.reset(token)
+    assert (answer.status, answer.fault) == (200, None)
+    assert 0 < counter.n_reads < N_PACKETS / 15
+
+
+async def test_tiny_records_of_tls_are_read_together(
+    raw_server: RawServers, fetch_options: MakeOptions, self_signed_tls: ssl.SSLContext
+) -> None:
+    """If TLS has records of a byte, then reading rests, and goes on to the end."""
+    n_more = 1_000_000
+    head = OK + b"Content-Length: %d\r\n\r\n" % (N_PACKETS + n_more)
+    page = in_tiny_packets(head, b"#", b"x" * n_more)
+    server = await raw_server({"/": page}, tls=self_signed_tls)
+    options, counter = fetch_options(verify_certificates=False), ReadCounter()
+    token = listening.set(counter)
+    try:
+        async with opened(options, is_recorded=True) as exchange:
+            answer = await exchange.get(server.url(), options.ask(Kind.PAGE))
+            exchange.spool.release(answer)
+    finally:
+        listening.reset(token)
+    assert (answer.fault, answer.n_bytes) == (None, N_PACKETS + n_more)
+    assert 0 < counter.n_reads < N_PACKETS / 10
 
 
 def flood(begin: bytes, piece: bytes) -> Callable[[RawRequest], Iterator[bytes]]:

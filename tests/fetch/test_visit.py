@@ -212,6 +212,28 @@ async def test_cancelled_visit_loses_nothing(
     assert visit.returned == {1: visit.records[1], 2: visit.records[2]}
 
 
+@pytest.mark.parametrize("status", [429, 503, 500])
+async def test_a_host_that_has_answered_is_left_alone_for_a_short_time(
+    raw_server: RawServers, fetch_options: MakeOptions, status: int
+) -> None:
+    """If a host answers after refusals, then refusals behind it are the first ones.
+
+    URLs that were never requested come before those that were refused.
+    """
+    bad = raw_server.response(status=f"{status} No")
+    server = await raw_server({"*": bad, "/good": raw_server.response()})
+    urls = [server.url(path) for path in ("/a", "/b", "/c", "/good")]
+    refused = [Record(url, retries=1) for url in urls[:3]]
+    visit = visit_of(*refused, urls[3], failures=3)
+    visit.suspected, visit.is_borne = urls[0], True
+    await run(visit, fetch_options(backoff_base_secs=1.0))
+    assert server.targets[0] == "/good"
+    assert len(server.targets) > 1
+    if visit.host_refused:
+        assert visit.not_before_secs == 1.0
+    assert all(deferral.secs <= 2.0 for deferral in visit.deferred.values())
+
+
 @pytest.mark.parametrize("failures", [0, 1, 2])
 @pytest.mark.parametrize("status", [429, 503])
 async def test_busy_host_is_left_alone(

@@ -323,6 +323,19 @@ class TestRelease:
         assert failures == [0, 1, 2, 0]
         assert (await claim_one(frontier)).failures == 1
 
+    async def test_a_refusal_behind_an_answer_is_the_first_in_a_row(
+        self, make_frontier: MakeFrontier
+    ) -> None:
+        """If a host answers and then refuses, then the row of refusals begins there."""
+        frontier = await make_frontier(batch=1)
+        await add(frontier, 5)
+        for has_recovered, failures in ((False, 0), (False, 1), (True, 2), (False, 1)):
+            visit = await claim_one(frontier)
+            assert visit.failures == failures
+            visit.host_refused, visit.has_recovered = True, has_recovered
+            await frontier.release([visit])
+        await check_frontier(frontier)
+
     async def test_two_batches_of_one_host_wait_for_their_commits(
         self, make_frontier: MakeFrontier
     ) -> None:

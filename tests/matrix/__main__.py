@@ -1,6 +1,6 @@
 """Runs cells of the matrix, each alone, at default settings; prints a table.
 
-    python -m tests.matrix [--place url|host|hosts] [--jobs N] [NAME ...]
+    python -m tests.matrix [--place url|host|hosts|pages] [--jobs N] [NAME ...]
 
 NAME is a behaviour or the begin of one. Each cell is a crawl of its own; another one
 without misbehaviour, at the same time, is its yardstick for CPU.
@@ -91,8 +91,10 @@ def web_of(
     """Return the web of a cell."""
     if place == "host":
         return bad_hosts([behaviour], 20, int(20 * size), prefix)
-    if place == "hosts":
-        return bad_hosts([behaviour] * 100, 5, int(300 * size), prefix, n_bad=1)
+    if place in {"hosts", "pages"}:
+        many, n_pages, has_robots = [behaviour] * 100, int(300 * size), place == "pages"
+        n_bad = 2 if has_robots else 1
+        return bad_hosts(many, 5, n_pages, prefix, n_bad, has_robots=has_robots)
     return one_url([(behaviour, POSITIONS[n])], int(40 * size), prefix)
 
 
@@ -103,7 +105,7 @@ def cells(names: list[str], place: str) -> list[tuple[str, HostBehaviour, int]]:
         for name, each in BEHAVIOURS.items()
         if not names or any(name.startswith(begin) for begin in names)
     ]
-    places = [place] if place else ["url", "host", "hosts"]
+    places = [place] if place else ["url", "host", "hosts", "pages"]
     return [
         (each_place, each, n)
         for each_place in places
@@ -190,7 +192,9 @@ def main() -> int:
     """Run the cells that are asked for; return 1 if one fails."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--place", default="", choices=["", "url", "host", "hosts"])
+    parser.add_argument(
+        "--place", default="", choices=["", "url", "host", "hosts", "pages"]
+    )
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--packed", action="store_true")
     parser.add_argument("--size", type=float, default=1.0)

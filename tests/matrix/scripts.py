@@ -174,6 +174,18 @@ def endless(prefix: bytes, piece: bytes, burst: int = _BURST) -> Script:
     return script
 
 
+def flood(prefix: bytes, piece: bytes) -> Script:
+    """Send a prefix, and then the same piece for ever, in a packet each."""
+
+    def script(_: ScriptedRequest) -> Iterator[Step]:
+        yield prefix
+        for _n in itertools.count():
+            yield piece
+            yield 0.0
+
+    return script
+
+
 def chunks_of_one(ask: ScriptedRequest) -> Iterable[Step]:
     """Send a good body in chunks of one byte."""
     pieces = b"".join(b"1\r\n%c\r\n" % byte for byte in _body(ask))
@@ -428,6 +440,20 @@ def _floods() -> Iterator[HostBehaviour]:
     yield HostBehaviour("endless-line", endless(b"HTTP/1.1 200 ", b"yyyy"))
     yield HostBehaviour("endless-zeros", endless(_CHUNKED, b"0000"))
     yield HostBehaviour("endless-blank-lines", endless(b"", b"\r\n"))
+    floods = {
+        "chunks": (_CHUNKED, _CHUNK),
+        "chunks-of-64": (_CHUNKED, b"40\r\n%b\r\n" % (b"#" * 64)),
+        "framing": (_CHUNKED, b"0"),
+        "body": (_OK + b"Content-Length: 99999999\r\n\r\n", b"#"),
+        "body-to-close": (_OK + b"\r\n", b"#"),
+        "head": (ok + b"X: ", b"y"),
+        "header-lines": (ok, b"X: y\r\n"),
+        "interim": (b"", b"HTTP/1.1 103 X\r\n\r\n"),
+        "trailers": (trailers, b"X: y\r\n"),
+        "blank-lines": (b"", b"\r\n"),
+    }
+    for name, sent in floods.items():
+        yield HostBehaviour(f"flood-{name}", flood(*sent))
     yield HostBehaviour("chunks-of-1", chunks_of_one, heals=True)
     yield HostBehaviour("interim-5", interim(5), heals=True)
 

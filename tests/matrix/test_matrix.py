@@ -40,7 +40,11 @@ def is_file(behaviour: HostBehaviour) -> bool:
     return bool(behaviour.kind) or behaviour.path.startswith(_FILES)
 
 
-PAGES: Final = [b for b in BEHAVIOURS.values() if not is_file(b) and b.name != HEALTHY]
+# The servers of tiny packets take much CPU, so that they are in cells of their own.
+_ALONE: Final = (HEALTHY, "flood-")
+PAGES: Final = [
+    b for b in BEHAVIOURS.values() if not is_file(b) and not b.name.startswith(_ALONE)
+]
 FILES: Final = [b for b in BEHAVIOURS.values() if is_file(b)]
 
 

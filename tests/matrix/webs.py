@@ -204,6 +204,8 @@ def bad_hosts(
     n_pages: int,
     prefix: str,
     n_bad: int = 3,
+    *,
+    has_robots: bool = False,
 ) -> Web:
     """Return a web of good hosts, and a bad host for each behaviour given.
 
@@ -213,18 +215,28 @@ def bad_hosts(
         n_pages: of each.
         prefix: of the addresses.
         n_bad: URLs of each bad host.
+        has_robots: see `add_bad_hosts`.
     """
     web = Web(prefix)
     _elsewhere(web, n_pages)
     for _ in range(n_good):
         index = web.site(web.host("good"), n_pages, (), "last")
         web.seeds.append((index, ""))
-    add_bad_hosts(web, chosen, n_bad)
+    add_bad_hosts(web, chosen, n_bad, has_robots=has_robots)
     return web
 
 
-def add_bad_hosts(web: Web, chosen: Sequence[HostBehaviour], n_bad: int) -> None:
-    """Add hosts all of whose URLs misbehave, and a page that links to these."""
+def add_bad_hosts(
+    web: Web, chosen: Sequence[HostBehaviour], n_bad: int, *, has_robots: bool = False
+) -> None:
+    """Add hosts all of whose URLs misbehave, and a page that links to these.
+
+    Args:
+        web: that they are added to.
+        chosen: the behaviours.
+        n_bad: URLs of each host.
+        has_robots: robots.txt and the well-known files do not misbehave.
+    """
     links = []
     for behaviour in chosen:
         host = web.host(behaviour.name, _doors(behaviour))
@@ -233,8 +245,11 @@ def add_bad_hosts(web: Web, chosen: Sequence[HostBehaviour], n_bad: int) -> None
             links += [web.url(host, f"/x{each}") for each in range(n_bad)]
             continue
         spec = web.spec["hosts"][host]
-        spec["all"] = behaviour.name if behaviour.door == "http" else ""
         targets = [f"/x{each}" for each in range(n_bad)]
+        if behaviour.door == "http" and has_robots:
+            spec["bad"] = dict.fromkeys(targets, behaviour.name)
+        elif behaviour.door == "http":
+            spec["all"] = behaviour.name
         urls = [web.url(host, each, behaviour.door) for each in targets]
         links += urls
         web.bad |= {(host, each) for each in targets}

@@ -38,6 +38,13 @@ OF_RESPONSES = (
     ),
     Mutant(
         40,
+        "rdfcrawl/fetch/http/flow.py",
+        "            return self._rest_secs\n",
+        "            return 0.0\n",
+        f"{_COSTLY}::test_tiny_packets_are_read_together",
+    ),
+    Mutant(
+        40,
         "rdfcrawl/fetch/retry_policy.py",
         " and not answer.is_costly\n",
         "\n",

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def opened(options: FetchOptions) -> AsyncIterator[HttpExchange]:
+async def opened(
+    options: FetchOptions, *, is_recorded: bool = False
+) -> AsyncIterator[HttpExchange]:
     """Open an exchange, and check at its end that no memory is left counted."""
     with Spool(
         options.spool_dir, memory_limit_bytes=options.visit_memory_bytes
     ) as spool:
-        async with HttpExchange(options, spool) as exchange:
+        async with HttpExchange(options, spool, is_recorded=is_recorded) as exchange:
             yield exchange
 
 

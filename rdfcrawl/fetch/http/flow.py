@@ -23,6 +23,12 @@ FREE_CHUNKS: Final = 1024
 LEAST_CHUNK_BYTES: Final = 8
 FREE_BYTES: Final = 256 * 1024
 MOST_BYTES_PER_BYTE: Final = 4
+# Between two reads of a response that brings little, doubled after each small read: the
+# system joins the packets that arrive meanwhile, so that fewer reads bring as much.
+_LEAST_REST_SECS: Final = 0.008
+_MOST_REST_SECS: Final = 1.024
+_SMALL_READ_BYTES: Final = 4 * 1024
+_LARGE_READ_BYTES: Final = 16 * 1024
 _WINDOW_SECS: Final = 0.1
 _MOST_EVENTS: Final = 2000  # of all connections that bring little, in each window
 
@@ -60,12 +66,13 @@ class EventBudget:
 class ResponseCost:
     """Events of one response."""
 
-    __slots__ = ("_budget", "_n_charged", "_n_events", "_n_received")
+    __slots__ = ("_budget", "_n_charged", "_n_events", "_n_received", "_rest_secs")
 
     def __init__(self, budget: EventBudget) -> None:
         self._budget = budget
         self._n_events = self._n_charged = 0
         self._n_received = 0  # bytes
+        self._rest_secs = 0.0  # before the next read
 
     def charge(self, n_events: int, n_bytes: int = 0) -> None:
         """Count events, and the bytes that they have brought."""
@@ -75,6 +82,17 @@ class ResponseCost:
         if n_costly > self._n_charged:  # as hardly ever
             self._budget.spend(n_costly - self._n_charged)
             self._n_charged = n_costly
+        if n_bytes and self._n_charged:
+            self._set_rest(n_bytes)
+
+    def _set_rest(self, n_bytes: int) -> None:
+        """Set how long to rest after a read that has brought so many bytes."""
+        if n_bytes < _SMALL_READ_BYTES:
+            longer = max(_LEAST_REST_SECS, self._rest_secs * 2)
+            self._rest_secs = min(_MOST_REST_SECS, longer)
+        elif n_bytes >= _LARGE_READ_BYTES:
+            shorter = self._rest_secs / 2
+            self._rest_secs = shorter if shorter >= _LEAST_REST_SECS else 0.0
 
     def max_chunks(self) -> int:
         """Return how many chunks may be read now."""
@@ -84,9 +102,11 @@ class ResponseCost:
 
     def wait_secs(self) -> float:
         """Return for how many seconds no more should be received."""
-        if not self._n_charged or self._budget.left() > 0:
+        if not self._n_charged:
             return 0.0
-        return self._budget.wait_secs()
+        if self._budget.left() > 0:
+            return self._rest_secs
+        return max(self._rest_secs, self._budget.wait_secs())
 
 
 def check_cost(n_chunks: int, n_wire: int, n_body: int) -> None:

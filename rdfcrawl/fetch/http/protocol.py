@@ -408,5 +408,9 @@ class ResponseProtocol(asyncio.Protocol):
         if is_paused is self._is_paused or transport is None:
             return
         self._is_paused = is_paused
+        # TLS goes on receiving up to a limit, which each tiny record wakes it up for.
+        limit = getattr(transport, "set_read_buffer_limits", None)
         with suppress(RuntimeError):  # it is being closed
+            if limit is not None:
+                limit(1 if self._timer is not None else None)
             (transport.pause_reading if is_paused else transport.resume_reading)()

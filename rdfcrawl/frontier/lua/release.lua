@@ -3,7 +3,8 @@
 -- ARGV per key: key, epoch, ms to leave it alone, refused ('' if not, '+' if the host has
 -- answered, '-' if that is not known, '?' and a URL if that was refused, and no other one
 -- was answered after it ('!' if the host has answered in any way), else ms for which the host itself wants to be left alone, and the
--- URL that it refused last), delay ms ('' leaves it, 0 forgets it), the address of the host
+-- URL that it refused last, after '=' if it had answered before in the visit, so that this
+-- refusal is the first in a row), delay ms ('' leaves it, 0 forgets it), the address of the host
 -- ('' if it is not known), its bucket, r, r x (index in the batch, with a 'b' if it goes
 -- behind all others, a 'u' if it was not asked for, and a 'd' and ms if it is deferred for
 -- so long, item to put back).
@@ -35,7 +36,8 @@ local function note_health(host, refused, h)
     if h[10] then redis.call('HDEL', host, 'os') end
     return false
   end
-  local asked, url = string.match(refused, '^(%d+) ?(.*)$')
+  local has_recovered, asked, url = string.match(refused, '^(=?)(%d+) ?(.*)$')
+  if has_recovered ~= '' then redis.call('HDEL', host, 'f', 'fs') end
   redis.call('HINCRBY', host, 'f', 1)
   redis.call('HSETNX', host, 'fs', now)
   redis.call('HSET', host, 'ra', now + tonumber(asked))
