@@ -19,12 +19,9 @@ PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
 NO_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
 
-# A login in a URL; what should have been escaped in it may look like host and path.
-_login: Final = re.compile(
-    r"(?<=://)(?![^\s/?#:@]*:(?:\*\*\*|password)@)"  # hidden, or an example of ours
-    r"(?=[^\s/?#'\"<>]*[:@])[^\s'\"<>]*@"
-    r"|(?<=\+http://)[^\s'\"<>]*@|(?<=\+https://)[^\s'\"<>]*@"
-)
+_word: Final = re.compile(r"[^\s'\"<>]+")
+_authority: Final = re.compile(r"[^/?#]*")
+_is_hidden: Final = re.compile(r"[^/?#:@]*:(?:\*\*\*|password)@").match  # or an example
 
 
 def hide_logins(text: str, instead: str = "***@") -> str:
@@ -37,7 +34,27 @@ def hide_logins(text: str, instead: str = "***@") -> str:
     >>> hide_logins("http://a.example/@someone")
     'http://a.example/@someone'
     """
-    return _login.sub(instead, text) if "://" in text and "@" in text else text
+    if "://" not in text or "@" not in text:
+        return text
+    return _word.sub(lambda found: _hide_login(found[0], instead), text)
+
+
+def _hide_login(word: str, instead: str) -> str:
+    """Hide the login of the URLs in a word.
+
+    An unescaped password may look like host and path, so all up to the last `@` is
+    hidden.
+    """
+    at, end = word.find("://"), word.rfind("@")
+    while 0 <= at < end:
+        begin = at + len("://")
+        is_store = word.endswith(("+http", "+https"), 0, at)
+        authority = _authority.match(word, begin)
+        has_login = authority is not None and bool({":", "@"} & {*authority[0]})
+        if is_store or (has_login and not _is_hidden(word, begin)):
+            return word[:begin] + instead + word[end + 1 :]
+        at = word.find("://", begin)
+    return word
 
 
 class Reason(StrEnum):

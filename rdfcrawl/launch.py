@@ -44,10 +44,8 @@ _TALKATIVE = (
     "scrapy.utils.log",
 )
 _LISTS = ("Enabled ", "Overridden settings", "Scrapy %(version)s", "Versions")
-_secret_setting: Final = re.compile(
-    r"('[A-Z0-9_]*(?:PASS|SECRET|TOKEN|ACCESS_KEY)[A-Z0-9_]*': ).*?(?=,\n '|\}$)",
-    re.DOTALL,
-)
+_is_secret: Final = re.compile(r"PASS|SECRET|TOKEN|ACCESS_KEY").search
+_NEXT_SETTING: Final = ",\n '"  # between settings in a list of Scrapy
 _SPIDERS: Final = ("ckan", "linkeddata", "resourcesync", "sitemap", "sparql", "warc")
 _TELL_OF_FAILURES = ("scrapy.crawler", "scrapy.core.engine", "scrapy.utils.signal")
 
@@ -310,9 +308,15 @@ def _check_named(arguments: CrawlArguments, options: SpiderOptions) -> None:
 def _without_secrets(record: logging.LogRecord) -> bool:
     """Hide passwords and keys in the list of settings that Scrapy logs."""
     if isinstance(record.args, dict) and isinstance(record.args.get("settings"), str):
-        shown = _secret_setting.sub(r"\1'***'", record.args["settings"])
+        settings = record.args["settings"].removesuffix("}").split(_NEXT_SETTING)
+        shown = _NEXT_SETTING.join(map(_without_secret, settings)) + "}"
         record.args = {**record.args, "settings": hide_logins(shown)}
     return True
+
+
+def _without_secret(setting: str) -> str:
+    name, colon, _ = setting.partition("': ")
+    return f"{name}{colon}'***'" if colon and _is_secret(name) else setting
 
 
 def _is_no_list(record: logging.LogRecord) -> bool:

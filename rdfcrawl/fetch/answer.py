@@ -73,6 +73,8 @@ class HttpRequest:
     headers: tuple[tuple[str, str], ...] = ()
     data: bytes = b""
     kept_headers: tuple[str, ...] = ()
+    # the first byte may take as long as the kind allows, not only as that of a page
+    may_think: bool = True
 
 
 def conditional_headers(etag: str, last_modified: str) -> tuple[tuple[str, str], ...]:

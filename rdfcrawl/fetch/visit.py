@@ -117,6 +117,11 @@ class VisitMaker:
             headers=question.headers,
             data=question.data,
             kept_headers=question.kept_headers,
+            first_byte_secs=(
+                ask.first_byte_secs
+                if question.may_think
+                else min(ask.first_byte_secs, self.options.first_byte_secs)
+            ),
         )
 
     def with_limits(

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from rdfcrawl.catalogs.sparql.reading import AnswerReader
     from rdfcrawl.records import Document, HarvestedPart
 
+# An endpoint that answers neither to a GET of its URL nor to a first query is left.
+_SILENT: Final = SparqlFailure.CLOSED
 _MOST_TRIES: Final = 5  # of a task that the endpoint asks to put off
 _NOT_BY_GET: Final = frozenset({405, 414})  # RFC 9110 15.5.6, 15.5.15
 _FAILURES: Final = {
@@ -102,6 +104,7 @@ class SparqlHarvester(Harvester):
             headers=tuple(headers.items()),
             data=request.body,
             kept_headers=_KEPT_HEADERS,
+            may_think=_may_think(step),
         )
 
     async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
@@ -114,6 +117,8 @@ class SparqlHarvester(Harvester):
             yield document.harvested()
             return
         step = _step_of(self._harvest(document.record), document.record)
+        if isinstance(step, SparqlTask) and document.status:
+            step = replace(step, has_answered=True)
         if isinstance(step, SparqlTask) and _has_content(document):
             yield self._read_document(document, step)
         else:
@@ -142,7 +147,8 @@ class SparqlHarvester(Harvester):
             result = SparqlResult(step, document.url, document.faults)
             return await self._take(document, result, SparqlOutcome(again=True))
         harvest = self._harvest(document.record)
-        outcome, faults = harvest.failed(_untried(step), _failure(document))
+        failure = _failure(document) if _may_think(step) else _SILENT
+        outcome, faults = harvest.failed(_untried(step), failure)
         result = SparqlResult(step, document.url, [*document.faults, *faults])
         found = await self._take(document, result, outcome)
         return Discovery(faults=tuple(faults)) + found
@@ -377,6 +383,11 @@ class SparqlResult:
 def _step_of(harvest: EndpointPlan, record: Record) -> SparqlTask | SparqlPing:
     step = read_task(record).payload
     return step if isinstance(step, SparqlTask | SparqlPing) else harvest.seeds()[0]
+
+
+def _may_think(step: SparqlTask | SparqlPing) -> bool:
+    """Return whether a response may take long: the endpoint is known to answer."""
+    return isinstance(step, SparqlTask) and (step.has_answered or step.step == "query")
 
 
 def _untried(step: SparqlTask) -> SparqlTask:

@@ -89,6 +89,7 @@ class SparqlTask:
     variant: int = 0  # which way to ask is tried; 0 is the best
     seen: tuple[str, ...] = ()  # labels of the answer before, for `stable`
     n_tries: int = 0  # times that the endpoint asked to put this off
+    has_answered: bool = False  # a response came to an earlier request of the harvest
 
 
 @dataclass(frozen=True, slots=True)

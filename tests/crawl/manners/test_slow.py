@@ -170,6 +170,29 @@ def test_what_does_not_end_is_given_up(commands: Commands, loopback: Loopback) -
     assert result.counts().done == len(urls)
 
 
+def test_only_endpoints_that_have_answered_may_think(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If an endpoint has never answered, then each query has the time of a page."""
+    rules = {"/robots.txt": loopback.response(b"", "text/plain")}
+    head = b'{"head":{"vars":["b","k"]},"results":{"bindings":[]}}'
+    table = loopback.response(head, "application/sparql-results+json")
+    busy = loopback.response(b"no query", "text/plain", status="400 Bad Request")
+    silent = loopback(rules | {"*": SILENT}, host="127.0.85.1")
+    slow = loopback(rules | {"/q": busy, "*": [1.5, table]}, host="127.0.85.2")
+    result = commands.crawl(
+        arguments={"endpoints": f"{silent.url('/q')},{slow.url('/q')}"},
+        spider="sparql",
+        TRANSFER_FIRST_BYTE_SECS=0.5,
+        ENDPOINT_FIRST_BYTE_SECS=600,
+        RETRY_TIMES=1,
+        HOST_BACKOFF_SECS=0.2,
+    )
+    assert "timeout" in result.faults(silent.url("/q"))
+    assert sum(target.startswith("/q") for target in silent.targets) <= 6
+    assert sum("query=" in target for target in slow.targets) > 2
+
+
 def test_scrapys_downloader_gives_up_what_does_not_come(
     commands: Commands, loopback: Loopback
 ) -> None:

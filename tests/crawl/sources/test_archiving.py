@@ -133,12 +133,11 @@ def test_archive_says_what_the_crawl_has_stored(
     again = commands.crawl(spider="warc", arguments={"files": files[0]})
     assert again.code == 0, again.stderr[-3000:]
     assert canonical(again) == canonical(result)
-    # Scrapy gives nothing of an answer that breaks off.
-    assert len(result.graphs) == (6 if with_scrapy else 7), result.graphs
+    assert len(result.graphs) == 7, result.graphs
     records = [each for file in files for each in read_archive(file)]
     responses = {each.url for each in records if each.type == "response"}
     asked = {web.url(target) for target in web.targets}
-    assert responses == asked - ({web.url("/cut")} if with_scrapy else set())
+    assert responses == asked
     statistics = result.statistics
     for kind, count in Counter(each.type for each in records).items():
         assert statistics[f"warc/records/{kind}"] == count or kind == "warcinfo"
