@@ -52,19 +52,19 @@ coverage: $(VENV)/installed-dev
 # Of each room that imports libraries with a lower bound, tests that show how it uses them,
 # the cheapest that do. tests/gates/test_dependencies.py sees that none is left out.
 LOWEST_TESTS := $(addprefix tests/,$(addsuffix .py, \
-  test_addon catalogs/ckan/test_mapping catalogs/sparql/test_results columns/test_rows \
+  test_addon sources/ckan/test_mapping sources/sparql/test_results stores/columns/test_rows \
   crawl/documents/test_kinds crawl/doors/test_feeds crawl/doors/test_scrapy \
   crawl/sources/test_warc dataweb/test_ftp dataweb/test_local dataweb/test_nodes \
-  extraction/test_bulk fetch/test_context_cache fetch/test_exchange fetch/test_visit \
-  followers/test_parquet frontier/test_connection frontier/test_dns_cache \
-  frontier/test_worker guard/test_guard html/test_meta html/test_microformats \
-  html/test_reading html/test_rules metrics/test_exporter page/test_live \
+  rdf/extraction/test_bulk downloader/test_context_cache downloader/test_exchange downloader/test_visit \
+  stores/followers/test_parquet frontier/test_connection frontier/test_dns_cache \
+  frontier/test_worker uri/guard/test_guard rdf/html/test_meta rdf/html/test_microformats \
+  rdf/html/test_reading rdf/html/test_rules monitor/metrics/test_exporter monitor/page/test_live \
   pipelines/test_store \
   rdf/hdt/test_parts \
   rdf/hdt/test_write rdf/jsonld/test_reading rdf/test_iris rdf/test_parse \
-  rdf/test_serializing shapes/test_shapes sitemaps/resourcesync/test_sync \
-  stores/test_segments unpack/test_codecs unpack/test_zip uri/test_parse \
-  uri/test_politeness warc/test_captures))
+  rdf/test_serializing stores/shapes/test_shapes sources/sitemaps/resourcesync/test_sync \
+  stores/test_segments rdf/unpack/test_codecs rdf/unpack/test_zip uri/test_parse \
+  uri/test_politeness downloader/warc/test_captures))
 lowest: $(LOWEST)/installed
 	$(LOWEST)/bin/python -m pytest -n 6 --dist loadfile --no-loadscope-reorder $(LOWEST_TESTS)
 

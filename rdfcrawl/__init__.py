@@ -11,28 +11,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rdfcrawl.core.version import __version__
+
 if TYPE_CHECKING:
     from rdfcrawl.addon import Addon as Addon
-    from rdfcrawl.arguments.crawl import CrawlArguments as CrawlArguments
-    from rdfcrawl.callbacks.extract_response import ExtractedRdf as ExtractedRdf
-    from rdfcrawl.callbacks.extract_response import extract as extract
-    from rdfcrawl.callbacks.parsed_document import ParsedDocument as ParsedDocument
-    from rdfcrawl.errors import ConfigError as ConfigError
-    from rdfcrawl.errors import Fault as Fault
-    from rdfcrawl.errors import Reason as Reason
-    from rdfcrawl.errors import SourceFault as SourceFault
-    from rdfcrawl.errors import StoreFault as StoreFault
-    from rdfcrawl.extraction.custom_extractors import DocumentContent as DocumentContent
-    from rdfcrawl.fetch.schemes.protocol import SchemeFetcher as SchemeFetcher
-    from rdfcrawl.fetch.schemes.protocol import SchemeRequest as SchemeRequest
-    from rdfcrawl.fetch.schemes.protocol import SchemeResponse as SchemeResponse
-    from rdfcrawl.harvest.custom import CustomHarvester as CustomHarvester
-    from rdfcrawl.html.page import ParsedPage as ParsedPage
+    from rdfcrawl.core.errors import ConfigError as ConfigError
+    from rdfcrawl.core.errors import Fault as Fault
+    from rdfcrawl.core.errors import Reason as Reason
+    from rdfcrawl.core.errors import SourceFault as SourceFault
+    from rdfcrawl.core.errors import StoreFault as StoreFault
+    from rdfcrawl.core.records import Document as Document
+    from rdfcrawl.core.records import FollowUp as FollowUp
+    from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher as SchemeFetcher
+    from rdfcrawl.downloader.scheme_fetcher import SchemeRequest as SchemeRequest
+    from rdfcrawl.downloader.scheme_fetcher import SchemeResponse as SchemeResponse
+    from rdfcrawl.frontier.arguments.crawl import CrawlArguments as CrawlArguments
+    from rdfcrawl.pipelines.callbacks.extract_response import (
+        ExtractedRdf as ExtractedRdf,
+    )
+    from rdfcrawl.pipelines.callbacks.extract_response import extract as extract
+    from rdfcrawl.pipelines.callbacks.parsed_document import (
+        ParsedDocument as ParsedDocument,
+    )
+    from rdfcrawl.rdf.extraction.custom_extractors import (
+        DocumentContent as DocumentContent,
+    )
+    from rdfcrawl.rdf.html.page import ParsedPage as ParsedPage
     from rdfcrawl.rdf.terms import iri as iri
     from rdfcrawl.rdf.terms import literal as literal
     from rdfcrawl.rdf.terms import statement as statement
-    from rdfcrawl.records import Document as Document
-    from rdfcrawl.records import FollowUp as FollowUp
+    from rdfcrawl.sources.harvest.custom import CustomHarvester as CustomHarvester
     from rdfcrawl.spiders.base import RdfSpider as RdfSpider
     from rdfcrawl.spiders.ckan import CkanSpider as CkanSpider
     from rdfcrawl.spiders.frontier import FrontierSpider as FrontierSpider
@@ -43,37 +51,35 @@ if TYPE_CHECKING:
     from rdfcrawl.stores.protocol import DocumentWriter as DocumentWriter
     from rdfcrawl.stores.protocol import Store as Store
 
-__version__ = "0.1.0"
-
 # Public name -> the module that defines it.
 _HOMES = {
     "Addon": "addon",
     "CkanSpider": "spiders.ckan",
-    "ConfigError": "errors",
-    "CrawlArguments": "arguments.crawl",
-    "CustomHarvester": "harvest.custom",
-    "Document": "records",
-    "DocumentContent": "extraction.custom_extractors",
+    "ConfigError": "core.errors",
+    "CrawlArguments": "frontier.arguments.crawl",
+    "CustomHarvester": "sources.harvest.custom",
+    "Document": "core.records",
+    "DocumentContent": "rdf.extraction.custom_extractors",
     "DocumentWriter": "stores.protocol",
-    "ExtractedRdf": "callbacks.extract_response",
-    "Fault": "errors",
-    "FollowUp": "records",
+    "ExtractedRdf": "pipelines.callbacks.extract_response",
+    "Fault": "core.errors",
+    "FollowUp": "core.records",
     "FrontierSpider": "spiders.frontier",
     "LinkedDataSpider": "spiders.linkeddata",
-    "ParsedDocument": "callbacks.parsed_document",
-    "ParsedPage": "html.page",
+    "ParsedDocument": "pipelines.callbacks.parsed_document",
+    "ParsedPage": "rdf.html.page",
     "RdfSpider": "spiders.base",
-    "Reason": "errors",
+    "Reason": "core.errors",
     "ResourceSyncSpider": "spiders.resourcesync",
-    "SchemeFetcher": "fetch.schemes.protocol",
-    "SchemeRequest": "fetch.schemes.protocol",
-    "SchemeResponse": "fetch.schemes.protocol",
+    "SchemeFetcher": "downloader.scheme_fetcher",
+    "SchemeRequest": "downloader.scheme_fetcher",
+    "SchemeResponse": "downloader.scheme_fetcher",
     "SitemapSpider": "spiders.sitemap",
-    "SourceFault": "errors",
+    "SourceFault": "core.errors",
     "SparqlSpider": "spiders.sparql",
     "Store": "stores.protocol",
-    "StoreFault": "errors",
-    "extract": "callbacks.extract_response",
+    "StoreFault": "core.errors",
+    "extract": "pipelines.callbacks.extract_response",
     "iri": "rdf.terms",
     "literal": "rdf.terms",
     "statement": "rdf.terms",

@@ -1,6 +1,6 @@
 """`python -m rdfcrawl`: the command `rdfcrawl`."""
 
-from rdfcrawl.cli import main
+from rdfcrawl.launch.cli import main
 
 if __name__ == "__main__":
     main()

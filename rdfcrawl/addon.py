@@ -6,7 +6,7 @@ from typing import Final
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
-from rdfcrawl.json_logs import install_json_logs
+from rdfcrawl.core.json_logs import install_json_logs
 
 SPIDERS: Final = "rdfcrawl.spiders"
 PATH: Final = "rdfcrawl.Addon"

@@ -1,6 +1,6 @@
 """The settings of our own Scrapy project: the defaults, and what only a project has."""
 
-from rdfcrawl.options.defaults import *  # noqa: F403 (the settings of a project are its names)
+from rdfcrawl.core.options.defaults import *  # noqa: F403 (the settings of a project are its names)
 
 BOT_NAME = "rdfcrawl"
 SPIDER_MODULES = ["rdfcrawl.spiders"]

@@ -19,17 +19,17 @@ from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.project import ENVVAR
 
 import rdfcrawl
-from rdfcrawl import launch
 from rdfcrawl.addon import PATH
-from rdfcrawl.cli import COMMANDS, execute, settings_here
 from rdfcrawl.commands import genspider
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.fetch.options import FetchOptions
-from rdfcrawl.frontier.options import CrawlOptions
-from rdfcrawl.guard.policy import Guard
-from rdfcrawl.options import defaults
-from rdfcrawl.options.conflicts import check_components, iter_warnings
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.options import defaults
+from rdfcrawl.core.options.conflicts import check_components, iter_warnings
+from rdfcrawl.downloader.options import FetchOptions
+from rdfcrawl.frontier.queue.options import CrawlOptions
+from rdfcrawl.launch import crawls as launch
+from rdfcrawl.launch.cli import COMMANDS, execute, settings_here
 from rdfcrawl.spiders.linkeddata import LinkedDataSpider
+from rdfcrawl.uri.guard.policy import Guard
 
 # What `scrapy startproject` writes, and what projects set for spiders of theirs.
 PROJECT: dict[str, Any] = {
@@ -168,7 +168,7 @@ def test_scheduler_of_a_project_is_kept_for_its_spiders_alone() -> None:
 
 def test_options_can_be_read_without_a_spider(tmp_path: Path) -> None:
     """If numbers and switches are read from bare settings, they are our defaults."""
-    from rdfcrawl.options.values import integer, is_on, number
+    from rdfcrawl.core.options.values import integer, is_on, number
 
     bare = Settings()
     assert number(bare, "RDF_PARSE_SECS", 0) == defaults.RDF_PARSE_SECS
@@ -217,7 +217,7 @@ class TestLines:
         self, here: bool, monkeypatch: pytest.MonkeyPatch, capsys: Any
     ) -> None:
         """If a spider of ours is not in the project, the line says what brings it."""
-        monkeypatch.setattr("rdfcrawl.launch.inside_project", lambda: here)
+        monkeypatch.setattr("rdfcrawl.launch.crawls.inside_project", lambda: here)
         with pytest.raises(SystemExit):
             launch.check_name("sitemap", get_spider_loader(Settings()))
         told = capsys.readouterr().err
@@ -239,7 +239,7 @@ class TestLines:
         self, argv0: str, name: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
     ) -> None:
         """If a command fails, then its line begins with the name of the program."""
-        from rdfcrawl.console import fail
+        from rdfcrawl.core.console import fail
 
         monkeypatch.setattr(sys, "argv", [argv0])
         with pytest.raises(SystemExit):

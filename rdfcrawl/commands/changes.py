@@ -6,9 +6,9 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.console import QuietCommand, fail, program
-from rdfcrawl.counting import counted
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.core.console import QuietCommand, fail, program
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import ConfigError
 
 if TYPE_CHECKING:
     import argparse
@@ -50,7 +50,7 @@ class Command(QuietCommand):
             fail(f"changes: takes options only, not {args[0]}")
         if self.settings is None:
             return
-        from rdfcrawl.log.location import find_crawl
+        from rdfcrawl.stores.log.location import find_crawl
         from rdfcrawl.stores.members import TornMember
 
         try:
@@ -66,11 +66,11 @@ class Command(QuietCommand):
 
 
 def _write(root: Path, opts: argparse.Namespace) -> None:
-    from rdfcrawl.changes.comparing import LogComparison
-    from rdfcrawl.changes.patch import write_patch
-    from rdfcrawl.changes.report import write_json, write_table
-    from rdfcrawl.changes.start import find_start
-    from rdfcrawl.log.crawl_log import CrawlLog
+    from rdfcrawl.stores.changes.comparing import LogComparison
+    from rdfcrawl.stores.changes.patch import write_patch
+    from rdfcrawl.stores.changes.report import write_json, write_table
+    from rdfcrawl.stores.changes.start import find_start
+    from rdfcrawl.stores.log.crawl_log import CrawlLog
 
     start = find_start(root, opts.since)
     with LogComparison(CrawlLog(root), start, scratch=root) as comparison:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from scrapy.commands.crawl import Command as ScrapyCrawlCommand
 
-from rdfcrawl.console import fail
-from rdfcrawl.launch import (
+from rdfcrawl.core.console import fail
+from rdfcrawl.launch.crawls import (
     check_name,
     check_operator,
     is_ours,
@@ -15,7 +15,7 @@ from rdfcrawl.launch import (
     prepare_process,
     run_crawl,
 )
-from rdfcrawl.options.feeds import FeedsCommand, add_page_option
+from rdfcrawl.pipelines.feed_options import FeedsCommand, add_page_option
 
 if TYPE_CHECKING:
     import argparse
@@ -48,7 +48,7 @@ class Command(FeedsCommand, ScrapyCrawlCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check the operator's input, then crawl."""
-        from rdfcrawl.progress.page_process import page_beside
+        from rdfcrawl.launch.progress.page_process import page_beside
 
         if self.crawler_process is None or self.settings is None:
             super().run(args, opts)

@@ -8,10 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.console import QuietCommand, add_number, fail, program
-from rdfcrawl.counting import counted
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.extras import needed_by_operator
+from rdfcrawl.core.console import QuietCommand, add_number, fail, program
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.extras import needed_by_operator
 
 if TYPE_CHECKING:
     import argparse

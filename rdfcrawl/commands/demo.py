@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rdfcrawl.console import QuietCommand, fail, program
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.core.console import QuietCommand, fail, program
+from rdfcrawl.core.errors import ConfigError
 
 if TYPE_CHECKING:
     import argparse
@@ -85,7 +85,7 @@ class Command(QuietCommand):
 
 def _check_redis(settings: BaseSettings | None) -> None:
     """Exit at once if no Redis is available."""
-    from rdfcrawl.frontier.redis_program import find_server
+    from rdfcrawl.frontier.redis.program import find_server
 
     try:
         if settings is not None and not settings.get("REDIS_URL"):
@@ -96,7 +96,7 @@ def _check_redis(settings: BaseSettings | None) -> None:
 
 def _check_spider(settings: BaseSettings | None) -> None:
     """Exit at once if the crawl would, as there is no project that has its spider."""
-    from rdfcrawl.launch import check_name, load_spiders
+    from rdfcrawl.launch.crawls import check_name, load_spiders
 
     if settings is not None:
         check_name(_SPIDER, load_spiders(settings))

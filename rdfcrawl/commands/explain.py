@@ -8,8 +8,8 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from rdfcrawl.console import QuietCommand, fail, program
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.core.console import QuietCommand, fail, program
+from rdfcrawl.core.errors import ConfigError
 
 if TYPE_CHECKING:
     import argparse
@@ -38,9 +38,9 @@ class Command(QuietCommand):
             return
         if len(args) != 1:
             fail("explain: say: explain URI")
-        from rdfcrawl.explaining.explanation import explain
-        from rdfcrawl.explaining.text import explanation_lines
-        from rdfcrawl.explaining.values import Verdict
+        from rdfcrawl.monitor.explaining.explanation import explain
+        from rdfcrawl.monitor.explaining.text import explanation_lines
+        from rdfcrawl.monitor.explaining.values import Verdict
 
         try:
             found = asyncio.run(

@@ -11,20 +11,20 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from rdfcrawl.console import QuietCommand, add_number, fail, program
-from rdfcrawl.counting import counted
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.terminal import raw_file
+from rdfcrawl.core.console import QuietCommand, add_number, fail, program
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.terminal import raw_file
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
     from types import FrameType
 
-    from rdfcrawl.export.exporting import ExportReport
-    from rdfcrawl.export.plan import ExportPlan
-    from rdfcrawl.log.crawl_log import CrawlLog
-    from rdfcrawl.progress.describing import CrawlDescribing
+    from rdfcrawl.launch.progress.describing import CrawlDescribing
+    from rdfcrawl.stores.export.exporting import ExportReport
+    from rdfcrawl.stores.export.plan import ExportPlan
+    from rdfcrawl.stores.log.crawl_log import CrawlLog
 
 _TELL_SECS: Final = 1.0
 _OPTIONS: Final = (
@@ -86,10 +86,10 @@ class Command(QuietCommand):
             fail("export: say where to: --to FILE, --to DIR/ or --to -")
         if self.settings is None:
             return
-        from rdfcrawl.log.crawl_log import CrawlLog
-        from rdfcrawl.log.location import find_crawl
-        from rdfcrawl.options.values import is_on
-        from rdfcrawl.progress.describing import CrawlDescribing
+        from rdfcrawl.core.options.values import is_on
+        from rdfcrawl.launch.progress.describing import CrawlDescribing
+        from rdfcrawl.stores.log.crawl_log import CrawlLog
+        from rdfcrawl.stores.log.location import find_crawl
         from rdfcrawl.stores.members import TornMember
 
         signal.signal(signal.SIGTERM, _interrupt)
@@ -122,7 +122,7 @@ def _export(
     is_once: bool,
 ) -> None:
     """Write what is wanted: statements, a description, or both."""
-    from rdfcrawl.export.exporting import export
+    from rdfcrawl.stores.export.exporting import export
 
     if opts.describe is not None:
         _check_describe(opts)
@@ -173,8 +173,8 @@ def _describe(
     report: ExportReport | None,
 ) -> None:
     """Write the description to a file, or to two beside the crawl."""
-    from rdfcrawl.description.writing import write_descriptions
-    from rdfcrawl.export.described import described_files
+    from rdfcrawl.analysis.description.writing import write_descriptions
+    from rdfcrawl.monitor.described_exports import described_files
 
     name = opts.describe
     target = Path(name).expanduser().absolute() if name else None
@@ -190,8 +190,12 @@ def _describe(
 
 
 def _plan(opts: argparse.Namespace, *, is_once: bool) -> ExportPlan:
-    from rdfcrawl.export.plan import ExportPlan, parse_bytes, parse_shards
-    from rdfcrawl.export.selection import DocumentSelection, parse_hosts, parse_since
+    from rdfcrawl.stores.export.plan import ExportPlan, parse_bytes, parse_shards
+    from rdfcrawl.stores.export.selection import (
+        DocumentSelection,
+        parse_hosts,
+        parse_since,
+    )
 
     if opts.latest and opts.all_versions:
         raise ConfigError("give one of --latest and --all-versions")
@@ -231,7 +235,7 @@ def _teller() -> Callable[[int], None]:
 
 def _tell(report: ExportReport, plan: ExportPlan) -> None:
     """Write what was done, and how to load it, away from the statements."""
-    from rdfcrawl.export.loaders import loader_commands
+    from rdfcrawl.stores.export.loaders import loader_commands
 
     documents, quads = report.n_documents, report.n_quads
     what = f"{counted(documents, 'document')}, {counted(quads, 'statement')}"

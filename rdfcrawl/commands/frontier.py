@@ -6,7 +6,7 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING
 
-from rdfcrawl.console import (
+from rdfcrawl.core.console import (
     LOOPBACK,
     QuietCommand,
     add_listening,
@@ -14,8 +14,8 @@ from rdfcrawl.console import (
     fail,
     stop_event,
 )
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.extras import needed_by_operator
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.extras import needed_by_operator
 
 if TYPE_CHECKING:
     import argparse
@@ -86,7 +86,7 @@ class Command(QuietCommand):
             if args == [_EXPORTER]:
                 asyncio.run(_export(self.settings, opts))
                 return
-            from rdfcrawl.operating.actions import run_action
+            from rdfcrawl.monitor.operating.actions import run_action
 
             self.exitcode = asyncio.run(
                 run_action(self.settings, args, opts, sys.stdout.write)
@@ -122,7 +122,7 @@ def _add_choice_of_hosts(group: argparse._ActionsContainer) -> None:
 async def _export(settings: BaseSettings, opts: argparse.Namespace) -> None:
     """Serve metrics until Ctrl-C is pressed."""
     with needed_by_operator("metrics", "frontier exporter"):
-        from rdfcrawl.metrics.exporter import PATH, MetricsExporter
+        from rdfcrawl.monitor.metrics.exporter import PATH, MetricsExporter
     from rdfcrawl.uri import host_of_address
 
     stopped = stop_event()

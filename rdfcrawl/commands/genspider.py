@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.commands.genspider import Command as ScrapyGenspiderCommand
 
-from rdfcrawl.launch import load_addons
+from rdfcrawl.launch.crawls import load_addons
 
 if TYPE_CHECKING:
     import argparse
 
-TEMPLATES: Final = files("rdfcrawl.templates.spiders")
+TEMPLATES: Final = files("rdfcrawl.launch.templates.spiders")
 
 
 class Command(ScrapyGenspiderCommand):

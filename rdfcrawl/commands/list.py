@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.commands.list import Command as ScrapyListCommand
 
-from rdfcrawl.launch import load_addons
+from rdfcrawl.launch.crawls import load_addons
 
 if TYPE_CHECKING:
     import argparse

@@ -8,9 +8,15 @@ import socket
 import sys
 from typing import TYPE_CHECKING
 
-from rdfcrawl.console import LOOPBACK, QuietCommand, add_listening, fail, stop_event
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.extras import needed_by_operator
+from rdfcrawl.core.console import (
+    LOOPBACK,
+    QuietCommand,
+    add_listening,
+    fail,
+    stop_event,
+)
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.extras import needed_by_operator
 
 if TYPE_CHECKING:
     import argparse
@@ -61,10 +67,10 @@ class Command(QuietCommand):
 
 async def _serve(settings: BaseSettings, opts: argparse.Namespace) -> None:
     with needed_by_operator("page", "page"):
-        from rdfcrawl.page.application import PageServer
-    from rdfcrawl.page.crawl_access import CrawlAccess
-    from rdfcrawl.page.listening import SOCKET, page_socket, url_of
-    from rdfcrawl.page.options import PageOptions
+        from rdfcrawl.monitor.page.application import PageServer
+    from rdfcrawl.monitor.page.crawl_access import CrawlAccess
+    from rdfcrawl.monitor.page.listening import SOCKET, page_socket, url_of
+    from rdfcrawl.monitor.page.options import PageOptions
 
     options = PageOptions.checked(
         address=opts.address or LOOPBACK,

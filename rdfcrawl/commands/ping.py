@@ -6,7 +6,7 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING
 
-from rdfcrawl.console import (
+from rdfcrawl.core.console import (
     LOOPBACK,
     QuietCommand,
     add_listening,
@@ -14,14 +14,14 @@ from rdfcrawl.console import (
     program,
     stop_event,
 )
-from rdfcrawl.errors import RdfcrawlError, hide_logins
+from rdfcrawl.core.errors import RdfcrawlError, hide_logins
 
 if TYPE_CHECKING:
     import argparse
 
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.pings.server import PingServer
+    from rdfcrawl.monitor.pings.server import PingServer
 
 _USAGE = 2  # exit code: wrong usage, or refused
 _PORT = 6822
@@ -56,8 +56,8 @@ class Command(QuietCommand):
 
 
 async def _ping(settings: BaseSettings, urls: list[str]) -> int:
-    from rdfcrawl.frontier.pings import PingLimits
-    from rdfcrawl.pings.intake import PingIntake
+    from rdfcrawl.frontier.queue.pings import PingLimits
+    from rdfcrawl.monitor.pings.intake import PingIntake
 
     intake = await PingIntake.open(settings)
     try:
@@ -82,9 +82,9 @@ async def _ping(settings: BaseSettings, urls: list[str]) -> int:
 
 async def _serve(settings: BaseSettings, opts: argparse.Namespace) -> None:
     """Serve until Ctrl-C is pressed."""
-    from rdfcrawl.pings.intake import PingIntake
-    from rdfcrawl.pings.options import ping_limits
-    from rdfcrawl.pings.server import PingServer
+    from rdfcrawl.monitor.pings.intake import PingIntake
+    from rdfcrawl.monitor.pings.options import ping_limits
+    from rdfcrawl.monitor.pings.server import PingServer
     from rdfcrawl.uri import host_of_address
 
     limits = ping_limits(settings)

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from rdfcrawl.console import QuietCommand, add_number, fail, program
-from rdfcrawl.errors import ConfigError, RdfcrawlError
+from rdfcrawl.core.console import QuietCommand, add_number, fail, program
+from rdfcrawl.core.errors import ConfigError, RdfcrawlError
 
 if TYPE_CHECKING:
     import argparse
@@ -54,8 +54,8 @@ class Command(QuietCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check the operator's input, and answer in a process that can be stopped."""
-        from rdfcrawl.log.location import find_crawl
-        from rdfcrawl.options.values import is_on
+        from rdfcrawl.core.options.values import is_on
+        from rdfcrawl.stores.log.location import find_crawl
 
         if len(args) != (not opts.update_only):
             fail("query: give one query, or @FILE; none with --update-only")
@@ -142,11 +142,11 @@ def _answer_and_leave(
 def _answer(
     root: Path, query: str | None, opts: argparse.Namespace, writing: int
 ) -> None:
-    from rdfcrawl.followers.following import LogFollowing
-    from rdfcrawl.followers.oxigraph import OxigraphFollower
-    from rdfcrawl.followers.query import answer
-    from rdfcrawl.followers.stored_once import StoredOnce
-    from rdfcrawl.log.crawl_log import CrawlLog
+    from rdfcrawl.stores.followers.following import LogFollowing
+    from rdfcrawl.stores.followers.oxigraph import OxigraphFollower
+    from rdfcrawl.stores.followers.query import answer
+    from rdfcrawl.stores.followers.stored_once import StoredOnce
+    from rdfcrawl.stores.log.crawl_log import CrawlLog
 
     log, follower = CrawlLog(root), OxigraphFollower(root / "oxigraph")
     once = StoredOnce(root / "oxigraph" / "rdfcrawl.once", log)

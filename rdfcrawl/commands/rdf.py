@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast
 from scrapy import Spider
 from scrapy.crawler import Crawler
 
-from rdfcrawl.console import QuietCommand, add_number, fail
-from rdfcrawl.counting import counted
-from rdfcrawl.errors import ConfigError, SourceFault
-from rdfcrawl.extras import needed_by_operator
-from rdfcrawl.terminal import escaped, raw_file
+from rdfcrawl.core.console import QuietCommand, add_number, fail
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import ConfigError, SourceFault
+from rdfcrawl.core.extras import needed_by_operator
+from rdfcrawl.core.terminal import escaped, raw_file
 
 if TYPE_CHECKING:
     import argparse
@@ -26,11 +26,14 @@ if TYPE_CHECKING:
 
     from scrapy.settings import Settings
 
-    from rdfcrawl.callbacks.inspection import InspectionReport, InspectionRequest
-    from rdfcrawl.errors import Fault, Reason
-    from rdfcrawl.extraction.messages import ExtractOutcome
-    from rdfcrawl.records import Document
-    from rdfcrawl.reservations import Reservations
+    from rdfcrawl.core.errors import Fault, Reason
+    from rdfcrawl.core.records import Document
+    from rdfcrawl.core.reservations import Reservations
+    from rdfcrawl.pipelines.callbacks.inspection import (
+        InspectionReport,
+        InspectionRequest,
+    )
+    from rdfcrawl.rdf.extraction.messages import ExtractOutcome
 
 _SHOWN_LINKS: Final = 20
 _SHOWN_STATEMENTS: Final = 1000
@@ -90,15 +93,15 @@ class Command(QuietCommand):
         self.exitcode = _exit_code(inspection, self.settings)
 
     def _question(self, target: str, opts: argparse.Namespace) -> InspectionRequest:
-        from rdfcrawl.callbacks.inspection import InspectionRequest
-        from rdfcrawl.extraction.options import ExtractOptions
-        from rdfcrawl.fetch.options import FetchOptions, ftp_logins
-        from rdfcrawl.fetch.schemes.options import build_fetchers
-        from rdfcrawl.frontier.options import CrawlPaths
-        from rdfcrawl.links.policy import LinkPolicy
-        from rdfcrawl.options.merging import apply_defaults
+        from rdfcrawl.core.options.merging import apply_defaults
+        from rdfcrawl.downloader.fetcher_classes import build_fetchers
+        from rdfcrawl.downloader.options import FetchOptions, ftp_logins
+        from rdfcrawl.downloader.robots.options import obeying_agent, reservation_policy
+        from rdfcrawl.frontier.queue.options import CrawlPaths
+        from rdfcrawl.pipelines.callbacks.inspection import InspectionRequest
+        from rdfcrawl.rdf.extraction.options import ExtractOptions
         from rdfcrawl.rdf.graphs import check_iri
-        from rdfcrawl.robots.options import obeying_agent, reservation_policy
+        from rdfcrawl.rdf.links.policy import LinkPolicy
 
         settings = cast("Settings", self.settings)
         apply_defaults(settings)
@@ -136,7 +139,7 @@ class Command(QuietCommand):
 
 
 def _exit_code(inspection: InspectionReport, settings: Settings) -> int:
-    from rdfcrawl.progress.options import ExitCodes
+    from rdfcrawl.launch.progress.options import ExitCodes
 
     outcome = inspection.outcome
     faults = [*inspection.document.faults, *(outcome.faults if outcome else ())]
@@ -148,7 +151,7 @@ def _exit_code(inspection: InspectionReport, settings: Settings) -> int:
 
 def _show(question: InspectionRequest, limit: int) -> InspectionReport:
     """Write the report to standard error and the statements to standard output."""
-    from rdfcrawl.callbacks.inspection import inspect
+    from rdfcrawl.pipelines.callbacks.inspection import inspect
     from rdfcrawl.rdf.pretty import pretty
 
     shown = bytearray()
@@ -182,7 +185,7 @@ def _rules(question: InspectionRequest, inspection: InspectionReport) -> Iterato
     """Yield lines for people: the scraping rules for the document."""
     if not question.extract.rules:
         return
-    from rdfcrawl.extraction.reading import rules_in
+    from rdfcrawl.rdf.extraction.reading import rules_in
 
     rules = rules_in(question.extract.rules)
     for refusal in rules.refused:
@@ -203,7 +206,7 @@ def _coloured(turtle: str) -> str:
 
 def _convert(question: InspectionRequest, target: Path) -> InspectionReport:
     """Write the statements to a file, and the report to standard error."""
-    from rdfcrawl.callbacks.inspection import inspect
+    from rdfcrawl.pipelines.callbacks.inspection import inspect
 
     if target.suffix not in _WRITTEN:
         raise ConfigError(f"--to {target}: must end in {', '.join(_WRITTEN)}")
@@ -259,7 +262,7 @@ def _write_triples(
 
 
 def _blocks(lines: BinaryIO) -> Iterator[bytes]:
-    from rdfcrawl.faultlog import FaultLog
+    from rdfcrawl.core.faultlog import FaultLog
     from rdfcrawl.rdf.lines import iter_line_blocks
 
     return iter_line_blocks(lines.read, max_line_bytes=sys.maxsize, log=FaultLog())
@@ -300,7 +303,7 @@ def _answer(document: Document) -> str:
 
 
 def _what_was_read(outcome: ExtractOutcome) -> Iterator[tuple[str, str]]:
-    from rdfcrawl.formats import HTML
+    from rdfcrawl.core.formats import HTML
 
     if outcome.packings:
         yield "packed in", ", ".join(outcome.packings)

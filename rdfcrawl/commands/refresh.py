@@ -12,18 +12,18 @@ from threading import Event
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.console import QuietCommand, fail, program
-from rdfcrawl.counting import counted
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.terminal import raw_file
+from rdfcrawl.core.console import QuietCommand, fail, program
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.terminal import raw_file
 
 if TYPE_CHECKING:
     import argparse
 
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.refreshing.epochs import CrawlRefresh, PlannedEpoch
-    from rdfcrawl.refreshing.planning import PlannedFetch
+    from rdfcrawl.monitor.refreshing.epochs import CrawlRefresh, PlannedEpoch
+    from rdfcrawl.monitor.refreshing.planning import PlannedFetch
 
 
 class Command(QuietCommand):
@@ -71,12 +71,12 @@ class Command(QuietCommand):
 
 def _refresh(settings: BaseSettings, opts: argparse.Namespace) -> int:
     """Refresh once, or until a signal ends it; return the exit code."""
-    from rdfcrawl.frontier.options import CrawlOptions
-    from rdfcrawl.log.kept_time import KeptTime
-    from rdfcrawl.log.location import find_crawl
-    from rdfcrawl.options.merging import apply_defaults
-    from rdfcrawl.refreshing.epochs import CrawlRefresh
-    from rdfcrawl.refreshing.options import RefreshOptions
+    from rdfcrawl.core.options.merging import apply_defaults
+    from rdfcrawl.frontier.queue.options import CrawlOptions
+    from rdfcrawl.monitor.refreshing.epochs import CrawlRefresh
+    from rdfcrawl.monitor.refreshing.options import RefreshOptions
+    from rdfcrawl.stores.log.kept_time import KeptTime
+    from rdfcrawl.stores.log.location import find_crawl
 
     settings = settings.copy()
     apply_defaults(settings)
@@ -203,7 +203,7 @@ def _reason(fetch: PlannedFetch) -> str:
 
 
 def _now_ms() -> int:
-    from rdfcrawl.clock import now_ms
+    from rdfcrawl.core.clock import now_ms
 
     return now_ms()
 

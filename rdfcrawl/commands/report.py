@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rdfcrawl.console import QuietCommand, fail, program
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.core.console import QuietCommand, fail, program
+from rdfcrawl.core.errors import ConfigError
 
 if TYPE_CHECKING:
     import argparse
@@ -53,14 +53,14 @@ class Command(QuietCommand):
 
 def _report(settings: BaseSettings, opts: argparse.Namespace) -> int:
     """Write the report; return 1 if something of the logs could not be read."""
-    from rdfcrawl.export.selection import parse_since
-    from rdfcrawl.frontier.options import normal_form_of
-    from rdfcrawl.log.location import find_crawl
-    from rdfcrawl.report.making import report_crawl
-    from rdfcrawl.report.writing import write_report
+    from rdfcrawl.analysis.report.making import report_crawl
+    from rdfcrawl.analysis.report.writing import write_report
+    from rdfcrawl.analysis.urldb.building import build
+    from rdfcrawl.analysis.urldb.rank_building import rank
+    from rdfcrawl.frontier.queue.options import normal_form_of
+    from rdfcrawl.stores.export.selection import parse_since
+    from rdfcrawl.stores.log.location import find_crawl
     from rdfcrawl.uri import registered_domain
-    from rdfcrawl.urldb.building import build
-    from rdfcrawl.urldb.rank_building import rank
 
     begin_ms = 0 if opts.since is None else parse_since(opts.since)
     site = registered_domain(opts.site.lower()) if opts.site else None

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from scrapy.commands.runspider import Command as ScrapyRunspiderCommand
 from scrapy.utils.spider import iter_spider_classes
 
-from rdfcrawl.console import fail
-from rdfcrawl.launch import (
+from rdfcrawl.core.console import fail
+from rdfcrawl.launch.crawls import (
     check_operator,
     is_ours,
     load_addons,
     prepare_process,
     run_crawl,
 )
-from rdfcrawl.options.feeds import FeedsCommand, add_page_option
+from rdfcrawl.pipelines.feed_options import FeedsCommand, add_page_option
 
 if TYPE_CHECKING:
     import argparse
@@ -48,7 +48,7 @@ class Command(FeedsCommand, ScrapyRunspiderCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check the operator's input, then crawl."""
-        from rdfcrawl.progress.page_process import page_beside
+        from rdfcrawl.launch.progress.page_process import page_beside
 
         process, spider = self.crawler_process, self._spider
         if spider is None or process is None or self.settings is None:

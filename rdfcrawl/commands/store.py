@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 
-from rdfcrawl.console import fail, program, tell_interrupts
-from rdfcrawl.counting import counted
-from rdfcrawl.errors import RdfcrawlError
+from rdfcrawl.core.console import fail, program, tell_interrupts
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import RdfcrawlError
 
 if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
-    from rdfcrawl.followers.options import FollowerPlan
-    from rdfcrawl.followers.verification import StoreComparison
+    from rdfcrawl.stores.followers.options import FollowerPlan
+    from rdfcrawl.stores.followers.verification import StoreComparison
 
 
 class Command(ScrapyCommand):
@@ -40,8 +40,8 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002
         """Run the action; exit with 2 and one line on errors."""
-        from rdfcrawl.followers.options import FollowerPlan, exposed_secrets
-        from rdfcrawl.log.location import find_crawl
+        from rdfcrawl.stores.followers.options import FollowerPlan, exposed_secrets
+        from rdfcrawl.stores.log.location import find_crawl
 
         if self.settings is None:
             return
@@ -71,7 +71,7 @@ class Command(ScrapyCommand):
 
 def _load(root: Path, plan: FollowerPlan) -> int:
     """Bring a store up to date with what is in the log now."""
-    from rdfcrawl.followers.process import ReportedFollowing
+    from rdfcrawl.stores.followers.process import ReportedFollowing
 
     run = ReportedFollowing(root, plan, is_over=lambda: True, ends_if_unusable=True)
     with run.opened():
@@ -89,7 +89,7 @@ def _load(root: Path, plan: FollowerPlan) -> int:
 
 
 def _tell(root: Path, uri: str | None = None) -> int:
-    from rdfcrawl.followers.status import read_statuses
+    from rdfcrawl.stores.followers.status import read_statuses
     from rdfcrawl.stores.options import shown_uri
 
     statuses = read_statuses(root)
@@ -107,10 +107,10 @@ def _tell(root: Path, uri: str | None = None) -> int:
 
 def _verify(root: Path, plan: FollowerPlan) -> int:
     """Compare a store with the log; return 0 if they are known to be equal."""
-    from rdfcrawl.followers.protocol import ListedFollower, ReadableFollower
-    from rdfcrawl.followers.stored_once import is_marked
-    from rdfcrawl.followers.verification import compare
-    from rdfcrawl.log.crawl_log import CrawlLog
+    from rdfcrawl.stores.followers.protocol import ListedFollower, ReadableFollower
+    from rdfcrawl.stores.followers.stored_once import is_marked
+    from rdfcrawl.stores.followers.verification import compare
+    from rdfcrawl.stores.log.crawl_log import CrawlLog
 
     log, follower = CrawlLog(root), plan.build()
     if not isinstance(follower, ReadableFollower | ListedFollower):
@@ -127,8 +127,8 @@ def _verify(root: Path, plan: FollowerPlan) -> int:
 
 def _compact(root: Path) -> int:
     """Drop versions that were replaced; return 1 if segments are damaged."""
-    from rdfcrawl.log.compaction import compact
-    from rdfcrawl.log.crawl_log import CrawlLog
+    from rdfcrawl.stores.log.compaction import compact
+    from rdfcrawl.stores.log.crawl_log import CrawlLog
 
     log = CrawlLog(root)
     report = compact(log, scratch=root)

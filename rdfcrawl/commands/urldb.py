@@ -8,10 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rdfcrawl.console import QuietCommand, add_number, fail, program
-from rdfcrawl.counting import counted
-from rdfcrawl.errors import ConfigError, hide_logins
-from rdfcrawl.extras import needed_by_operator
+from rdfcrawl.core.console import QuietCommand, add_number, fail, program
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import ConfigError, hide_logins
+from rdfcrawl.core.extras import needed_by_operator
 
 if TYPE_CHECKING:
     import argparse
@@ -91,9 +91,9 @@ def _run(settings: BaseSettings, args: list[str], opts: argparse.Namespace) -> i
 
 def _build(settings: BaseSettings, memory_mb: int) -> int:
     """Bring the database up to date; return 1 if something could not be read."""
-    from rdfcrawl.frontier.options import normal_form_of
-    from rdfcrawl.log.location import find_crawl
-    from rdfcrawl.urldb.building import build
+    from rdfcrawl.analysis.urldb.building import build
+    from rdfcrawl.frontier.queue.options import normal_form_of
+    from rdfcrawl.stores.log.location import find_crawl
 
     root = find_crawl(settings)
     report = build(
@@ -115,8 +115,8 @@ def _build(settings: BaseSettings, memory_mb: int) -> int:
 
 def _rank(settings: BaseSettings, memory_mb: int) -> int:
     """Bring database and scores up to date; return 1 if something could not be read."""
-    from rdfcrawl.log.location import find_crawl
-    from rdfcrawl.urldb.rank_building import rank
+    from rdfcrawl.analysis.urldb.rank_building import rank
+    from rdfcrawl.stores.log.location import find_crawl
 
     code = _build(settings, memory_mb)
     root = find_crawl(settings)
@@ -133,11 +133,11 @@ def _rank(settings: BaseSettings, memory_mb: int) -> int:
 
 def _show(settings: BaseSettings, url: str) -> int:
     """Write the record of a URI as JSON; return 1 if there is none."""
-    from rdfcrawl.log.location import find_crawl
-    from rdfcrawl.ranking.table import open_ranks
+    from rdfcrawl.analysis.ranking.table import open_ranks
+    from rdfcrawl.analysis.urldb.database import UrlDatabase
+    from rdfcrawl.analysis.urldb.facts import FactReader
+    from rdfcrawl.stores.log.location import find_crawl
     from rdfcrawl.uri import fingerprint
-    from rdfcrawl.urldb.database import UrlDatabase
-    from rdfcrawl.urldb.facts import FactReader
 
     root = find_crawl(settings)
     with UrlDatabase(root) as database:
@@ -160,13 +160,13 @@ def _show(settings: BaseSettings, url: str) -> int:
 def _export(settings: BaseSettings, path: Path) -> int:
     """Write the rows of all URIs; return 0."""
     with needed_by_operator("parquet", "urldb export"):
-        from rdfcrawl.urldb.columns import write_parquet
-    from rdfcrawl.log.location import find_crawl
-    from rdfcrawl.ranking.table import open_ranks
-    from rdfcrawl.sorting import SpillFolder
-    from rdfcrawl.urldb.database import UrlDatabase
-    from rdfcrawl.urldb.facts import FactReader
-    from rdfcrawl.urldb.mirrors import MirrorSearch, mirror_urls
+        from rdfcrawl.analysis.urldb.columns import write_parquet
+    from rdfcrawl.analysis.ranking.table import open_ranks
+    from rdfcrawl.analysis.urldb.database import UrlDatabase
+    from rdfcrawl.analysis.urldb.facts import FactReader
+    from rdfcrawl.analysis.urldb.mirrors import MirrorSearch, mirror_urls
+    from rdfcrawl.core.sorting import SpillFolder
+    from rdfcrawl.stores.log.location import find_crawl
 
     root = find_crawl(settings)
     with UrlDatabase(root) as database, SpillFolder(root) as spills:
@@ -181,9 +181,9 @@ def _export(settings: BaseSettings, path: Path) -> int:
 def _observe(settings: BaseSettings, path: Path, memory_mb: int) -> int:
     """Write what the logs of this machine say; return 1 if not all could be read."""
     with needed_by_operator("parquet", "urldb observe"):
-        from rdfcrawl.spark.machine_file import write_machine_file
-    from rdfcrawl.log.location import find_crawl
-    from rdfcrawl.urldb.database import UrlDatabase
+        from rdfcrawl.analysis.spark.machine_file import write_machine_file
+    from rdfcrawl.analysis.urldb.database import UrlDatabase
+    from rdfcrawl.stores.log.location import find_crawl
 
     code = _build(settings, memory_mb)
     root = find_crawl(settings)
@@ -201,8 +201,8 @@ def _observe(settings: BaseSettings, path: Path, memory_mb: int) -> int:
 def _spark(files: list[str], folder: Path, master: str) -> int:
     """Run the job of Spark; return 1 if that fails."""
     with needed_by_operator("spark", "urldb spark"):
-        from rdfcrawl.spark.job import run_job
-        from rdfcrawl.spark.session import SparkFault
+        from rdfcrawl.analysis.spark.job import run_job
+        from rdfcrawl.analysis.spark.session import SparkFault
 
     try:
         done = run_job(list(map(Path, files)), folder, master)

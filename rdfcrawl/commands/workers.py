@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.utils.log import configure_logging
 
-from rdfcrawl.console import add_number, fail
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.json_logs import install_json_logs
-from rdfcrawl.launch import check_name, check_operator, is_ours, load_spiders
-from rdfcrawl.options.feeds import (
+from rdfcrawl.core.console import add_number, fail
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.json_logs import install_json_logs
+from rdfcrawl.launch.crawls import check_name, check_operator, is_ours, load_spiders
+from rdfcrawl.pipelines.feed_options import (
     FeedsCommand,
     add_page_option,
     check_feeds_of_workers,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.progress.forks import WorkerForks
+    from rdfcrawl.launch.progress.forks import WorkerForks
     from rdfcrawl.spiders.base import RdfSpider
 
 MAX_WORKERS = 256
@@ -61,7 +61,7 @@ class Command(FeedsCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check the operator's input, run the workers, wait for their end."""
-        from rdfcrawl.progress.forks import begin
+        from rdfcrawl.launch.progress.forks import begin
 
         if self.settings is None or len(args) != 1:
             fail("workers: name one spider")
@@ -86,8 +86,8 @@ class Command(FeedsCommand):
         opts: argparse.Namespace,
         forks: WorkerForks | None,
     ) -> None:
-        from rdfcrawl.progress.page_process import page_beside
-        from rdfcrawl.progress.worker_pool import WorkerPool
+        from rdfcrawl.launch.progress.page_process import page_beside
+        from rdfcrawl.launch.progress.worker_pool import WorkerPool
 
         if self.settings is None:
             return
@@ -125,7 +125,7 @@ def _options_of(opts: argparse.Namespace) -> list[str]:
 
 
 def _may_fork(settings: BaseSettings) -> bool:
-    from rdfcrawl.options.values import is_on
+    from rdfcrawl.core.options.values import is_on
 
     try:
         return is_on(settings, "WORKERS_FORK")

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.dataweb.config import parse_config
 from rdfcrawl.dataweb.process import serve_until_stopped, write_line
-from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
     from rdfcrawl.dataweb.server import ServedHere

@@ -6,18 +6,18 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from rdfcrawl.dataweb.accesslog import (
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.dataweb.config import WebConfig
+from rdfcrawl.dataweb.nodes.accesslog import (
     AccessLog,
     HostLog,
     LoggedRequest,
     WebLog,
     collect_log,
 )
-from rdfcrawl.dataweb.config import WebConfig
 from rdfcrawl.dataweb.nodes.base import NodePlan, WebNode, origin_of
 from rdfcrawl.dataweb.server import HostServer, bind_sockets
 from rdfcrawl.dataweb.web import list_addresses
-from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 import uvloop
 
-from rdfcrawl.dataweb.accesslog import LoggedRequest, WebLog, parse_log
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.dataweb.evolution.clock import CLOCK_NAME, WebClock
 from rdfcrawl.dataweb.evolution.truth import HISTORY_NAME
+from rdfcrawl.dataweb.nodes.accesslog import LoggedRequest, WebLog, parse_log
 from rdfcrawl.dataweb.nodes.site import ChangingSite
 from rdfcrawl.dataweb.server import ServedHere, serve
-from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

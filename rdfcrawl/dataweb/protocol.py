@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 from rdfcrawl.dataweb.messages import NodeRequest, NodeResponse
 
 if TYPE_CHECKING:
-    from rdfcrawl.dataweb.accesslog import AccessLog
+    from rdfcrawl.dataweb.nodes.accesslog import AccessLog
     from rdfcrawl.dataweb.nodes.base import WebNode
 
 MAX_HEAD_BYTES = 16 * 1024

@@ -18,9 +18,9 @@ from typing import IO, TYPE_CHECKING, cast
 
 import pyoxigraph as ox
 
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.namespaces import XSD
 from rdfcrawl.dataweb.web import GRAPH_PREFIX
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.rdf.namespaces import XSD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.counting import counted
+from rdfcrawl.core.counting import counted
 
 if TYPE_CHECKING:
-    from rdfcrawl.dataweb.accesslog import WebLog
+    from rdfcrawl.dataweb.nodes.accesslog import WebLog
     from rdfcrawl.dataweb.recall import RecallReport
 
 

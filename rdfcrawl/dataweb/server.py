@@ -11,13 +11,18 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rdfcrawl.counting import counted
-from rdfcrawl.dataweb.accesslog import AccessLog, LoggedRequest, WebLog, collect_log
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.dataweb.config import ORCA_KINDS
+from rdfcrawl.dataweb.nodes.accesslog import (
+    AccessLog,
+    LoggedRequest,
+    WebLog,
+    collect_log,
+)
 from rdfcrawl.dataweb.nodes.own_protocol import OwnProtocol
 from rdfcrawl.dataweb.protocol import NodeProtocol
 from rdfcrawl.dataweb.web import DataWeb, build_web, list_addresses
-from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.dataweb.config import NodeKind
+from rdfcrawl.dataweb.evolution.node import EvolvingOptions
 from rdfcrawl.dataweb.evolution.parameters import (
     DiscoveryWay,
     IndexLastmod,
@@ -16,7 +18,6 @@ from rdfcrawl.dataweb.evolution.parameters import (
 )
 from rdfcrawl.dataweb.nodes.catalog import CatalogOptions, DatasetOffer
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
-from rdfcrawl.dataweb.nodes.evolving import EvolvingOptions
 from rdfcrawl.dataweb.nodes.ftp import FtpOptions
 from rdfcrawl.dataweb.nodes.paged import PagedOptions, PagingStyle
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
@@ -25,7 +26,6 @@ from rdfcrawl.dataweb.nodes.semantic import DatasetWay, DumpKind, SemanticOption
 from rdfcrawl.dataweb.nodes.semantic_sitemap import DatasetNames
 from rdfcrawl.dataweb.nodes.sitemap import SitemapOptions
 from rdfcrawl.dataweb.nodes.sitemap_formats import SitemapSyntax, UrlsetDamage
-from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,10 +7,12 @@ import random
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from rdfcrawl.counting import counted
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.dataweb.config import ORCA_KINDS, NodeKind
 from rdfcrawl.dataweb.evolution.clock import WebClock
 from rdfcrawl.dataweb.evolution.draws import DAY_SECS
+from rdfcrawl.dataweb.evolution.node import EvolvingNode, EvolvingOptions
 from rdfcrawl.dataweb.evolution.truth import write_history
 from rdfcrawl.dataweb.generations import pass_generations
 from rdfcrawl.dataweb.nodegraph import NodeGraph, draw_graph, draw_kinds
@@ -18,14 +20,12 @@ from rdfcrawl.dataweb.nodes.base import NodePlan, WebNode, origin_of
 from rdfcrawl.dataweb.nodes.ckan import CkanNode
 from rdfcrawl.dataweb.nodes.dereferencing import DereferencingNode, resource_path
 from rdfcrawl.dataweb.nodes.dump import DumpFormat, DumpNode, draw_dump_format
-from rdfcrawl.dataweb.nodes.evolving import EvolvingNode, EvolvingOptions
 from rdfcrawl.dataweb.nodes.pages import make_pages
 from rdfcrawl.dataweb.nodes.rdfa import ENTRANCE_PATH, RdfaNode
 from rdfcrawl.dataweb.nodes.sparql import ENDPOINT_PATH, SparqlNode
 from rdfcrawl.dataweb.nodes.suite import read_suite_pages
 from rdfcrawl.dataweb.rdfgraph import draw_rdf_graph
 from rdfcrawl.dataweb.sources import options_of
-from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.options import CrawlPaths
-from rdfcrawl.log.location import crawl_folder
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.frontier.queue.options import CrawlPaths
+from rdfcrawl.stores.log.location import crawl_folder
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

@@ -14,34 +14,34 @@ from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.exceptions import OutOfMemoryError, RedisError
 
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.client import Frontier
-from rdfcrawl.frontier.embedded import EmbeddedServer, ensure_server
-from rdfcrawl.frontier.redis_address import describe
-from rdfcrawl.frontier.redis_client import (
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.frontier.queue.frontier_client import Frontier
+from rdfcrawl.frontier.redis.address import describe
+from rdfcrawl.frontier.redis.client import (
     SentinelClient,
     ServerFacts,
     async_client,
     find_primaries,
     server_facts,
 )
-from rdfcrawl.frontier.redis_cluster import ClusterClient, ConnectionHooks
-from rdfcrawl.frontier.redis_refusals import (
+from rdfcrawl.frontier.redis.cluster import ClusterClient, ConnectionHooks
+from rdfcrawl.frontier.redis.embedded import EmbeddedServer, ensure_server
+from rdfcrawl.frontier.redis.refusals import (
     WorkerRefusedError,
     explain,
     explain_command,
     is_loading,
     one_line,
 )
-from rdfcrawl.frontier.redis_retry import MAX_PAUSE_SECS, RedisRetry, Tries
-from rdfcrawl.frontier.scripts import LuaScripts
-from rdfcrawl.frontier.server_state import ServerState
+from rdfcrawl.frontier.redis.retry import MAX_PAUSE_SECS, RedisRetry, Tries
+from rdfcrawl.frontier.redis.scripts import LuaScripts
+from rdfcrawl.frontier.redis.server_state import ServerState
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.frontier.options import CrawlOptions, CrawlPaths
+    from rdfcrawl.frontier.queue.options import CrawlOptions, CrawlPaths
 
 logger = logging.getLogger(__name__)
 

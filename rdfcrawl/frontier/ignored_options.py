@@ -6,9 +6,9 @@ import mimetypes
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.links.ignored_names import IGNORED_EXTENSIONS, IgnoredNames
-from rdfcrawl.options.values import mapping
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.options.values import mapping
+from rdfcrawl.uri.ignored_names import IGNORED_EXTENSIONS, IgnoredNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,8 +6,8 @@ import logging
 import socket
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.counting import counted
-from rdfcrawl.options.defaults import STORE
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.options.defaults import STORE
 from rdfcrawl.stores.options import store_uri
 from rdfcrawl.stores.segment_file import list_segments
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.frontier.options import CrawlOptions
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
+    from rdfcrawl.frontier.queue.options import CrawlOptions
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.frontier.queued_requests import UnqueueableError, record_of
+from rdfcrawl.frontier.queue.queued_requests import UnqueueableError, record_of
 from rdfcrawl.frontier.visiting import is_plain, urgency_of
 from rdfcrawl.uri import BadUri
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.statscollectors import StatsCollector
 
+    from rdfcrawl.core.records import Record, Urgency
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.records import Record, Urgency
 
 logger = logging.getLogger(__name__)
 

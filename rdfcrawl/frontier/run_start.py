@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from rdfcrawl.counting import counted
+from rdfcrawl.core.counting import counted
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
 
 logger = logging.getLogger(__name__)
 

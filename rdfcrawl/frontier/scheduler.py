@@ -20,29 +20,29 @@ from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro
 
-from rdfcrawl.counting import counted
-from rdfcrawl.errors import Fault, HeldBack, Reason, StoreFault, one_line
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import Fault, HeldBack, Reason, StoreFault, one_line
+from rdfcrawl.core.records import MAX_RETRIES, Document, Kind, Record, refused
+from rdfcrawl.core.signals import before_leaving, flush_stores, stop_visits
 from rdfcrawl.frontier.engine import EngineView
-from rdfcrawl.frontier.follower_lag import FollowerLag
 from rdfcrawl.frontier.own_faults import (
     examples_of,
     note_own_fault,
     share_examples,
 )
 from rdfcrawl.frontier.pending_requests import PendingRequests
-from rdfcrawl.frontier.redis_refusals import REDIS_REFUSES, WorkerRefusedError
+from rdfcrawl.frontier.queue.follower_lag import FollowerLag
+from rdfcrawl.frontier.queue.worker_drains import DRAINED
+from rdfcrawl.frontier.redis.refusals import REDIS_REFUSES, WorkerRefusedError
 from rdfcrawl.frontier.session import CrawlSession
-from rdfcrawl.frontier.slow_visits import VisitPlaces
 from rdfcrawl.frontier.visiting import VisitingSpider, makes_visits
-from rdfcrawl.frontier.worker_drains import DRAINED
-from rdfcrawl.frontier.worker_state import (
+from rdfcrawl.frontier.worker.slow_visits import VisitPlaces
+from rdfcrawl.frontier.worker.worker_state import (
     STORE_FLUSH_SECS,
     STORE_FLUSHES,
     WorkerHooks,
     figures_of,
 )
-from rdfcrawl.records import MAX_RETRIES, Document, Kind, Record, refused
-from rdfcrawl.signals import before_leaving, flush_stores, stop_visits
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
     from twisted.python.failure import Failure
 
-    from rdfcrawl.visits import Visit
+    from rdfcrawl.core.visits import Visit
 
 
 logger = logging.getLogger(__name__)

@@ -10,49 +10,49 @@ from typing import TYPE_CHECKING, Self
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.arguments.stored import CrawlMember
-from rdfcrawl.clock import now_ms
-from rdfcrawl.counting import counted
-from rdfcrawl.errors import Decision, passing_fault
-from rdfcrawl.frontier.batches import in_batches
-from rdfcrawl.frontier.blocked_hosts import BlockedHosts
-from rdfcrawl.frontier.candidate import JudgedLinks
-from rdfcrawl.frontier.decisions import DecisionLog
-from rdfcrawl.frontier.dns_cache import AddressBook, HostAddresses
+from rdfcrawl.core.clock import now_ms
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import Decision, passing_fault
+from rdfcrawl.core.records import Document, FollowUp, Record, Urgency
+from rdfcrawl.frontier.arguments.stored import CrawlMember
 from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
-from rdfcrawl.frontier.host_clocks import HostClocks
-from rdfcrawl.frontier.host_turns import AddressDelay, HostTurns
-from rdfcrawl.frontier.kept_robots import KeepingOptions, KeptRobots
-from rdfcrawl.frontier.leave_list import LeaveList
-from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
 from rdfcrawl.frontier.lost_logs import lost_logs, warn_of_lost_logs
-from rdfcrawl.frontier.pings import SitemapHosts, WaitingPings, follow_up_of
-from rdfcrawl.frontier.profile_ingests import ProfileIngests
-from rdfcrawl.frontier.profiles import SpiderProfiles, keep_settings
-from rdfcrawl.frontier.redis_client import raise_intset_limit
-from rdfcrawl.frontier.redis_refusals import one_line
+from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts
+from rdfcrawl.frontier.queue.candidate import JudgedLinks
+from rdfcrawl.frontier.queue.decisions import DecisionLog
+from rdfcrawl.frontier.queue.dns_cache import AddressBook, HostAddresses
+from rdfcrawl.frontier.queue.host_clocks import HostClocks
+from rdfcrawl.frontier.queue.kept_robots import KeepingOptions, KeptRobots
+from rdfcrawl.frontier.queue.leave_list import LeaveList
+from rdfcrawl.frontier.queue.pings import SitemapHosts, WaitingPings, follow_up_of
+from rdfcrawl.frontier.queue.profiles import SpiderProfiles, keep_settings
+from rdfcrawl.frontier.queue.score_bands import ScoreBands
+from rdfcrawl.frontier.queue.start_urls import StartUrls, seed_of
+from rdfcrawl.frontier.queue.state_store import StateStore
+from rdfcrawl.frontier.redis.batches import in_batches
+from rdfcrawl.frontier.redis.client import raise_intset_limit
+from rdfcrawl.frontier.redis.refusals import one_line
+from rdfcrawl.frontier.redis.torn_logs import rewrite_torn_logs
 from rdfcrawl.frontier.run_start import begin_run
-from rdfcrawl.frontier.score_bands import ScoreBands
-from rdfcrawl.frontier.start_urls import StartUrls, seed_of
-from rdfcrawl.frontier.state_store import StateStore
-from rdfcrawl.frontier.torn_logs import rewrite_torn_logs
-from rdfcrawl.frontier.whole_datasets import WholeDatasets
-from rdfcrawl.frontier.worker import FrontierWorker
-from rdfcrawl.records import Document, FollowUp, Record, Urgency
+from rdfcrawl.frontier.worker.host_turns import AddressDelay, HostTurns
+from rdfcrawl.frontier.worker.link_ingest import LINK_BAND, LinkIngest
+from rdfcrawl.frontier.worker.profile_ingests import ProfileIngests
+from rdfcrawl.frontier.worker.whole_datasets import WholeDatasets
+from rdfcrawl.frontier.worker.worker import FrontierWorker
 from rdfcrawl.stores.identity import note_run
 from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.arguments.crawl import CrawlArguments
-    from rdfcrawl.frontier.candidate import Candidate
-    from rdfcrawl.frontier.first_contents import FetchedContent
-    from rdfcrawl.frontier.options import CrawlOptions
-    from rdfcrawl.frontier.sleeping import WorkerSleep
-    from rdfcrawl.frontier.worker_state import WorkerHooks, WorkerTrouble
-    from rdfcrawl.links.policy import EveryLink
-    from rdfcrawl.visits import Visit
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.frontier.arguments.crawl import CrawlArguments
+    from rdfcrawl.frontier.queue.candidate import Candidate
+    from rdfcrawl.frontier.queue.first_contents import FetchedContent
+    from rdfcrawl.frontier.queue.options import CrawlOptions
+    from rdfcrawl.frontier.worker.sleeping import WorkerSleep
+    from rdfcrawl.frontier.worker.worker_state import WorkerHooks, WorkerTrouble
+    from rdfcrawl.rdf.links.policy import EveryLink
 
 logger = logging.getLogger(__name__)
 

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
 from scrapy.exceptions import NotConfigured
 
-from rdfcrawl.records import Document, Urgency
+from rdfcrawl.core.records import Document, Urgency
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from rdfcrawl.arguments.crawl import CrawlArguments
-    from rdfcrawl.arguments.stored import CrawlMember
-    from rdfcrawl.frontier.options import CrawlOptions
+    from rdfcrawl.core.reservations import Reservations
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.frontier.arguments.crawl import CrawlArguments
+    from rdfcrawl.frontier.arguments.stored import CrawlMember
+    from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.reservations import Reservations
-    from rdfcrawl.visits import Visit
 
 
 class HasCrawlOptions(Protocol):

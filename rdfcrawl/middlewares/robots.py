@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 
-from rdfcrawl.fetch.services import services_of
+from rdfcrawl.downloader.services import services_of
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -8,12 +8,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self, get_args
 
-from rdfcrawl.counting import counted
-from rdfcrawl.errors import GUARDED, OF_READING, Fault, StoreFault
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import GUARDED, OF_READING, Fault, StoreFault
+from rdfcrawl.core.options.values import integer
+from rdfcrawl.core.records import NO_FACTS, NOT_READ, BodyReading, Document
+from rdfcrawl.core.reservations import NOTHING, Reservations
+from rdfcrawl.core.signals import flush_stores
 from rdfcrawl.frontier.own_faults import DOCUMENTS, keep_example, part_key
 from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.log.kept_time import KeptTime
-from rdfcrawl.options.values import integer
 from rdfcrawl.pipelines.items import pass_through
 from rdfcrawl.pipelines.pipeline_segments import PipelineSegments
 from rdfcrawl.pipelines.provenance import (
@@ -24,9 +26,7 @@ from rdfcrawl.pipelines.provenance import (
     status_of,
 )
 from rdfcrawl.pipelines.same_contents import SameContents
-from rdfcrawl.records import NO_FACTS, NOT_READ, BodyReading, Document
-from rdfcrawl.reservations import NOTHING, Reservations
-from rdfcrawl.signals import flush_stores
+from rdfcrawl.stores.log.kept_time import KeptTime
 from rdfcrawl.stores.options import segment_limits
 from rdfcrawl.uri.lookalike import has_lookalike
 
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
-    from rdfcrawl.formats import Format
-    from rdfcrawl.frontier.first_contents import FetchedContent
+    from rdfcrawl.core.formats import Format
+    from rdfcrawl.frontier.queue.first_contents import FetchedContent
     from rdfcrawl.frontier.visiting import VisitingSpider
     from rdfcrawl.stores.segments import SegmentLimits
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import NotConfigured
 
-from rdfcrawl.errors import StoreFault
-from rdfcrawl.fetch.archive_options import archive_of
+from rdfcrawl.core.errors import StoreFault
+from rdfcrawl.core.signals import flush_stores
+from rdfcrawl.downloader.archive_options import archive_of
 from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.signals import flush_stores
 
 if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.warc.archive import WebArchive
+    from rdfcrawl.downloader.warc.archive import WebArchive
 
 logger = logging.getLogger(__name__)
 

@@ -11,15 +11,15 @@ from base64 import b64encode
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.tasks.pages import RefreshedPage
 from rdfcrawl.pipelines.provenance import has_losses
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.stores.options import shown_uri
-from rdfcrawl.tasks.pages import RefreshedPage
 
 if TYPE_CHECKING:
+    from rdfcrawl.core.records import Document
     from rdfcrawl.frontier.visiting import VisitingSpider
-    from rdfcrawl.records import Document
 
 _CRAWL: Final = "crawl:"  # stands for the crawl itself where a source is asked for
 _STORED: Final = "stored"  # table of the crawl: digest of graph -> digest of statements

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from rdfcrawl.extraction.bulk import BulkOutput, BulkPart
+    from rdfcrawl.rdf.extraction.bulk import BulkOutput, BulkPart
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ class AtHand:
 
 
 class InBulk:
-    """Chunks that can be read as parts instead; see `extraction.bulk`."""
+    """Chunks that can be read as parts instead; see `rdf.extraction.bulk`."""
 
     __slots__ = ()
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.counting import counted
-from rdfcrawl.duplicates.copies import (
+from rdfcrawl.analysis.duplicates.copies import (
     FOLLOWED,
     ComparedDocument,
     CopyJudge,
     CopyLimits,
     CopyVerdict,
 )
-from rdfcrawl.duplicates.fingerprints import Fingerprint
-from rdfcrawl.errors import Decision, Fault
-from rdfcrawl.formats import HTML
-from rdfcrawl.options.values import integer, is_on
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import Decision, Fault
+from rdfcrawl.core.formats import HTML
+from rdfcrawl.core.options.values import integer, is_on
+from rdfcrawl.rdf.fingerprints import Fingerprint
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.uri import host_of, registered_domain
 from rdfcrawl.uri.traps import form_of
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
+    from rdfcrawl.core.records import Document
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.records import Document
 
 _NO_LINKS: Final[frozenset[bytes]] = frozenset()
 

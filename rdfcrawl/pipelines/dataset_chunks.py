@@ -13,25 +13,25 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.errors import Reason
-from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.harvest.datasets import MAX_SAMPLES
-from rdfcrawl.harvest.sample_comparison import (
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.tasks.pages import DescribedSample, DumpPart, SamplePage
+from rdfcrawl.pipelines.chunks import closing
+from rdfcrawl.rdf.chunks import CHUNK_BYTES, quad_chunks
+from rdfcrawl.rdf.lines import gathered
+from rdfcrawl.sources.harvest.datasets import MAX_SAMPLES
+from rdfcrawl.sources.harvest.sample_comparison import (
     MAX_SAMPLE_BYTES,
     SampleComparison,
     iter_line_blocks,
     lines_about,
 )
-from rdfcrawl.pipelines.chunks import closing
-from rdfcrawl.rdf.chunks import CHUNK_BYTES, quad_chunks
-from rdfcrawl.rdf.lines import gathered
-from rdfcrawl.sitemaps.slicing import slice_dump
-from rdfcrawl.tasks.pages import DescribedSample, DumpPart, SamplePage
+from rdfcrawl.sources.sitemaps.slicing import slice_dump
 
 if TYPE_CHECKING:
-    from rdfcrawl.harvest.known_datasets import KnownDataset
+    from rdfcrawl.core.records import Document
     from rdfcrawl.pipelines.items import HarvestingSpider
-    from rdfcrawl.records import Document
+    from rdfcrawl.sources.harvest.known_datasets import KnownDataset
 
 _AT_ONCE: Final = 200  # descriptions
 # What a document lacks then shows in no comparison as what it is.

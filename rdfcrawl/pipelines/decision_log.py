@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Self
 
 from scrapy.exceptions import NotConfigured
 
+from rdfcrawl.core.signals import flush_stores
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.pipeline_segments import PipelineSegments
-from rdfcrawl.signals import flush_stores
 from rdfcrawl.stores.options import segment_limits
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
-    from rdfcrawl.errors import StoreFault
-    from rdfcrawl.frontier.decisions import DecisionLog
+    from rdfcrawl.core.errors import StoreFault
+    from rdfcrawl.frontier.queue.decisions import DecisionLog
     from rdfcrawl.frontier.visiting import VisitingSpider
     from rdfcrawl.stores.segments import SegmentLimits
 

@@ -8,19 +8,19 @@ from contextlib import aclosing
 from time import perf_counter
 from typing import TYPE_CHECKING, Self, cast
 
-from rdfcrawl.errors import Decision
-from rdfcrawl.harvest.discovery import NOTHING_FOUND, Discovery
-from rdfcrawl.harvest.page_fetches import PageFetches
-from rdfcrawl.harvest.scan import DocumentScan
-from rdfcrawl.links.policy import EveryLink, with_own
-from rdfcrawl.options.values import build_setting, check_method, load_setting
+from rdfcrawl.core.errors import Decision
+from rdfcrawl.core.options.values import build_setting, check_method, load_setting
+from rdfcrawl.core.records import Document
+from rdfcrawl.core.signals import flush_stores
 from rdfcrawl.pipelines.chunks import close_chunks
 from rdfcrawl.pipelines.copied_pages import CopiedPages, copy_limits
 from rdfcrawl.pipelines.items import HarvestingSpider, harvesting_spider, pass_through
 from rdfcrawl.pipelines.reading_times import tell_times
 from rdfcrawl.pipelines.store import StoreTee
-from rdfcrawl.records import Document
-from rdfcrawl.signals import flush_stores
+from rdfcrawl.rdf.links.policy import EveryLink, with_own
+from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
+from rdfcrawl.sources.harvest.page_fetches import PageFetches
+from rdfcrawl.sources.harvest.scan import DocumentScan
 from rdfcrawl.uri import CRAWLED_SCHEMES
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from scrapy.statscollectors import StatsCollector
 
-    from rdfcrawl.duplicates.copies import CopyLimits
-    from rdfcrawl.extraction.bulk import BulkPart, FoundLinks
+    from rdfcrawl.analysis.duplicates.copies import CopyLimits
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.harvest.document_discovery import DocumentDiscovery
+    from rdfcrawl.rdf.extraction.bulk import BulkPart, FoundLinks
+    from rdfcrawl.sources.harvest.document_discovery import DocumentDiscovery
 
 _MOST_LINKS_HELD = 8_000  # they stay in the processor's cache
 

@@ -11,41 +11,41 @@ from typing import TYPE_CHECKING, Self
 
 from scrapy import signals
 
-from rdfcrawl.bytesource import body_of
-from rdfcrawl.errors import HeldBack, NeedsSandbox, Reason
-from rdfcrawl.extraction.messages import ExtractOutcome, ReadingJob
-from rdfcrawl.extraction.options import ExtractOptions
-from rdfcrawl.extraction.reading import DocumentReading, rules_in
-from rdfcrawl.extraction.sandbox import Sandbox, SandboxedReading
-from rdfcrawl.fetch.services import FetchServices, services_of
-from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.links.headers import links_of
-from rdfcrawl.links.outlinks import OutlinkOptions
-from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk
-from rdfcrawl.pipelines.harvested_facts import ObservedChunks
-from rdfcrawl.pipelines.items import pass_through
-from rdfcrawl.rdf.environment import ReaderContext
-from rdfcrawl.rdf.graphs import graph_iri
-from rdfcrawl.records import (
+from rdfcrawl.core.bytesource import body_of
+from rdfcrawl.core.errors import HeldBack, NeedsSandbox, Reason
+from rdfcrawl.core.records import (
     NO_FACTS,
     NOT_READ,
     BodyReading,
     Document,
     Kind,
 )
-from rdfcrawl.reservations import NOTHING
-from rdfcrawl.robots.options import reservation_policy
-from rdfcrawl.tasks.pages import DumpPart
+from rdfcrawl.core.reservations import NOTHING
+from rdfcrawl.core.tasks.pages import DumpPart
+from rdfcrawl.downloader.robots.options import reservation_policy
+from rdfcrawl.downloader.services import FetchServices, services_of
+from rdfcrawl.frontier.visiting import visiting_spider
+from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk
+from rdfcrawl.pipelines.harvested_facts import ObservedChunks
+from rdfcrawl.pipelines.items import pass_through
+from rdfcrawl.rdf.environment import ReaderContext
+from rdfcrawl.rdf.extraction.messages import ExtractOutcome, ReadingJob
+from rdfcrawl.rdf.extraction.options import ExtractOptions
+from rdfcrawl.rdf.extraction.reading import DocumentReading, rules_in
+from rdfcrawl.rdf.extraction.sandbox import Sandbox, SandboxedReading
+from rdfcrawl.rdf.graphs import graph_iri
+from rdfcrawl.rdf.links.headers import links_of
+from rdfcrawl.rdf.links.outlinks import OutlinkOptions
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.arguments.crawl import CrawlArguments
-    from rdfcrawl.extraction.bulk import BulkOutput, BulkPart
-    from rdfcrawl.links.policy import LinkPolicy
+    from rdfcrawl.core.reservations import Reservations
+    from rdfcrawl.frontier.arguments.crawl import CrawlArguments
+    from rdfcrawl.rdf.context_sources import ContextDocument
+    from rdfcrawl.rdf.extraction.bulk import BulkOutput, BulkPart
     from rdfcrawl.rdf.graphs import Trust
-    from rdfcrawl.rdf.jsonld.sources import ContextDocument
-    from rdfcrawl.reservations import Reservations
+    from rdfcrawl.rdf.links.policy import LinkPolicy
 
 logger = logging.getLogger(__name__)
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Self
 
 from scrapy.exceptions import NotConfigured
 
-from rdfcrawl.duplicates.fingerprints import content_hash, content_hash_of
-from rdfcrawl.options.values import is_on
+from rdfcrawl.core.options.values import is_on
+from rdfcrawl.core.records import Document
 from rdfcrawl.pipelines.items import pass_through
-from rdfcrawl.records import Document
+from rdfcrawl.rdf.fingerprints import content_hash, content_hash_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,9 +10,9 @@ from scrapy.exceptions import NotConfigured
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.extensions.postprocessing import GzipPlugin, PostProcessingManager
 
-from rdfcrawl.errors import StoreFault
+from rdfcrawl.core.errors import StoreFault
+from rdfcrawl.core.signals import flush_stores
 from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.signals import flush_stores
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

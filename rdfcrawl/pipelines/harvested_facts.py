@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.extraction.facts import FactsReading
-from rdfcrawl.extraction.messages import ExtractOutcome
 from rdfcrawl.pipelines.chunks import close_chunks
+from rdfcrawl.rdf.extraction.facts import FactsReading
+from rdfcrawl.rdf.extraction.messages import ExtractOutcome
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.extraction.messages import ReadingJob
-    from rdfcrawl.records import Document
+    from rdfcrawl.core.records import Document
+    from rdfcrawl.rdf.extraction.messages import ReadingJob
 
 
 class ObservedChunks:

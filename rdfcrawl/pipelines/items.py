@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from itemadapter import ItemAdapter
 from itemadapter.adapter import AdapterInterface
 
+from rdfcrawl.core.records import Document, Record
 from rdfcrawl.frontier.visiting import VisitingSpider, visiting_spider
 from rdfcrawl.pipelines.provenance import status_of
-from rdfcrawl.records import Document, Record
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.fetch.options import HasFetchOptions
-    from rdfcrawl.harvest.registry import HarvesterRegistry
+    from rdfcrawl.downloader.options import HasFetchOptions
+    from rdfcrawl.sources.harvest.registry import HarvesterRegistry
 
 
 def pass_through(item: object) -> object:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Self, cast
 
 from scrapy.exceptions import NotConfigured
 
+from rdfcrawl.core.records import Document
 from rdfcrawl.pipelines.chunks import close_chunks
 from rdfcrawl.pipelines.items import harvesting_spider, pass_through
-from rdfcrawl.records import Document
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Self
 
 from scrapy.exceptions import NotConfigured
 
-from rdfcrawl.extraction.options import most_outlinks
+from rdfcrawl.core.records import NOT_READ, Document
+from rdfcrawl.core.signals import flush_stores
 from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.links.outlinks import lines_of_links
 from rdfcrawl.pipelines.items import pass_through
 from rdfcrawl.pipelines.pipeline_segments import PipelineSegments
+from rdfcrawl.rdf.extraction.options import most_outlinks
 from rdfcrawl.rdf.graphs import graph_iri
-from rdfcrawl.records import NOT_READ, Document
-from rdfcrawl.signals import flush_stores
+from rdfcrawl.rdf.links.outlinks import lines_of_links
 from rdfcrawl.stores.nquads import document_mark
 from rdfcrawl.stores.options import segment_limits
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
-    from rdfcrawl.errors import StoreFault
-    from rdfcrawl.frontier.options import CrawlOptions
+    from rdfcrawl.core.errors import StoreFault
+    from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.stores.segments import SegmentLimits
 
 

@@ -9,7 +9,7 @@ from scrapy.pipelines import ItemPipelineManager
 from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.python import global_object_name
 
-from rdfcrawl.records import Document
+from rdfcrawl.core.records import Document
 
 
 class DocumentPipelines(ItemPipelineManager):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from rdfcrawl.errors import StoreFault
+from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.stores.recovery import recover
 from rdfcrawl.stores.segments import QuadSegments
 

@@ -14,13 +14,10 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from rdfcrawl import __version__
-from rdfcrawl.errors import LOSSES, TRAPS, Fault
-from rdfcrawl.rdf.graphs import graph_iri
-from rdfcrawl.rdf.iris import iri_of_url
-from rdfcrawl.rdf.namespaces import HTTP, PROV, RC, RDF, RDF_TYPE, RDFS, SQUIRREL, XSD
-from rdfcrawl.rdf.terms import literal
-from rdfcrawl.records import (
+from rdfcrawl.analysis.refresh.immutable import immutable_until_ms
+from rdfcrawl.core.errors import LOSSES, TRAPS, Fault
+from rdfcrawl.core.namespaces import HTTP, PROV, RC, RDF, RDF_TYPE, RDFS, SQUIRREL, XSD
+from rdfcrawl.core.records import (
     NO_FACTS,
     BodyReading,
     Document,
@@ -29,15 +26,18 @@ from rdfcrawl.records import (
     Member,
     Record,
 )
-from rdfcrawl.refresh.immutable import immutable_until_ms
-from rdfcrawl.reservations import NOTHING, Reservations
-from rdfcrawl.tasks.pages import ListedPage, RefreshedPage
-from rdfcrawl.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
-from rdfcrawl.tasks.source import SourceTask
+from rdfcrawl.core.reservations import NOTHING, Reservations
+from rdfcrawl.core.tasks.pages import ListedPage, RefreshedPage
+from rdfcrawl.core.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
+from rdfcrawl.core.tasks.source import SourceTask
+from rdfcrawl.core.version import __version__
+from rdfcrawl.rdf.graphs import graph_iri
+from rdfcrawl.rdf.iris import iri_of_url
+from rdfcrawl.rdf.terms import literal
 from rdfcrawl.uri.lookalike import has_lookalike
 
 if TYPE_CHECKING:
-    from rdfcrawl.tasks.text import Task
+    from rdfcrawl.core.tasks.text import Task
 
 T = TypeVar("T")
 
@@ -213,7 +213,7 @@ def _task(task: Task, activity: str) -> str:
         told = f"{task.TAG}(is_left=True)" if task.is_left else task.TAG
         return f'<{activity}> <{RC}task> "{told}"{_END}'
     if not isinstance(task, ListedPage):
-        from rdfcrawl.tasks.text import describe_task  # noqa: PLC0415
+        from rdfcrawl.core.tasks.text import describe_task  # noqa: PLC0415
 
         return f"<{activity}> <{RC}task> {literal(describe_task(task))}{_END}"
     return (

@@ -7,9 +7,9 @@ from typing import IO, Any, ClassVar, Final
 
 from scrapy.exporters import BaseItemExporter
 
-from rdfcrawl.counting import counted
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.records import Document
 from rdfcrawl.rdf.serializing import StatementSerializer
-from rdfcrawl.records import Document
 
 logger = logging.getLogger(__name__)
 

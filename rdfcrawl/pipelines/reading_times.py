@@ -7,7 +7,7 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rdfcrawl.frontier.worker_state import PARSE_SECS_BOUNDS, PARSE_SECS_SUM
+from rdfcrawl.frontier.worker.worker_state import PARSE_SECS_BOUNDS, PARSE_SECS_SUM
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.errors import Reason
-from rdfcrawl.tasks.pages import RefreshedPage
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.tasks.pages import RefreshedPage
 
 if TYPE_CHECKING:
-    from rdfcrawl.records import Document
+    from rdfcrawl.core.records import Document
 
 
 def lost_copy(document: Document) -> str:

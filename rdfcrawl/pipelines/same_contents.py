@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.counting import counted
-from rdfcrawl.duplicates.fingerprints import content_hash
-from rdfcrawl.formats import HTML
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.formats import HTML
 from rdfcrawl.pipelines.provenance import has_losses, identity, same_content
+from rdfcrawl.rdf.fingerprints import content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from rdfcrawl.frontier.first_contents import FetchedContent
-    from rdfcrawl.records import Document
+    from rdfcrawl.core.records import Document
+    from rdfcrawl.frontier.queue.first_contents import FetchedContent
 
     AskFirst = Callable[[Sequence[FetchedContent], int], Awaitable[list[str]]]
 

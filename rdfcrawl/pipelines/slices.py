@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+from rdfcrawl.core.records import Document
+from rdfcrawl.core.tasks.pages import DescribedSample, DumpPart, SamplePage
 from rdfcrawl.pipelines.items import HarvestingSpider, harvesting_spider, pass_through
-from rdfcrawl.records import Document
-from rdfcrawl.tasks.pages import DescribedSample, DumpPart, SamplePage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

@@ -7,14 +7,16 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, Self, cast
 
-from rdfcrawl.errors import (
+from rdfcrawl.core.errors import (
     ConfigError,
     RdfcrawlError,
     Reason,
     StoreFault,
     passing_fault,
 )
-from rdfcrawl.extraction.bulk import BulkOutput, BulkPart
+from rdfcrawl.core.records import Document
+from rdfcrawl.core.signals import flush_stores
+from rdfcrawl.core.tasks.pages import RefreshedPage
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.changes import (
     DocumentDigest,
@@ -25,18 +27,16 @@ from rdfcrawl.pipelines.changes import (
 from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk, close_chunks
 from rdfcrawl.pipelines.items import pass_through
 from rdfcrawl.pipelines.refreshed import lost_copy, moved_from
+from rdfcrawl.rdf.extraction.bulk import BulkOutput, BulkPart
 from rdfcrawl.rdf.graphs import graph_iri
-from rdfcrawl.records import Document
-from rdfcrawl.signals import flush_stores
 from rdfcrawl.stores.options import build_store, check_writer, store_uri
 from rdfcrawl.stores.protocol import DocumentWriter, PackingStore, PieceWriter, Store
-from rdfcrawl.tasks.pages import RefreshedPage
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.links.policy import LinkPolicy
-    from rdfcrawl.stores.deflate import PieceOrder
+    from rdfcrawl.rdf.deflate import PieceOrder
+    from rdfcrawl.rdf.links.policy import LinkPolicy
 
 logger = logging.getLogger(__name__)
 

@@ -1,5 +1,5 @@
 """RDF bytes to N-Quads bytes: one `parse.parse()` for all formats.
 
-Pure: no module here imports Scrapy or Redis or opens the network. `extraction.sandbox`
+Pure: no module here imports Scrapy or Redis or opens the network. `rdf.extraction.sandbox`
 runs the same parser in a bounded child process, for large documents.
 """

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from rdfcrawl.rdf.namespaces import XSD
+from rdfcrawl.core.namespaces import XSD
 
 _MAX_MISSES: Final = 64  # lines without match, before the rest of a block is skipped
 

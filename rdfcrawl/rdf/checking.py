@@ -10,15 +10,15 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from rdfcrawl import formats
-from rdfcrawl.errors import NeedsSandbox, Reason
-from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.core import formats
+from rdfcrawl.core.errors import NeedsSandbox, Reason
+from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.rdf.canonical import iter_runs
 from rdfcrawl.rdf.iris import mended_line
 from rdfcrawl.rdf.parser import GATHER_BYTES, iter_refused, new_parser, serialize
 
 if TYPE_CHECKING:
-    from rdfcrawl.formats import Format
+    from rdfcrawl.core.formats import Format
 
 
 def check(block: bytes, log: FaultLog, *, mends: bool = False) -> bytes:

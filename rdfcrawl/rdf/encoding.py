@@ -12,11 +12,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
-from rdfcrawl.bytesource import PulledStream
-from rdfcrawl.errors import Reason
+from rdfcrawl.core.bytesource import PulledStream
+from rdfcrawl.core.errors import Reason
 
 if TYPE_CHECKING:
-    from rdfcrawl.faultlog import FaultLog
+    from rdfcrawl.core.faultlog import FaultLog
 
 Screen = Callable[[bytes, bool], bytes]
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rdfcrawl.errors import NeedsSandbox
-from rdfcrawl.rdf.jsonld.sources import ContextSource, NoContexts
+from rdfcrawl.core.errors import NeedsSandbox
+from rdfcrawl.rdf.context_sources import ContextSource, NoContexts
 
 if TYPE_CHECKING:
-    from rdfcrawl.unpack.scratch import ScratchSpace
+    from rdfcrawl.rdf.unpack.scratch import ScratchSpace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

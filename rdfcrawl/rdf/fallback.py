@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from rdfcrawl import formats
-from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.core import formats
+from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.encoding import MARK_BYTES
 from rdfcrawl.rdf.iris import mended_reference, mended_token

@@ -12,12 +12,12 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Literal
 
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.iris import iri_of_url
 from rdfcrawl.uri.origin import Origin
 
 if TYPE_CHECKING:
-    from rdfcrawl.faultlog import FaultLog
+    from rdfcrawl.core.faultlog import FaultLog
 
 Trust = Literal["same-origin", "named", "all"] | tuple[str, ...]
 

@@ -17,10 +17,10 @@ from urllib.parse import quote
 
 from pyoxigraph import NamedNode
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.core.errors import Reason
 
 if TYPE_CHECKING:
-    from rdfcrawl.faultlog import FaultLog
+    from rdfcrawl.core.faultlog import FaultLog
 
 MAX_CHARS: Final = 8192
 

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.namespaces import RDF, XSD
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.jsonld.reading import after_space
 from rdfcrawl.rdf.lines import iter_line_blocks
-from rdfcrawl.rdf.namespaces import RDF, XSD
 from rdfcrawl.rdf.nesting import check_json_depth, is_json_too_deep
 
 if TYPE_CHECKING:
-    from rdfcrawl.faultlog import FaultLog
+    from rdfcrawl.core.faultlog import FaultLog
     from rdfcrawl.rdf.environment import ParseLimits
 
 _N_FIELDS: Final = 6

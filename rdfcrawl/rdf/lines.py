@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf.encoding import BLOCK_BYTES
 
 if TYPE_CHECKING:
-    from rdfcrawl.faultlog import FaultLog
+    from rdfcrawl.core.faultlog import FaultLog
 
 
 def iter_line_blocks(

@@ -14,11 +14,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.lenient import COMMENT, PADDING, STRINGS, OpenToken
 
 if TYPE_CHECKING:
-    from rdfcrawl.faultlog import FaultLog
+    from rdfcrawl.core.faultlog import FaultLog
 
 MAX_FORMULAS: Final = 2**18  # whose labels take about 40 MB
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, Never
 
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.core.errors import Reason, SourceFault
 
 # Measured with an 8 MiB stack: 3,000 levels are read, 30,000 end the process.
 MAX_DEPTH = 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf.checking import check
 from rdfcrawl.rdf.chunks import QuadChunk, quad_chunks
 from rdfcrawl.rdf.encoding import MARK_BYTES
@@ -13,7 +13,7 @@ from rdfcrawl.rdf.graphs import GraphNames, Trust, check_iri
 from rdfcrawl.rdf.labels import BlankNodes
 
 if TYPE_CHECKING:
-    from rdfcrawl.faultlog import FaultLog
+    from rdfcrawl.core.faultlog import FaultLog
     from rdfcrawl.rdf.environment import ParseLimits
 
 # The end of `rdf:langString` and `rdf:dirLangString`. pyoxigraph reads literals of them

@@ -16,12 +16,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from rdfcrawl import formats, sniffing
-from rdfcrawl.bytesource import ByteSource
-from rdfcrawl.counting import counted
-from rdfcrawl.errors import Fault, Reason, SourceFault
-from rdfcrawl.extras import needed_by_document
-from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.core import formats
+from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import Fault, Reason, SourceFault
+from rdfcrawl.core.extras import needed_by_document
+from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.canonical import canonical
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS, INLINE, ParseLimits, ReaderContext
@@ -62,7 +63,7 @@ def parse(  # noqa: PLR0913  # keywords, all but one with a default
     """Return the N-Quads of one document, which is read on iteration.
 
     A file is read as a stream in bounded memory. A hostile one can still take long
-    or crash the parser: large documents belong into `extraction.sandbox.Sandbox`.
+    or crash the parser: large documents belong into `rdf.extraction.sandbox.Sandbox`.
 
     Args:
         source: the document, not compressed.

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, BinaryIO
 import pyoxigraph
 from pyoxigraph import Quad, QuadParser, RdfFormat
 
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.graphs import check_iri
 
 if TYPE_CHECKING:
-    from rdfcrawl.formats import Format
+    from rdfcrawl.core.formats import Format
 
 GATHER_BYTES = 128 * 1024  # N-Quads gathered before they are handed on
 FIRST_BATCH = 64  # statements; a batch grows while its lines are short

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyoxigraph
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Triple
 
-from rdfcrawl.rdf.namespaces import RDF_TYPE, SCHEMA_HTTPS, WGS84, XSD
+from rdfcrawl.core.namespaces import RDF_TYPE, SCHEMA_HTTPS, WGS84, XSD
 
 _TYPE: Final = NamedNode(RDF_TYPE)
 _IRI: Final = re.compile(r"<([^<>]*+)>")
@@ -45,7 +45,9 @@ def pretty(n_quads: bytes) -> str:
 def used_prefixes(n_quads: str) -> dict[str, str]:
     """Return the usual prefixes of the IRIs in a text, with their namespaces."""
     namespaces = {_namespace_of(iri) for iri in _IRI.findall(n_quads)}
-    table = json.loads(files("rdfcrawl.data").joinpath("rdfa_context.json").read_text())
+    table = json.loads(
+        files("rdfcrawl.rdf.data").joinpath("rdfa_context.json").read_text()
+    )
     known: dict[str, str] = {**_MORE_PREFIXES, **table["prefixes"]}
     if SCHEMA_HTTPS in namespaces and known["schema"] not in namespaces:
         known["schema"] = SCHEMA_HTTPS

@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 from xml.parsers import expat
 
-from rdfcrawl import formats
-from rdfcrawl.errors import Reason
-from rdfcrawl.extras import needed_by_document
+from rdfcrawl.core import formats
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.extras import needed_by_document
+from rdfcrawl.core.namespaces import RDF
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.n3 import has_logic
-from rdfcrawl.rdf.namespaces import RDF
 
 if TYPE_CHECKING:
-    from rdfcrawl.faultlog import FaultLog
+    from rdfcrawl.core.faultlog import FaultLog
     from rdfcrawl.rdf.environment import ReaderContext
 
 # A collection or literal of this length takes rdflib up to 4 s.

@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import pyoxigraph as ox
 
-from rdfcrawl.rdf.namespaces import XSD
+from rdfcrawl.core.namespaces import XSD
 
 if TYPE_CHECKING:
     Row = Sequence[ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | None]

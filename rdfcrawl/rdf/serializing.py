@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import IO, Any, Final
 
-from rdfcrawl.rdf.namespaces import PREFIXES
+from rdfcrawl.core.namespaces import PREFIXES
 
 # Of each format, by the extension of its files, the name in pyoxigraph.
 _NAMES: Final = {

@@ -14,8 +14,8 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
-from rdfcrawl import formats
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.core import formats
+from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.canonical import iter_runs
 from rdfcrawl.rdf.checking import mended
 from rdfcrawl.rdf.lenient import well_formed
@@ -41,8 +41,8 @@ from rdfcrawl.rdf.parser import (
 if TYPE_CHECKING:
     from pyoxigraph import QuadParser
 
-    from rdfcrawl.faultlog import FaultLog
-    from rdfcrawl.formats import Format
+    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.formats import Format
     from rdfcrawl.rdf.environment import ParseLimits
 
 _MAX_LINE_BYTES = 2**20

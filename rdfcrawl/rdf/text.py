@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.encoding import BLOCK_BYTES, Screen, Utf8Stream, to_utf8
 
 if TYPE_CHECKING:
-    from rdfcrawl.bytesource import ByteSource
-    from rdfcrawl.faultlog import FaultLog
+    from rdfcrawl.core.bytesource import ByteSource
+    from rdfcrawl.core.faultlog import FaultLog
 
 
 class DocumentText:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Final
 
-from rdfcrawl.rdf.namespaces import XML
+from rdfcrawl.core.namespaces import XML
 
 SEPARATOR: Final = " "  # of expat, between namespace, name and prefix
 _TEXT: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#xD;"})

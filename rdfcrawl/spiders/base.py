@@ -12,32 +12,32 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from scrapy import Spider
 
-from rdfcrawl.console import fail, program
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.batches import in_batches
-from rdfcrawl.records import Document, FollowUp, Kind, Record, Urgency
-from rdfcrawl.tasks.pages import RequestTask
+from rdfcrawl.core.console import fail, program
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.records import Document, FollowUp, Kind, Record, Urgency
+from rdfcrawl.core.tasks.pages import RequestTask
+from rdfcrawl.frontier.redis.batches import in_batches
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.arguments.crawl import ArgumentSet, CrawlArguments
-    from rdfcrawl.arguments.seeds import BadSeed, Seed
-    from rdfcrawl.arguments.stored import CrawlMember
-    from rdfcrawl.callbacks.parsed_document import ParsedDocument
-    from rdfcrawl.callbacks.visit_documents import VisitProcessor
-    from rdfcrawl.fetch.answer import HttpRequest
-    from rdfcrawl.fetch.schemes.protocol import SchemeFetcher
+    from rdfcrawl.core.reservations import Reservations
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.downloader.answer import HttpRequest
+    from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
+    from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
+    from rdfcrawl.frontier.arguments.seeds import BadSeed, Seed
+    from rdfcrawl.frontier.arguments.stored import CrawlMember
+    from rdfcrawl.frontier.request_turns import SoloTurns
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.harvest.datasets import DatasetRegistry
-    from rdfcrawl.harvest.protocol import HarvestContext
-    from rdfcrawl.harvest.registry import HarvesterRegistry
-    from rdfcrawl.options.spider import SpiderOptions
-    from rdfcrawl.request_turns import SoloTurns
-    from rdfcrawl.reservations import Reservations
-    from rdfcrawl.visits import Visit
+    from rdfcrawl.pipelines.callbacks.parsed_document import ParsedDocument
+    from rdfcrawl.pipelines.callbacks.visit_documents import VisitProcessor
+    from rdfcrawl.pipelines.spider_options import SpiderOptions
+    from rdfcrawl.sources.harvest.datasets import DatasetRegistry
+    from rdfcrawl.sources.harvest.protocol import HarvestContext
+    from rdfcrawl.sources.harvest.registry import HarvesterRegistry
 
 logger = logging.getLogger(__name__)
 
@@ -66,8 +66,8 @@ class RdfSpider(Spider):
     def __init__(
         self, *args: Any, arguments: CrawlArguments, options: SpiderOptions, **kw: Any
     ) -> None:
-        from rdfcrawl.arguments.stored import CrawlMember
-        from rdfcrawl.harvest.registry import HarvesterRegistry
+        from rdfcrawl.frontier.arguments.stored import CrawlMember
+        from rdfcrawl.sources.harvest.registry import HarvesterRegistry
 
         super().__init__(*args, **kw)
         self.arguments = arguments
@@ -82,8 +82,8 @@ class RdfSpider(Spider):
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
         """Set the `custom_settings` of the class, and our defaults below."""
-        from rdfcrawl.options.merging import apply_defaults, is_of_shell
-        from rdfcrawl.options.spider import SpiderOptions
+        from rdfcrawl.core.options.merging import apply_defaults, is_of_shell
+        from rdfcrawl.pipelines.spider_options import SpiderOptions
 
         super().update_settings(settings)
         is_command, is_shell = _is_of_command(cls.start), is_of_shell(settings)
@@ -100,12 +100,12 @@ class RdfSpider(Spider):
 
     @classmethod
     def _from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        from rdfcrawl.arguments.crawl import check_schemes, checked_quota
-        from rdfcrawl.extraction.options import ExtractOptions
-        from rdfcrawl.fetch.open_files import hold_to_open_files
-        from rdfcrawl.fetch.schemes.options import build_fetchers
-        from rdfcrawl.options.merging import apply_defaults
-        from rdfcrawl.options.spider import SpiderOptions
+        from rdfcrawl.core.options.merging import apply_defaults
+        from rdfcrawl.downloader.fetcher_classes import build_fetchers
+        from rdfcrawl.downloader.open_files import hold_to_open_files
+        from rdfcrawl.frontier.arguments.crawl import check_schemes, checked_quota
+        from rdfcrawl.pipelines.spider_options import SpiderOptions
+        from rdfcrawl.rdf.extraction.options import ExtractOptions
 
         is_onlooker = not crawler.crawling or _is_of_command(cls.start)
         if not crawler.settings.frozen:  # a subclass may not have called `super()`
@@ -136,7 +136,7 @@ class RdfSpider(Spider):
         spider.is_onlooker = is_onlooker
         spider.fetchers = build_fetchers(crawler, options.fetch.fetchers)
         if not spider.is_onlooker:
-            from rdfcrawl.options.conflicts import check_components, iter_warnings
+            from rdfcrawl.core.options.conflicts import check_components, iter_warnings
 
             check_components(crawler.settings)
             for line in iter_warnings(crawler.settings, cls):
@@ -146,7 +146,7 @@ class RdfSpider(Spider):
     @classmethod
     def accepts(cls) -> ArgumentSet:
         """Return the arguments that the class takes, whatever its name."""
-        from rdfcrawl.arguments.crawl import ArgumentSet, CrawlArguments
+        from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
 
         takes = [name for base in cls.__mro__ for name in vars(base).get("takes", ())]
         return ArgumentSet(
@@ -158,8 +158,8 @@ class RdfSpider(Spider):
     @classmethod
     def member_of(cls, given: Mapping[str, str]) -> CrawlMember:
         """Return the spider as it joins a crawl; `given` is the result of `given`."""
-        from rdfcrawl.arguments.parsers import NAMED
-        from rdfcrawl.arguments.stored import CrawlMember
+        from rdfcrawl.frontier.arguments.parsers import NAMED
+        from rdfcrawl.frontier.arguments.stored import CrawlMember
 
         return CrawlMember(
             spider=cls.name,
@@ -182,7 +182,7 @@ class RdfSpider(Spider):
         Raises:
             ConfigError: `DEPTH_LIMIT` is not a number, or an argument has no text.
         """
-        from rdfcrawl.arguments.parsers import MAX_DEPTH, texts_of
+        from rdfcrawl.frontier.arguments.parsers import MAX_DEPTH, texts_of
 
         passed = cls.accepts().passed  # from a script, they may be anything
         given = texts_of(
@@ -209,9 +209,9 @@ class RdfSpider(Spider):
 
     async def start(self) -> AsyncIterator[Document]:
         """Add the seeds to the frontier; yield documents for invalid ones."""
-        from rdfcrawl.arguments.parsers import NAMED
-        from rdfcrawl.arguments.seed_filter import SeedFilter
-        from rdfcrawl.arguments.seeds import iter_start_urls, iter_typed_seeds
+        from rdfcrawl.frontier.arguments.parsers import NAMED
+        from rdfcrawl.frontier.arguments.seed_filter import SeedFilter
+        from rdfcrawl.frontier.arguments.seeds import iter_start_urls, iter_typed_seeds
 
         session, given = self.joined(), self.arguments
         schemes = self.options.crawl.schemes.of_seeds
@@ -235,17 +235,17 @@ class RdfSpider(Spider):
 
     def _named(self, name: str, schemes: frozenset[str]) -> Iterator[Seed | BadSeed]:
         """Yield the sources that an argument names."""
-        from rdfcrawl.arguments.parsers import NAMED
-        from rdfcrawl.arguments.seeds import Seed, iter_seeds
+        from rdfcrawl.frontier.arguments.parsers import NAMED
+        from rdfcrawl.frontier.arguments.seeds import Seed, iter_seeds
 
         for each in iter_seeds(getattr(self.arguments, name), schemes):
             yield Seed(each, NAMED[name]) if isinstance(each, str) else each
 
     async def _note_sources(self, schemes: frozenset[str]) -> None:
         """Have all named sitemaps known as such before the first of them is read."""
-        from rdfcrawl.arguments.parsers import NAMED
-        from rdfcrawl.arguments.seed_filter import SeedFilter
-        from rdfcrawl.arguments.seeds import iter_typed_seeds
+        from rdfcrawl.frontier.arguments.parsers import NAMED
+        from rdfcrawl.frontier.arguments.seed_filter import SeedFilter
+        from rdfcrawl.frontier.arguments.seeds import iter_typed_seeds
 
         budget = self.arguments.budget
         if not (budget.of_host or budget.of_domain):
@@ -301,13 +301,13 @@ class RdfSpider(Spider):
     @property
     def worker(self) -> str:
         """Number of the process among those of `scrapy workers`, for names of feeds."""
-        from rdfcrawl.frontier.options import WORKER
+        from rdfcrawl.frontier.queue.options import WORKER
 
         return str(self.settings.get(WORKER, "0"))
 
     def request_turns(self) -> SoloTurns:
         """Return the turns of requests outside of visits."""
-        from rdfcrawl.fetch.services import services_of
+        from rdfcrawl.downloader.services import services_of
 
         return services_of(self.crawler).turns
 
@@ -318,7 +318,7 @@ class RdfSpider(Spider):
     def ignores_robots(self, record: Record) -> bool:
         """Return whether a record is requested although robots.txt disallows it."""
         if isinstance(record.task, RequestTask):
-            from rdfcrawl.frontier.queued_requests import meta_of
+            from rdfcrawl.frontier.queue.queued_requests import meta_of
 
             return bool(meta_of(record.task).get("dont_obey_robotstxt"))
         return self.harvesters_of(record).ignores_robots(record)
@@ -329,7 +329,7 @@ class RdfSpider(Spider):
         number = record.profile
         if number == profiles.own or number not in profiles.arguments:
             return self.harvesters
-        from rdfcrawl.harvest.registry import HarvesterRegistry
+        from rdfcrawl.sources.harvest.registry import HarvesterRegistry
 
         harvesters = self._harvesters.get(number)
         if harvesters is None:
@@ -340,8 +340,8 @@ class RdfSpider(Spider):
         return harvesters
 
     def _context(self, profile: int | None = None) -> HarvestContext:
-        from rdfcrawl.harvest.datasets import DatasetRegistry
-        from rdfcrawl.harvest.protocol import HarvestContext
+        from rdfcrawl.sources.harvest.datasets import DatasetRegistry
+        from rdfcrawl.sources.harvest.protocol import HarvestContext
 
         session = self.joined()
         if self._datasets is None:
@@ -373,8 +373,8 @@ class RdfSpider(Spider):
         return None
 
     def _look_at(self, response: Response) -> AsyncIterator[Any]:
-        from rdfcrawl.callbacks.inspect_response import look_at
-        from rdfcrawl.extraction.options import ExtractOptions
+        from rdfcrawl.pipelines.callbacks.inspect_response import look_at
+        from rdfcrawl.rdf.extraction.options import ExtractOptions
 
         return look_at(
             response,
@@ -399,8 +399,8 @@ class RdfSpider(Spider):
 
     @cached_property
     def _processor(self) -> VisitProcessor:
-        from rdfcrawl.callbacks.document_callbacks import DocumentParsing
-        from rdfcrawl.callbacks.visit_documents import VisitProcessor
+        from rdfcrawl.pipelines.callbacks.document_callbacks import DocumentParsing
+        from rdfcrawl.pipelines.callbacks.visit_documents import VisitProcessor
 
         parsing = None
         if self.parses_documents:
@@ -427,7 +427,7 @@ class RdfSpider(Spider):
 
         With `nofollow` in `follow`, links that nobody vouches for are wanted.
         """
-        from rdfcrawl.links.relations import Relation
+        from rdfcrawl.core.link_relations import Relation
 
         policy = self.options.reservation_policy
         document.reservations = reservations

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 
-from rdfcrawl.frontier.batches import in_batches
-from rdfcrawl.records import Record, Urgency
+from rdfcrawl.core.records import Record, Urgency
+from rdfcrawl.frontier.redis.batches import in_batches
 from rdfcrawl.spiders.base import RdfSpider
 
 if TYPE_CHECKING:
@@ -36,14 +36,14 @@ class FrontierSpider(RdfSpider):
         session.request_of = self._request_of
 
     def _request_of(self, url: str) -> Record:
-        from rdfcrawl.frontier.queued_requests import record_of
+        from rdfcrawl.frontier.queue.queued_requests import record_of
 
         return record_of(Request(url), self)
 
     async def start(self) -> AsyncIterator[Any]:
         """Queue requests for the seeds; yield documents for invalid ones."""
-        from rdfcrawl.arguments.seed_filter import SeedFilter
-        from rdfcrawl.arguments.seeds import iter_seeds, iter_start_urls
+        from rdfcrawl.frontier.arguments.seed_filter import SeedFilter
+        from rdfcrawl.frontier.arguments.seeds import iter_seeds, iter_start_urls
 
         schemes = self.options.crawl.schemes.of_seeds
         seeds = SeedFilter(self.options.fetch.guard)

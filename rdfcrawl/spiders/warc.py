@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+from rdfcrawl.core.warc_files import LOCAL_SCHEME
 from rdfcrawl.spiders.base import RdfSpider
-from rdfcrawl.warc.files import LOCAL_SCHEME
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -25,7 +25,7 @@ class WarcSpider(RdfSpider):
         Raises:
             ConfigError: see `RdfSpider`; or the extra `warc` is not installed.
         """
-        from rdfcrawl.warc.captures import check_library
+        from rdfcrawl.downloader.warc.captures import check_library
 
         check_library()
         return super().from_crawler(crawler, *args, **kwargs)
@@ -33,7 +33,9 @@ class WarcSpider(RdfSpider):
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
         """Add the fetcher of local files to `FETCH_SCHEMES`; see `RdfSpider`."""
-        fetchers = {LOCAL_SCHEME: "rdfcrawl.harvest.local_warc.LocalWarcFetcher"}
+        fetchers = {
+            LOCAL_SCHEME: "rdfcrawl.sources.harvest.local_warc.LocalWarcFetcher"
+        }
         fetchers |= settings.getdict("FETCH_SCHEMES")
         settings.set("FETCH_SCHEMES", fetchers, priority="spider")
         super().update_settings(settings)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path

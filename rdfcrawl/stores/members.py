@@ -23,7 +23,7 @@ from isal import isal_zlib
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.stores.deflate import DeflatePiece
+    from rdfcrawl.rdf.deflate import DeflatePiece
 
 PREFIX = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x0c\0RC\x08\0"
 LENGTH_AT = len(PREFIX)

@@ -13,8 +13,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
-from rdfcrawl.errors import StoreFault
-from rdfcrawl.stores.deflate import check_statements
+from rdfcrawl.core.errors import StoreFault
+from rdfcrawl.rdf.deflate import check_statements
 from rdfcrawl.stores.identity import ensure_identity, note_worker
 from rdfcrawl.stores.options import segment_limits
 from rdfcrawl.stores.recovery import RecoveryReport, recover
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.stores.deflate import DeflatePiece, PieceOrder
+    from rdfcrawl.rdf.deflate import DeflatePiece, PieceOrder
 
 _NOT_IN_MARK = re.compile(r"[\x00-\x20<>\ud800-\udfff]")
 

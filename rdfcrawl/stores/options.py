@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, cast
 
-from rdfcrawl.errors import ConfigError, hide_logins
-from rdfcrawl.options import defaults
-from rdfcrawl.options.values import (
+from rdfcrawl.core.errors import ConfigError, hide_logins
+from rdfcrawl.core.options import defaults
+from rdfcrawl.core.options.values import (
     build_setting,
     check_method,
     integer,

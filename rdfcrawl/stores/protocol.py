@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from rdfcrawl.stores.deflate import DeflatePiece, PieceOrder
+    from rdfcrawl.rdf.deflate import DeflatePiece, PieceOrder
 
 
 class DocumentWriter(Protocol):

@@ -1,4 +1,4 @@
-"""Read segments back as lines; `rdfcrawl.log` knows documents and versions."""
+"""Read segments back as lines; `rdfcrawl.stores.log` knows documents and versions."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rdfcrawl.errors import NO_FILES, PASSING, ConfigError, StoreFault
-from rdfcrawl.stores.deflate import PieceOrder
+from rdfcrawl.core.errors import NO_FILES, PASSING, ConfigError, StoreFault
+from rdfcrawl.rdf.deflate import PieceOrder
 from rdfcrawl.stores.members import (
     HEADER_BYTES,
     PREFIX,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from rdfcrawl.stores.deflate import DeflatePiece
+    from rdfcrawl.rdf.deflate import DeflatePiece
 
 _WORKER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _GATHER_BYTES = 256 * 1024  # a document up to here waits for a member with others

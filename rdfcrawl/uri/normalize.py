@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final
 
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.uri.parse import MAX_URL_CHARS, PLAIN_AUTHORITY, BadUri, parse_uri
 
 # The names under which PHP, Java servlets, ASP, ColdFusion, Django, osCommerce and

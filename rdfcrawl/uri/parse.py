@@ -10,8 +10,8 @@ from typing import Final
 
 import ada_url
 
-from rdfcrawl.counting import counted
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import Reason, SourceFault
 
 CRAWLED_SCHEMES: Final = frozenset({"http", "https", "ftp", "ftps"})
 """Schemes of the Web; `uri.schemes` adds those of the user."""

@@ -15,10 +15,10 @@ import mf2py
 from pyRdfa import pyRdfa
 from pyRdfa.options import Options
 
-from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.html.microformats import extract_microformats
-from rdfcrawl.html.page import ParsedPage
-from rdfcrawl.html.rdfa import extract_rdfa
+from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.rdf.html.microformats import extract_microformats
+from rdfcrawl.rdf.html.page import ParsedPage
+from rdfcrawl.rdf.html.rdfa import extract_rdfa
 from tests.bench.figures import Figure, judge
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rdfcrawl.export.exporting import export
-from rdfcrawl.export.plan import ExportPlan
-from rdfcrawl.export.selection import DocumentSelection
-from rdfcrawl.log.crawl_log import CrawlLog
+from rdfcrawl.stores.export.exporting import export
+from rdfcrawl.stores.export.plan import ExportPlan
+from rdfcrawl.stores.export.selection import DocumentSelection
+from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.nquads import NQuadsStore
 from tests.bench.figures import Figure, judge
 

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, cast
 import aiohttp
 import uvloop
 
-from rdfcrawl.fetch.http.exchange import HttpExchange
-from rdfcrawl.fetch.options import FetchOptions
-from rdfcrawl.fetch.spool import Spool
-from rdfcrawl.fetch.visit import VisitMaker
-from rdfcrawl.guard.policy import Guard, parse_networks
-from rdfcrawl.records import Kind, Record
-from rdfcrawl.visits import Visit
+from rdfcrawl.core.records import Kind, Record
+from rdfcrawl.core.visits import Visit
+from rdfcrawl.downloader.http.exchange import HttpExchange
+from rdfcrawl.downloader.options import FetchOptions
+from rdfcrawl.downloader.spool import Spool
+from rdfcrawl.downloader.visit import VisitMaker
+from rdfcrawl.uri.guard.policy import Guard, parse_networks
 from tests.bench.figures import Figure, judge
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from rdfcrawl.dataweb.process import NETWORK, run_dataweb
-from rdfcrawl.followers.status import read_statuses
+from rdfcrawl.stores.followers.status import read_statuses
 from rdfcrawl.stores.identity import is_finished
 from tests.bench.figures import Figure, judge
 from tests.bench.measured import cpu_secs, crawled_web

@@ -15,17 +15,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.frontier.candidate import Candidate
-from rdfcrawl.frontier.embedded import OPTIONS
-from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
-from rdfcrawl.frontier.options import WorkerOptions
-from rdfcrawl.frontier.redis_program import find_server, program_version
-from rdfcrawl.frontier.redis_retry import RedisRetry
-from rdfcrawl.frontier.worker import FrontierWorker
-from rdfcrawl.frontier.worker_state import WorkerHooks
-from rdfcrawl.links.filter import CrawlScope, LinkFilter
-from rdfcrawl.records import Kind, Record
+from rdfcrawl.core.records import Kind, Record
+from rdfcrawl.frontier.queue.candidate import Candidate
+from rdfcrawl.frontier.queue.options import WorkerOptions
+from rdfcrawl.frontier.redis.embedded import OPTIONS
+from rdfcrawl.frontier.redis.program import find_server, program_version
+from rdfcrawl.frontier.redis.retry import RedisRetry
+from rdfcrawl.frontier.worker.link_ingest import LINK_BAND, LinkIngest
+from rdfcrawl.frontier.worker.worker import FrontierWorker
+from rdfcrawl.frontier.worker.worker_state import WorkerHooks
 from rdfcrawl.uri import NormalForm, PolitenessKey
+from rdfcrawl.uri.link_filter import CrawlScope, LinkFilter
 from tests.bench.figures import Figure, judge
 from tests.support.redis_fixtures import RedisServer, frontier_on
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
-    from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.visits import Visit
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
 
 PARTITIONS = 16
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser
 
-from rdfcrawl.extraction.gc_thresholds import raise_gc_thresholds
-from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.html.extractors import SLOW
-from rdfcrawl.html.page import ParsedPage
-from rdfcrawl.html.reading import PageReading
+from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS, INLINE, ReaderContext
+from rdfcrawl.rdf.extraction.gc_thresholds import raise_gc_thresholds
+from rdfcrawl.rdf.html.extractors import SLOW
+from rdfcrawl.rdf.html.page import ParsedPage
+from rdfcrawl.rdf.html.reading import PageReading
 from rdfcrawl.rdf.output import QuadOutput
 from tests.bench.figures import Figure, judge
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pyoxigraph
 from pyoxigraph import RdfFormat
 
-from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.rdf.context_sources import bundled_context
 from rdfcrawl.rdf.environment import INLINE
 from rdfcrawl.rdf.jsonld.loading import ContextLoader
 from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld
-from rdfcrawl.rdf.jsonld.sources import bundled_context
 from rdfcrawl.rdf.jsonld.whole import iter_statements
 from tests.bench.figures import Figure, judge
 

@@ -22,11 +22,11 @@ from urllib.error import URLError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
-from rdfcrawl.crawl_index.building import IndexBuilder
-from rdfcrawl.crawl_index.database import index_path
-from rdfcrawl.crawl_index.tallies import all_tallies
-from rdfcrawl.frontier.embedded import OPTIONS
-from rdfcrawl.frontier.redis_program import find_server
+from rdfcrawl.analysis.crawl_index.building import IndexBuilder
+from rdfcrawl.analysis.crawl_index.database import index_path
+from rdfcrawl.analysis.crawl_index.tallies import all_tallies
+from rdfcrawl.frontier.redis.embedded import OPTIONS
+from rdfcrawl.frontier.redis.program import find_server
 from rdfcrawl.uri import NormalForm
 from tests.bench.figures import Figure, judge
 from tests.bench.measured import cpu_secs

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from rdfcrawl.urldb.rank_building import rank
+from rdfcrawl.analysis.urldb.rank_building import rank
 from tests.bench.figures import Figure, judge
 
 SIZES = (20_000,)

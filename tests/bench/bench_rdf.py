@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph
 
-from rdfcrawl import formats
-from rdfcrawl.extraction.messages import ReadingJob
-from rdfcrawl.extraction.sandbox import Sandbox
+from rdfcrawl.core import formats
+from rdfcrawl.rdf.extraction.messages import ReadingJob
+from rdfcrawl.rdf.extraction.sandbox import Sandbox
 from rdfcrawl.rdf.parse import parse
 from tests.bench.figures import Figure, judge
 

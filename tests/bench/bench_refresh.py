@@ -13,10 +13,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from rdfcrawl.refresh.intervals import STORMCRAWLER, AdaptiveInterval, FixedInterval
-from rdfcrawl.refresh.optimal import OptimalFreshness
-from rdfcrawl.refresh.policy import DAY_MS
-from rdfcrawl.refresh.sitemap_led import SitemapLed, judge_site
+from rdfcrawl.analysis.refresh.intervals import (
+    STORMCRAWLER,
+    AdaptiveInterval,
+    FixedInterval,
+)
+from rdfcrawl.analysis.refresh.optimal import OptimalFreshness
+from rdfcrawl.analysis.refresh.policy import DAY_MS
+from rdfcrawl.analysis.refresh.sitemap_led import SitemapLed, judge_site
 from tests.bench.figures import Figure, judge
 from tests.support.changing_pages import (
     ChangingSite,
@@ -26,7 +30,7 @@ from tests.support.changing_pages import (
 )
 
 if TYPE_CHECKING:
-    from rdfcrawl.refresh.policy import RefreshPolicy
+    from rdfcrawl.analysis.refresh.policy import RefreshPolicy
     from tests.support.changing_pages import RefreshResult
 
 MEAN_RATE = 0.1

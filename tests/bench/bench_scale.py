@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.frontier.candidate import SEEN_ONLY, Candidate
-from rdfcrawl.frontier.embedded import OPTIONS
-from rdfcrawl.frontier.payload import pack
-from rdfcrawl.frontier.redis_program import find_server, program_version
-from rdfcrawl.records import Record
+from rdfcrawl.core.records import Record
+from rdfcrawl.frontier.queue.candidate import SEEN_ONLY, Candidate
+from rdfcrawl.frontier.queue.payload import pack
+from rdfcrawl.frontier.redis.embedded import OPTIONS
+from rdfcrawl.frontier.redis.program import find_server, program_version
 from tests.bench.bench_frontier import drain, server_cpu, used_memory
 from tests.bench.figures import Figure, judge
 from tests.support.redis_fixtures import RedisServer, frontier_on
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
-    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
 
 _BATCH = 5000
 _ROWS = 10  # of the table of how the seen set grows

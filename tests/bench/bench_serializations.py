@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyoxigraph
 from pyoxigraph import RdfFormat
 
-from rdfcrawl import formats
+from rdfcrawl.core import formats
 from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.parse import parse
 from tests.bench.figures import Figure, judge

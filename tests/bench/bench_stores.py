@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rdfcrawl.dataweb.process import NETWORK, run_dataweb
-from rdfcrawl.followers.status import read_statuses
+from rdfcrawl.stores.followers.status import read_statuses
 from rdfcrawl.stores.identity import is_finished
 from tests.bench.bench_export import write_log
 from tests.bench.figures import Figure, judge

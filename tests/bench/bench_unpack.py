@@ -25,15 +25,16 @@ import pyoxigraph
 from backports import zstd
 from pyoxigraph import RdfFormat
 
-from rdfcrawl import formats, sniffing
-from rdfcrawl.bytesource import ByteSource
-from rdfcrawl.extraction.messages import ReadingJob
-from rdfcrawl.extraction.reading import DocumentReading
-from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.core import formats
+from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.environment import ReaderContext
-from rdfcrawl.unpack.documents import iter_documents
-from rdfcrawl.unpack.limits import UnpackLimits
-from rdfcrawl.unpack.scratch import MemoryScratch
+from rdfcrawl.rdf.extraction.messages import ReadingJob
+from rdfcrawl.rdf.extraction.reading import DocumentReading
+from rdfcrawl.rdf.unpack.documents import iter_documents
+from rdfcrawl.rdf.unpack.limits import UnpackLimits
+from rdfcrawl.rdf.unpack.scratch import MemoryScratch
 from tests.bench.figures import Figure, judge
 
 if TYPE_CHECKING:

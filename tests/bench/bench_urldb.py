@@ -21,14 +21,14 @@ from hashlib import shake_128
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rdfcrawl.analysis.urldb.building import build
+from rdfcrawl.core.namespaces import DCTERMS, RC, XSD
+from rdfcrawl.core.records import BodyReading, Document, FetchedResponse, Record
 from rdfcrawl.pipelines.provenance import GRAPH, WorkerAgent, describe
-from rdfcrawl.rdf.namespaces import DCTERMS, RC, XSD
-from rdfcrawl.records import BodyReading, Document, FetchedResponse, Record
 from rdfcrawl.stores.identity import ensure_identity
 from rdfcrawl.stores.nquads import document_mark
 from rdfcrawl.stores.segments import QuadSegments
 from rdfcrawl.uri import NormalForm
-from rdfcrawl.urldb.building import build
 from tests.bench.figures import Figure, judge
 from tests.support.url_events import HYPERLINK, TURTLE
 

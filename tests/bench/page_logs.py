@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.errors import Fault, Reason
-from rdfcrawl.frontier.redis_program import program_version
-from rdfcrawl.log.decisions import DECISION_IRI
+from rdfcrawl.core.errors import Fault, Reason
+from rdfcrawl.core.namespaces import DCTERMS, RDF_TYPE, VOID
+from rdfcrawl.core.records import Record
+from rdfcrawl.frontier.redis.program import program_version
 from rdfcrawl.pipelines.provenance import describe
-from rdfcrawl.rdf.namespaces import DCTERMS, RDF_TYPE, VOID
-from rdfcrawl.records import Record
+from rdfcrawl.stores.log.decisions import DECISION_IRI
 from rdfcrawl.stores.nquads import NQuadsStore, document_mark
 from rdfcrawl.stores.segments import QuadSegments
 from tests.support.described_documents import WORKER, document
@@ -20,7 +20,7 @@ from tests.support.redis_fixtures import frontier_on
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rdfcrawl.records import Document
+    from rdfcrawl.core.records import Document
     from tests.support.redis_fixtures import RedisServer
 
 CRAWL: Final = "c"

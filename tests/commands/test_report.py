@@ -6,7 +6,7 @@ import csv
 import json
 from typing import TYPE_CHECKING
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.core.errors import Reason
 from tests.support.command_forks import scrapy
 from tests.support.url_events import (
     LinksFound,

@@ -9,7 +9,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from rdfcrawl.errors import one_line
+from rdfcrawl.core.errors import one_line
 from tests.support.written_logs import RawVersion, write_log
 
 if TYPE_CHECKING:

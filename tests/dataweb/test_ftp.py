@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.ftp import FtpNode, FtpOptions
-from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

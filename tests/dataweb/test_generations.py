@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.dataweb.config import WebConfig, parse_weights
 from rdfcrawl.dataweb.messages import NodeRequest
 from rdfcrawl.dataweb.nodes.dereferencing import resource_path
 from rdfcrawl.dataweb.web import DataWeb, build_web
-from rdfcrawl.errors import ConfigError
 
 SEVERAL = WebConfig(
     n_nodes=8,

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.dataweb.attachment import DegreeUrn
 from rdfcrawl.dataweb.config import (
     EXPERIMENTS,
@@ -24,7 +25,6 @@ from rdfcrawl.dataweb.messages import NodeRequest
 from rdfcrawl.dataweb.nodegraph import choose_seeds, draw_graph, draw_kinds
 from rdfcrawl.dataweb.rdfgraph import draw_rdf_graph
 from rdfcrawl.dataweb.web import DataWeb, build_web, list_addresses
-from rdfcrawl.errors import ConfigError
 
 
 def reach(links: list[list[int]], starts: list[int]) -> set[int]:

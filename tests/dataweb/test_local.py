@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.dataweb.config import (
     ORCA_KINDS,
     DumpProfile,
@@ -22,7 +23,6 @@ from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.dataweb.recall import judge
 from rdfcrawl.dataweb.sources import parse_sources
 from rdfcrawl.dataweb.web import build_web
-from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path

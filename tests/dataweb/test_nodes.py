@@ -18,6 +18,7 @@ import rdflib
 from pyRdfa import Options, pyRdfa
 from rdflib.compare import to_isomorphic
 
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.dataweb.config import DumpProfile, NodeKind, WebConfig, parse_weights
 from rdfcrawl.dataweb.messages import NodeRequest
 from rdfcrawl.dataweb.negotiation import RDF_NEGOTIATOR
@@ -31,7 +32,6 @@ from rdfcrawl.dataweb.nodes.rdfa import ENTRANCE_PATH, RdfaNode, RdfaPage
 from rdfcrawl.dataweb.nodes.serializations import SERIALIZATIONS, DumpSerialization
 from rdfcrawl.dataweb.nodes.suite import read_suite_pages
 from rdfcrawl.dataweb.web import build_web
-from rdfcrawl.errors import ConfigError
 from tests.support.web_nodes import LINKS, OBJECTS, ORIGIN, fields, get, plan, triples
 
 if TYPE_CHECKING:

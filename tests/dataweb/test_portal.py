@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.catalogs.ckan.api import PortalAddress
 from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import NodeRequest
 from rdfcrawl.dataweb.nodes.base import NodePlan
 from rdfcrawl.dataweb.nodes.portal import PortalNode, PortalOptions
 from rdfcrawl.dataweb.nodes.portal_search import BadQuery, parse_order, parse_query
+from rdfcrawl.sources.ckan.api import PortalAddress
 from tests.support.examples import examples
 
 MODIFIED = "metadata_modified asc, id asc"

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.dataweb.config import WebConfig
 from rdfcrawl.dataweb.recall import judge
 from rdfcrawl.dataweb.web import build_web
-from rdfcrawl.errors import ConfigError
 from tests.support.command_forks import ROOT, scrapy, shared_forks
 
 if TYPE_CHECKING:

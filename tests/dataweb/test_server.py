@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.dataweb.config import WebConfig, parse_weights
 from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.dataweb.protocol import MAX_BODY_BYTES, MAX_HEAD_BYTES
 from rdfcrawl.dataweb.server import ServedHere, bind_sockets, serve
-from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.core.errors import Reason
 from tests.conftest import LOOPBACK_NETS
 from tests.support.command_forks import LONGEST_SECS
 from tests.support.crawl_fixtures import CrawlResult

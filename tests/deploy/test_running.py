@@ -15,7 +15,7 @@ from urllib.request import Request
 import pytest
 import yaml
 
-from rdfcrawl.page.options import TOKEN
+from rdfcrawl.monitor.page.options import TOKEN
 from tests.support.exporting import open_directly
 from tests.support.page_browser import free_port
 

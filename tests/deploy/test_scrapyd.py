@@ -20,11 +20,11 @@ from zipfile import ZipFile
 
 import pytest
 
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.dataweb.config import NodeKind, WebConfig
 from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.dataweb.recall import judge
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.redis_program import find_server
+from rdfcrawl.frontier.redis.program import find_server
 from tests.conftest import LOOPBACK_NETS
 from tests.support.checkout_copies import (
     RULES,

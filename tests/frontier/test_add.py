@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from redis.exceptions import OutOfMemoryError, ResponseError
 
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.candidate import Candidate
-from rdfcrawl.frontier.candidate_adder import MAX_KEYS_PER_CALL, MAX_URIS_PER_CALL
-from rdfcrawl.frontier.client import FILL_BY_INTSET_LIMIT, StateCounts
-from rdfcrawl.frontier.redis_retry import is_outage
-from rdfcrawl.records import CrawlBudget
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.records import CrawlBudget
+from rdfcrawl.frontier.queue.candidate import Candidate
+from rdfcrawl.frontier.queue.candidate_adder import MAX_KEYS_PER_CALL, MAX_URIS_PER_CALL
+from rdfcrawl.frontier.queue.frontier_client import FILL_BY_INTSET_LIMIT, StateCounts
+from rdfcrawl.frontier.redis.retry import is_outage
 from tests.support.frontier_state import (
     candidates,
     check_frontier,

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.errors import ConfigError, Reason
-from rdfcrawl.fetch.hops import RedirectJudge
-from rdfcrawl.frontier.blocked_hosts import (
+from rdfcrawl.core.errors import ConfigError, Reason
+from rdfcrawl.core.records import Record
+from rdfcrawl.downloader.hops import RedirectJudge
+from rdfcrawl.frontier.queue.blocked_hosts import (
     MAX_FILE_BYTES,
     BlockedHosts,
     parse_hosts,
     read_file,
 )
-from rdfcrawl.records import Record
 from rdfcrawl.uri import BadUri, requestable
 
 if TYPE_CHECKING:

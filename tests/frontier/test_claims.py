@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.core.errors import Reason
 from tests.support.frontier_claims import add, claim, claim_one, restart, urls_of
 from tests.support.frontier_state import (
     candidates,
@@ -19,7 +19,7 @@ from tests.support.frontier_state import (
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
-    from rdfcrawl.visits import Visit
+    from rdfcrawl.core.visits import Visit
     from tests.support.redis_fixtures import MakeFrontier
 
 

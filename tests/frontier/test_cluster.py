@@ -12,14 +12,14 @@ import pytest
 from redis.exceptions import TryAgainError
 from scrapy.settings import BaseSettings
 
-from rdfcrawl.errors import ConfigError, CrawlGone
+from rdfcrawl.core.errors import ConfigError, CrawlGone
 from rdfcrawl.frontier.frontier_connection import FrontierConnection
-from rdfcrawl.frontier.kept_robots import KeepingOptions, KeptRobots
-from rdfcrawl.frontier.options import CrawlOptions
-from rdfcrawl.frontier.redis_client import async_client, server_facts
-from rdfcrawl.frontier.redis_cluster import ClusterClient, slot_of
-from rdfcrawl.frontier.redis_retry import RedisRetry
-from rdfcrawl.frontier.server_state import ServerState
+from rdfcrawl.frontier.queue.kept_robots import KeepingOptions, KeptRobots
+from rdfcrawl.frontier.queue.options import CrawlOptions
+from rdfcrawl.frontier.redis.client import async_client, server_facts
+from rdfcrawl.frontier.redis.cluster import ClusterClient, slot_of
+from rdfcrawl.frontier.redis.retry import RedisRetry
+from rdfcrawl.frontier.redis.server_state import ServerState
 from tests.support.frontier_state import candidates
 from tests.support.frontier_workers import paths
 from tests.support.redis_cluster import N_PRIMARIES, running_cluster
@@ -28,7 +28,7 @@ from tests.support.redis_fixtures import frontier_on
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
     from tests.support.redis_cluster import RedisCluster
 
 pytestmark = pytest.mark.service

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.settings import BaseSettings
 
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.frontier_connection import FrontierConnection
-from rdfcrawl.frontier.options import CrawlOptions
-from rdfcrawl.metrics.exporter import MetricsExporter
+from rdfcrawl.frontier.queue.options import CrawlOptions
+from rdfcrawl.monitor.metrics.exporter import MetricsExporter
 from tests.support.crawl_webs import TreeWeb
 from tests.support.ftp_servers import write_certificate
 from tests.support.redis_cluster import running_cluster

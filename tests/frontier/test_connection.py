@@ -29,14 +29,14 @@ from redis.exceptions import (
 )
 from scrapy.settings import Settings
 
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.embedded import SERVER_LOCK, EmbeddedServer, ensure_server
-from rdfcrawl.frontier.redis_address import describe
-from rdfcrawl.frontier.redis_client import (
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.frontier.redis.address import describe
+from rdfcrawl.frontier.redis.client import (
     async_client,
     server_facts,
 )
-from rdfcrawl.frontier.redis_retry import LAST_SECS, RedisRetry, is_outage
+from rdfcrawl.frontier.redis.embedded import SERVER_LOCK, EmbeddedServer, ensure_server
+from rdfcrawl.frontier.redis.retry import LAST_SECS, RedisRetry, is_outage
 from tests.support.processes import is_running
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ class TestKilledServer:
         self, server: EmbeddedServer, caplog: pytest.LogCaptureFixture, new_loop: Any
     ) -> None:
         """If the server is killed, then all goes on, and the log has two lines."""
-        caplog.set_level(logging.INFO, "rdfcrawl.frontier.redis_retry")
+        caplog.set_level(logging.INFO, "rdfcrawl.frontier.redis.retry")
 
         async def crawl() -> int:
             client = async_client({}, server.url)
@@ -437,7 +437,7 @@ class TestEchoes:
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         """If an idle connection is found dead after an outage, then nothing is told."""
-        caplog.set_level(logging.INFO, "rdfcrawl.frontier.redis_retry")
+        caplog.set_level(logging.INFO, "rdfcrawl.frontier.redis.retry")
         outage = RedisRetry()
         for n_times in (2, 1, 1):
             assert await outage.persistent("add", self.failing(n_times)) == "done"
@@ -447,7 +447,7 @@ class TestEchoes:
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         """If Redis is away again soon after an outage, then that is told as well."""
-        caplog.set_level(logging.INFO, "rdfcrawl.frontier.redis_retry")
+        caplog.set_level(logging.INFO, "rdfcrawl.frontier.redis.retry")
         outage = RedisRetry()
         for _ in range(2):
             assert await outage.persistent("add", self.failing(2)) == "done"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.frontier.deferred import DeferredLinks, DeferredRecord
-from rdfcrawl.frontier.redis_retry import RedisRetry
-from rdfcrawl.frontier.state_store import StateStore
-from rdfcrawl.records import Kind, Record
-from rdfcrawl.tasks.pages import ListedPage
+from rdfcrawl.core.records import Kind, Record
+from rdfcrawl.core.tasks.pages import ListedPage
+from rdfcrawl.frontier.queue.deferred import DeferredLinks, DeferredRecord
+from rdfcrawl.frontier.queue.state_store import StateStore
+from rdfcrawl.frontier.redis.retry import RedisRetry
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
     from tests.support.redis_fixtures import MakeFrontier
 
 PREFIX = "http://a.example/id/"

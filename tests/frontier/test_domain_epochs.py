@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.codec import decode
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.records import CrawlBudget
-from rdfcrawl.refresh.domain_schedule import (
+from rdfcrawl.analysis.refresh.domain_schedule import (
     DomainSchedule,
     EpochPlan,
     close_epoch,
     new_schedule,
     plan_epoch,
 )
+from rdfcrawl.core.codec import decode
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.records import CrawlBudget
 from tests.support.frontier_claims import claim, claim_one, restart, urls_of
 from tests.support.frontier_state import check_frontier, expire_leases
 from tests.support.scheduled_domains import (
@@ -32,7 +32,7 @@ from tests.support.scheduled_domains import (
 )
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
     from tests.support.redis_fixtures import MakeFrontier
 
 A = "https://a.example"

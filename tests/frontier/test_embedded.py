@@ -18,10 +18,10 @@ import pytest
 import redis
 
 import rdfcrawl
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.embedded import SERVER_LOCK, ensure_server
-from rdfcrawl.frontier.redis_program import _bundled, find_server, program_version
-from rdfcrawl.frontier.redis_supervisor import LOG, MAX_LOG_BYTES, WORKERS_LOCK
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.frontier.redis.embedded import SERVER_LOCK, ensure_server
+from rdfcrawl.frontier.redis.program import _bundled, find_server, program_version
+from rdfcrawl.frontier.redis.supervisor import LOG, MAX_LOG_BYTES, WORKERS_LOCK
 from tests.support.processes import is_running
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ ROOT = Path(rdfcrawl.__file__).parents[1]
 WORKER = """
 import os, sys, time
 from pathlib import Path
-from rdfcrawl.frontier.embedded import SERVER_LOCK, ensure_server
+from rdfcrawl.frontier.redis.embedded import SERVER_LOCK, ensure_server
 server = ensure_server(Path(sys.argv[1]), sys.argv[2])
 child = os.fork() if sys.argv[3:] == ["fork"] else -1
 if child == 0:

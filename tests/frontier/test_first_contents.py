@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.duplicates.fingerprints import content_hash
+from rdfcrawl.rdf.fingerprints import content_hash
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.first_contents import FetchedContent
+    from rdfcrawl.frontier.queue.first_contents import FetchedContent
     from tests.support.redis_fixtures import MakeFrontier
 
 

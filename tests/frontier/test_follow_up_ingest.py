@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from rdfcrawl.errors import Reason
-from rdfcrawl.frontier.link_ingest import (
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.records import FollowUp, Kind, Record, Urgency
+from rdfcrawl.core.tasks.pages import SamplePage
+from rdfcrawl.core.tasks.text import MAX_TASK_CHARS, encode_task
+from rdfcrawl.frontier.queue.payload import unpack
+from rdfcrawl.frontier.worker.link_ingest import (
     LINK_BAND,
 )
-from rdfcrawl.frontier.payload import unpack
-from rdfcrawl.records import FollowUp, Kind, Record, Urgency
-from rdfcrawl.tasks.pages import SamplePage
-from rdfcrawl.tasks.text import MAX_TASK_CHARS, encode_task
 from rdfcrawl.uri.schemes import SchemePolicy
 from tests.support.link_ingests import PAGE, new_ingest
 

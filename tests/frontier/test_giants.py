@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.records import CrawlBudget
+from rdfcrawl.core.records import CrawlBudget
 from tests.support.frontier_state import candidates, check_frontier
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.visits import Visit
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
     from tests.support.redis_fixtures import MakeFrontier
 
 _HONEST = [f"site{i}.example" for i in range(10)]

@@ -19,9 +19,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from rdfcrawl.frontier.redis_program import program_version
-from rdfcrawl.frontier.scripts import LuaScripts
-from rdfcrawl.records import CrawlBudget
+from rdfcrawl.core.records import CrawlBudget
+from rdfcrawl.frontier.redis.program import program_version
+from rdfcrawl.frontier.redis.scripts import LuaScripts
 from rdfcrawl.uri import registered_domain
 from tests.support.frontier_state import (
     candidates,
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
     from typing import TypeVar
 
-    from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.visits import Visit
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
     from tests.support.redis_fixtures import RedisServer
 
     T = TypeVar("T")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from rdfcrawl.frontier.link_ingest import SEED_BAND
-from rdfcrawl.records import Record
+from rdfcrawl.core.records import Record
+from rdfcrawl.frontier.worker.link_ingest import SEED_BAND
 from tests.support.frontier_claims import add, claim, claim_one, restart, urls_of
 from tests.support.frontier_state import (
     candidates,

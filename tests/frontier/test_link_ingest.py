@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdfcrawl.errors import Reason
-from rdfcrawl.frontier.link_ingest import (
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.records import FollowUp, Kind, Record, Urgency
+from rdfcrawl.core.tasks.pages import DumpPart
+from rdfcrawl.frontier.queue.payload import unpack
+from rdfcrawl.frontier.queue.url_kind import kind_of
+from rdfcrawl.frontier.worker.link_ingest import (
     LATER_BAND,
     LINK_BAND,
     SEED_BAND,
 )
-from rdfcrawl.frontier.link_sender import RecentLinks
-from rdfcrawl.frontier.payload import unpack
-from rdfcrawl.frontier.url_kind import kind_of
-from rdfcrawl.links.filter import CrawlExtent, LinkFilter
-from rdfcrawl.records import FollowUp, Kind, Record, Urgency
-from rdfcrawl.tasks.pages import DumpPart
+from rdfcrawl.frontier.worker.link_sender import RecentLinks
 from rdfcrawl.uri import BadUri, HostGrouping, partition_of
+from rdfcrawl.uri.link_filter import CrawlExtent, LinkFilter
 from rdfcrawl.uri.schemes import SchemePolicy
 from rdfcrawl.uri.traps import TrapLimits
 from tests.frontier.test_payload import urls

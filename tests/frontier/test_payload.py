@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rdfcrawl.errors import SourceFault
-from rdfcrawl.frontier.payload import pack, pack_link, unpack
-from rdfcrawl.records import Kind, Record
+from rdfcrawl.core.errors import SourceFault
+from rdfcrawl.core.records import Kind, Record
+from rdfcrawl.frontier.queue.payload import pack, pack_link, unpack
 from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey, compact, requestable
 from tests.support.task_values import tasks
 

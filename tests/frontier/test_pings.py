@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.frontier import pings
-from rdfcrawl.frontier.pings import PingLimits, WaitingPings
+from rdfcrawl.frontier.queue import pings
+from rdfcrawl.frontier.queue.pings import PingLimits, WaitingPings
 from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
     from tests.support.redis_fixtures import MakeFrontier
 
 ANY = PingLimits()

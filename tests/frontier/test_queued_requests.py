@@ -11,11 +11,15 @@ from scrapy import FormRequest, Request, Spider
 from scrapy.http import JsonRequest
 from scrapy.http.request import NO_CALLBACK
 
-from rdfcrawl.fetch.redirects import request_after
-from rdfcrawl.frontier.payload import pack, unpack
-from rdfcrawl.frontier.queued_requests import UnqueueableError, record_of, request_of
-from rdfcrawl.records import Kind, Record
-from rdfcrawl.tasks.pages import RequestTask
+from rdfcrawl.core.records import Kind, Record
+from rdfcrawl.core.tasks.pages import RequestTask
+from rdfcrawl.downloader.redirects import request_after
+from rdfcrawl.frontier.queue.payload import pack, unpack
+from rdfcrawl.frontier.queue.queued_requests import (
+    UnqueueableError,
+    record_of,
+    request_of,
+)
 
 URL = "http://a.example/x?y=1"
 

@@ -18,8 +18,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from rdfcrawl.frontier.redis_program import program_version
-from rdfcrawl.frontier.scripts import LuaScripts
+from rdfcrawl.frontier.redis.program import program_version
+from rdfcrawl.frontier.redis.scripts import LuaScripts
 from tests.support.frontier_state import check_frontier, expire_leases
 from tests.support.redis_fixtures import frontier_on
 from tests.support.scheduled_domains import (
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
     from typing import TypeVar
 
-    from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.visits import Visit
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
     from tests.support.redis_fixtures import RedisServer
 
     T = TypeVar("T")

@@ -13,12 +13,12 @@ import pytest
 from redis import Redis
 from scrapy.settings import BaseSettings
 
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.frontier_connection import FrontierConnection
-from rdfcrawl.frontier.options import CrawlOptions
-from rdfcrawl.frontier.redis_address import describe
-from rdfcrawl.frontier.redis_client import async_client
-from rdfcrawl.frontier.redis_program import find_server
+from rdfcrawl.frontier.queue.options import CrawlOptions
+from rdfcrawl.frontier.redis.address import describe
+from rdfcrawl.frontier.redis.client import async_client
+from rdfcrawl.frontier.redis.program import find_server
 from tests.support.crawl_webs import TreeWeb
 from tests.support.ftp_servers import write_certificate
 from tests.support.redis_cluster import (

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.records import CrawlBudget, Record, Urgency
+from rdfcrawl.core.records import CrawlBudget, Record, Urgency
 from tests.support.frontier_state import candidates, check_frontier, new_ingest
 from tests.support.frontier_workers import paths
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.candidate import Candidate
-    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.queue.candidate import Candidate
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
     from tests.support.redis_fixtures import MakeFrontier
 
 

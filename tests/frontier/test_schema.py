@@ -8,7 +8,7 @@ import pytest
 from redis import Redis
 
 from rdfcrawl import __version__
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.core.errors import ConfigError
 from tests.support.crawl_webs import TreeWeb
 from tests.support.frontier_state import candidates
 from tests.support.frontier_workers import paths

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.settings import Settings
 
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.candidate import Candidate
-from rdfcrawl.frontier.score_bands import ScoreBands, ScoreChoice
-from rdfcrawl.ranking.scores import DiscoveryScore, SitemapScore
-from rdfcrawl.ranking.table import levels_of, open_ranks
-from rdfcrawl.records import Urgency
+from rdfcrawl.analysis.ranking.scores import DiscoveryScore, SitemapScore
+from rdfcrawl.analysis.ranking.table import levels_of, open_ranks
+from rdfcrawl.analysis.urldb.building import build
+from rdfcrawl.analysis.urldb.rank_building import rank
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.records import Urgency
+from rdfcrawl.frontier.queue.candidate import Candidate
+from rdfcrawl.frontier.queue.score_bands import ScoreBands, ScoreChoice
 from rdfcrawl.uri import NormalForm, fingerprint
-from rdfcrawl.urldb.building import build
-from rdfcrawl.urldb.rank_building import rank
 from tests.support.url_events import LinksFound, UrlFetched, write_events
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def test_levels_of_very_many_are_those_of_a_sample(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """If a host has very many URIs, then some of them stand for all."""
-    monkeypatch.setattr("rdfcrawl.ranking.table._SAMPLED", 100)
+    monkeypatch.setattr("rdfcrawl.analysis.ranking.table._SAMPLED", 100)
     levels = levels_of([float(n) for n in range(1000)])
     assert [levels.count(each) for each in range(6)] == pytest.approx(
         [200, 200, 200, 200, 150, 50], abs=10

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from rdfcrawl.frontier.scripts import (
+from rdfcrawl.frontier.redis.scripts import (
     OPERATIONS,
     OPERATOR_OPERATIONS,
     AnyOperation,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from rdfcrawl.frontier.partitions import machine_of
-from rdfcrawl.frontier.redis_client import server_facts
+from rdfcrawl.frontier.queue.partitions import machine_of
+from rdfcrawl.frontier.redis.client import server_facts
 from tests.support.simulated_workers import SimulatedCrawl, simulate
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rdfcrawl.frontier.slow_visits import SlowHosts, SlowPlaces
+from rdfcrawl.frontier.worker.slow_visits import SlowHosts, SlowPlaces
 
 
 @pytest.mark.parametrize("flows", [True, False])

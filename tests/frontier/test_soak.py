@@ -11,7 +11,7 @@ from tests.bench.bench_frontier import used_memory
 from tests.support.frontier_state import candidates
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
     from tests.support.redis_fixtures import MakeFrontier
 
 N_NAMES = 500_000

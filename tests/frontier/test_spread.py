@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.frontier.candidate import FORGOTTEN
-from rdfcrawl.frontier.partitions import away_partition
-from rdfcrawl.frontier.scripts import LuaScripts
-from rdfcrawl.frontier.turn_taker import TurnEntry
-from rdfcrawl.records import CrawlBudget
+from rdfcrawl.core.records import CrawlBudget
+from rdfcrawl.frontier.queue.candidate import FORGOTTEN
+from rdfcrawl.frontier.queue.partitions import away_partition
+from rdfcrawl.frontier.queue.turn_taker import TurnEntry
+from rdfcrawl.frontier.redis.scripts import LuaScripts
 from rdfcrawl.uri import partition_of
 from tests.support.frontier_state import (
     candidates,
@@ -27,7 +27,7 @@ from tests.support.frontier_state import (
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
-    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
     from tests.support.frontier_state import PartitionState
     from tests.support.redis_fixtures import MakeFrontier
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.frontier.redis_retry import RedisRetry
-from rdfcrawl.frontier.state_store import StateStore
+from rdfcrawl.frontier.queue.state_store import StateStore
+from rdfcrawl.frontier.redis.retry import RedisRetry
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
     from tests.support.redis_fixtures import MakeFrontier
 
 PORTAL = "https://data.example/"

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.frontier.turn_taker import TurnEntry
+from rdfcrawl.frontier.queue.turn_taker import TurnEntry
 from tests.support.frontier_state import candidates
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
-    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
     from tests.support.redis_fixtures import MakeFrontier
 
 KEY = "a.example"

@@ -6,7 +6,7 @@ import asyncio
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from rdfcrawl.errors import StoreFault
+from rdfcrawl.core.errors import StoreFault
 from tests.support.frontier_state import (
     candidates,
     check_frontier,
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import pytest
     from redis.asyncio import Redis
 
-    from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.frontier.worker import FrontierWorker
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
+    from rdfcrawl.frontier.worker.worker import FrontierWorker
     from tests.support.redis_fixtures import MakeFrontier
 
 
@@ -187,7 +187,7 @@ class TestCommit:
         self, make_frontier: MakeFrontier, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """If a flush takes longer than a lease, then no lease is lost by it."""
-        monkeypatch.setattr("rdfcrawl.frontier.leases.BEAT_SECS", 0.05)
+        monkeypatch.setattr("rdfcrawl.frontier.worker.leases.BEAT_SECS", 0.05)
         frontier = await make_frontier(batch=1, lease_secs=300.0)
         await frontier.add(candidates(frontier, paths(1)))
         n_back: list[int] = []

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.settings import Settings
 
-from rdfcrawl.arguments.crawl import CrawlArguments
-from rdfcrawl.frontier.options import CrawlOptions
+from rdfcrawl.frontier.arguments.crawl import CrawlArguments
+from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.frontier.session import CrawlSession
-from rdfcrawl.frontier.worker_state import WorkerHooks
+from rdfcrawl.frontier.worker.worker_state import WorkerHooks
 from tests.support.frontier_state import (
     candidates,
     check_frontier,
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
-    from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.frontier.worker import FrontierWorker
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
+    from rdfcrawl.frontier.worker.worker import FrontierWorker
     from tests.support.redis_fixtures import MakeFrontier, RedisServer
 
 
@@ -118,9 +118,9 @@ class TestEnd:
         self, make_frontier: MakeFrontier, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """If seeds are handed in, then they are visited at once, and all is over."""
-        claimer = "rdfcrawl.frontier.claimer"
+        claimer = "rdfcrawl.frontier.worker.claimer"
         monkeypatch.setattr(f"{claimer}._BACK_OFF_SECS", (1e3, 1e3))
-        for module in (claimer, "rdfcrawl.frontier.committer"):
+        for module in (claimer, "rdfcrawl.frontier.worker.committer"):
             monkeypatch.setattr(f"{module}.LOOK_AGAIN_SECS", 1e3)
         frontier = await make_frontier()
         worker = new_worker(frontier, has_started=False)
@@ -166,7 +166,7 @@ class TestEnd:
     ) -> None:
         """If an idle time is set, then the crawl stays open, and takes what comes."""
         clock = StoppedClock()
-        monkeypatch.setattr("rdfcrawl.frontier.worker.monotonic", clock)
+        monkeypatch.setattr("rdfcrawl.frontier.worker.worker.monotonic", clock)
         frontier = await make_frontier()
         worker = new_worker(frontier, idle_secs=3600.0)
         await worker.open()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from rdfcrawl.frontier.partitions import home_partitions
-from rdfcrawl.request_turns import steady_time
+from rdfcrawl.frontier.queue.partitions import home_partitions
+from rdfcrawl.frontier.request_turns import steady_time
 from tests.support.frontier_state import (
     candidates,
     check_frontier,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pytest
     from redis.asyncio import Redis
 
-    from rdfcrawl.frontier.candidate import AddedCounts, Candidate
+    from rdfcrawl.frontier.queue.candidate import AddedCounts, Candidate
     from tests.support.redis_fixtures import MakeFrontier
 
 

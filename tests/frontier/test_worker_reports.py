@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.frontier.worker_reports import ENDED, GONE_AFTER_SECS, MAX_REPORTS
-from rdfcrawl.request_turns import steady_time
+from rdfcrawl.frontier.queue.worker_reports import ENDED, GONE_AFTER_SECS, MAX_REPORTS
+from rdfcrawl.frontier.request_turns import steady_time
 from tests.support.frontier_workers import new_worker
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
-    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
     from tests.support.redis_fixtures import MakeFrontier
 
 SEEN: Final = "document/seen"

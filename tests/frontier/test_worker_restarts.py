@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.frontier.redis_program import program_version
-from rdfcrawl.frontier.redis_retry import RedisRetry
+from rdfcrawl.frontier.redis.program import program_version
+from rdfcrawl.frontier.redis.retry import RedisRetry
 from tests.support.frontier_state import (
     candidates,
     check_frontier,
@@ -28,7 +28,7 @@ from tests.support.redis_fixtures import RedisServer, frontier_on
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
 
 
 @pytest.fixture

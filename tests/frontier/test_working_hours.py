@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from scrapy.settings import Settings
 
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.working_hours import HostHours, working_hours
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.frontier.queue.working_hours import HostHours, working_hours
 
 HOUR = 3600.0
 

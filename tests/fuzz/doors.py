@@ -19,49 +19,49 @@ from typing import TYPE_CHECKING, Final
 
 import pyoxigraph as ox
 
-from rdfcrawl.catalogs.ckan.api import PortalAddress
-from rdfcrawl.catalogs.ckan.envelope import (
+from rdfcrawl.core.errors import NeedsSandbox, Reason, SourceFault
+from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.formats import FORMATS, HTML
+from rdfcrawl.core.reservations import read_directives, read_tdm
+from rdfcrawl.downloader.contexts.cache import ContextEntry
+from rdfcrawl.downloader.ftp.listing import ListingLines, parse_facts, parse_list_line
+from rdfcrawl.downloader.http.chunks import ChunkDecoder
+from rdfcrawl.downloader.http.head import check_begin, head_end, parse_head
+from rdfcrawl.downloader.retry_policy import parse_http_date, parse_retry_after
+from rdfcrawl.downloader.robots.policy import parse_robots
+from rdfcrawl.downloader.robots.tdm_file import parse_tdm_file
+from rdfcrawl.downloader.warc.captures import CaptureLimits, CaptureReader
+from rdfcrawl.downloader.warc.part import FilePart
+from rdfcrawl.frontier.queue.payload import pack, unpack
+from rdfcrawl.monitor.pings.judging import PingRefused, sitemap_url
+from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
+from rdfcrawl.rdf.extraction.messages import ReadingJob
+from rdfcrawl.rdf.extraction.reading import DocumentReading
+from rdfcrawl.rdf.links.headers import context_link, json_ld_alternate, links_of
+from rdfcrawl.rdf.parse import parse
+from rdfcrawl.rdf.unpack.content_encoding import BodyDecoder
+from rdfcrawl.rdf.unpack.limits import UnpackLimits
+from rdfcrawl.rdf.unpack.scratch import MemoryScratch
+from rdfcrawl.sources.ckan.api import PortalAddress
+from rdfcrawl.sources.ckan.envelope import (
     CkanAnswer,
     read_names,
     read_page,
     read_result,
 )
-from rdfcrawl.catalogs.ckan.mapping import iter_statements
-from rdfcrawl.catalogs.ckan.portal import recognize
-from rdfcrawl.catalogs.sparql.results import iter_rows
-from rdfcrawl.errors import NeedsSandbox, Reason, SourceFault
-from rdfcrawl.extraction.messages import ReadingJob
-from rdfcrawl.extraction.reading import DocumentReading
-from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.fetch.contexts.cache import ContextEntry
-from rdfcrawl.fetch.ftp.listing import ListingLines, parse_facts, parse_list_line
-from rdfcrawl.fetch.http.chunks import ChunkDecoder
-from rdfcrawl.fetch.http.head import check_begin, head_end, parse_head
-from rdfcrawl.fetch.retry_policy import parse_http_date, parse_retry_after
-from rdfcrawl.formats import FORMATS, HTML
-from rdfcrawl.frontier.payload import pack, unpack
-from rdfcrawl.guard.policy import Guard
-from rdfcrawl.links.headers import context_link, json_ld_alternate, links_of
-from rdfcrawl.pings.judging import PingRefused, sitemap_url
-from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
-from rdfcrawl.rdf.parse import parse
-from rdfcrawl.reservations import read_directives, read_tdm
-from rdfcrawl.robots.policy import parse_robots
-from rdfcrawl.robots.tdm_file import parse_tdm_file
-from rdfcrawl.sitemaps.protocol import Sitemap
-from rdfcrawl.sitemaps.resourcesync.documents import DocumentEntries
-from rdfcrawl.sitemaps.resourcesync.patch import apply_patch
-from rdfcrawl.unpack.content_encoding import BodyDecoder
-from rdfcrawl.unpack.limits import UnpackLimits
-from rdfcrawl.unpack.scratch import MemoryScratch
+from rdfcrawl.sources.ckan.mapping import iter_statements
+from rdfcrawl.sources.ckan.portal import recognize
+from rdfcrawl.sources.resourcesync.documents import DocumentEntries
+from rdfcrawl.sources.resourcesync.patch import apply_patch
+from rdfcrawl.sources.sitemaps.protocol import Sitemap
+from rdfcrawl.sources.sparql.results import iter_rows
 from rdfcrawl.uri import NormalForm, requestable
+from rdfcrawl.uri.guard.policy import Guard
 from rdfcrawl.uri.traps import TrapLimits, form_of, is_endless
-from rdfcrawl.warc.captures import CaptureLimits, CaptureReader
-from rdfcrawl.warc.part import FilePart
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.jsonld.sources import ContextDocument
+    from rdfcrawl.rdf.context_sources import ContextDocument
 
 URL: Final = "http://e.example/d/doc"
 LIMITS: Final = ParseLimits(literal_bytes=2**16, n_quads=10**6)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from rdfcrawl.errors import SourceFault
+from rdfcrawl.core.errors import SourceFault
 from tests.fuzz.doors import DOORS
 from tests.fuzz.mutator import Mutator
 

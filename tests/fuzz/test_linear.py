@@ -5,19 +5,19 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from rdfcrawl.catalogs.sparql import recognition
-from rdfcrawl.errors import SourceFault
-from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.fetch.ftp.address import parse_address
-from rdfcrawl.fetch.ftp.replies import status_of
-from rdfcrawl.html.charset import page_to_utf8
-from rdfcrawl.html.error_pages import is_error_page
-from rdfcrawl.html.host import sniff_host
-from rdfcrawl.html.json_repair import load_json
-from rdfcrawl.html.page import end_of_head
-from rdfcrawl.html.scan import scan
-from rdfcrawl.html.visible_text import visible_text
-from rdfcrawl.sniffing import decide
+from rdfcrawl.core.errors import SourceFault
+from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.downloader.ftp.replies import status_of
+from rdfcrawl.downloader.ftp_address import parse_address
+from rdfcrawl.rdf.html.charset import page_to_utf8
+from rdfcrawl.rdf.html.error_pages import is_error_page
+from rdfcrawl.rdf.html.host import sniff_host
+from rdfcrawl.rdf.html.json_repair import load_json
+from rdfcrawl.rdf.html.page import end_of_head
+from rdfcrawl.rdf.html.scan import scan
+from rdfcrawl.rdf.html.visible_text import visible_text
+from rdfcrawl.rdf.sniffing import decide
+from rdfcrawl.sources.sparql import recognition
 from tests.fuzz.doors import DOORS, URL
 from tests.support.expressions import expressions
 from tests.support.hostile_strings import growth, slow_strings
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 # Places, by their beginning, whose expressions see no fetched text, and why.
 EXEMPT: Final = {
-    "rdfcrawl.catalogs.sparql.userquery.": "a query of the operator",
+    "rdfcrawl.rdf.user_queries.": "a query of the operator",
     "rdfcrawl.commands.": "arguments, and what the command itself has written",
     "rdfcrawl.dataweb.": "the synthetic web, which only its own crawler asks",
-    "rdfcrawl.followers.query.": "a query of the operator",
-    "rdfcrawl.frontier.scripts.": "the scripts of the package",
-    "rdfcrawl.html.rules.squirrel.": "rules of the operator",
-    "rdfcrawl.options.": "settings",
-    "rdfcrawl.page.query_rules.": "a query of the operator",
+    "rdfcrawl.stores.followers.query.": "a query of the operator",
+    "rdfcrawl.frontier.redis.scripts.": "the scripts of the package",
+    "rdfcrawl.rdf.html.rules.squirrel.": "rules of the operator",
+    "rdfcrawl.core.options.": "settings",
+    "rdfcrawl.monitor.page.query_rules.": "a query of the operator",
     "rdfcrawl.stores.options.": "settings",
 }
 N_DOUBLINGS: Final = 3

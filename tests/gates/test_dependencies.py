@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 # Part of the package -> the extra that it may need beside the dependencies.
 EXTRAS = {
-    "columns": "parquet",
+    "stores/columns": "parquet",
     "dataweb": "dataweb",
-    "export/writers.py": "parquet",
-    "followers/parquet_files.py": "parquet",
-    "html/microformats": "microformats",
-    "metrics": "metrics",
-    "html/rules/yaml_nodes.py": "rules",
-    "page": "page",
+    "stores/export/writers.py": "parquet",
+    "stores/followers/parquet_files.py": "parquet",
+    "rdf/html/microformats": "microformats",
+    "monitor/metrics": "metrics",
+    "rdf/html/rules/yaml_nodes.py": "rules",
+    "monitor/page": "page",
     "rdf/hdt": "hdt",
     "rdf/rdflib_reading.py": "old-rdf",
-    "shapes/child.py": "shapes",
-    "shapes/validator.py": "shapes",
-    "sitemaps/resourcesync/patch.py": "json-patch",
-    "spark": "spark",
-    "urldb/columns.py": "parquet",
-    "warc/captures.py": "warc",
+    "stores/shapes/child.py": "shapes",
+    "stores/shapes/validator.py": "shapes",
+    "sources/resourcesync/patch.py": "json-patch",
+    "analysis/spark": "spark",
+    "analysis/urldb/columns.py": "parquet",
+    "downloader/warc/captures.py": "warc",
 }
 # In bytes as they are shipped; compiled, the modules take half as much again.
 MAX_PACKAGES, MAX_BYTES = 60, 140_000_000

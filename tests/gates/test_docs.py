@@ -17,12 +17,12 @@ from scrapy.settings import default_settings
 from scrapy.utils.project import get_project_settings
 
 from rdfcrawl import settings as our_settings
-from rdfcrawl.arguments.crawl import CrawlArguments
-from rdfcrawl.errors import Decision, Reason
-from rdfcrawl.formats import FORMATS
-from rdfcrawl.frontier.candidate import RejectedLinks
-from rdfcrawl.frontier.redis_client import NAMES
-from rdfcrawl.options.defaults import STORE_CLASSES
+from rdfcrawl.core.errors import Decision, Reason
+from rdfcrawl.core.formats import FORMATS
+from rdfcrawl.core.options.defaults import STORE_CLASSES
+from rdfcrawl.frontier.arguments.crawl import CrawlArguments
+from rdfcrawl.frontier.queue.candidate import RejectedLinks
+from rdfcrawl.frontier.redis.client import NAMES
 from rdfcrawl.pipelines.provenance import Status
 from tests.support.page_tables import code_in, names, project_commands, rows, section
 from tests.support.pages import FENCES, PAGES, ROOT, read_page

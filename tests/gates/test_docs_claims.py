@@ -9,36 +9,36 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.arguments.seeds import TYPES
-from rdfcrawl.catalogs.ckan.deletions import SMALL
-from rdfcrawl.catalogs.ckan.times import MARGIN_SECS
-from rdfcrawl.errors import LOSSES, Reason
-from rdfcrawl.extraction.messages import MAX_MEMBERS
-from rdfcrawl.extraction.reading import MAX_PAGE_BYTES
-from rdfcrawl.fetch.contexts.cache import MAX_SHARED_BYTES
-from rdfcrawl.fetch.contexts.options import ContextOptions
-from rdfcrawl.fetch.ftp.pool import FtpLimits
-from rdfcrawl.fetch.ftp.replies import status_of
-from rdfcrawl.fetch.options import FetchOptions
-from rdfcrawl.fetch.parts import OVERLAP_BYTES
-from rdfcrawl.fetch.unread_types import DRAINED_BYTES
-from rdfcrawl.formats import FORMATS, PACKING_EXTENSIONS
-from rdfcrawl.frontier import candidate_adder
-from rdfcrawl.frontier.deferred import MAX_DEFERRED
-from rdfcrawl.frontier.options import WorkerOptions
-from rdfcrawl.harvest.datasets import MAX_SAMPLES
-from rdfcrawl.harvest.sample_comparison import MAX_SAMPLE_BYTES
-from rdfcrawl.html.page_links import MAX_LINKS
+from rdfcrawl.core.errors import LOSSES, Reason
+from rdfcrawl.core.formats import FORMATS, PACKING_EXTENSIONS
+from rdfcrawl.core.records import MAX_RETRIES
+from rdfcrawl.downloader.contexts.cache import MAX_SHARED_BYTES
+from rdfcrawl.downloader.contexts.options import ContextOptions
+from rdfcrawl.downloader.ftp.pool import FtpLimits
+from rdfcrawl.downloader.ftp.replies import status_of
+from rdfcrawl.downloader.options import FetchOptions
+from rdfcrawl.downloader.parts import OVERLAP_BYTES
+from rdfcrawl.downloader.robots.cache import RobotsOptions
+from rdfcrawl.downloader.robots.parser import MAX_ROBOTS_BYTES
+from rdfcrawl.downloader.robots.policy import MAX_ROBOTS_REDIRECTS
+from rdfcrawl.downloader.unread_types import DRAINED_BYTES
+from rdfcrawl.frontier.arguments.seeds import TYPES
+from rdfcrawl.frontier.queue import candidate_adder
+from rdfcrawl.frontier.queue.deferred import MAX_DEFERRED
+from rdfcrawl.frontier.queue.options import WorkerOptions
 from rdfcrawl.pipelines.items import FIELDS
 from rdfcrawl.pipelines.provenance import MAX_FAULTS
 from rdfcrawl.rdf.chunks import CHUNK_BYTES
+from rdfcrawl.rdf.context_sources import MAX_CONTEXT_BYTES, MAX_CONTEXT_DEPTH
 from rdfcrawl.rdf.environment import ParseLimits
-from rdfcrawl.rdf.jsonld.sources import MAX_CONTEXT_BYTES, MAX_CONTEXT_DEPTH
-from rdfcrawl.records import MAX_RETRIES
-from rdfcrawl.robots.cache import RobotsOptions
-from rdfcrawl.robots.parser import MAX_ROBOTS_BYTES
-from rdfcrawl.robots.policy import MAX_ROBOTS_REDIRECTS
-from rdfcrawl.sitemaps.entry import SitemapLimits
+from rdfcrawl.rdf.extraction.messages import MAX_MEMBERS
+from rdfcrawl.rdf.extraction.reading import MAX_PAGE_BYTES
+from rdfcrawl.rdf.html.page_links import MAX_LINKS
+from rdfcrawl.sources.ckan.deletions import SMALL
+from rdfcrawl.sources.ckan.times import MARGIN_SECS
+from rdfcrawl.sources.harvest.datasets import MAX_SAMPLES
+from rdfcrawl.sources.harvest.sample_comparison import MAX_SAMPLE_BYTES
+from rdfcrawl.sources.sitemaps.entry import SitemapLimits
 from rdfcrawl.stores.segments import SegmentLimits
 from tests.support.pages import ROOT, read_page
 

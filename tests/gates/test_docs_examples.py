@@ -18,8 +18,8 @@ import pytest
 from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.project import get_project_settings
 
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.redis_program import find_server
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.frontier.redis.program import find_server
 from tests.conftest import LOOPBACK_NETS
 from tests.support.command_forks import shared_forks
 from tests.support.page_tables import names, project_commands
@@ -30,7 +30,7 @@ from tests.support.written_logs import write_log
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rdfcrawl.arguments.crawl import ArgumentSet
+    from rdfcrawl.frontier.arguments.crawl import ArgumentSet
     from tests.support.command_forks import CommandForks, ForkedCommand
     from tests.support.project import InstalledPackage
 

@@ -17,19 +17,31 @@ _PROJECT = Path(__file__).parents[2]
 _HEAVY = {
     *("numpy", "rdflib", "pyld", "html5lib", "mf2py"),
     *("py7zr", "jsonpatch", "yaml", "tldextract", "requests", "selectolax"),
-    *("rdfcrawl.html.page", "rdfcrawl.html.rules", "rdfcrawl.unpack.documents"),
+    *(
+        "rdfcrawl.rdf.html.page",
+        "rdfcrawl.rdf.html.rules",
+        "rdfcrawl.rdf.unpack.documents",
+    ),
     *("rdfcrawl.rdf.hdt", "rdfcrawl.rdf.trix", "rdfcrawl.rdf.jsonld.reading"),
-    *("rdfcrawl.dataweb.process", "rdfcrawl.harvest.ckan", "rdfcrawl.harvest.sparql"),
+    *(
+        "rdfcrawl.dataweb.process",
+        "rdfcrawl.sources.harvest.ckan",
+        "rdfcrawl.sources.harvest.sparql",
+    ),
 }
 # Scrapy imports them for what it is told to leave out, or we for what comes later.
 _NOT_BEFORE_THE_FIRST_REQUEST = _HEAVY | {
     *("urllib3", "aiohttp.web", "twisted.conch", "twisted.mail", "pandas", "lz4.block"),
     *("lxml.html.clean", "lxml_html_clean", "lxml.isoschematron", "jsonschema"),
-    *("rdfcrawl.stores.reading", "rdfcrawl.harvest.resourcesync"),
-    *("rdfcrawl.fetch.by_hand", "rdfcrawl.fetch.http.scrapy_handler"),
+    *("rdfcrawl.stores.reading", "rdfcrawl.sources.harvest.resourcesync"),
+    *("rdfcrawl.downloader.by_hand", "rdfcrawl.downloader.http.scrapy_handler"),
 }
-_OF_THE_NETWORK = {"aiohttp", "redis", "rdfcrawl.fetch.http.exchange"}
-_OF_A_CRAWL = {"rdfcrawl.options.spider", "rdfcrawl.harvest", "pyoxigraph"}
+_OF_THE_NETWORK = {"aiohttp", "redis", "rdfcrawl.downloader.http.exchange"}
+_OF_A_CRAWL = {
+    "rdfcrawl.pipelines.spider_options",
+    "rdfcrawl.sources.harvest",
+    "pyoxigraph",
+}
 _TOLD = """
 import atexit, sys
 atexit.register(lambda: sys.stderr.write("MODULES " + " ".join(sys.modules)))
@@ -99,27 +111,29 @@ def test_a_file_is_read_without_what_other_documents_need(tmp_path: Path) -> Non
     path = tmp_path / "one.nt"
     path.write_text('<http://e/s> <http://e/p> "o" .\n')
     imported = _scrapy("rdf", str(path))
-    assert "rdfcrawl.callbacks.inspection" in imported
-    assert "rdfcrawl.extraction.sandbox" not in imported
+    assert "rdfcrawl.pipelines.callbacks.inspection" in imported
+    assert "rdfcrawl.rdf.extraction.sandbox" not in imported
     assert not imported & (_HEAVY | _OF_THE_NETWORK)
 
 
 def test_a_crawl_asks_before_it_imports_what_few_crawls_need(tmp_path: Path) -> None:
     """If a crawl sends its first request, then nothing heavy was imported for it."""
     imported = _imported_before_the_first_request(tmp_path)
-    assert {"aiohttp", "redis", "rdfcrawl.fetch.http.exchange"} <= imported
+    assert {"aiohttp", "redis", "rdfcrawl.downloader.http.exchange"} <= imported
     assert not imported & _NOT_BEFORE_THE_FIRST_REQUEST
 
 
 def test_a_child_that_reads_begins_with_what_every_document_needs() -> None:
     """If a child process starts, it imports the readers of no special format."""
-    imported = _modules("import rdfcrawl.extraction.child")
+    imported = _modules("import rdfcrawl.rdf.extraction.child")
     heavy = _HEAVY | _OF_THE_NETWORK | {"scrapy", "twisted", "lxml"}
     heavy |= {"asyncio", "importlib.resources", "logging"}  # a third of its start
     assert not imported & heavy
 
 
-@pytest.mark.parametrize("module", ["followers.process", "log.background"])
+@pytest.mark.parametrize(
+    "module", ["stores.followers.process", "stores.log.background"]
+)
 def test_a_process_beside_a_crawl_begins_without_scrapy(module: str) -> None:
     """If a log is followed or compacted, then nothing of a crawl is imported."""
     imported = _modules(f"import rdfcrawl.{module}")
@@ -130,7 +144,7 @@ def test_the_stand_in_for_an_error_of_scrapys_is_taken_for_it() -> None:
     """If Scrapy's HTTP handler raises its `TunnelError`, it is retried as ever."""
     from scrapy.core.downloader.handlers.http11 import TunnelError as ScrapysError
 
-    from rdfcrawl.fetch.http.scrapy_handler import TunnelError
+    from rdfcrawl.downloader.http.scrapy_handler import TunnelError
 
     assert isinstance(ScrapysError("no tunnel"), TunnelError)
     assert not isinstance(ValueError("no tunnel"), TunnelError)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.options import defaults
+from rdfcrawl.core.options import defaults
 from tests.mutants.threats import MUTANTS
 from tests.support.page_tables import rows
 from tests.support.pages import ROOT, read_page

@@ -10,38 +10,38 @@ _FOR_TYPES: Final = "never true where it stands; the type checker asks for it"
 
 _BY_REASON: Final = {
     _SAVES_WORK: """
-        rdfcrawl/guard/operator.py: _shows: pattern without '/'
-        rdfcrawl/guard/operator.py: _shows: pattern without '?'
-        rdfcrawl/guard/operator.py: _shows: pattern without '#'
-        rdfcrawl/guard/policy.py: _embedded(): if isinstance(address, IPv4Address)
-        rdfcrawl/guard/operator.py: refusal_of(): without and (_shows(url))
-        rdfcrawl/robots/paths.py: _Spelt.best(): rule.rank < found, not <=
-        rdfcrawl/robots/tdm_file.py: TdmRules.of(): if not self.rules
-        rdfcrawl/robots/parser.py: _iter_lines(): if b"\\0" not in line
+        rdfcrawl/uri/guard/operator.py: _shows: pattern without '/'
+        rdfcrawl/uri/guard/operator.py: _shows: pattern without '?'
+        rdfcrawl/uri/guard/operator.py: _shows: pattern without '#'
+        rdfcrawl/uri/guard/policy.py: _embedded(): if isinstance(address, IPv4Address)
+        rdfcrawl/uri/guard/operator.py: refusal_of(): without and (_shows(url))
+        rdfcrawl/downloader/robots/paths.py: _Spelt.best(): rule.rank < found, not <=
+        rdfcrawl/downloader/robots/tdm_file.py: TdmRules.of(): if not self.rules
+        rdfcrawl/downloader/robots/parser.py: _iter_lines(): if b"\\0" not in line
     """,
     _FOR_TYPES: """
-        rdfcrawl/guard/gate.py: ConnectionGate.allowed(): without or (RefusalCause.RESERVED)
-        rdfcrawl/extraction/sandbox.py: Sandbox._take(): if process.stdin is None or process.stdout is None
-        rdfcrawl/extraction/sandbox.py: Sandbox._take(): without or (process.stdin is None)
-        rdfcrawl/extraction/sandbox.py: Sandbox._take(): without or (process.stdout is None)
+        rdfcrawl/uri/guard/gate.py: ConnectionGate.allowed(): without or (RefusalCause.RESERVED)
+        rdfcrawl/rdf/extraction/sandbox.py: Sandbox._take(): if process.stdin is None or process.stdout is None
+        rdfcrawl/rdf/extraction/sandbox.py: Sandbox._take(): without or (process.stdin is None)
+        rdfcrawl/rdf/extraction/sandbox.py: Sandbox._take(): without or (process.stdout is None)
     """,
     "the end of a child ends its pipe, too; a confined child leaves it to no other": """
-        rdfcrawl/extraction/sandbox.py: _Child.end(): call self.errors.close()
+        rdfcrawl/rdf/extraction/sandbox.py: _Child.end(): call self.errors.close()
     """,
     "other systems than Linux have no such calls": """
-        rdfcrawl/extraction/confinement.py: kernel_layers(): if sys.platform != "linux"
+        rdfcrawl/rdf/extraction/confinement.py: kernel_layers(): if sys.platform != "linux"
     """,
     "bounds the time of a line alone: no name of a use is as long": """
-        rdfcrawl/robots/signals.py: _each_pair: pattern without '{1,32}'
+        rdfcrawl/downloader/robots/signals.py: _each_pair: pattern without '{1,32}'
     """,
     "no answer has this status": """
-        rdfcrawl/pings/judging.py: PingAnswer.is_accepted(): self.status <= 300, not <
+        rdfcrawl/monitor/pings/judging.py: PingAnswer.is_accepted(): self.status <= 300, not <
     """,
     "its own formats are never used": """
-        rdfcrawl/progress/logformatter.py: SafeFormatter.__init__(): call super().__init__()
+        rdfcrawl/launch/progress/logformatter.py: SafeFormatter.__init__(): call super().__init__()
     """,
-    "the table is complete, as tests/extraction/test_denied.py shows": """
-        rdfcrawl/extraction/system_calls.py: _numbers(): strict=False
+    "the table is complete, as tests/rdf/extraction/test_denied.py shows": """
+        rdfcrawl/rdf/extraction/system_calls.py: _numbers(): strict=False
     """,
 }  # fmt: skip
 

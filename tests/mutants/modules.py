@@ -15,109 +15,119 @@ class DefendedModule(NamedTuple):
 
 _ROOMS: Final = (
     DefendedModule(
-        "rdfcrawl/guard",
+        "rdfcrawl/uri/guard",
         "gate policy twisted_names",
         (
-            "tests/guard/test_guard.py",
-            "tests/guard/test_resolver.py",
-            "tests/guard/test_twisted_names.py",
+            "tests/uri/guard/test_guard.py",
+            "tests/uri/guard/test_resolver.py",
+            "tests/uri/guard/test_twisted_names.py",
         ),
     ),
     DefendedModule(
-        "rdfcrawl/guard",
+        "rdfcrawl/uri/guard",
         "operator resolver",
         (
-            "tests/guard/test_guard.py",
-            "tests/guard/test_resolver.py",
-            "tests/pings/test_judging.py",
+            "tests/uri/guard/test_guard.py",
+            "tests/uri/guard/test_resolver.py",
+            "tests/monitor/pings/test_judging.py",
         ),
     ),
     DefendedModule(
-        "rdfcrawl/guard",
+        "rdfcrawl/uri/guard",
         "own_addresses",
-        ("tests/guard/test_guard.py",),
+        ("tests/uri/guard/test_guard.py",),
     ),
     DefendedModule(
-        "rdfcrawl/robots",
+        "rdfcrawl/downloader/robots",
         "cache origin_memory tdm_cache",
         (
-            "tests/robots/test_cache.py",
-            "tests/robots/test_tdm_cache.py",
-            "tests/robots/test_unread_robots.py",
-            "tests/fetch/test_questions.py",
-            "tests/robots/test_shared_rules.py",
+            "tests/downloader/robots/test_cache.py",
+            "tests/downloader/robots/test_tdm_cache.py",
+            "tests/downloader/robots/test_unread_robots.py",
+            "tests/downloader/test_questions.py",
+            "tests/downloader/robots/test_shared_rules.py",
         ),
     ),
     DefendedModule(
-        "rdfcrawl/robots",
+        "rdfcrawl/downloader/robots",
         "deaths packing parser paths policy signals tdm_file",
         (
-            "tests/robots/test_parts.py",
-            "tests/robots/test_rules.py",
-            "tests/robots/test_octets.py",
-            "tests/robots/test_policy.py",
-            "tests/robots/test_cache.py",
-            "tests/robots/test_shared_rules.py",
+            "tests/downloader/robots/test_parts.py",
+            "tests/downloader/robots/test_rules.py",
+            "tests/downloader/robots/test_octets.py",
+            "tests/downloader/robots/test_policy.py",
+            "tests/downloader/robots/test_cache.py",
+            "tests/downloader/robots/test_shared_rules.py",
         ),
     ),
     DefendedModule(
-        "rdfcrawl/page",
+        "rdfcrawl/monitor/page",
         "foreign form_token forms guarding listening options request_log rendering",
         (
-            "tests/page/test_parts.py",
-            "tests/page/test_guarding.py",
-            "tests/page/test_hostile_requests.py",
+            "tests/monitor/page/test_parts.py",
+            "tests/monitor/page/test_guarding.py",
+            "tests/monitor/page/test_hostile_requests.py",
         ),
     ),
     DefendedModule(
-        "rdfcrawl/page",
+        "rdfcrawl/monitor/page",
         "query_rules query_child query_desk kept_answers child_jobs children",
         (
-            "tests/page/test_parts.py",
-            "tests/page/test_kept_answers.py",
-            "tests/page/test_query.py",
+            "tests/monitor/page/test_parts.py",
+            "tests/monitor/page/test_kept_answers.py",
+            "tests/monitor/page/test_query.py",
         ),
     ),
     DefendedModule(
-        "rdfcrawl/page",
+        "rdfcrawl/monitor/page",
         "event_streams kept_orders",
         (
-            "tests/page/test_parts.py",
-            "tests/page/test_kept_orders.py",
-            "tests/page/test_hostile_requests.py",
-            "tests/page/test_live.py",
+            "tests/monitor/page/test_parts.py",
+            "tests/monitor/page/test_kept_orders.py",
+            "tests/monitor/page/test_hostile_requests.py",
+            "tests/monitor/page/test_live.py",
         ),
     ),
     DefendedModule(
-        "rdfcrawl/page",
+        "rdfcrawl/monitor/page",
         "report_desk",
-        ("tests/page/test_report_view.py",),
+        ("tests/monitor/page/test_report_view.py",),
     ),
     DefendedModule(
-        "rdfcrawl/progress",
+        "rdfcrawl/launch/progress",
         "logformatter",
-        ("tests/progress/test_logformatter.py", "tests/progress/test_json_logs.py"),
+        (
+            "tests/launch/progress/test_logformatter.py",
+            "tests/launch/progress/test_json_logs.py",
+        ),
     ),
     DefendedModule(
-        "rdfcrawl/pings",
+        "rdfcrawl/monitor/pings",
         "intake judging server",
-        ("tests/pings/test_judging.py", "tests/pings/test_server.py"),
+        ("tests/monitor/pings/test_judging.py", "tests/monitor/pings/test_server.py"),
     ),
-    DefendedModule("rdfcrawl", "errors", ("tests/progress/test_logformatter.py",)),
-    DefendedModule("rdfcrawl/page", "texts", ("tests/page/test_parts.py",)),
-    DefendedModule("rdfcrawl", "small_server", ("tests/pings/test_server.py",)),
     DefendedModule(
-        "rdfcrawl/extraction",
+        "rdfcrawl", "errors", ("tests/launch/progress/test_logformatter.py",)
+    ),
+    DefendedModule(
+        "rdfcrawl/monitor/page", "texts", ("tests/monitor/page/test_parts.py",)
+    ),
+    DefendedModule("rdfcrawl", "small_server", ("tests/monitor/pings/test_server.py",)),
+    DefendedModule(
+        "rdfcrawl/rdf/extraction",
         "confinement system_calls",
-        ("tests/extraction/test_denied.py", "tests/extraction/test_confinement.py"),
+        (
+            "tests/rdf/extraction/test_denied.py",
+            "tests/rdf/extraction/test_confinement.py",
+        ),
     ),
     DefendedModule(
-        "rdfcrawl/extraction",
+        "rdfcrawl/rdf/extraction",
         "bounds child sandbox",
         (
-            "tests/extraction/test_denied.py",
-            "tests/extraction/test_sandbox.py",
-            "tests/extraction/test_confinement.py",
+            "tests/rdf/extraction/test_denied.py",
+            "tests/rdf/extraction/test_sandbox.py",
+            "tests/rdf/extraction/test_confinement.py",
         ),
     ),
 )
@@ -129,5 +139,8 @@ TESTS: Final = {
 }
 """Files of tests by the path of a module."""
 
-SCOPES: Final = {"rdfcrawl/errors.py": "_CONTROL", "rdfcrawl/page/texts.py": "HIDDEN"}
+SCOPES: Final = {
+    "rdfcrawl/core/errors.py": "_CONTROL",
+    "rdfcrawl/monitor/page/texts.py": "HIDDEN",
+}
 """The only constant of a module that defends something."""

@@ -8,39 +8,39 @@ OF_DOCUMENTS = (
     # -- what expands ------------------------------------------------------------------
     Mutant(
         4,
-        "rdfcrawl/unpack/content_encoding.py",
+        "rdfcrawl/rdf/unpack/content_encoding.py",
         "if self._n_out > max(RATIO_FREE_BYTES, self._n_in * self._max_ratio):",
         "if False:",
-        "tests/unpack/test_content_encoding.py::test_bomb_is_stopped_early",
+        "tests/rdf/unpack/test_content_encoding.py::test_bomb_is_stopped_early",
     ),
     Mutant(
         4,
-        "rdfcrawl/fetch/spool_sink.py",
+        "rdfcrawl/downloader/spool_sink.py",
         "        is_over = len(piece) > room\n",
         "        is_over = False\n",
-        "tests/fetch/test_exchange_bodies.py::test_body_limits",
+        "tests/downloader/test_exchange_bodies.py::test_body_limits",
     ),
     Mutant(
         5,
-        "rdfcrawl/unpack/limits.py",
+        "rdfcrawl/rdf/unpack/limits.py",
         "        if self.n_out > max(RATIO_FREE_BYTES, self.n_in * limits.ratio):\n",
         "        return\n"
         "        if self.n_out > max(RATIO_FREE_BYTES, self.n_in * limits.ratio):\n",
-        "tests/unpack/test_archives.py::test_bomb_in_an_archive_ends_at_the_ratio",
+        "tests/rdf/unpack/test_archives.py::test_bomb_in_an_archive_ends_at_the_ratio",
     ),
     Mutant(
         5,
-        "rdfcrawl/unpack/limits.py",
+        "rdfcrawl/rdf/unpack/limits.py",
         "if self._n_members > self.limits.n_members:",
         "if False:",
-        "tests/unpack/test_archives.py::test_archive_of_many_members_ends_at_the_limit",
+        "tests/rdf/unpack/test_archives.py::test_archive_of_many_members_ends_at_the_limit",
     ),
     Mutant(
         5,
-        "rdfcrawl/unpack/documents.py",
+        "rdfcrawl/rdf/unpack/documents.py",
         "        if len(place.packings) > self._limits.depth:\n",
         "        if False:\n",
-        "tests/unpack/test_documents.py::test_depth_is_limited",
+        "tests/rdf/unpack/test_documents.py::test_depth_is_limited",
     ),
     Mutant(
         6,
@@ -51,10 +51,10 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         6,
-        "rdfcrawl/sitemaps/entities.py",
+        "rdfcrawl/sources/sitemaps/entities.py",
         "        if self._left < 0:\n",
         "        if False:\n",
-        "tests/sitemaps/test_markup.py"
+        "tests/sources/sitemaps/test_markup.py"
         "::test_an_entity_that_is_used_often_stops_growing",
     ),
     Mutant(
@@ -69,10 +69,10 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         7,
-        "rdfcrawl/catalogs/sparql/results_xml.py",
+        "rdfcrawl/sources/sparql/results_xml.py",
         "    parser.EntityDeclHandler = _refuse_entity\n",
         "",
-        "tests/catalogs/sparql/test_results.py",
+        "tests/sources/sparql/test_results.py",
     ),
     # -- what documents refer to -------------------------------------------------------
     Mutant(
@@ -85,32 +85,32 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         8,
-        "rdfcrawl/fetch/contexts/download.py",
+        "rdfcrawl/downloader/contexts/download.py",
         "            max_bytes=MAX_CONTEXT_BYTES,\n",
         "            max_bytes=2**30,\n",
-        "tests/fetch/test_contexts.py::test_bad_context_is_refused",
+        "tests/downloader/test_contexts.py::test_bad_context_is_refused",
     ),
     # -- what takes time ---------------------------------------------------------------
     Mutant(
         9,
-        "rdfcrawl/extraction/child.py",
+        "rdfcrawl/rdf/extraction/child.py",
         "    bounds.set()\n",
         "",
-        "tests/extraction/test_sandbox.py::test_limits_are_hard",
+        "tests/rdf/extraction/test_sandbox.py::test_limits_are_hard",
     ),
     Mutant(
         9,
-        "rdfcrawl/extraction/bounds.py",
+        "rdfcrawl/rdf/extraction/bounds.py",
         "        _set(resource.RLIMIT_CPU, min(int(until_secs) + 1, hard - 1), hard)\n",
         "        del until_secs, hard\n",
-        "tests/extraction/test_sandbox.py::test_cpu_time_is_bounded",
+        "tests/rdf/extraction/test_sandbox.py::test_cpu_time_is_bounded",
     ),
     Mutant(
         9,
-        "rdfcrawl/extraction/bounds.py",
+        "rdfcrawl/rdf/extraction/bounds.py",
         "        _set(resource.RLIMIT_AS, self._memory_bytes, self._mapped_bytes)\n",
         "",
-        "tests/extraction/test_sandbox.py::test_memory_is_bounded",
+        "tests/rdf/extraction/test_sandbox.py::test_memory_is_bounded",
     ),
     Mutant(
         9,
@@ -121,14 +121,14 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         9,
-        "rdfcrawl/fetch/ftp/listing.py",
+        "rdfcrawl/downloader/ftp/listing.py",
         'r"(?:\\A|;)([^=;]++)=([^;]*+)"',
         'r"([^=;]+)=([^;]*)"',
         "tests/fuzz/test_linear.py::test_expressions_are_linear",
     ),
     Mutant(
         9,
-        "rdfcrawl/sitemaps/markup.py",
+        "rdfcrawl/sources/sitemaps/markup.py",
         "(?<![^\\s=<>\\\"'/])([^\\s=<>\\\"'/]++)\\s*+=",
         "([^\\s=<>\\\"'/]+)\\s*=",
         "tests/fuzz/test_linear.py::test_expressions_are_linear",
@@ -142,7 +142,7 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         9,
-        "rdfcrawl/catalogs/sparql/recognition.py",
+        "rdfcrawl/sources/sparql/recognition.py",
         "<form\\b([^<>]*+)>",
         "<form\\b([^>]*)>",
         "tests/fuzz/test_linear.py::test_expressions_are_linear",
@@ -178,17 +178,17 @@ OF_DOCUMENTS = (
     # -- what has no end ---------------------------------------------------------------
     Mutant(
         13,
-        "rdfcrawl/fetch/redirects.py",
+        "rdfcrawl/downloader/redirects.py",
         "    if len(chain) > limit:\n",
         "    if False:\n",
-        "tests/fetch/test_visit_redirects.py::test_redirect_limit_counts_all_hosts",
+        "tests/downloader/test_visit_redirects.py::test_redirect_limit_counts_all_hosts",
     ),
     Mutant(
         13,
-        "rdfcrawl/fetch/redirects.py",
+        "rdfcrawl/downloader/redirects.py",
         "    if target in chain and not may_return:\n",
         "    if False:\n",
-        "tests/fetch/test_visit_redirects.py::test_bad_redirect_is_not_followed",
+        "tests/downloader/test_visit_redirects.py::test_bad_redirect_is_not_followed",
     ),
     Mutant(
         14,
@@ -221,33 +221,33 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         17,
-        "rdfcrawl/sitemaps/addresses.py",
+        "rdfcrawl/sources/sitemaps/addresses.py",
         '    return f"{host}:{port}" in robots_hosts or (is_default and host in'
         " robots_hosts)\n",
         "    return True\n",
-        "tests/sitemaps/test_protocol.py::test_who_may_list",
+        "tests/sources/sitemaps/test_protocol.py::test_who_may_list",
     ),
     Mutant(
         17,
-        "rdfcrawl/guard/gate.py",
+        "rdfcrawl/uri/guard/gate.py",
         "            if port not in ports and len(ports) >= self.guard.max_ports:\n"
         "                return True\n",
         "",
-        "tests/guard/test_guard.py::test_many_ports_of_an_address_are_a_scan",
+        "tests/uri/guard/test_guard.py::test_many_ports_of_an_address_are_a_scan",
     ),
     Mutant(
         18,
-        "rdfcrawl/harvest/sitemap.py",
+        "rdfcrawl/sources/harvest/sitemap.py",
         "        if below.depth > _LIMITS.depth:\n",
         "        if False:\n",
         "tests/crawl/sources/test_sitemap.py::test_indexes_are_read_three_deep",
     ),
     Mutant(
         18,
-        "rdfcrawl/sitemaps/protocol.py",
+        "rdfcrawl/sources/sitemaps/protocol.py",
         "        if self.n_read >= self._limits.n_entries:\n",
         "        if False:\n",
-        "tests/sitemaps/test_protocol.py::test_the_number_of_entries_is_bounded",
+        "tests/sources/sitemaps/test_protocol.py::test_the_number_of_entries_is_bounded",
     ),
     # -- what documents say ------------------------------------------------------------
     Mutant(
@@ -267,14 +267,14 @@ OF_DOCUMENTS = (
     ),
     Mutant(
         20,
-        "rdfcrawl/errors.py",
+        "rdfcrawl/core/errors.py",
         "    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], str(text))\n",
         "    return str(text)\n",
-        "tests/progress/test_logformatter.py",
+        "tests/launch/progress/test_logformatter.py",
     ),
     Mutant(
         20,
-        "rdfcrawl/extraction/child_errors.py",
+        "rdfcrawl/rdf/extraction/child_errors.py",
         "(self._tail + data)[-_MOST_BYTES:]",
         "self._tail + data",
         "tests/crawl/failures/test_own_faults.py"

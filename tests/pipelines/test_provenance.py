@@ -11,7 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.core.errors import Fault, Reason
+from rdfcrawl.core.namespaces import RC
+from rdfcrawl.core.records import (
+    BodyReading,
+    Document,
+    DocumentFacts,
+    FetchedResponse,
+    Kind,
+    Record,
+)
+from rdfcrawl.core.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
+from rdfcrawl.core.tasks.source import SourceTask
 from rdfcrawl.pipelines.provenance import (
     MAX_FAULTS,
     WorkerAgent,
@@ -22,18 +33,7 @@ from rdfcrawl.pipelines.provenance import (
     status_of,
 )
 from rdfcrawl.rdf.graphs import graph_iri
-from rdfcrawl.rdf.namespaces import RC
 from rdfcrawl.rdf.terms import literal
-from rdfcrawl.records import (
-    BodyReading,
-    Document,
-    DocumentFacts,
-    FetchedResponse,
-    Kind,
-    Record,
-)
-from rdfcrawl.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
-from rdfcrawl.tasks.source import SourceTask
 from tests.support.described_documents import (
     HTTP,
     PROV,

@@ -6,14 +6,14 @@ import re
 
 import pyoxigraph as ox
 
-from rdfcrawl.errors import Fault, Reason
+from rdfcrawl.core.errors import Fault, Reason
+from rdfcrawl.core.namespaces import RC
+from rdfcrawl.core.records import (
+    Record,
+)
 from rdfcrawl.pipelines.provenance import (
     describe,
     describe_worker,
-)
-from rdfcrawl.rdf.namespaces import RC
-from rdfcrawl.records import (
-    Record,
 )
 from tests.support.described_documents import (
     HTTP,

@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from redis.exceptions import RedisError
 
-from rdfcrawl.duplicates.fingerprints import content_hash
-from rdfcrawl.errors import Fault, Reason
-from rdfcrawl.formats import HTML, TURTLE
-from rdfcrawl.pipelines.provenance import GRAPH, WorkerAgent, activity_iri, describe
-from rdfcrawl.pipelines.same_contents import SameContents, compared_hash
-from rdfcrawl.rdf.namespaces import PROV, RC, SQUIRREL, XSD
-from rdfcrawl.records import (
+from rdfcrawl.core.errors import Fault, Reason
+from rdfcrawl.core.formats import HTML, TURTLE
+from rdfcrawl.core.namespaces import PROV, RC, SQUIRREL, XSD
+from rdfcrawl.core.records import (
     BodyReading,
     Document,
     DocumentFacts,
@@ -22,11 +19,14 @@ from rdfcrawl.records import (
     Kind,
     Record,
 )
+from rdfcrawl.pipelines.provenance import GRAPH, WorkerAgent, activity_iri, describe
+from rdfcrawl.pipelines.same_contents import SameContents, compared_hash
+from rdfcrawl.rdf.fingerprints import content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rdfcrawl.frontier.first_contents import FetchedContent
+    from rdfcrawl.frontier.queue.first_contents import FetchedContent
 
 FACTS = DocumentFacts("c" * 32, "f" * 32, "sketch")
 AGENT = WorkerAgent("w", "c")

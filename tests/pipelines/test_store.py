@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.errors import StoreFault
-from rdfcrawl.frontier.redis_retry import RedisRetry
-from rdfcrawl.frontier.state_store import StateStore
-from rdfcrawl.log.latest import iter_latest
+from rdfcrawl.core.errors import StoreFault
+from rdfcrawl.core.records import Document, FetchedResponse, Kind, Record
+from rdfcrawl.frontier.queue.state_store import StateStore
+from rdfcrawl.frontier.redis.retry import RedisRetry
 from rdfcrawl.pipelines.changes import KeptStore, StoredDigests
 from rdfcrawl.pipelines.store import StorePipeline
-from rdfcrawl.records import Document, FetchedResponse, Kind, Record
+from rdfcrawl.stores.log.latest import iter_latest
 from rdfcrawl.stores.nquads import NQuadsStore
 from rdfcrawl.stores.segments import SegmentLimits
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.settings import Settings
 
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.extraction.options import ExtractOptions
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.rdf.extraction.options import ExtractOptions
 from tests.support.pages import read_page
 from tests.support.unpack_archives import zipped
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.settings import Settings
 
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.stores.options import store_class
 from tests.support.pages import read_page
 

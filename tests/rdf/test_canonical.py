@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf import parse as parsing
 from rdfcrawl.rdf import statements
 from rdfcrawl.rdf.canonical import CanonicalRun, iter_runs
@@ -21,7 +21,7 @@ from tests.support.examples import examples
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.errors import Fault
+    from rdfcrawl.core.errors import Fault
 
 URL = "http://e.org/dump"
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf.encoding import BLOCK_BYTES
 from rdfcrawl.rdf.parse import parse
 

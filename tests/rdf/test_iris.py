@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.errors import Reason
-from rdfcrawl.extraction.messages import ReadingJob
-from rdfcrawl.extraction.reading import DocumentReading
+from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf.environment import ReaderContext
+from rdfcrawl.rdf.extraction.messages import ReadingJob
+from rdfcrawl.rdf.extraction.reading import DocumentReading
 from rdfcrawl.rdf.iris import mended_iri
 from rdfcrawl.rdf.parse import parse
 from tests.support.nasty_statements import by_pyoxigraph, by_rdflib, stored

@@ -9,8 +9,8 @@ from typing import Any
 import pyoxigraph as ox
 import pytest
 
-from rdfcrawl.errors import Reason
-from rdfcrawl.formats import N_QUADS
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.formats import N_QUADS
 from rdfcrawl.rdf.labels import BlankNodes, without_labels
 from rdfcrawl.rdf.parse import parse
 

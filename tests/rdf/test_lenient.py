@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import RdfFormat
 
-from rdfcrawl import formats
-from rdfcrawl.bytesource import ByteSource
-from rdfcrawl.errors import NeedsSandbox, Reason
+from rdfcrawl.core import formats
+from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.errors import NeedsSandbox, Reason
 from rdfcrawl.rdf.environment import INLINE, ParseLimits, ReaderContext
 from rdfcrawl.rdf.lenient import LexicalScreen
 from rdfcrawl.rdf.parse import parse

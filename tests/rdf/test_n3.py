@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.errors import NeedsSandbox, Reason
+from rdfcrawl.core.errors import NeedsSandbox, Reason
 from rdfcrawl.rdf.environment import INLINE, ReaderContext
 from rdfcrawl.rdf.n3 import FormulaMarker
 from rdfcrawl.rdf.parse import parse

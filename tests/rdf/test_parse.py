@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.parse import parse
 from tests.support.rdf_parsing import (

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.bytesource import ByteSource
-from rdfcrawl.errors import NeedsSandbox, Reason
+from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.errors import NeedsSandbox, Reason
 from rdfcrawl.rdf.chunks import CHUNK_BYTES
 from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
 from rdfcrawl.rdf.hdt import write_hdt
 from rdfcrawl.rdf.parse import parse
-from rdfcrawl.unpack.scratch import MemoryScratch
+from rdfcrawl.rdf.unpack.scratch import MemoryScratch
 from tests.support.cpu_time import takes_at_most
 from tests.support.rdf_parsing import (
     LD,

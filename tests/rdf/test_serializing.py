@@ -12,7 +12,7 @@ import pytest
 import rdflib
 from rdflib.compare import isomorphic
 
-from rdfcrawl.rdf.namespaces import XSD
+from rdfcrawl.core.namespaces import XSD
 from rdfcrawl.rdf.serializing import SERIALIZATIONS, StatementSerializer
 from tests.support.nasty_statements import nasty_statements
 

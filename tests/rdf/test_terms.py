@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple
 
-from rdfcrawl import formats
-from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.core import formats
+from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.rdf import labels
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.environment import ParseLimits, ReaderContext

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pyoxigraph
 import pytest
 
-from rdfcrawl.errors import StoreFault
-from rdfcrawl.log.latest import iter_latest
+from rdfcrawl.core.errors import StoreFault
+from rdfcrawl.stores.log.latest import iter_latest
 from rdfcrawl.stores.nquads import NQuadsStore, document_mark
 from rdfcrawl.stores.reading import iter_quads
 from rdfcrawl.stores.segments import SegmentLimits

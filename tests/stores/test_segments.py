@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.errors import ConfigError, StoreFault
-from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.core.errors import ConfigError, StoreFault
+from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.rdf.lines import iter_line_blocks
 from rdfcrawl.stores.members import SEAL, iter_members
 from rdfcrawl.stores.reading import iter_lines, iter_quads

@@ -7,19 +7,19 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from rdfcrawl.measures.uri_facts import (
+from rdfcrawl.analysis.measures.uri_facts import (
     LastmodClaim,
     SitemapListing,
     UriFacts,
     UriFetch,
 )
-from rdfcrawl.refresh.optimal import allocate, mean_freshness
-from rdfcrawl.refresh.policy import DAY_MS, RefreshEpoch
+from rdfcrawl.analysis.refresh.optimal import allocate, mean_freshness
+from rdfcrawl.analysis.refresh.policy import DAY_MS, RefreshEpoch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rdfcrawl.refresh.policy import RefreshPolicy
+    from rdfcrawl.analysis.refresh.policy import RefreshPolicy
 
 Honesty = Literal["none", "truthful", "silent", "rewritten", "random"]
 LISTING = (SitemapListing(sitemap="https://a.example/map.xml", first_ms=0),)

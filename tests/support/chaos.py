@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from redis import Redis
 from redis.exceptions import RedisError, ResponseError
 
-from rdfcrawl.guard.policy import MAX_PORT
+from rdfcrawl.uri.guard.policy import MAX_PORT
 from tests.conftest import LOOPBACK_NETS
 from tests.support.bad_urls import PASSING_WAYS, bad_robots, misbehaving
 from tests.support.crawl_fixtures import CrawlResult, count_in_redis
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rdfcrawl.dataweb.process import ServedWeb
-    from rdfcrawl.frontier.client import StateCounts
+    from rdfcrawl.frontier.queue.frontier_client import StateCounts
     from tests.support.crawl_webs import TreeWeb
     from tests.support.redis_fixtures import RedisServer
     from tests.support.redis_proxy import RedisProxy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rdfcrawl.catalogs.ckan.api import PortalAddress
+from rdfcrawl.sources.ckan.api import PortalAddress
 from tests.support.ckan_portals import FakePortal, Harvest, Memory
 
 PORTAL = PortalAddress(url="https://data.example")

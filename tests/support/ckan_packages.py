@@ -7,9 +7,9 @@ from typing import Any
 
 import pyoxigraph
 
-from rdfcrawl.catalogs.ckan.api import PortalAddress
-from rdfcrawl.catalogs.ckan.mapping import iter_statements
-from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.sources.ckan.api import PortalAddress
+from rdfcrawl.sources.ckan.mapping import iter_statements
 
 PORTAL = PortalAddress(url="https://data.example/open")
 D = "<https://data.example/open/dataset/7d1c>"

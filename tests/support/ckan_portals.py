@@ -11,27 +11,27 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-from rdfcrawl.catalogs.ckan.deletions import (
+from rdfcrawl.core.codec import decode, encode
+from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.tasks.ckan import CkanTask
+from rdfcrawl.sources.ckan.deletions import (
     check_listing,
     check_missing,
     iter_confirmations,
 )
-from rdfcrawl.catalogs.ckan.envelope import CkanAnswer
-from rdfcrawl.catalogs.ckan.outcome import (
+from rdfcrawl.sources.ckan.envelope import CkanAnswer
+from rdfcrawl.sources.ckan.outcome import (
     DEFAULT_PLAN_LIMITS,
     DatasetListing,
     PlanLimits,
 )
-from rdfcrawl.catalogs.ckan.plan import advance, first_task, request_of
-from rdfcrawl.codec import decode, encode
-from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.tasks.ckan import CkanTask
+from rdfcrawl.sources.ckan.plan import advance, first_task, request_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rdfcrawl.catalogs.ckan.api import CkanRequest, PortalAddress
-    from rdfcrawl.catalogs.ckan.outcome import CkanOutcome
+    from rdfcrawl.sources.ckan.api import CkanRequest, PortalAddress
+    from rdfcrawl.sources.ckan.outcome import CkanOutcome
 
 _FROM = re.compile(r"metadata_modified:\[([^ \]]+) TO \*\]")
 _IDS = re.compile(r"\+id:\(([^)]*)\)")

@@ -36,9 +36,9 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import SettingsAttribute
 
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.redis_program import find_server
-from rdfcrawl.progress.forks import LOADED
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.frontier.redis.program import find_server
+from rdfcrawl.launch.progress.forks import LOADED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -58,9 +58,9 @@ _COMMANDS_AND_SPIDERS = "scrapy.commands", "rdfcrawl.commands", "rdfcrawl.spider
 _ROOMS = tuple(
     f"rdfcrawl.{name}"
     for name in (
-        *("callbacks", "catalogs", "extraction", "fetch", "frontier", "guard"),
-        *("harvest", "html", "links", "log", "middlewares", "options", "pipelines"),
-        *("progress", "rdf.jsonld", "robots", "sitemaps", "stores", "unpack", "warc"),
+        *("core.options", "downloader", "frontier", "launch.progress", "middlewares"),
+        *("pipelines", "rdf.extraction", "rdf.html", "rdf.jsonld", "rdf.links"),
+        *("rdf.unpack", "sources", "stores", "uri.guard"),
     )
 )
 _OF_PAGES = "tldextract", "selectolax.lexbor"
@@ -295,12 +295,12 @@ def _compile_what_crawls_begin_with() -> None:
 
     What this makes is kept by the caches of `re` and of the functions.
     """
-    scripts = import_module("rdfcrawl.frontier.scripts")
+    scripts = import_module("rdfcrawl.frontier.redis.scripts")
     for name in scripts.OPERATIONS:
         scripts.script_source(name)
     import_module("rdfcrawl.uri").NormalForm()
-    follow = import_module("rdfcrawl.links.policy").LinkPolicy()
-    import_module("rdfcrawl.links.outlinks").OutlinkOptions(follow, 1)
+    follow = import_module("rdfcrawl.rdf.links.policy").LinkPolicy()
+    import_module("rdfcrawl.rdf.links.outlinks").OutlinkOptions(follow, 1)
     setattr(SettingsAttribute, "__deepcopy__", _copy_of_setting)  # noqa: B010
 
 

@@ -12,31 +12,31 @@ from urllib.parse import urljoin
 
 import pyoxigraph
 
-from rdfcrawl.errors import Reason
-from rdfcrawl.extraction.messages import ReadingJob
-from rdfcrawl.extraction.reading import DocumentReading
-from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.html import microdata as microdata_module
-from rdfcrawl.html.extractors import Extractor
-from rdfcrawl.html.jsonld import iter_blocks
-from rdfcrawl.html.page import ParsedPage
-from rdfcrawl.html.vocabularies import VocabularyRegistry, default_registry
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.namespaces import RDF
+from rdfcrawl.rdf.context_sources import ContextDocument
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS, ReaderContext
+from rdfcrawl.rdf.extraction.messages import ReadingJob
+from rdfcrawl.rdf.extraction.reading import DocumentReading
+from rdfcrawl.rdf.html import microdata as microdata_module
+from rdfcrawl.rdf.html.extractors import Extractor
+from rdfcrawl.rdf.html.jsonld import iter_blocks
+from rdfcrawl.rdf.html.page import ParsedPage
+from rdfcrawl.rdf.html.vocabularies import VocabularyRegistry, default_registry
 from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions as JsonLdOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld_value
-from rdfcrawl.rdf.jsonld.sources import ContextDocument
-from rdfcrawl.rdf.namespaces import RDF
 from rdfcrawl.rdf.output import QuadOutput
 from rdfcrawl.rdf.parse import parse
-from rdfcrawl.sitemaps.resourcesync.documents import DocumentEntries as SourceReading
+from rdfcrawl.sources.resourcesync.documents import DocumentEntries as SourceReading
 from tests.support.nasty_statements import stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from rdfcrawl.extraction.messages import ExtractOutcome
+    from rdfcrawl.rdf.extraction.messages import ExtractOutcome
     from rdfcrawl.rdf.parse import DocumentParser
-    from rdfcrawl.sitemaps.resourcesync.documents import RsLink
+    from rdfcrawl.sources.resourcesync.documents import RsLink
 
 _OPTIONS_OF_THE_API = {"expandContext", "rdfDirection", "produceGeneralizedRdf"}
 _JSON_LD_TESTS = "https://w3c.github.io/json-ld-api/tests/"

@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.fetch.contexts.cache import SharedContexts
-from rdfcrawl.fetch.contexts.download import ContextDownloader
-from rdfcrawl.fetch.contexts.options import ContextHosts, ContextOptions
-from rdfcrawl.fetch.contexts.store import ContextStore
-from rdfcrawl.fetch.http.exchange import HttpExchange
-from rdfcrawl.fetch.robots_txt import RobotsFetch
-from rdfcrawl.fetch.spool import Spool
-from rdfcrawl.guard.gate import ConnectionGate
-from rdfcrawl.guard.policy import Guard, parse_networks
-from rdfcrawl.robots.cache import RobotsCache, RobotsOptions
+from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.downloader.contexts.cache import SharedContexts
+from rdfcrawl.downloader.contexts.download import ContextDownloader
+from rdfcrawl.downloader.contexts.options import ContextHosts, ContextOptions
+from rdfcrawl.downloader.contexts.store import ContextStore
+from rdfcrawl.downloader.http.exchange import HttpExchange
+from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
+from rdfcrawl.downloader.robots_txt import RobotsFetch
+from rdfcrawl.downloader.spool import Spool
+from rdfcrawl.uri.guard.gate import ConnectionGate
+from rdfcrawl.uri.guard.policy import Guard, parse_networks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from redis.asyncio import Redis
 
-    from rdfcrawl.fetch.options import FetchOptions
-    from rdfcrawl.rdf.jsonld.sources import ContextDocument
+    from rdfcrawl.downloader.options import FetchOptions
+    from rdfcrawl.rdf.context_sources import ContextDocument
     from tests.conftest import RawRequest
 
     MakeOptions = Callable[..., FetchOptions]

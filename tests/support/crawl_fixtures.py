@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 import pyoxigraph as ox
 import pytest
 
-from rdfcrawl.frontier.client import Frontier, StateCounts
-from rdfcrawl.frontier.embedded import ensure_server
-from rdfcrawl.frontier.options import FrontierOptions
-from rdfcrawl.frontier.redis_client import async_client, server_facts
-from rdfcrawl.frontier.scripts import LuaScripts
-from rdfcrawl.guard.policy import MAX_PORT
-from rdfcrawl.log.latest import iter_latest
-from rdfcrawl.rdf.namespaces import RC
+from rdfcrawl.core.namespaces import RC
+from rdfcrawl.frontier.queue.frontier_client import Frontier, StateCounts
+from rdfcrawl.frontier.queue.options import FrontierOptions
+from rdfcrawl.frontier.redis.client import async_client, server_facts
+from rdfcrawl.frontier.redis.embedded import ensure_server
+from rdfcrawl.frontier.redis.scripts import LuaScripts
+from rdfcrawl.stores.log.latest import iter_latest
 from rdfcrawl.stores.reading import iter_quads
+from rdfcrawl.uri.guard.policy import MAX_PORT
 from tests.conftest import LOOPBACK_NETS
 from tests.support.command_forks import LONGEST_SECS, scrapy, shared_forks
 from tests.support.processes import children, peak_bytes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from redis import Redis
 
-from rdfcrawl.frontier.embedded import socket_path
+from rdfcrawl.frontier.redis.embedded import socket_path
 from tests.support.processes import children
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
-from rdfcrawl.records import Document
-from rdfcrawl.robots import cache, parser
+from rdfcrawl.core.records import Document
+from rdfcrawl.downloader.robots import cache, parser
 
 if TYPE_CHECKING:
-    from rdfcrawl.robots.parser import RobotsRecords
+    from rdfcrawl.downloader.robots.parser import RobotsRecords
 
 _parse = parser.read_records
 

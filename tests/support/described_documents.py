@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
 
-from rdfcrawl.pipelines.provenance import (
-    GRAPH,
-    WorkerAgent,
-)
-from rdfcrawl.records import (
+from rdfcrawl.core.records import (
     BodyReading,
     Document,
     FetchedResponse,
     Record,
+)
+from rdfcrawl.pipelines.provenance import (
+    GRAPH,
+    WorkerAgent,
 )
 
 if TYPE_CHECKING:

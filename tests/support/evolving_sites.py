@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.evolution.draws import DAY_SECS
+from rdfcrawl.dataweb.evolution.node import EvolvingNode, EvolvingOptions
 from rdfcrawl.dataweb.evolution.truth import gather_history, iter_history
 from rdfcrawl.dataweb.messages import NodeRequest
 from rdfcrawl.dataweb.nodes.base import NodePlan
-from rdfcrawl.dataweb.nodes.evolving import EvolvingNode, EvolvingOptions
 
 if TYPE_CHECKING:
     from rdfcrawl.dataweb.evolution.truth import WebTruth

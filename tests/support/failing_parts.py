@@ -6,14 +6,14 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from rdfcrawl.harvest.custom import CustomHarvester
-from rdfcrawl.records import Document
+from rdfcrawl.core.records import Document
+from rdfcrawl.sources.harvest.custom import CustomHarvester
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from rdfcrawl.html.page import ParsedPage
-    from rdfcrawl.records import FollowUp
+    from rdfcrawl.core.records import FollowUp
+    from rdfcrawl.rdf.html.page import ParsedPage
 
 GOOD = "<urn:x:s> <urn:x:p> <urn:x:before> ."
 

@@ -14,10 +14,10 @@ import duckdb
 import pyoxigraph as ox
 from hypothesis import strategies as st
 
-from rdfcrawl.followers.following import LogFollowing
-from rdfcrawl.followers.parquet import ParquetFollower
-from rdfcrawl.followers.rdf_files import FileFollower
-from rdfcrawl.log.crawl_log import CrawlLog
+from rdfcrawl.stores.followers.following import LogFollowing
+from rdfcrawl.stores.followers.parquet import ParquetFollower
+from rdfcrawl.stores.followers.rdf_files import FileFollower
+from rdfcrawl.stores.log.crawl_log import CrawlLog
 from tests.support.written_logs import Written
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
-    from rdfcrawl.followers.protocol import Follower
+    from rdfcrawl.stores.followers.protocol import Follower
 
 A, B, C = "http://e/a", "http://e/b", "http://f/c"
 GRAPHS = (A, B, C, "http://e/other")
@@ -167,7 +167,7 @@ def _death_after(n_lines: int) -> Any:
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
         nonlocal left
-        if "/rdfcrawl/followers/" not in frame.f_code.co_filename:
+        if "/rdfcrawl/stores/followers/" not in frame.f_code.co_filename:
             return None
         if event == "line":
             left -= 1

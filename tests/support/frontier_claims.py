@@ -9,8 +9,8 @@ from tests.support.frontier_state import (
 )
 
 if TYPE_CHECKING:
-    from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.visits import Visit
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
 
 
 async def add(frontier: Frontier, n: int, host: str = "a.example") -> list[str]:

@@ -8,23 +8,23 @@ from dataclasses import dataclass, field
 from hashlib import sha1
 from typing import TYPE_CHECKING, cast
 
-from rdfcrawl.frontier.link_ingest import LINK_BAND, LinkIngest
-from rdfcrawl.frontier.partitions import away_partition
-from rdfcrawl.frontier.payload import unpack
-from rdfcrawl.links.filter import CrawlExtent, CrawlScope, LinkFilter
-from rdfcrawl.operating.checking import FrontierCheck
-from rdfcrawl.operating.crawl import FrontierView
-from rdfcrawl.operating.uris import DEFERRED
-from rdfcrawl.records import NO_BUDGET, CrawlBudget, Record
+from rdfcrawl.core.records import NO_BUDGET, CrawlBudget, Record
+from rdfcrawl.frontier.queue.partitions import away_partition
+from rdfcrawl.frontier.queue.payload import unpack
+from rdfcrawl.frontier.worker.link_ingest import LINK_BAND, LinkIngest
+from rdfcrawl.monitor.operating.checking import FrontierCheck
+from rdfcrawl.monitor.operating.crawl import FrontierView
+from rdfcrawl.monitor.operating.uris import DEFERRED
 from rdfcrawl.uri import NormalForm, PolitenessKey, partition_of, registered_domain
+from rdfcrawl.uri.link_filter import CrawlExtent, CrawlScope, LinkFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from redis.asyncio import Redis
 
-    from rdfcrawl.frontier.candidate import Candidate
-    from rdfcrawl.frontier.client import Frontier
+    from rdfcrawl.frontier.queue.candidate import Candidate
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
 
 
 _GRANT = re.compile(rb"\0\x05\d+:[sdf]\d+$")  # see `lua/schedule.lua`

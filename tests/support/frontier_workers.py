@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.frontier.options import WorkerOptions
-from rdfcrawl.frontier.redis_retry import RedisRetry
-from rdfcrawl.frontier.worker import FrontierWorker
-from rdfcrawl.frontier.worker_state import WorkerHooks
+from rdfcrawl.frontier.queue.options import WorkerOptions
+from rdfcrawl.frontier.redis.retry import RedisRetry
+from rdfcrawl.frontier.worker.worker import FrontierWorker
+from rdfcrawl.frontier.worker.worker_state import WorkerHooks
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.records import Record
-    from rdfcrawl.visits import Visit
+    from rdfcrawl.core.records import Record
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
 
 LONGEST_SECS = 60.0
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
 
-from rdfcrawl.fetch.ftp.exchange import FtpExchange
-from rdfcrawl.fetch.spool import Spool
-from rdfcrawl.records import Kind
+from rdfcrawl.core.records import Kind
+from rdfcrawl.downloader.ftp.exchange import FtpExchange
+from rdfcrawl.downloader.spool import Spool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from rdfcrawl.fetch.answer import HttpResponse
-    from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.downloader.answer import HttpResponse
+    from rdfcrawl.downloader.options import FetchOptions
 
     MakeOptions = Callable[..., FetchOptions]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import google_crc32c
 
-from rdfcrawl.errors import SourceFault
-from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.core.errors import SourceFault
+from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS, ParseLimits
 from rdfcrawl.rdf.hdt import read_hdt, write_hdt
 from rdfcrawl.rdf.hdt.crc import crc8, crc16
@@ -17,7 +17,7 @@ from rdfcrawl.rdf.hdt.crc import crc8, crc16
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rdfcrawl.errors import Fault, Reason
+    from rdfcrawl.core.errors import Fault, Reason
 
 BASE = "http://example.org/dataset"
 

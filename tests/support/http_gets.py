@@ -5,15 +5,15 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from rdfcrawl.fetch.http.exchange import HttpExchange
-from rdfcrawl.fetch.spool import Spool
-from rdfcrawl.records import Kind
+from rdfcrawl.core.records import Kind
+from rdfcrawl.downloader.http.exchange import HttpExchange
+from rdfcrawl.downloader.spool import Spool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from rdfcrawl.fetch.answer import HttpResponse
-    from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.downloader.answer import HttpResponse
+    from rdfcrawl.downloader.options import FetchOptions
 
     MakeOptions = Callable[..., FetchOptions]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 
-from rdfcrawl.frontier.link_ingest import (
+from rdfcrawl.core.records import Record
+from rdfcrawl.frontier.queue.payload import unpack
+from rdfcrawl.frontier.worker.link_ingest import (
     LINK_BAND,
     LinkIngest,
 )
-from rdfcrawl.frontier.payload import unpack
-from rdfcrawl.links.filter import CrawlScope, LinkFilter, UrlPatterns
-from rdfcrawl.links.ignored_names import IgnoredNames
-from rdfcrawl.records import Record
 from rdfcrawl.uri import HostGrouping, NormalForm, PolitenessKey
+from rdfcrawl.uri.ignored_names import IgnoredNames
+from rdfcrawl.uri.link_filter import CrawlScope, LinkFilter, UrlPatterns
 from rdfcrawl.uri.schemes import NO_SCHEMES, SchemePolicy
 from rdfcrawl.uri.traps import NO_TRAPS, TrapLimits
 

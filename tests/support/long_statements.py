@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Final
 
 import pyoxigraph as ox
 
+from rdfcrawl.core.namespaces import TRIX
 from rdfcrawl.dataweb.config import DumpProfile
 from rdfcrawl.dataweb.nodes.packings import PACKINGS
 from rdfcrawl.rdf.chunks import CHUNK_BYTES
-from rdfcrawl.rdf.namespaces import TRIX
 from tests.support.hdt_files import hdt_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rdfcrawl.records import Document
+    from rdfcrawl.core.records import Document
 
 NAME: Final = "http://e.example/name"
 N_SHORT: Final = 10  # before, between and behind long ones

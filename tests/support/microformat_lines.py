@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.html.microformats import extract_microformats
-from rdfcrawl.html.page import ParsedPage
+from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.rdf.html.microformats import extract_microformats
+from rdfcrawl.rdf.html.page import ParsedPage
 
 PREFIXES = {
     "a": "http://www.w3.org/1999/02/22-rdf-syntax-ns#type",

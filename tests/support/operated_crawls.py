@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.settings import BaseSettings
 
-from rdfcrawl.operating.crawl import OperatedCrawl
+from rdfcrawl.monitor.operating.crawl import OperatedCrawl
 from tests.support.command_forks import scrapy
 
 if TYPE_CHECKING:

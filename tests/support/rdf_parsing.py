@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.parse import parse
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rdfcrawl.bytesource import ByteSource
-    from rdfcrawl.rdf.jsonld.sources import ContextDocument
+    from rdfcrawl.core.bytesource import ByteSource
+    from rdfcrawl.rdf.context_sources import ContextDocument
     from rdfcrawl.rdf.parse import DocumentParser
 
 URL = "http://e.example/doc"

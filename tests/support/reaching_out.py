@@ -19,7 +19,7 @@ from rdfcrawl import iri, literal, statement
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rdfcrawl.extraction.custom_extractors import DocumentContent
+    from rdfcrawl.rdf.extraction.custom_extractors import DocumentContent
 
 TYPE = "application/vnd.example.reaching"
 DID = iri("urn:x:did")

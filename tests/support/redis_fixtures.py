@@ -24,11 +24,11 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from rdfcrawl.frontier.client import Frontier
-from rdfcrawl.frontier.options import FrontierOptions
-from rdfcrawl.frontier.redis_client import server_facts
-from rdfcrawl.frontier.redis_program import MIN_VERSION, find_server, program_version
-from rdfcrawl.frontier.scripts import LuaScripts
+from rdfcrawl.frontier.queue.frontier_client import Frontier
+from rdfcrawl.frontier.queue.options import FrontierOptions
+from rdfcrawl.frontier.redis.client import server_facts
+from rdfcrawl.frontier.redis.program import MIN_VERSION, find_server, program_version
+from rdfcrawl.frontier.redis.scripts import LuaScripts
 from tests.support.processes import end_with_parent
 
 if TYPE_CHECKING:

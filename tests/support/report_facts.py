@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rdfcrawl.measures.uri_facts import (
+from rdfcrawl.analysis.measures.uri_facts import (
     LastmodClaim,
     ListReading,
     SitemapFacts,
@@ -11,7 +11,7 @@ from rdfcrawl.measures.uri_facts import (
     UriFacts,
     UriFetch,
 )
-from rdfcrawl.report.domains import DomainFacts
+from rdfcrawl.analysis.report.domains import DomainFacts
 
 DAY_MS = 86_400_000
 FIRST_DAY = 20_454  # 2026-01-01

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
-from rdfcrawl.codec import decode, encode
-from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.sitemaps.dates import text_of
-from rdfcrawl.sitemaps.resourcesync.dumps import unpack
-from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes, check_bytes
-from rdfcrawl.sitemaps.resourcesync.mirror import (
+from rdfcrawl.core.codec import decode, encode
+from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.tasks.sync import ResourceChange, SyncMode, SyncStep, SyncTask
+from rdfcrawl.core.w3c_dates import text_of
+from rdfcrawl.sources.resourcesync.dumps import unpack
+from rdfcrawl.sources.resourcesync.fixity import ExpectedBytes, check_bytes
+from rdfcrawl.sources.resourcesync.mirror import (
     KnownResource,
     MirrorState,
     StatedResource,
@@ -27,11 +28,11 @@ from rdfcrawl.sitemaps.resourcesync.mirror import (
     next_attempt,
     version_of,
 )
-from rdfcrawl.sitemaps.resourcesync.patch import apply_patch
-from rdfcrawl.sitemaps.resourcesync.plan import fallback, follow, superfluous
-from rdfcrawl.sitemaps.resourcesync.policy import DEFAULT_POLICY
-from rdfcrawl.sitemaps.resourcesync.resources import fitted, source_id
-from rdfcrawl.sitemaps.resourcesync.steps import (
+from rdfcrawl.sources.resourcesync.patch import apply_patch
+from rdfcrawl.sources.resourcesync.plan import fallback, follow, superfluous
+from rdfcrawl.sources.resourcesync.policy import DEFAULT_POLICY
+from rdfcrawl.sources.resourcesync.resources import fitted, source_id
+from rdfcrawl.sources.resourcesync.steps import (
     DeletedResource,
     DumpedResource,
     FollowStep,
@@ -42,13 +43,12 @@ from rdfcrawl.sitemaps.resourcesync.steps import (
     commit,
     n_outstanding,
 )
-from rdfcrawl.tasks.sync import ResourceChange, SyncMode, SyncStep, SyncTask
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rdfcrawl.sitemaps.resourcesync.policy import SyncPolicy
-    from rdfcrawl.sitemaps.resourcesync.steps import Step
+    from rdfcrawl.sources.resourcesync.policy import SyncPolicy
+    from rdfcrawl.sources.resourcesync.steps import Step
 
 SITE = "http://source.example"
 CAPABILITIES = f"{SITE}/capabilitylist.xml"

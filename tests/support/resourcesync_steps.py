@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.sitemaps.dates import begin_us
-from rdfcrawl.sitemaps.resourcesync.mirror import (
+from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.tasks.sync import (
+    SyncTask,
+)
+from rdfcrawl.core.w3c_dates import begin_us
+from rdfcrawl.sources.resourcesync.mirror import (
     KnownResource,
     MirrorState,
 )
-from rdfcrawl.sitemaps.resourcesync.plan import follow
-from rdfcrawl.sitemaps.resourcesync.policy import DEFAULT_POLICY, SyncPolicy
-from rdfcrawl.sitemaps.resourcesync.steps import (
+from rdfcrawl.sources.resourcesync.plan import follow
+from rdfcrawl.sources.resourcesync.policy import DEFAULT_POLICY, SyncPolicy
+from rdfcrawl.sources.resourcesync.steps import (
     FollowStep,
     Step,
-)
-from rdfcrawl.tasks.sync import (
-    SyncTask,
 )
 from tests.support.resourcesync_source import (
     SITE,

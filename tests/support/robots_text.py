@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rdfcrawl.robots.policy import parse_robots
+from rdfcrawl.downloader.robots.policy import parse_robots
 
 BASE = "http://h.example"
 ONE_GROUP = "User-agent: a\nCrawl-delay: 1\nUser-agent: b\nDisallow: /p\n"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, cast
 
-from rdfcrawl.frontier.epoch_options import EpochOptions
-from rdfcrawl.frontier.link_ingest import LINK_BAND
-from rdfcrawl.records import Record
-from rdfcrawl.tasks.pages import ListedPage
+from rdfcrawl.core.records import Record
+from rdfcrawl.core.tasks.pages import ListedPage
+from rdfcrawl.frontier.queue.epoch_options import EpochOptions
+from rdfcrawl.frontier.worker.link_ingest import LINK_BAND
 from rdfcrawl.uri import partition_of, registered_domain
 from tests.support.frontier_claims import claim
 from tests.support.frontier_state import new_ingest
@@ -16,9 +16,9 @@ from tests.support.frontier_state import new_ingest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from rdfcrawl.frontier.candidate import Candidate
-    from rdfcrawl.frontier.client import Frontier
-    from rdfcrawl.visits import Visit
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.frontier.queue.candidate import Candidate
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
 
 
 def epochs_of(quota: int, secs: float = 0.0) -> EpochOptions:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.html.rules import scrape
+from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.rdf.html.rules import scrape
 
 if TYPE_CHECKING:
-    from rdfcrawl.errors import Reason
-    from rdfcrawl.html.page import ParsedPage
-    from rdfcrawl.html.rules import RuleSet
+    from rdfcrawl.core.errors import Reason
+    from rdfcrawl.rdf.html.page import ParsedPage
+    from rdfcrawl.rdf.html.rules import RuleSet
 
 EX = "https://e.example/"
 

@@ -14,8 +14,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rdfcrawl.frontier.client import Frontier
-from rdfcrawl.frontier.worker_state import sleep_until
+from rdfcrawl.frontier.queue.frontier_client import Frontier
+from rdfcrawl.frontier.worker.worker_state import sleep_until
 from tests.support.frontier_state import candidates
 from tests.support.frontier_workers import new_worker
 from tests.support.redis_fixtures import frontier_on
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
-    from rdfcrawl.frontier.worker import FrontierWorker
-    from rdfcrawl.visits import Visit
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.frontier.worker.worker import FrontierWorker
 
 _LOOK_SECS = 0.5  # if nothing wakes a worker
 

@@ -14,8 +14,8 @@ from runpy import run_module
 _IMPORTED = (
     "pandas",  # for which pyarrow looks as soon as there is a column
     "pyspark.worker",
-    "rdfcrawl.spark.figures",
-    "rdfcrawl.spark.ranks",
+    "rdfcrawl.analysis.spark.figures",
+    "rdfcrawl.analysis.spark.ranks",
 )
 
 if __name__ == "__main__":

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from rdfcrawl.errors import Reason
-from rdfcrawl.followers.status import FollowerStatus, write_status
-from rdfcrawl.rdf.namespaces import RC
-from rdfcrawl.report.quota_tables import EPOCHS
+from rdfcrawl.analysis.report.quota_tables import EPOCHS
+from rdfcrawl.analysis.urldb.building import build
+from rdfcrawl.analysis.urldb.database import UrlDatabase
+from rdfcrawl.analysis.urldb.rank_building import rank
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.namespaces import RC
+from rdfcrawl.stores.followers.status import FollowerStatus, write_status
 from rdfcrawl.uri import NormalForm
-from rdfcrawl.urldb.building import build
-from rdfcrawl.urldb.database import UrlDatabase
-from rdfcrawl.urldb.rank_building import rank
 from tests.support.command_forks import ROOT
 from tests.support.url_events import (
     LinksFound,
@@ -61,7 +61,7 @@ def has_spark() -> bool:
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Pass over the modules that need Spark if it is not there, but not in CI."""
-    is_part = collection_path.match("rdfcrawl/spark/*.py")
+    is_part = collection_path.match("rdfcrawl/analysis/spark/*.py")
     return True if is_part and not has_spark() and not os.environ.get("CI") else None
 
 
@@ -90,7 +90,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in spark_variables(folder).items():
             patch.setenv(name, value)
-        from rdfcrawl.spark.session import spark_session
+        from rdfcrawl.analysis.spark.session import spark_session
 
         with spark_session("local[2]"):
             yield
@@ -112,7 +112,7 @@ class ManyMachines(NamedTuple):
 
 def write_machines(folder: Path, events: Sequence[UrlEvent]) -> ManyMachines:
     """Write events to the logs of machines in turn, and to those of one."""
-    from rdfcrawl.spark.machine_file import write_machine_file
+    from rdfcrawl.analysis.spark.machine_file import write_machine_file
 
     one = folder / "one" / "crawl"
     roots = [folder / f"machine-{n}" / "crawl" for n in range(N_MACHINES)]

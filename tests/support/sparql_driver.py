@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
-from rdfcrawl.bytesource import ByteSource
-from rdfcrawl.catalogs.sparql.exchange import SparqlAnswer, SparqlFailure
+from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.sources.sparql.exchange import SparqlAnswer, SparqlFailure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rdfcrawl.catalogs.sparql.exchange import SparqlRequest
-    from rdfcrawl.catalogs.sparql.outcome import PartitionCheck
-    from rdfcrawl.catalogs.sparql.plan import EndpointPlan
-    from rdfcrawl.errors import Fault
+    from rdfcrawl.core.errors import Fault
+    from rdfcrawl.sources.sparql.exchange import SparqlRequest
+    from rdfcrawl.sources.sparql.outcome import PartitionCheck
+    from rdfcrawl.sources.sparql.plan import EndpointPlan
 
     Ask = Callable[[SparqlRequest], SparqlAnswer | SparqlFailure]
 

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
-from rdfcrawl.bytesource import ByteSource
-from rdfcrawl.catalogs.sparql.exchange import SparqlAnswer, SparqlFailure
+from rdfcrawl.core.bytesource import ByteSource
 from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import NodeRequest as WebRequest
 from rdfcrawl.dataweb.nodes.base import NodePlan
 from rdfcrawl.dataweb.nodes.results import WRITERS
 from rdfcrawl.dataweb.nodes.sparql import ENDPOINT_PATH, SparqlNode
+from rdfcrawl.sources.sparql.exchange import SparqlAnswer, SparqlFailure
 from tests.support.sparql_driver import query_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from rdfcrawl.catalogs.sparql.exchange import SparqlRequest
+    from rdfcrawl.sources.sparql.exchange import SparqlRequest
     from tests.support.sparql_driver import Ask
 
     Term = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple | None

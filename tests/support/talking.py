@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rdfcrawl.records import Document
+    from rdfcrawl.core.records import Document
 
 
 class Talking:

@@ -11,23 +11,23 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from rdfcrawl.dataweb.evolution.sightings import first_seen_by_links
-from rdfcrawl.dataweb.messages import NodeRequest
-from rdfcrawl.duplicates.canonical import CanonicalCandidate, choose_canonical
-from rdfcrawl.measures.uri_facts import (
+from rdfcrawl.analysis.duplicates.canonical import CanonicalCandidate, choose_canonical
+from rdfcrawl.analysis.measures.uri_facts import (
     LastmodClaim,
     SitemapListing,
     SitemapOrigin,
     UriFacts,
     UriFetch,
 )
+from rdfcrawl.dataweb.evolution.sightings import first_seen_by_links
+from rdfcrawl.dataweb.messages import NodeRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rdfcrawl.dataweb.evolution.listings import ListingEntry, SitemapFile
+    from rdfcrawl.dataweb.evolution.node import EvolvingNode
     from rdfcrawl.dataweb.evolution.truth import WebTruth
-    from rdfcrawl.dataweb.nodes.evolving import EvolvingNode
 
 
 class KnownFetch(NamedTuple):

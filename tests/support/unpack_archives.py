@@ -17,18 +17,18 @@ import brotli  # type: ignore[import-untyped]
 import lz4.frame
 from backports import zstd
 
-from rdfcrawl import sniffing
-from rdfcrawl.bytesource import ByteSource
-from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.unpack.documents import iter_documents
-from rdfcrawl.unpack.limits import UnpackLimits
+from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.rdf import sniffing
+from rdfcrawl.rdf.unpack.documents import iter_documents
+from rdfcrawl.rdf.unpack.limits import UnpackLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from rdfcrawl.errors import Fault, Reason
-    from rdfcrawl.unpack.scratch import ScratchSpace
+    from rdfcrawl.core.errors import Fault, Reason
+    from rdfcrawl.rdf.unpack.scratch import ScratchSpace
 
 URL = "http://example.org/dump"
 Members = dict[str, bytes]

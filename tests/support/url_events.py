@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.errors import Fault, Reason
-from rdfcrawl.faultlog import FaultLog
-from rdfcrawl.harvest.quad_buffer import QuadBuffer
+from rdfcrawl.core.errors import Fault, Reason
+from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.namespaces import RC
+from rdfcrawl.core.records import BodyReading, Document, FetchedResponse, Record
+from rdfcrawl.core.w3c_dates import parse_point
 from rdfcrawl.pipelines.provenance import GRAPH, WorkerAgent, describe
-from rdfcrawl.rdf.namespaces import RC
-from rdfcrawl.records import BodyReading, Document, FetchedResponse, Record
-from rdfcrawl.sitemaps.dates import parse_point
-from rdfcrawl.sitemaps.entry import SitemapEntry
-from rdfcrawl.sitemaps.facts import describe_entry
+from rdfcrawl.sources.harvest.quad_buffer import QuadBuffer
+from rdfcrawl.sources.sitemaps.entry import SitemapEntry
+from rdfcrawl.sources.sitemaps.facts import describe_entry
 from rdfcrawl.stores.identity import ensure_identity
 from rdfcrawl.stores.nquads import document_mark
 from rdfcrawl.stores.segments import QuadSegments
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from rdfcrawl.sitemaps.entry import ChangeFrequency
+    from rdfcrawl.sources.sitemaps.entry import ChangeFrequency
 
 TURTLE: Any = SimpleNamespace(name="Turtle")
 HYPERLINK = f"{RC}hyperlink"

@@ -6,19 +6,19 @@ import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.fetch.http.exchange import HttpExchange
-from rdfcrawl.fetch.spool import Spool
-from rdfcrawl.fetch.visit import VisitMaker
-from rdfcrawl.records import Record
-from rdfcrawl.request_turns import SoloTurn, SoloTurns
+from rdfcrawl.core.records import Record
+from rdfcrawl.core.visits import Visit
+from rdfcrawl.downloader.http.exchange import HttpExchange
+from rdfcrawl.downloader.spool import Spool
+from rdfcrawl.downloader.visit import VisitMaker
+from rdfcrawl.frontier.request_turns import SoloTurn, SoloTurns
 from rdfcrawl.uri import host_of
-from rdfcrawl.visits import Visit
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from rdfcrawl.errors import Reason
-    from rdfcrawl.fetch.options import FetchOptions
+    from rdfcrawl.core.errors import Reason
+    from rdfcrawl.downloader.options import FetchOptions
 
     MakeOptions = Callable[..., FetchOptions]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rdfcrawl
-from rdfcrawl.records import Document
+from rdfcrawl.core.records import Document
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 from rdfcrawl.dataweb.evolution.clock import WebClock
 from rdfcrawl.dataweb.evolution.draws import DAY_SECS
 from rdfcrawl.dataweb.evolution.freshness import judge_freshness
+from rdfcrawl.dataweb.evolution.node import EvolvingOptions
 from rdfcrawl.dataweb.evolution.truth import gather_history, iter_history
 from rdfcrawl.dataweb.local import LocalWeb
-from rdfcrawl.dataweb.nodes.evolving import EvolvingOptions
-from rdfcrawl.log.latest import iter_latest
+from rdfcrawl.stores.log.latest import iter_latest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from rdfcrawl.dataweb.accesslog import LoggedRequest
     from rdfcrawl.dataweb.evolution.freshness import FreshnessReport
+    from rdfcrawl.dataweb.evolution.node import EvolvingNode
     from rdfcrawl.dataweb.evolution.truth import WebTruth
-    from rdfcrawl.dataweb.nodes.evolving import EvolvingNode
+    from rdfcrawl.dataweb.nodes.accesslog import LoggedRequest
     from tests.support.crawl_fixtures import CrawlResult
 
 _find_revision = re.compile(rb'"Page [0-9]+, revision ([0-9]+)"').search

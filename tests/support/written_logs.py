@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyoxigraph as ox
 
-from rdfcrawl.log.crawl_log import CrawlLog
+from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.nquads import NQuadsStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from rdfcrawl.log.documents import LogDocument
+    from rdfcrawl.stores.log.documents import LogDocument
 
 
 _LINES = 2000  # of a chunk

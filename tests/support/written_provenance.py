@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from rdfcrawl.records import Document
+    from rdfcrawl.core.records import Document
 
 
 def write_provenance(

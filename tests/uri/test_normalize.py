@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.uri import BadUri, NormalForm, fingerprint, parse_uri, requestable
 from rdfcrawl.uri.parse import MAX_URL_CHARS
 

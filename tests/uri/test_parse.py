@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rdfcrawl.errors import Fault, Reason, SourceFault
+from rdfcrawl.core.errors import Fault, Reason, SourceFault
 from rdfcrawl.uri import MAX_URL_CHARS, BadUri, parse_uri, requestable
 
 if TYPE_CHECKING:

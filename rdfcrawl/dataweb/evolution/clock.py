@@ -9,7 +9,7 @@ from bisect import bisect_right
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from rdfcrawl.errors import ConfigError
+from rdfcrawl.core.errors import ConfigError
 
 MAX_PAGES = 1_000_000
 MAX_RATE = 1440.0  # changes of a page, or new pages, in a day

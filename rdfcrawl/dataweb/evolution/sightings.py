@@ -13,8 +13,8 @@ from urllib.parse import urljoin
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from rdfcrawl.dataweb.evolution.node import EvolvingNode
     from rdfcrawl.dataweb.evolution.truth import LinkTruth, WebTruth
-    from rdfcrawl.dataweb.nodes.evolving import EvolvingNode
 
 
 def first_seen_by_links(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.dataweb.evolution.histories import PagePath
-    from rdfcrawl.dataweb.nodes.evolving import EvolvingNode
+    from rdfcrawl.dataweb.evolution.node import EvolvingNode
 
 HISTORY_NAME = "history.jsonl"
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
-from rdfcrawl.rdf.namespaces import RDF_TYPE as _RDF_TYPE
-from rdfcrawl.rdf.namespaces import RDFS
+from rdfcrawl.core.namespaces import RDF_TYPE as _RDF_TYPE
+from rdfcrawl.core.namespaces import RDFS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

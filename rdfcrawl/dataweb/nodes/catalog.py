@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pyoxigraph as ox
 
+from rdfcrawl.core.namespaces import DCAT, DCTERMS, MEDIA_TYPES, VOID
 from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import NOT_FOUND, NodeResponse
 from rdfcrawl.dataweb.nodes.base import LABEL, RDF_TYPE, serialize, to_ntriples
@@ -23,7 +24,6 @@ from rdfcrawl.dataweb.nodes.site import (
     respond,
 )
 from rdfcrawl.dataweb.nodes.sparql import ENDPOINT_PATH, SparqlNode
-from rdfcrawl.rdf.namespaces import DCAT, DCTERMS, MEDIA_TYPES, VOID
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,9 +7,9 @@ import re
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from rdfcrawl.core.namespaces import DCAT, DCTERMS
 from rdfcrawl.dataweb.messages import NOT_FOUND, NodeResponse, json_response
 from rdfcrawl.dataweb.nodes.base import RDF_TYPE, NodePlan, WebNode
-from rdfcrawl.rdf.namespaces import DCAT, DCTERMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pyoxigraph as ox
 
+from rdfcrawl.core.namespaces import SD, VOID, XSD
 from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import (
     NOT_ACCEPTABLE,
@@ -37,7 +38,6 @@ from rdfcrawl.dataweb.nodes.sparql import (
     parse_request,
     respond_boolean,
 )
-from rdfcrawl.rdf.namespaces import SD, VOID, XSD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

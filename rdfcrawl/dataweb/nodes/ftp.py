@@ -11,17 +11,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import NOT_FOUND, NodeRequest, NodeResponse
 from rdfcrawl.dataweb.nodes.base import LABEL, to_ntriples
 from rdfcrawl.dataweb.nodes.site import ChangingSite, SiteOptions, pack
-from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Iterator
 
-    from rdfcrawl.dataweb.accesslog import AccessLog
+    from rdfcrawl.dataweb.nodes.accesslog import AccessLog
     from rdfcrawl.dataweb.nodes.base import NodePlan, Statement
 
 _POLL_SECS = 0.05

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     import socket
 
-    from rdfcrawl.dataweb.accesslog import AccessLog
+    from rdfcrawl.dataweb.nodes.accesslog import AccessLog
 
 
 @runtime_checkable

@@ -8,6 +8,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rdfcrawl.core.namespaces import DCTERMS, HYDRA, LDES, TREE, XSD
 from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import NOT_ACCEPTABLE, NOT_FOUND, NodeResponse
 from rdfcrawl.dataweb.negotiation import RDF_NEGOTIATOR
@@ -19,7 +20,6 @@ from rdfcrawl.dataweb.nodes.site import (
     respond,
     w3c_date,
 )
-from rdfcrawl.rdf.namespaces import DCTERMS, HYDRA, LDES, TREE, XSD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pyoxigraph as ox
 
+from rdfcrawl.core.namespaces import DCAT, HYDRA, XSD
 from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import NOT_FOUND, NodeResponse, json_response
 from rdfcrawl.dataweb.nodes.base import RDF_TYPE, serialize, to_ntriples
@@ -24,7 +25,6 @@ from rdfcrawl.dataweb.nodes.portal_datasets import (
 from rdfcrawl.dataweb.nodes.portal_index import DatasetIndex
 from rdfcrawl.dataweb.nodes.portal_search import BadQuery
 from rdfcrawl.dataweb.nodes.site import HTML, TURTLE, ChangingSite, SiteOptions, respond
-from rdfcrawl.rdf.namespaces import DCAT, HYDRA, XSD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -9,10 +9,10 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from rdfcrawl.core.namespaces import DCAT, XSD
+from rdfcrawl.core.namespaces import DCTERMS as DCT
 from rdfcrawl.dataweb.nodes.base import LABEL, RDF_TYPE
 from rdfcrawl.dataweb.nodes.site import DAY, EPOCH, TURTLE
-from rdfcrawl.rdf.namespaces import DCAT, XSD
-from rdfcrawl.rdf.namespaces import DCTERMS as DCT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from rdfcrawl.core.namespaces import RESOURCESYNC
 from rdfcrawl.dataweb.config import NodeKind
 from rdfcrawl.dataweb.messages import NOT_FOUND, NodeResponse
 from rdfcrawl.dataweb.nodes.resourcesync_documents import (
@@ -35,7 +36,6 @@ from rdfcrawl.dataweb.nodes.site import (
     respond,
     w3c_date,
 )
-from rdfcrawl.rdf.namespaces import RESOURCESYNC
 
 if TYPE_CHECKING:
     from collections import Counter

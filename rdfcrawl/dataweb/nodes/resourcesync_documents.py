@@ -10,7 +10,7 @@ import zipfile
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
-from rdfcrawl.rdf.namespaces import RESOURCESYNC
+from rdfcrawl.core.namespaces import RESOURCESYNC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

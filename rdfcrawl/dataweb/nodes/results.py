@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import pyoxigraph as ox
 
-from rdfcrawl.rdf.namespaces import XSD
+from rdfcrawl.core.namespaces import XSD
 
 Term = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
 _XSD_STRING = f"{XSD}string"

@@ -11,9 +11,9 @@ from xml.sax.saxutils import escape
 
 import pyoxigraph as ox
 
+from rdfcrawl.core.namespaces import TRIX
 from rdfcrawl.dataweb.config import DumpProfile
 from rdfcrawl.dataweb.nodes.base import serialize
-from rdfcrawl.rdf.namespaces import TRIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
+from rdfcrawl.core.namespaces import SD
 from rdfcrawl.dataweb.messages import (
     NOT_ACCEPTABLE,
     NOT_FOUND,
@@ -30,7 +31,6 @@ from rdfcrawl.dataweb.nodes.base import (
     to_ntriples,
 )
 from rdfcrawl.dataweb.nodes.results import WRITERS
-from rdfcrawl.rdf.namespaces import SD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,8 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.dataweb.nodes.rdfa import RdfaPage
-from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

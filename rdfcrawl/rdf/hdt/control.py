@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.namespaces import HDT
 from rdfcrawl.rdf.hdt.crc import crc16
-from rdfcrawl.rdf.namespaces import HDT
 
 if TYPE_CHECKING:
     from rdfcrawl.rdf.hdt.cursor import FileCursor

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from rdfcrawl.counting import counted
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.hdt.control import (
     DICTIONARY_FORMAT,
     HdtPart,

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rdfcrawl.core.sorting import SpillFolder
     from rdfcrawl.rdf.hdt.runs import SortedRun
     from rdfcrawl.rdf.hdt.sorting import Places
-    from rdfcrawl.sorting import SpillFolder
 
 BLOCK_STRINGS = 16  # as hdt-cpp and hdt-java
 

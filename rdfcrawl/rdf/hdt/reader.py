@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.hdt.control import (
     GLOBAL_FORMAT,
     HEADER_FORMAT,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rdfcrawl.faultlog import FaultLog
+    from rdfcrawl.core.faultlog import FaultLog
     from rdfcrawl.rdf.environment import ParseLimits
     from rdfcrawl.rdf.hdt.crc import Buffer
     from rdfcrawl.rdf.hdt.triples import Numbers

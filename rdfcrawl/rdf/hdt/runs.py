@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from rdfcrawl import formats
-from rdfcrawl.errors import Reason
+from rdfcrawl.core import formats
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.sorting import StringRun
 from rdfcrawl.rdf.checking import check
 from rdfcrawl.rdf.hdt.terms import from_n_quads
 from rdfcrawl.rdf.lines import gathered
 from rdfcrawl.rdf.parser import new_parser, serialize
-from rdfcrawl.sorting import StringRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rdfcrawl.faultlog import FaultLog
+    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.core.sorting import SpillFile
     from rdfcrawl.rdf.hdt.sorting import Places
-    from rdfcrawl.sorting import SpillFile
 
 ROLES: Final = "spo"
 _LINE = re.compile(rb"^([^ \n]++) ([^ \n]++) (.*) \.\n", re.MULTILINE)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.hdt.crc import CRC32C_BYTES, Crc32c
 
 if TYPE_CHECKING:

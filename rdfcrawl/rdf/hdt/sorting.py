@@ -1,4 +1,4 @@
-"""Merge runs as `rdfcrawl.sorting` does, with the places of strings, or of integers."""
+"""Merge runs as `rdfcrawl.core.sorting` does, with the places of strings, or of integers."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from rdfcrawl.sorting import piece_bytes
+from rdfcrawl.core.sorting import piece_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from rdfcrawl.sorting import SpillFile, StringRun
+    from rdfcrawl.core.sorting import SpillFile, StringRun
 
 Keys: TypeAlias = "NDArray[Any]"  # words, or strings of bytes
 Places: TypeAlias = "NDArray[np.int64]"

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rdfcrawl.core.sorting import SpillFolder
     from rdfcrawl.rdf.hdt.crc import Buffer
-    from rdfcrawl.sorting import SpillFolder
 
 _JOINED_BYTES = 256 * 1024
 

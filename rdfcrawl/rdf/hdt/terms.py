@@ -14,8 +14,8 @@ from hashlib import blake2b
 from itertools import accumulate, chain, cycle, groupby
 from typing import TYPE_CHECKING, cast
 
-from rdfcrawl import formats
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.core import formats
+from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.parser import bad_line, new_parser, serialize
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.hdt.control import (
     TRIPLES_FORMAT,
     HdtPart,
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rdfcrawl.core.sorting import SpillFile, SpillFolder
     from rdfcrawl.rdf.hdt.cursor import FileCursor
     from rdfcrawl.rdf.hdt.sorting import Keys, Places
-    from rdfcrawl.sorting import SpillFile, SpillFolder
 
     Columns = tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]
     Numbers = dict[str, NDArray[np.uint64]]  # of the terms by role, `s`, `p` and `o`

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.namespaces import HDT, RDF_TYPE, VOID
+from rdfcrawl.core.sorting import SpillFolder
 from rdfcrawl.rdf import terms
 from rdfcrawl.rdf.graphs import check_iri
 from rdfcrawl.rdf.hdt.control import (
@@ -19,15 +21,13 @@ from rdfcrawl.rdf.hdt.control import (
 from rdfcrawl.rdf.hdt.dictionary_writer import DictionaryWriter
 from rdfcrawl.rdf.hdt.runs import iter_runs, iter_triples
 from rdfcrawl.rdf.hdt.triples import KeyCodec, TriplesWriter, sort_triples
-from rdfcrawl.rdf.namespaces import HDT, RDF_TYPE, VOID
-from rdfcrawl.sorting import SpillFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
     from typing import BinaryIO
 
-    from rdfcrawl.errors import Fault
+    from rdfcrawl.core.errors import Fault
     from rdfcrawl.rdf.hdt.runs import SortedRun
     from rdfcrawl.rdf.hdt.sorting import Places
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyoxigraph
 from pyoxigraph import RdfFormat
 
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.graphs import check_iri
 from rdfcrawl.rdf.jsonld.facts import JsonContents, are_mapped, walk
 from rdfcrawl.rdf.jsonld.inlining import NOT_FAST, ContextInlining, NotFastError

@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Any, Final
 from urllib.parse import urldefrag, urljoin, urlsplit
 
-from rdfcrawl.errors import NeedsSandbox, Reason, SourceFault
-from rdfcrawl.rdf.jsonld.sources import (
+from rdfcrawl.core.errors import NeedsSandbox, Reason, SourceFault
+from rdfcrawl.rdf.context_sources import (
     MAX_CONTEXT_BYTES,
     MAX_CONTEXT_DEPTH,
     ContextSource,

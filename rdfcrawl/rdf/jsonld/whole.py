@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from pyld import jsonld
 from pyld.context_resolver import ContextResolver
 
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.namespaces import XSD
 from rdfcrawl.rdf import terms
-from rdfcrawl.rdf.jsonld.sources import bundled_context
-from rdfcrawl.rdf.namespaces import XSD
+from rdfcrawl.rdf.context_sources import bundled_context
 
 if TYPE_CHECKING:
     from rdfcrawl.rdf.jsonld.loading import ContextLoader

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.duplicates.fingerprints import fingerprint_text, read_sketch
-from rdfcrawl.log.links import LinkLog
+from rdfcrawl.rdf.fingerprints import fingerprint_text, read_sketch
+from rdfcrawl.stores.log.links import LinkLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.core.errors import Reason
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import pyoxigraph as ox
 import pytest
 
-from rdfcrawl.errors import LOSSES
+from rdfcrawl.core.errors import LOSSES
 from rdfcrawl.settings import ITEM_PIPELINES
 from tests.crawl.sources.test_sparql import harvest
 from tests.support.sitemap_sites import Site, index, urlset
@@ -21,7 +21,7 @@ from tests.support.sitemap_sites import Site, index, urlset
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from rdfcrawl.records import Document
+    from rdfcrawl.core.records import Document
     from tests.conftest import RawRequest, RawServer, Reply
     from tests.support.crawl_fixtures import Commands, CrawlResult
     from tests.support.crawl_webs import Loopback

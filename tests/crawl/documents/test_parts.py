@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.fetch.parts import OVERLAP_BYTES
+from rdfcrawl.downloader.parts import OVERLAP_BYTES
 from tests.support.ftp_servers import RealFtp
 from tests.support.ranged_dumps import MIB, RangedDump, dump_of
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.settings import Settings
 
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.records import Document  # noqa: TC001
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
-from rdfcrawl.errors import ConfigError
 from rdfcrawl.pipelines.discover import link_policy_class
-from rdfcrawl.records import Document  # noqa: TC001
 
 if TYPE_CHECKING:
     from rdfcrawl.dataweb.nodes.endpoint import EndpointNode

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy.settings import Settings
 
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.fetch.schemes.options import fetcher_classes
-from rdfcrawl.frontier.options import scheme_policy
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.downloader.fetcher_classes import fetcher_classes
+from rdfcrawl.frontier.queue.options import scheme_policy
 from tests.support.bucket_fetcher import SETTINGS, Bucket
 from tests.support.command_forks import scrapy
 from tests.support.crawl_kills import worker_pids

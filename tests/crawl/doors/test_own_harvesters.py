@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.settings import Settings
 
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.harvest.options import _harvesters
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.sources.harvest.options import _harvesters
 from tests.support.pages import read_page
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from scrapy import Request
 from scrapy.exceptions import DropItem
 
 from rdfcrawl import settings as project_settings
-from rdfcrawl.arguments.crawl import CrawlArguments
-from rdfcrawl.records import Document
-from rdfcrawl.signals import flush_stores
+from rdfcrawl.core.records import Document
+from rdfcrawl.core.signals import flush_stores
+from rdfcrawl.frontier.arguments.crawl import CrawlArguments
 from rdfcrawl.spiders.ckan import CkanSpider
 from rdfcrawl.spiders.linkeddata import LinkedDataSpider
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from rdfcrawl.callbacks.parsed_document import ParsedDocument
+    from rdfcrawl.pipelines.callbacks.parsed_document import ParsedDocument
     from tests.conftest import RawServer
     from tests.support.crawl_fixtures import Commands, CrawlResult
     from tests.support.crawl_webs import Loopback

@@ -18,8 +18,8 @@ from scrapy.linkextractors import LinkExtractor
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.spiders import CrawlSpider, Rule
 
-from rdfcrawl.errors import SourceFault
-from rdfcrawl.frontier.embedded import socket_path
+from rdfcrawl.core.errors import SourceFault
+from rdfcrawl.frontier.redis.embedded import socket_path
 from rdfcrawl.spiders.frontier import FrontierSpider
 from rdfcrawl.spiders.linkeddata import LinkedDataSpider
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response, TextResponse
     from twisted.python.failure import Failure
 
-    from rdfcrawl.callbacks.parsed_document import ParsedDocument
+    from rdfcrawl.pipelines.callbacks.parsed_document import ParsedDocument
     from tests.conftest import RawServer
     from tests.support.crawl_fixtures import Commands, CrawlResult
     from tests.support.crawl_webs import Loopback

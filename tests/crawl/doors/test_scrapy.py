@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from rdfcrawl import ParsedDocument
-    from rdfcrawl.records import Document
+    from rdfcrawl.core.records import Document
     from tests.conftest import RawServer
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback

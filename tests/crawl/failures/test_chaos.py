@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import pytest
 from redis import Redis
 
+from rdfcrawl.core.errors import Reason
 from rdfcrawl.dataweb.config import NodeKind, WebConfig
 from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.dataweb.recall import judge
-from rdfcrawl.errors import Reason
-from rdfcrawl.frontier.redis_program import find_server
-from rdfcrawl.log.links import LinkLog
+from rdfcrawl.frontier.redis.program import find_server
+from rdfcrawl.stores.log.links import LinkLog
 from tests.support.crawl_fixtures import count_in_redis
 from tests.support.crawl_kills import kill_redis, worker_pids
 from tests.support.crawl_names import lying_names, names_outage, scripted_names

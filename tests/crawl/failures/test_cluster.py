@@ -21,7 +21,7 @@ import pytest
 from rdfcrawl.dataweb.config import NodeKind, WebConfig
 from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.dataweb.recall import judge
-from rdfcrawl.frontier.redis_cluster import slot_of
+from rdfcrawl.frontier.redis.cluster import slot_of
 from tests.support.crawl_fixtures import count_in_redis
 from tests.support.crawl_kills import worker_pids
 from tests.support.redis_cluster import NODE_TIMEOUT_SECS, running_cluster, wait_until
@@ -30,7 +30,7 @@ from tests.support.redis_fixtures import server_programs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.frontier.client import StateCounts
+    from rdfcrawl.frontier.queue.frontier_client import StateCounts
     from tests.support.crawl_fixtures import Commands, CrawlResult
     from tests.support.redis_cluster import ClusterNode, RedisCluster
 

@@ -7,9 +7,9 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.refresh.sitemap_led import judge_site
-from rdfcrawl.urldb.database import UrlDatabase
-from rdfcrawl.urldb.facts import FactReader
+from rdfcrawl.analysis.refresh.sitemap_led import judge_site
+from rdfcrawl.analysis.urldb.database import UrlDatabase
+from rdfcrawl.analysis.urldb.facts import FactReader
 from tests.crawl.sources.test_refresh import AgingSite
 from tests.crawl.sources.test_revisits import entry, said
 from tests.support.sitemap_sites import urlset

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.core.errors import Reason
 from tests.support.crawl_names import lying_names, names_outage, scripted_names
 from tests.support.crawl_webs import Loopback
 from tests.support.ftp_servers import OddFtp

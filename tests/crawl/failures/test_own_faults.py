@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.core.errors import Reason
 from tests.support.failing_parts import EXTRACTORS, HARVESTERS, MEDIA_TYPE, PIPELINES
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.core.errors import Reason
 from tests.crawl.sources.test_refresh import refresh
 from tests.crawl.sources.test_revisits import SAYS, said
 from tests.support.crawl_names import scripted_names

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.settings import BaseSettings
 
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.dataweb.process import run_dataweb
-from rdfcrawl.errors import ConfigError
-from rdfcrawl.frontier.client import StateCounts
 from rdfcrawl.frontier.frontier_connection import FrontierConnection
-from rdfcrawl.frontier.options import CrawlOptions
+from rdfcrawl.frontier.queue.frontier_client import StateCounts
+from rdfcrawl.frontier.queue.options import CrawlOptions
 from tests.crawl.failures.test_cluster import (
     LARGE,
     check,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import Redis
 
-from rdfcrawl.frontier.embedded import ensure_server
+from rdfcrawl.frontier.redis.embedded import ensure_server
 from rdfcrawl.uri import partition_of
 from tests.support.crawl_names import scripted_names
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-    from rdfcrawl.callbacks.parsed_document import ParsedDocument
+    from rdfcrawl.pipelines.callbacks.parsed_document import ParsedDocument
     from tests.conftest import RawServer
     from tests.support.crawl_fixtures import Commands, CrawlResult
     from tests.support.crawl_webs import Loopback

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.options.spider import names_contact
+from rdfcrawl.pipelines.spider_options import names_contact
 
 if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.frontier.redis_program import find_server
-from rdfcrawl.guard.policy import MAX_PORT
+from rdfcrawl.frontier.redis.program import find_server
+from rdfcrawl.uri.guard.policy import MAX_PORT
 from tests.conftest import RawServers
 from tests.support.crawl_names import scripted_names
 from tests.support.namespaces import add_addresses, machines

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.ranking.table import TABLE_NAME
+from rdfcrawl.analysis.ranking.table import TABLE_NAME
+from rdfcrawl.analysis.urldb.building import build
+from rdfcrawl.analysis.urldb.rank_building import rank
 from rdfcrawl.uri import NormalForm
-from rdfcrawl.urldb.building import build
-from rdfcrawl.urldb.rank_building import rank
 from tests.support.sitemap_sites import Site, urlset
 from tests.support.url_events import LinksFound, UrlFetched, write_events
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from rdfcrawl.frontier.decisions import is_sampled
-from rdfcrawl.log.decisions import LoggedDecision, iter_decisions
+from rdfcrawl.frontier.queue.decisions import is_sampled
+from rdfcrawl.stores.log.decisions import LoggedDecision, iter_decisions
 from rdfcrawl.uri import NormalForm, fingerprint
 
 if TYPE_CHECKING:

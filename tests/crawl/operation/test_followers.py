@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pyoxigraph as ox
 import pytest
 
-from rdfcrawl.followers.oxigraph import OxigraphFollower
-from rdfcrawl.log.crawl_log import CrawlLog
-from rdfcrawl.log.latest import iter_latest
+from rdfcrawl.stores.followers.oxigraph import OxigraphFollower
+from rdfcrawl.stores.log.crawl_log import CrawlLog
+from rdfcrawl.stores.log.latest import iter_latest
 from tests.support.crawl_webs import TreeWeb
 from tests.support.sitemap_sites import Site, urlset
 
@@ -51,7 +51,7 @@ def followers_of(pid: int) -> list[int]:
         for path in Path(f"/proc/{pid}/task").glob("*/children"):
             for child in path.read_text().split():
                 line = Path(f"/proc/{child}/cmdline").read_bytes()
-                if b"rdfcrawl.followers.process" in line:
+                if b"rdfcrawl.stores.followers.process" in line:
                     found.append(int(child))
     return found
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import Redis
 
-from rdfcrawl.frontier.client import StateCounts
-from rdfcrawl.frontier.embedded import socket_path
+from rdfcrawl.frontier.queue.frontier_client import StateCounts
+from rdfcrawl.frontier.redis.embedded import socket_path
 from tests.support.crawl_webs import TreeWeb
 
 if TYPE_CHECKING:

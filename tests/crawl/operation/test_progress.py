@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.guard.policy import MAX_PORT
+from rdfcrawl.uri.guard.policy import MAX_PORT
 from tests.conftest import LOOPBACK_NETS
 from tests.support.command_forks import shared_forks
 from tests.support.crawl_webs import TreeWeb

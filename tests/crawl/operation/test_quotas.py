@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from redis import Redis
 
-from rdfcrawl.frontier.embedded import ensure_server
+from rdfcrawl.frontier.redis.embedded import ensure_server
 from tests.support.crawl_kills import worker_pids
 from tests.support.sitemap_sites import Site, urlset
 

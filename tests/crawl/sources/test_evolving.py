@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from rdfcrawl.analysis.duplicates.clusters import ContentPrint, find_clusters
+from rdfcrawl.analysis.urldb.building import build
+from rdfcrawl.analysis.urldb.database import UrlDatabase
+from rdfcrawl.analysis.urldb.facts import FactReader
+from rdfcrawl.analysis.urldb.mirrors import MirrorSearch
+from rdfcrawl.core.namespaces import RC, SQUIRREL
+from rdfcrawl.core.sorting import SpillFolder
 from rdfcrawl.dataweb.evolution.parameters import (
     SitemapLayout,
     ValidatorBehaviour,
     VanishedAs,
 )
 from rdfcrawl.dataweb.evolution.sightings import first_seen_by_sitemaps
-from rdfcrawl.duplicates.clusters import ContentPrint, find_clusters
-from rdfcrawl.duplicates.fingerprints import read_sketch
-from rdfcrawl.rdf.namespaces import RC, SQUIRREL
-from rdfcrawl.sorting import SpillFolder
+from rdfcrawl.rdf.fingerprints import read_sketch
 from rdfcrawl.uri import NormalForm
-from rdfcrawl.urldb.building import build
-from rdfcrawl.urldb.database import UrlDatabase
-from rdfcrawl.urldb.facts import FactReader
-from rdfcrawl.urldb.mirrors import MirrorSearch
 from tests.support.true_facts import KnownFetch, true_facts
 from tests.support.web_epochs import changing_web
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from rdfcrawl.analysis.measures.uri_facts import UriFacts
     from rdfcrawl.dataweb.evolution.truth import WebTruth
-    from rdfcrawl.measures.uri_facts import UriFacts
     from tests.support.crawl_fixtures import Commands, CrawlResult
     from tests.support.web_epochs import CrawlEpoch, EpochWeb
 

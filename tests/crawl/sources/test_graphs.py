@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 import pyoxigraph as ox
 import pytest
 
-from rdfcrawl.catalogs.sparql.settings import HarvestSettings
-from rdfcrawl.catalogs.sparql.writing import GraphTerms
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
-from rdfcrawl.errors import Reason
-from rdfcrawl.faultlog import FaultLog
 from rdfcrawl.pipelines.provenance import GRAPH
 from rdfcrawl.rdf.graphs import GraphRule
-from rdfcrawl.sitemaps.semantic import Slicing, UriPrefix
-from rdfcrawl.sitemaps.slicing import slice_dump
+from rdfcrawl.sources.sitemaps.semantic import Slicing, UriPrefix
+from rdfcrawl.sources.sitemaps.slicing import slice_dump
+from rdfcrawl.sources.sparql.settings import HarvestSettings
+from rdfcrawl.sources.sparql.writing import GraphTerms
 from tests.support.ftp_servers import RealFtp
 from tests.support.resourcesync_source import document, facts_of, time_of
 

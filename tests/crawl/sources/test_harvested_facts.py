@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rdfcrawl.analysis.urldb.building import build
+from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
-from rdfcrawl.duplicates.fingerprints import Fingerprint, fingerprint_statements
-from rdfcrawl.log.latest import iter_latest
+from rdfcrawl.rdf.fingerprints import Fingerprint, fingerprint_statements
+from rdfcrawl.stores.log.latest import iter_latest
 from rdfcrawl.uri import NormalForm
-from rdfcrawl.urldb.building import build
-from rdfcrawl.urldb.database import UrlDatabase
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from redis.asyncio import Redis
 
-from rdfcrawl.frontier.embedded import ensure_server
+from rdfcrawl.frontier.redis.embedded import ensure_server
 from tests.crawl.sources.test_revisits import SAYS, DatedSite, entry, said
 from tests.support.sitemap_sites import urlset
 

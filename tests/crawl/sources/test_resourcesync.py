@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.bytesource import ByteSource
+from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
-from rdfcrawl.errors import Reason, SourceFault
-from rdfcrawl.harvest.resourcesync.files import PARTIAL, ResourceFiles, path_of
-from rdfcrawl.sitemaps.resourcesync.fixity import ExpectedBytes
+from rdfcrawl.sources.harvest.resourcesync.files import PARTIAL, ResourceFiles, path_of
+from rdfcrawl.sources.resourcesync.fixity import ExpectedBytes
 from tests.support.resourcesync_source import archive, document, facts_of, fixity_of
 
 if TYPE_CHECKING:

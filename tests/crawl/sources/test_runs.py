@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl import settings as project_settings
+from rdfcrawl.core.records import MAX_RETRIES
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
-from rdfcrawl.harvest.registry import HarvesterRegistry
-from rdfcrawl.records import MAX_RETRIES
+from rdfcrawl.sources.harvest.registry import HarvesterRegistry
 from rdfcrawl.spiders.sitemap import SitemapSpider
 from tests.crawl.sources.test_ckan import datasets, harvest, pages
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+    from rdfcrawl.core.records import Document, FollowUp
     from rdfcrawl.dataweb.nodes.portal import PortalNode
-    from rdfcrawl.records import Document, FollowUp
     from tests.conftest import RawRequest, RawServer
     from tests.support.crawl_fixtures import Commands, CrawlResult
     from tests.support.crawl_webs import Loopback

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rdfcrawl.bytesource import body_of, head_of
+from rdfcrawl.core.bytesource import body_of, head_of
+from rdfcrawl.core.errors import Reason
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
 from rdfcrawl.dataweb.nodes.portal import PortalOptions
 from rdfcrawl.dataweb.nodes.resourcesync import ResourceSyncOptions
 from rdfcrawl.dataweb.nodes.sitemap import SitemapOptions
-from rdfcrawl.errors import Reason
-from rdfcrawl.fetch.answer import HttpResponse
-from rdfcrawl.robots.parser import MAX_ROBOTS_BYTES, MAX_SITEMAPS
+from rdfcrawl.downloader.answer import HttpResponse
+from rdfcrawl.downloader.robots.parser import MAX_ROBOTS_BYTES, MAX_SITEMAPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.arguments.crawl import CrawlArguments
+from rdfcrawl.frontier.arguments.crawl import CrawlArguments
 from tests.crawl.sources.test_consent import lists, sites
 from tests.crawl.sources.test_resourcesync import Source
 from tests.support.resourcesync_source import facts_of

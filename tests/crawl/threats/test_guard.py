@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.core.errors import Reason
 from tests.conftest import RawServers
 from tests.support.crawl_names import scripted_names
 from tests.support.ftp_servers import OddFtp

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.core.errors import Reason
 from tests.support.command_forks import shared_forks
 from tests.support.crawl_names import scripted_names
 
@@ -199,7 +199,7 @@ def test_handler_that_the_guard_does_not_see_is_not_used() -> None:
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
-from rdfcrawl.fetch.http.scrapy_handler import ScrapyHttpHandler
+from rdfcrawl.downloader.http.scrapy_handler import ScrapyHttpHandler
 settings = {{"DOWNLOAD_HANDLERS_BASE": {{"http": {other!r}}}, "GUARD_MAX_PORTS": 1}}
 try:
     ScrapyHttpHandler.from_crawler(Crawler(Spider, settings))

@@ -18,7 +18,7 @@ import py7zr
 import pytest
 from backports import zstd
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf.hdt import write_hdt
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.dataweb.evolution.clock import WebClock
-from rdfcrawl.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path

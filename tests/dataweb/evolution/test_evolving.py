@@ -10,21 +10,21 @@ from urllib.parse import urlsplit
 import pyoxigraph as ox
 import pytest
 
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.dataweb.config import DumpProfile, NodeKind, WebConfig
 from rdfcrawl.dataweb.evolution.draws import DAY_SECS
+from rdfcrawl.dataweb.evolution.node import EvolvingOptions
 from rdfcrawl.dataweb.evolution.parameters import ValidatorBehaviour
 from rdfcrawl.dataweb.evolution.truth import read_history
 from rdfcrawl.dataweb.local import LocalWeb
-from rdfcrawl.dataweb.nodes.evolving import EvolvingOptions
 from rdfcrawl.dataweb.process import run_dataweb
 from rdfcrawl.dataweb.web import build_web
-from rdfcrawl.errors import ConfigError
 from tests.support.evolving_sites import ask, site
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rdfcrawl.dataweb.nodes.evolving import EvolvingNode
+    from rdfcrawl.dataweb.evolution.node import EvolvingNode
 
 SMALL = WebConfig(
     n_nodes=5,

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.dataweb.evolution.draws import (
     DAY_SECS,
     NEVER,
@@ -22,7 +23,6 @@ from rdfcrawl.dataweb.evolution.parameters import (
     EvolutionParameters,
     VanishedAs,
 )
-from rdfcrawl.errors import ConfigError
 from tests.support.evolving_sites import ask, site
 
 SEEDS = st.integers(0, 2**63)

@@ -20,7 +20,7 @@ from rdfcrawl.dataweb.nodes.site import w3c_date
 from tests.support.evolving_sites import ask, site
 
 if TYPE_CHECKING:
-    from rdfcrawl.dataweb.nodes.evolving import EvolvingNode
+    from rdfcrawl.dataweb.evolution.node import EvolvingNode
 
 DAYS = st.floats(0, 60)
 BUSY: dict[str, Any] = {"n_pages": 30, "rates": (0.0, 0.5), "per_sitemap": 10}

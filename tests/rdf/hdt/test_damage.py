@@ -10,7 +10,7 @@ import google_crc32c
 import numpy as np
 import pytest
 
-from rdfcrawl.errors import Reason
+from rdfcrawl.core.errors import Reason
 from rdfcrawl.rdf.environment import DEFAULT_LIMITS
 from rdfcrawl.rdf.hdt.crc import crc8
 from rdfcrawl.rdf.hdt.cursor import FileCursor

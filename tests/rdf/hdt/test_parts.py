@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.sorting import SpillFolder, StringRun
 from rdfcrawl.rdf.hdt.control import (
     ControlInformation,
     HdtPart,
@@ -32,7 +33,6 @@ from rdfcrawl.rdf.hdt.sorting import KeyRun, merge_keys, merge_strings
 from rdfcrawl.rdf.hdt.spill import IntegerPacker
 from rdfcrawl.rdf.hdt.triples import KeyCodec
 from rdfcrawl.rdf.hdt.vbyte import decode_vbyte, encode_vbyte
-from rdfcrawl.sorting import SpillFolder, StringRun
 
 STRINGS = st.lists(
     st.binary(max_size=40).map(lambda text: text.replace(b"\0", b"")), unique=True

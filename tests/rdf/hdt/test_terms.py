@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.errors import Reason
-from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.rdf.checking import check
 from rdfcrawl.rdf.hdt.terms import TermWriter, from_n_quads
 from tests.support.examples import examples

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyoxigraph
 import pytest
 
-from rdfcrawl.errors import Reason, SourceFault
+from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.rdf.hdt import write_hdt
 from tests.support.hdt_files import BASE, hdt_of, lines_of, pieces
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rdfcrawl.errors import NeedsSandbox, Reason
-from rdfcrawl.faultlog import FaultLog
+from rdfcrawl.core.errors import NeedsSandbox, Reason
+from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.rdf.environment import INLINE
 from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
 from rdfcrawl.rdf.jsonld.reading import read_json_ld, read_json_ld_value, whole_members

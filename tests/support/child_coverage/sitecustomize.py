@@ -37,7 +37,7 @@ def _measure() -> None:
     coverage = Coverage(data_file=None, config_file=str(_ROOT / "pyproject.toml"))
     coverage.start()
     # It is measured as it is imported, too.
-    from rdfcrawl.extraction.child import _Child
+    from rdfcrawl.rdf.extraction.child import _Child
 
     collector: Any = coverage._collector
     n_handed = 0
@@ -94,6 +94,6 @@ def _lines(arc: int | tuple[int, int]) -> tuple[int, int]:
     return first, second
 
 
-if any("rdfcrawl.extraction.child import main" in word for word in sys.orig_argv):
+if any("rdfcrawl.rdf.extraction.child import main" in word for word in sys.orig_argv):
     with suppress(ImportError):  # an environment without coverage
         _measure()

@@ -1,0 +1,58 @@
+"""Ask the index of a crawl, from any thread, while another one writes it."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+from rdfcrawl.analysis.crawl_index.database import IndexDatabase
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+logger = logging.getLogger(__name__)
+
+
+class IndexReaders:
+    """Connections to one index, each used by one thread at a time.
+
+    Args:
+        root: `CRAWL_DIR/<CRAWL_ID>`.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._idle: list[IndexDatabase] = []
+
+    def rows(
+        self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()
+    ) -> list[Any]:
+        """Return the rows of a query; none while the index is not there."""
+        try:
+            database = self._take()
+            found = database.rows(query, values)
+        except sqlite3.Error as error:
+            logger.debug("the index of %s cannot be asked: %s", self._root, error)
+            return []
+        self._idle.append(database)
+        return found
+
+    def _take(self) -> IndexDatabase:
+        """Return a connection to the file that is there now.
+
+        Raises:
+            sqlite3.Error: there is none.
+        """
+        while self._idle:
+            database = self._idle.pop()
+            if database.is_current:
+                return database
+            database.close()
+        return IndexDatabase.open(self._root, is_read=True)
+
+    def close(self) -> None:
+        """Close what nobody uses."""
+        while self._idle:
+            self._idle.pop().close()

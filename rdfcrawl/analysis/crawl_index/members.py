@@ -1,0 +1,98 @@
+"""Members of the logs of a crawl that are new since an index has read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.analysis.crawl_index.activities import IndexedActivity, iter_indexed
+from rdfcrawl.analysis.crawl_index.pieces import read_pieces
+from rdfcrawl.stores.log.segments import iter_read
+from rdfcrawl.stores.segment_file import list_segments
+from rdfcrawl.stores.segment_lock import reading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from rdfcrawl.stores.log.segments import SegmentDamage
+    from rdfcrawl.stores.members import GzipMember
+
+KINDS: Final = ("provenance", "quads", "links", "decisions")
+
+
+@dataclass(frozen=True)
+class LogMember:
+    """One member of a segment, whole, or a piece of a large one.
+
+    Pieces of provenance begin at activities, others at lines.
+
+    Attributes:
+        kind: of the log, one of `KINDS`.
+        segment: its name in that folder.
+        offset: of the member in the segment.
+        n_bytes: of the member, as it is packed.
+        content: whole lines.
+        mark: line of the document to which the first ones belong, if a piece begins
+            within that; empty otherwise.
+        is_last: nothing of the member follows.
+    """
+
+    kind: str
+    segment: str
+    offset: int
+    n_bytes: int
+    content: bytes
+    mark: bytes = b""
+    is_last: bool = True
+
+    @property
+    def name(self) -> str:
+        """Name of the segment in checkpoints: `kind/segment`."""
+        return f"{self.kind}/{self.segment}"
+
+    @property
+    def end(self) -> int:
+        """Offset behind the member."""
+        return self.offset + self.n_bytes
+
+    @cached_property
+    def activities(self) -> tuple[IndexedActivity, ...]:
+        """Activities that are described here; none in other logs than provenance."""
+        if self.kind != "provenance":
+            return ()
+        return tuple(iter_indexed(self.content))
+
+
+def iter_new_members(root: Path, offsets: Mapping[str, int]) -> Iterator[LogMember]:
+    """Yield the members behind some offsets, log by log, up to what is whole now.
+
+    Args:
+        root: `CRAWL_DIR/<CRAWL_ID>`; logs that are not there have no members.
+        offsets: by `LogMember.name`, how far each segment was read.
+
+    Raises:
+        OSError: the disk cannot be read.
+    """
+    for kind in KINDS:
+        if not (root / kind).is_dir():
+            continue
+        with reading(root / kind):
+            for path in list_segments(root / kind):
+                start = offsets.get(f"{kind}/{path.name}", 0)
+                yield from _read_segment(path, kind, start)
+
+
+def _read_segment(path: Path, kind: str, start: int) -> Iterator[LogMember]:
+    def read(fd: int, member: GzipMember) -> Iterator[LogMember]:
+        place = kind, path.name, member.offset, member.n_bytes
+        pieces = read_pieces(fd, member, is_provenance=kind == "provenance")
+        return (LogMember(*place, *piece) for piece in pieces)
+
+    for pieces, _ in iter_read(path, path.name, start, read=read, tell=_pass_over):
+        yield from pieces
+
+
+def _pass_over(_damage: SegmentDamage) -> None:
+    """Go on behind a damage: readers of the log tell of damages."""

@@ -1,0 +1,257 @@
+"""Where in the logs something is said of a URI: by a fingerprint of its normal form.
+
+What members say is staged first, a row for each member. When enough is staged, the
+records are sorted into as many rows as there are leading bits of a fingerprint, behind
+all earlier rows: nothing is ever written again, and to find a URI takes one row of each
+batch. A million documents with ten links each make about 70 batches.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections import Counter, defaultdict
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.namespaces import RC, RDF, SQUIRREL
+from rdfcrawl.uri import BadUri, fingerprint
+from rdfcrawl.uri.schemes import seed_url
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator
+
+    from rdfcrawl.analysis.crawl_index.members import LogMember
+    from rdfcrawl.uri import NormalForm
+
+RECORD: Final = struct.Struct(">qIBH")  # fingerprint, member, role, how often
+KEY: Final = struct.Struct(">q")
+BUCKETS: Final = 4096
+MOST_PLACES: Final = 50  # of one URI in one role, in one batch: the first, the last
+FORM: Final = "uri_form"  # in the head of the index
+NO_MEMBER: Final = 0xFFFFFFFF  # stands for all members that were left out
+_MOST_TIMES: Final = 0xFFFF
+_STAGED_RECORDS: Final = 200_000
+_STAGE: Final = """
+INSERT INTO uri_staged VALUES (?, ?)
+ON CONFLICT (number) DO UPDATE SET records = CAST(records || excluded.records AS BLOB)
+"""
+_CRAWLED: Final = f"> <{SQUIRREL}crawled> ".encode()
+_HOP: Final = f"> <{RDF}first> ".encode()
+_SAME: Final = f"> <{RC}sameContentAs> ".encode()
+_LINE: Final = b"\n#\t"
+_find_target = re.compile(rb"> <([^>\n]*)>\n").findall
+_find_decided = re.compile(rb"<([^<>\n]*+)> <urn:rdfcrawl:decision:").findall
+_marked = re.compile(rb"(?:document|dropped) <([^>\n]*)> ").match
+_term = re.compile(rb'<([^>\n]*)>|"([^"\\\n]*)"').match
+
+
+def form_text(normal_form: NormalForm) -> str:
+    """Return what tells a normal form from others: by one, other URIs are equal."""
+    return " ".join(normal_form.session_parameters)
+
+
+class PlaceRole(IntEnum):
+    """What a member says of a URI."""
+
+    FETCH = 0  # it was crawled, or a redirect led there
+    SAME_CONTENT = 1  # another URI has its content
+    STATEMENTS = 2  # it is a document
+    LINKS_FROM = 3
+    LINKS_TO = 4
+    DECISION = 5
+
+
+class UriPlaceTally:
+    """Places of all URIs, in at most 15 bytes for each that a member names.
+
+    A document with ten links to others takes 230 bytes; a URI that a member names
+    several times has one place in it for each role, with the number of times.
+
+    Args:
+        normal_form: of the crawl.
+    """
+
+    schema = """
+    CREATE TABLE IF NOT EXISTS uri_segments (number INTEGER PRIMARY KEY, name TEXT
+        UNIQUE);
+    CREATE TABLE IF NOT EXISTS uri_members (number INTEGER PRIMARY KEY,
+        segment INTEGER, offset INTEGER, n_bytes INTEGER);
+    CREATE TABLE IF NOT EXISTS uri_staged (number INTEGER PRIMARY KEY, records BLOB);
+    CREATE TABLE IF NOT EXISTS uri_places (place INTEGER PRIMARY KEY, records BLOB);
+    CREATE TABLE IF NOT EXISTS uri_state (one INTEGER PRIMARY KEY, n_staged INTEGER,
+        n_batches INTEGER);
+    INSERT OR IGNORE INTO uri_state VALUES (1, 0, 0);
+    """
+
+    def __init__(self, normal_form: NormalForm) -> None:
+        self._normal_form = normal_form
+        # Of another form, the whole index is made anew.
+        form = form_text(normal_form).replace("'", "''")
+        note = f"INSERT OR REPLACE INTO head VALUES ('{FORM}', '{form}');\n"  # noqa: S608
+        self.schema = UriPlaceTally.schema + note
+
+    def take(self, connection: sqlite3.Connection, member: LogMember) -> None:
+        """Stage what a member says, and sort what is staged once there is enough."""
+        counts: Counter[tuple[int, PlaceRole]] = Counter()
+        for role, spellings in _READERS[member.kind](member.content):
+            for spelling, times in Counter(spellings).items():
+                if (mark := self._mark(spelling)) is not None:
+                    counts[mark, role] += times
+        if not counts:
+            return
+        number = _number_member(connection, member)
+        records = b"".join(_records(number, counts))
+        connection.execute(_STAGE, (number, records))
+        n_records = len(records) // RECORD.size
+        connection.execute("UPDATE uri_state SET n_staged = n_staged + ?", (n_records,))
+        ((n_staged, n_batches),) = connection.execute(
+            "SELECT n_staged, n_batches FROM uri_state"
+        ).fetchall()
+        if n_staged >= _STAGED_RECORDS:
+            _sort_staged(connection, n_batches)
+
+    def _mark(self, spelling: bytes) -> int | None:
+        """Return the fingerprint of a URL; None of one that is never crawled."""
+        text = spelling.decode("utf-8", "replace")
+        form = self._normal_form
+        if form.is_simple(text):
+            return fingerprint(text)
+        try:
+            return fingerprint(form.normalize(seed_url(text)))
+        except BadUri:
+            return None
+
+
+def _number_member(connection: sqlite3.Connection, member: LogMember) -> int:
+    connection.execute(
+        "INSERT OR IGNORE INTO uri_segments (name) VALUES (?)", (member.name,)
+    )
+    # Pieces of a large member come one behind the other.
+    last = connection.execute(
+        "SELECT uri_members.number FROM uri_members JOIN uri_segments"
+        " ON uri_segments.number = segment WHERE uri_members.number ="
+        " (SELECT MAX(number) FROM uri_members) AND name = ? AND offset = ?",
+        (member.name, member.offset),
+    ).fetchone()
+    if last:
+        return int(last[0])
+    found = connection.execute(
+        "INSERT INTO uri_members (segment, offset, n_bytes)"
+        " SELECT number, ?, ? FROM uri_segments WHERE name = ?",
+        (member.offset, member.n_bytes, member.name),
+    )
+    return int(found.lastrowid or 0)
+
+
+def _records(number: int, counts: Counter[tuple[int, PlaceRole]]) -> Iterator[bytes]:
+    for (mark, role), times in counts.items():
+        left = times
+        while left > _MOST_TIMES:
+            yield RECORD.pack(mark, number, role, _MOST_TIMES)
+            left -= _MOST_TIMES
+        yield RECORD.pack(mark, number, role, left)
+
+
+def bucket_of(mark: int) -> int:
+    """Return which row of a batch has a fingerprint."""
+    return (mark >> 52) & (BUCKETS - 1)
+
+
+def _sort_staged(connection: sqlite3.Connection, n_batches: int) -> None:
+    """Make a batch of what is staged."""
+    buckets: defaultdict[int, list[bytes]] = defaultdict(list)
+    size = RECORD.size
+    for (records,) in connection.execute(
+        "SELECT records FROM uri_staged ORDER BY number"
+    ):
+        for at in range(0, len(records), size):
+            record = records[at : at + size]
+            buckets[record[0] << 4 | record[1] >> 4].append(record)
+    connection.executemany(
+        "INSERT INTO uri_places VALUES (?, ?)",
+        (
+            (n_batches * BUCKETS + bucket, b"".join(_bounded(sorted(records))))
+            for bucket, records in sorted(buckets.items())
+        ),
+    )
+    connection.execute("DELETE FROM uri_staged")
+    connection.execute("UPDATE uri_state SET n_staged = 0, n_batches = n_batches + 1")
+
+
+def _bounded(records: list[bytes]) -> Iterable[bytes]:
+    """Return records with few places for each URI and role; sorted ones.
+
+    Of a URI that everything links to, the first and last places stay, and one record
+    for the times of all others.
+    """
+    if len(records) <= MOST_PLACES:
+        return records
+    groups: defaultdict[tuple[bytes, int], list[bytes]] = defaultdict(list)
+    for record in records:
+        groups[record[:8], record[12]].append(record)
+    kept: list[bytes] = []
+    half = MOST_PLACES // 2
+    for group in groups.values():
+        if len(group) <= MOST_PLACES:
+            kept += group
+            continue
+        left_out = [RECORD.unpack(record) for record in group[half:-half]]
+        mark, _, role, _ = left_out[0]
+        times = sum(record[3] for record in left_out)
+        kept += [*group[:half], *group[-half:]]
+        kept += _records(NO_MEMBER, Counter({(mark, PlaceRole(role)): times}))
+    return kept
+
+
+_Found = tuple[PlaceRole, "Iterable[bytes]"]
+
+
+def _read_provenance(content: bytes) -> Iterator[_Found]:
+    yield PlaceRole.FETCH, _terms_behind(content, _CRAWLED)
+    if _HOP in content:
+        yield PlaceRole.FETCH, _terms_behind(content, _HOP)
+    if _SAME in content:
+        yield PlaceRole.SAME_CONTENT, _terms_behind(content, _SAME)
+
+
+def _terms_behind(content: bytes, mark: bytes) -> Iterator[bytes]:
+    at = content.find(mark)
+    while at >= 0:
+        at += len(mark)
+        if found := _term(content, at):
+            yield found[1] or found[2]
+        at = content.find(mark, at)
+
+
+def _read_quads(content: bytes) -> Iterator[_Found]:
+    yield PlaceRole.STATEMENTS, _marked_graphs(content)
+
+
+def _marked_graphs(content: bytes) -> Iterator[bytes]:
+    if content.startswith(_LINE[1:]) and (found := _marked(content, 2)):
+        yield found[1]
+    at = content.find(_LINE)
+    while at >= 0:
+        at += len(_LINE)
+        if found := _marked(content, at):
+            yield found[1]
+        at = content.find(_LINE, at)
+
+
+def _read_links(content: bytes) -> Iterator[_Found]:
+    yield PlaceRole.LINKS_FROM, _marked_graphs(content)
+    yield PlaceRole.LINKS_TO, _find_target(content)
+
+
+def _read_decisions(content: bytes) -> Iterator[_Found]:
+    yield PlaceRole.DECISION, _find_decided(content)
+
+
+_READERS: Final = {
+    "provenance": _read_provenance,
+    "quads": _read_quads,
+    "links": _read_links,
+    "decisions": _read_decisions,
+}

@@ -1,0 +1,187 @@
+"""The figures of one host, or of the crawl, as they are described."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+
+from rdfcrawl.analysis.description.distinct import Cardinality, DistinctCount
+from rdfcrawl.analysis.description.keys import FigureKey, FigureKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rdfcrawl.analysis.description.table import Figure, FigureTable
+
+N = TypeVar("N", int, Cardinality)
+_MAX_ABOUT_BYTES: Final = 4096  # of an IRI in a list
+_NONE: Final = Cardinality(0)
+
+
+class RankedItem(NamedTuple, Generic[N]):
+    """What a figure is about, and the figure."""
+
+    about: str
+    number: N
+
+
+class Ranking(Generic[N]):
+    """The largest of many figures, and how many there are.
+
+    What has a very long IRI is counted, but not kept.
+
+    Args:
+        size: how many are kept.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._largest: list[tuple[N, _Reversed]] = []
+        self.n_all = 0
+
+    def add(self, about: bytes, number: N) -> None:
+        """Take a figure into account."""
+        self.n_all += 1
+        if len(about) > _MAX_ABOUT_BYTES:
+            return
+        item = number, _Reversed(about)
+        if len(self._largest) < self._size:
+            heapq.heappush(self._largest, item)
+        elif self._size:
+            heapq.heappushpop(self._largest, item)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether figures are missing."""
+        return self.n_all > len(self._largest)
+
+    @property
+    def items(self) -> list[RankedItem[N]]:
+        """The figures, the largest first; equal ones by what they are about."""
+        largest = sorted(self._largest, reverse=True)
+        # The name of a host may have been cut within a character.
+        return [
+            RankedItem(name.text.decode(errors="ignore"), number)
+            for number, name in largest
+        ]
+
+
+class _Reversed(NamedTuple):
+    """A text that comes after larger ones."""
+
+    text: bytes
+
+    def __lt__(self, other: tuple[bytes, ...]) -> bool:
+        return self.text > other[0]
+
+
+@dataclass(kw_only=True)
+class DatasetFigures:
+    """What is said about one dataset: a host, or the crawl as a whole.
+
+    Attributes:
+        host: its name; empty for the crawl, and for documents without host.
+        size: of the rankings.
+        first_ms: when its first document was fetched, Unix time.
+        last_ms: when the last one was.
+        place: what the IRIs of its documents begin with.
+        space: what the IRIs of its entities begin with.
+        entities: different IRIs that are subjects.
+        classes: by IRI: different instances.
+        properties: by IRI: triples.
+        vocabularies: by namespace: triples and instances.
+        links: by host and property: triples.
+        licences: by IRI: documents.
+        publishers: by IRI and name: documents.
+        formats: by name: documents.
+    """
+
+    host: str
+    size: int
+    n_documents: int = 0
+    n_triples: int = 0
+    first_ms: int = 0
+    last_ms: int = 0
+    place: str = ""
+    space: str = ""
+    entities: Cardinality = _NONE
+    blank_subjects: Cardinality = _NONE
+    objects: Cardinality = _NONE
+    classes: Ranking[Cardinality] = field(init=False)
+    properties: Ranking[int] = field(init=False)
+    vocabularies: Ranking[int] = field(init=False)
+    links: Ranking[int] = field(init=False)
+    licences: Ranking[int] = field(init=False)
+    publishers: Ranking[int] = field(init=False)
+    formats: Ranking[Cardinality] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the rankings."""
+        for name in (*_RANKED.values(), *_RANKED_COUNTS.values()):
+            setattr(self, name, Ranking(self.size))
+
+    @property
+    def subjects(self) -> Cardinality:
+        """Different subjects: IRIs and blank nodes."""
+        return self.entities.plus(self.blank_subjects)
+
+    def take(self, kind: FigureKind, about: bytes, figure: Figure) -> None:
+        """Take a figure from the table."""
+        if isinstance(figure, DistinctCount):
+            number = figure.cardinality
+            if kind in _RANKED_COUNTS:
+                getattr(self, _RANKED_COUNTS[kind]).add(about, number)
+            else:
+                setattr(self, _COUNTS[kind], number)
+        elif isinstance(figure, bytes):
+            setattr(self, _TEXTS[kind], figure.decode(errors="ignore"))
+        elif kind in _RANKED:
+            getattr(self, _RANKED[kind]).add(about, figure)
+        else:
+            sign = -1 if kind is FigureKind.FIRST else 1
+            setattr(self, _NUMBERS[kind], sign * figure)
+
+
+_NUMBERS = {
+    FigureKind.DOCUMENTS: "n_documents",
+    FigureKind.TRIPLES: "n_triples",
+    FigureKind.FIRST: "first_ms",
+    FigureKind.LAST: "last_ms",
+}
+_TEXTS = {FigureKind.PLACE: "place", FigureKind.SPACE: "space"}
+_COUNTS = {
+    FigureKind.ENTITIES: "entities",
+    FigureKind.BLANK_SUBJECTS: "blank_subjects",
+    FigureKind.OBJECTS: "objects",
+}
+_RANKED = {
+    FigureKind.PROPERTIES: "properties",
+    FigureKind.VOCABULARIES: "vocabularies",
+    FigureKind.LINKS: "links",
+    FigureKind.LICENCES: "licences",
+    FigureKind.PUBLISHERS: "publishers",
+}
+_RANKED_COUNTS = {FigureKind.CLASSES: "classes", FigureKind.FORMATS: "formats"}
+
+
+def iter_hosts(table: FigureTable, size: int) -> Iterator[DatasetFigures]:
+    """Yield the figures of each host, sorted by name.
+
+    Args:
+        table: by host.
+        size: of the rankings.
+    """
+    items = ((FigureKey.of(key), figure) for key, figure in table.items())
+    for host, group in groupby(items, lambda item: item[0].host):
+        yield _figures(host, group, size)
+
+
+def _figures(
+    host: bytes, items: Iterable[tuple[FigureKey, Figure]], size: int
+) -> DatasetFigures:
+    figures = DatasetFigures(host=host.decode(), size=size)
+    for key, figure in items:
+        figures.take(key.kind, key.about, figure)
+    return figures

@@ -1,0 +1,60 @@
+"""Take from the provenance of a crawl in which formats hosts publish documents."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.analysis.description.distinct import hashes_of
+from rdfcrawl.analysis.description.keys import FigureKind, key_prefix
+from rdfcrawl.core.namespaces import PROV, RC
+from rdfcrawl.stores.members import TornMember
+from rdfcrawl.stores.reading import iter_blocks
+from rdfcrawl.stores.segment_file import list_segments
+from rdfcrawl.uri.known_hosts import host_of_iri
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rdfcrawl.analysis.description.table import FigureTable
+
+# What an activity has read its document as, and what it has generated. The format
+# comes first; one without statements generates nothing.
+_FACTS: Final = re.compile(
+    rb'^<([^>\n]*)> <(?:%b> "([^"\n]*)"|%b> <([^>\n]*)>)'
+    % (re.escape(f"{RC}format".encode()), re.escape(f"{PROV}wasGeneratedBy".encode())),
+    re.MULTILINE,
+)
+
+
+def iter_provenance(folder: Path) -> Iterator[bytes]:
+    """Yield what can be read of the provenance in whole lines.
+
+    Damaged segments are passed over: no figure of the data depends on them.
+    """
+    for path in list_segments(folder) if folder.is_dir() else ():
+        with suppress(FileNotFoundError, TornMember):
+            yield from iter_blocks(path)
+
+
+def add_provenance(table: FigureTable, lines: bytes) -> None:
+    """Count the documents of each host by the format that they were read as.
+
+    Args:
+        table: that takes the figures of each host.
+        lines: whole lines of provenance, as it is written.
+    """
+    documents: dict[bytes, list[bytes]] = {}
+    activity = read_as = b""
+    for subject, format_name, generated_by in _FACTS.findall(lines):
+        if format_name:
+            activity, read_as = subject, format_name
+        elif generated_by == activity:
+            host = host_of_iri(subject)
+            key = key_prefix(host, FigureKind.FORMATS) + read_as
+            documents.setdefault(key, []).append(subject)
+    for key, iris in documents.items():
+        table.count(key, hashes_of(iris))
+    table.trim()

@@ -1,0 +1,171 @@
+"""Write the descriptions of a crawl as files, whole or not at all."""
+
+from __future__ import annotations
+
+import heapq
+import os
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import quote
+
+from rdfcrawl.analysis.description.dcat import (
+    DescribedFile,
+    describe_catalog,
+    describe_host_dataset,
+)
+from rdfcrawl.analysis.description.figures import DatasetFigures, iter_hosts
+from rdfcrawl.analysis.description.keys import FigureKey, FigureKind, key_prefix
+from rdfcrawl.analysis.description.names import DescribedCrawl
+from rdfcrawl.analysis.description.provenance import add_provenance, iter_provenance
+from rdfcrawl.analysis.description.scan import FigureScan
+from rdfcrawl.analysis.description.table import FigureTable
+from rdfcrawl.analysis.description.turtle import PREFIXES
+from rdfcrawl.analysis.description.void import (
+    describe_all,
+    describe_document,
+    describe_host,
+)
+from rdfcrawl.stores.drafts import replacing_file
+from rdfcrawl.stores.log.latest import iter_latest_documents
+from rdfcrawl.stores.segment_file import list_segments
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from typing import TextIO
+
+    from rdfcrawl.stores.log.crawl_log import CrawlLog
+
+VOID_NAME: Final = "void.ttl"
+DCAT_NAME: Final = "dcat.ttl"
+LISTED_OF_CRAWL: Final = 1000  # classes, properties, vocabularies
+LISTED_OF_HOST: Final = 100
+
+
+class DescriptionOptions(NamedTuple):
+    """How a crawl is described.
+
+    Attributes:
+        title: of the crawl.
+        publisher: who describes it.
+        n_hosts: hosts that are described one by one: those with most statements.
+        scratch: folder of scratch files; by default that of the system.
+    """
+
+    title: str
+    publisher: str
+    n_hosts: int = 1000
+    scratch: Path | None = None
+
+
+def write_descriptions(
+    log: CrawlLog,
+    options: DescriptionOptions,
+    target: Path | None = None,
+    files: Sequence[DescribedFile] | None = None,
+) -> list[Path]:
+    """Write `void.ttl` and `dcat.ttl` beside a crawl, or both into one file.
+
+    Args:
+        log: of the crawl.
+        options: see there.
+        target: the one file.
+        files: with the statements; by default the segments of the log.
+
+    Returns:
+        The files that were written.
+
+    Raises:
+        OSError: a disk cannot be read, or is full.
+        TornMember: a segment is damaged.
+    """
+    paths = [target] if target else [log.root / VOID_NAME, log.root / DCAT_NAME]
+    crawl = DescribedCrawl(log.identity.log, options.title, options.publisher)
+    with ExitStack() as stack:
+        hosts = stack.enter_context(FigureTable(options.scratch))
+        scan = FigureScan(hosts)
+        for document in iter_latest_documents(log, scratch=options.scratch):
+            scan.add(document)
+        scan.flush()
+        for lines in iter_provenance(log.root / "provenance"):
+            add_provenance(hosts, lines)
+        if files is None:  # now: they may have been compacted meanwhile
+            files = _segments(log.root, paths[0].absolute().parent)
+        outputs = [stack.enter_context(replacing_file(path)) for path in paths]
+        _write(crawl, hosts, options, files, outputs)
+    return paths
+
+
+def _write(
+    crawl: DescribedCrawl,
+    hosts: FigureTable,
+    options: DescriptionOptions,
+    files: Sequence[DescribedFile],
+    outputs: Sequence[TextIO],
+) -> None:
+    void, dcat = outputs[0], outputs[-1]
+    for output in outputs:
+        output.write(PREFIXES)
+    with FigureTable(options.scratch) as total:
+        summary = _Summary.of(hosts, total, options.n_hosts)
+        items = ((FigureKey.of(key), figure) for key, figure in total.items())
+        figures = DatasetFigures(host="", size=LISTED_OF_CRAWL)
+        for key, figure in items:
+            figures.take(key.kind, key.about, figure)
+    dumps = [file.href for file in files]
+    void.write(describe_document(crawl))
+    void.write(
+        describe_all(
+            crawl,
+            figures,
+            n_hosts=summary.n_hosts,
+            n_linksets=summary.n_linksets,
+            dumps=dumps,
+        )
+    )
+    dcat.write(describe_catalog(crawl, figures, files, n_hosts=summary.n_hosts))
+    for each in iter_hosts(hosts, LISTED_OF_HOST):
+        if each.host in summary.described:
+            void.write(describe_host(crawl, each, summary.described))
+            dcat.write(describe_host_dataset(crawl, each))
+
+
+class _Summary(NamedTuple):
+    """What is known once the figures of all hosts were read."""
+
+    n_hosts: int
+    n_linksets: int
+    described: frozenset[str]
+
+    @classmethod
+    def of(cls, hosts: FigureTable, total: FigureTable, n_described: int) -> _Summary:
+        """Add the figures of all hosts to those of the crawl."""
+        n_hosts = n_linksets = 0
+        largest: list[tuple[int, bytes]] = []
+        for text, figure in hosts.items():
+            key = FigureKey.of(text)
+            kind = key.kind
+            n_hosts += kind is FigureKind.DOCUMENTS
+            n_linksets += kind is FigureKind.LINKS
+            if kind is FigureKind.TRIPLES and key.host and isinstance(figure, int):
+                heapq.heappush(largest, (figure, key.host))
+                if len(largest) > n_described:
+                    heapq.heappop(largest)
+            total.put(key_prefix(b"", kind) + key.about, figure)
+            total.trim()
+        described = frozenset(host.decode() for _, host in largest)
+        return cls(n_hosts, n_linksets, described)
+
+
+def _segments(root: Path, folder: Path) -> list[DescribedFile]:
+    """Return the segments of a log, as they are seen from a folder."""
+    found = []
+    for path in list_segments(root / "quads"):
+        with suppress(FileNotFoundError):  # there was nothing in it
+            href = quote(os.path.relpath(path, folder))
+            n_bytes = path.stat().st_size
+            file = DescribedFile(
+                href, "application/n-quads", "application/gzip", n_bytes
+            )
+            found.append(file)
+    return found

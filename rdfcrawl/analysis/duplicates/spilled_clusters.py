@@ -1,0 +1,186 @@
+"""Clusters of any number of documents, of which all but a number is kept on disk.
+
+Equal hashes and redirects are found by sorting them. Of each different text, the runs
+of `WINDOW` minima that begin at each fourth one are sorted. What shares a run is
+compared.
+"""
+
+from __future__ import annotations
+
+from array import array
+from contextlib import suppress
+from functools import lru_cache
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.analysis.duplicates.clusters import (
+    N_BANDS,
+    N_MINIMA,
+    NEAR_DUPLICATE,
+    SketchMinima,
+    low_bits,
+)
+from rdfcrawl.core.sorting import StringSorter
+from rdfcrawl.rdf.fingerprints import BINS, MAX_SPARSE, read_sketch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rdfcrawl.core.sorting import SpillFolder
+
+WINDOW: Final = 6
+"""Minima of a run: 36 bits, which millions of documents share by chance rarely."""
+MAX_CROWD: Final = 4096
+"""Texts with a run in common that are looked at; the others are counted."""
+MAX_COMPARED: Final = 32
+"""Of these, different ones that each is compared with."""
+LEAST_MINIMA: Final = 7
+"""Of a sketch: what is shorter is equal or no near-duplicate."""
+
+_HASH_CHARS: Final = 32
+_NUMBER_CHARS: Final = 8
+_STEP: Final = N_MINIMA // N_BANDS
+_DIGITS: Final = 3  # of the low bits of a minimum
+_SLOT: Final = _NUMBER_CHARS + BINS + 2 * MAX_SPARSE
+_CACHED: Final = 10_000  # sketches
+_TEXT, _CONTENT, _URL = b"t", b"c", b"u"
+_KEY_ENDS: Final = {_TEXT: 1 + _HASH_CHARS, _CONTENT: 1 + _HASH_CHARS, _URL: 17}
+
+
+class SpilledClusters:
+    """Disjoint sets of documents, which are numbers from 0 on.
+
+    Memory: 4 bytes for each document, beside what is said.
+
+    Args:
+        n_documents: at most 2^32.
+        spills: of scratch files.
+        memory_bytes: for what is sorted, about.
+
+    Attributes:
+        n_crowded: runs of minima that more than `MAX_CROWD` texts have.
+        n_left_out: times that a text was not compared, as it came later in these.
+    """
+
+    def __init__(
+        self, n_documents: int, spills: SpillFolder, memory_bytes: int
+    ) -> None:
+        self._parents = array("I", range(n_documents))
+        self._keys = StringSorter(spills.new(), memory_bytes // 2)
+        self._windows = StringSorter(spills.new(), memory_bytes // 2)
+        self._sketches = spills.new()
+        self._minima = lru_cache(_CACHED)(self._read_minima)
+        self.n_crowded = self.n_left_out = 0
+
+    def add(
+        self, number: int, *, text_hash: str, content_hash: str, sketch: str
+    ) -> None:
+        """Add what is known of a document; what is no hash is passed over."""
+        for kind, each, more in (
+            (_TEXT, text_hash, sketch),
+            (_CONTENT, content_hash, ""),
+        ):
+            if len(each) == _HASH_CHARS and each.isascii() and each.isalnum():
+                line = kind + f"{each}{number:08x}".encode()
+                is_sketch = more.isascii() and more.isprintable()
+                self._keys.add(line + more.encode() if is_sketch else line)
+
+    def add_url(self, number: int, url_mark: int, target_mark: int | None) -> None:
+        """Add the fingerprints of a document's URL, and of where it redirects."""
+        self._keys.add(b"u%016x0%08x" % (url_mark, number))
+        if target_mark is not None:
+            self._keys.add(b"u%016x1%08x" % (target_mark, number))
+
+    def join(self) -> None:
+        """Join what is equal, redirects, and what is nearly equal.
+
+        Raises:
+            OSError: a disk is full, or cannot be read.
+        """
+        for key, lines in groupby(chain.from_iterable(self._keys.sorted()), _key_of):
+            if key.startswith(_URL):
+                self._join_redirects(lines)
+            else:
+                self._join_equal(key, lines)
+        for _, lines in groupby(
+            chain.from_iterable(self._windows.sorted()),
+            lambda line: line[:-_NUMBER_CHARS],
+        ):
+            self._join_near(int(line[-_NUMBER_CHARS:], 16) for line in lines)
+
+    def root(self, number: int) -> int:
+        """Return the least document that is known to be in the set of another one."""
+        parents = self._parents
+        while parents[number] != number:
+            parents[number] = parents[parents[number]]
+            number = parents[number]
+        return number
+
+    def _join_redirects(self, lines: Iterator[bytes]) -> None:
+        """Join the document of a URL, if there is one, with those that lead there."""
+        first = next(lines)
+        if first[_KEY_ENDS[_URL] :].startswith(b"0"):
+            for line in lines:
+                self._unite(int(first[-8:], 16), int(line[-8:], 16))
+
+    def _join_equal(self, key: bytes, lines: Iterator[bytes]) -> None:
+        """Join documents of one hash; the first of a text stands for them."""
+        first = next(lines)
+        number = _number_of(first)
+        for line in lines:
+            self._unite(number, _number_of(line))
+        if key.startswith(_TEXT):
+            self._add_windows(number, first[len(key) + _NUMBER_CHARS :].decode())
+
+    def _add_windows(self, number: int, sketch: str) -> None:
+        minima: tuple[int, ...] = ()
+        with suppress(ValueError):
+            minima = read_sketch(sketch)
+        if len(set(minima)) < LEAST_MINIMA:
+            return
+        slot = self._sketches.n_bytes // _SLOT
+        self._sketches.add(f"{number:08x}{sketch}".ljust(_SLOT).encode())
+        digits = "".join([f"{x:03x}" for x in low_bits(minima)])
+        digits += digits[: WINDOW * _DIGITS]
+        for window in range(N_BANDS):
+            begin = window * _STEP * _DIGITS
+            run = digits[begin : begin + WINDOW * _DIGITS]
+            self._windows.add(f"{window:x}{run}{slot:08x}".encode())
+
+    def _join_near(self, slots: Iterator[int]) -> None:
+        """Compare and join texts that have one run in common."""
+        held = [next(slots)]
+        for n, slot in enumerate(slots, 2):
+            if n > MAX_CROWD:
+                self.n_crowded += n == MAX_CROWD + 1
+                self.n_left_out += 1
+                continue
+            number, minima = self._minima(slot)
+            is_known = False
+            for other in held:
+                other_number, others = self._minima(other)
+                if self.root(number) == self.root(other_number):
+                    is_known = True
+                elif minima.resembles(others, NEAR_DUPLICATE):
+                    self._unite(number, other_number)
+            if not is_known and len(held) < MAX_COMPARED:
+                held.append(slot)
+
+    def _read_minima(self, slot: int) -> tuple[int, SketchMinima]:
+        content = self._sketches.read(slot * _SLOT, (slot + 1) * _SLOT).decode()
+        sketch = content[_NUMBER_CHARS:].rstrip()
+        minima = SketchMinima(array("I", read_sketch(sketch)))
+        return int(content[:_NUMBER_CHARS], 16), minima
+
+    def _unite(self, one: int, other: int) -> None:
+        one, other = self.root(one), self.root(other)
+        self._parents[max(one, other)] = min(one, other)
+
+
+def _key_of(line: bytes) -> bytes:
+    return line[: _KEY_ENDS[line[:1]]]
+
+
+def _number_of(line: bytes) -> int:
+    begin = 1 + _HASH_CHARS
+    return int(line[begin : begin + _NUMBER_CHARS], 16)

@@ -1,0 +1,190 @@
+"""Coverage: which part of a domain its sitemaps list (section 5.1.1).
+
+Sets of URLs by state, each a part of the one before: Seen, Crawled, Unique, Indexed;
+and by way: `_S` for those in sitemaps, `_D` for those that links lead to. Who has seen
+a URL counts, not whose queue it came from: a URL known both ways is in both.
+
+Unique counts clusters of duplicates. A cluster is in Unique_S if any of its crawled
+members is in Seen_S, and is indexed if its representative is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
+from typing import Final
+
+from rdfcrawl.analysis.measures.ratio import ExactSum, MeasuredRatio
+from rdfcrawl.analysis.measures.uri_facts import UriFacts
+from rdfcrawl.uri.normalize import fingerprint
+
+IndexRule = Callable[[UriFacts], bool]
+"""Whether a crawled URL is added to the index; a crawler has none of its own."""
+
+_LISTED: Final = 1
+_LINKED: Final = 2
+_INDEXED: Final = 4
+
+
+def has_statements(facts: UriFacts, at_least: int = 1) -> bool:
+    """Return whether the last fetch was read and stored as many statements.
+
+    A document that is unchanged has those of the fetch before.
+    """
+    for fetch in reversed(facts.fetches):
+        if fetch.status != "UNCHANGED":
+            was_read = fetch.status in ("SUCCESSFUL", "PARTIAL")
+            return was_read and fetch.n_statements >= at_least
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class StateSizes:
+    """Sizes of the sets of URLs of one domain, of one way or of both."""
+
+    seen: int = 0
+    crawled: int = 0
+    unique: int = 0
+    indexed: int = 0
+
+    @property
+    def signal_to_noise(self) -> MeasuredRatio:
+        """Formula (5): |Unique(D)| / |Seen(D)|, also of each way by itself."""
+        return MeasuredRatio(self.unique, self.seen)
+
+    @property
+    def efficiency(self) -> MeasuredRatio:
+        """Unique pages for each URL crawled (section 4.1): |Unique| / |Crawled|."""
+        return MeasuredRatio(self.unique, self.crawled)
+
+
+@dataclass(frozen=True, slots=True)
+class DomainCoverage:
+    """The measures of section 5.1.1 for one domain.
+
+    Attributes:
+        both: by either way, each URL once.
+        listed: by sitemaps.
+        linked: by Discovery.
+        pagerank: of all URLs that are nodes of the graph, crawled or not.
+        pagerank_listed: of those that sitemaps list.
+    """
+
+    domain: str
+    both: StateSizes = StateSizes()
+    listed: StateSizes = StateSizes()
+    linked: StateSizes = StateSizes()
+    pagerank: float = 0.0
+    pagerank_listed: float = 0.0
+
+    @property
+    def coverage(self) -> MeasuredRatio:
+        """Formula (1): |Crawled_S(D)| / |Crawled(D)|."""
+        return MeasuredRatio(self.listed.crawled, self.both.crawled)
+
+    @property
+    def unique_coverage(self) -> MeasuredRatio:
+        """Formula (2): |Unique_S(D)| / |Unique(D)|."""
+        return MeasuredRatio(self.listed.unique, self.both.unique)
+
+    @property
+    def index_coverage(self) -> MeasuredRatio:
+        """Formula (3): |Indexed_S(D)| / |Indexed(D)|."""
+        return MeasuredRatio(self.listed.indexed, self.both.indexed)
+
+    @property
+    def pagerank_coverage(self) -> MeasuredRatio:
+        """Formula (4): the PageRank of URLs in sitemaps, by that of all URLs."""
+        return MeasuredRatio(self.pagerank_listed, self.pagerank)
+
+    @property
+    def utility(self) -> MeasuredRatio:
+        """IndexCoverage / UniqueCoverage (section 6.3.1): above 1, sitemaps do better.
+
+        As one quotient: |Indexed_S| * |Unique| / (|Unique_S| * |Indexed|).
+        """
+        return MeasuredRatio(
+            self.listed.indexed * self.both.unique,
+            self.listed.unique * self.both.indexed,
+        )
+
+
+@dataclass(slots=True)
+class CoverageCount:
+    """Counts of one domain, to which URLs are added in any order, each once.
+
+    Memory: some 100 bytes for each cluster of duplicates; other URLs are only counted.
+    """
+
+    domain: str
+    is_indexed: IndexRule = has_statements
+    _seen: list[int] = field(default_factory=lambda: [0, 0, 0])
+    _crawled: list[int] = field(default_factory=lambda: [0, 0, 0])
+    _unique: list[int] = field(default_factory=lambda: [0, 0, 0])
+    _indexed: list[int] = field(default_factory=lambda: [0, 0, 0])
+    _clusters: dict[int, int] = field(default_factory=dict)
+    _pagerank: ExactSum = field(default_factory=ExactSum)
+    _pagerank_listed: ExactSum = field(default_factory=ExactSum)
+
+    def add(self, facts: UriFacts) -> None:
+        """Count one URL of the domain."""
+        ways = _LISTED * facts.is_listed | _LINKED * facts.is_linked
+        _count(self._seen, ways)
+        if facts.pagerank is not None:
+            self._pagerank.add(facts.pagerank)
+            if facts.is_listed:
+                self._pagerank_listed.add(facts.pagerank)
+        if not facts.is_crawled:
+            return
+        _count(self._crawled, ways)
+        if facts.is_representative and self.is_indexed(facts):
+            ways |= _INDEXED
+        if facts.cluster:
+            key = fingerprint(facts.cluster)
+            self._clusters[key] = self._clusters.get(key, 0) | ways
+        else:
+            self._count_cluster(self._unique, self._indexed, ways)
+
+    @staticmethod
+    def _count_cluster(unique: list[int], indexed: list[int], ways: int) -> None:
+        _count(unique, ways)
+        if ways & _INDEXED:
+            _count(indexed, ways)
+
+    def result(self) -> DomainCoverage:
+        """Return the measures of all URLs that were added up to now."""
+        unique, indexed = self._unique.copy(), self._indexed.copy()
+        for ways in self._clusters.values():
+            self._count_cluster(unique, indexed, ways)
+        both, listed, linked = (
+            StateSizes(*counts)
+            for counts in zip(self._seen, self._crawled, unique, indexed, strict=True)
+        )
+        return DomainCoverage(
+            self.domain,
+            both=both,
+            listed=listed,
+            linked=linked,
+            pagerank=self._pagerank.value,
+            pagerank_listed=self._pagerank_listed.value,
+        )
+
+
+def _count(counts: list[int], ways: int) -> None:
+    """Count in both, in sitemaps and in Discovery."""
+    counts[0] += 1
+    counts[1] += bool(ways & _LISTED)
+    counts[2] += bool(ways & _LINKED)
+
+
+def iter_coverage(
+    facts: Iterable[UriFacts], is_indexed: IndexRule = has_statements
+) -> Iterator[DomainCoverage]:
+    """Yield the measures of each domain, from facts that come domain by domain."""
+    for domain, uris in groupby(facts, key=attrgetter("domain")):
+        count = CoverageCount(domain, is_indexed)
+        for each in uris:
+            count.add(each)
+        yield count.result()

@@ -1,0 +1,216 @@
+"""Add to the facts of a domain which of its URLs are duplicates, and of what.
+
+Clusters are those of `analysis.duplicates.clusters`, representatives those of
+`analysis.duplicates.canonical`; only URLs of one domain are compared.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from rdfcrawl.analysis.duplicates.canonical import CanonicalCandidate, choose_canonical
+from rdfcrawl.analysis.duplicates.clusters import (
+    ContentPrint,
+    find_clusters,
+    find_related,
+)
+from rdfcrawl.analysis.duplicates.containment import find_containers
+from rdfcrawl.analysis.measures.census import sample_missed
+from rdfcrawl.analysis.measures.missed import differ_in_query
+from rdfcrawl.rdf.fingerprints import SHINGLE_WORDS, content_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
+
+MAX_COPIES: Final = 4
+"""Of one page, that its facts name."""
+
+LEAST_EQUAL: Final = 5
+"""URLs of a host with the same few words; no page has as many by chance."""
+
+_FEW_SHINGLES: Final = 50 - SHINGLE_WORDS  # fewer than 50 words have no more
+_NO_TEXT: Final = content_hash(b"")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageContent:
+    """What is known of the content of a page beside its facts.
+
+    Attributes:
+        minima: of its sketch, 64 numbers; empty if there is none.
+        n_shingles: different ones that the sketch is made of; 0: not known.
+        redirects_to: URLs that it redirected to, in normal form.
+        canonical: URL that the page names by `rel=canonical`, in normal form.
+    """
+
+    minima: Sequence[int] = ()
+    n_shingles: int = 0
+    redirects_to: tuple[str, ...] = ()
+    canonical: str = ""
+
+
+_UNKNOWN = PageContent()
+
+
+def with_clusters(
+    facts: Sequence[UriFacts], contents: Mapping[str, PageContent] | None = None
+) -> Iterator[UriFacts]:
+    """Yield the facts of one domain, each with the URL that represents its cluster.
+
+    Missed content that is no redirect, or a sample of it, has `copies`, all of other
+    clusters: what its page names as canonical, and what resembles it less than
+    near-duplicates do, if that would represent both. Without such copies it has a
+    `containment`: the greatest share that a longer page has of it.
+
+    Error pages are those that say so, and texts of fewer than 50 words, without
+    statements and without images, that `LEAST_EQUAL` URLs of a host have.
+
+    Args:
+        facts: of all URLs of the domain; they are held in memory.
+        contents: by URL; without them, only pages of equal text are duplicates.
+    """
+    known = contents or {}
+    of_url = {each.url: each for each in facts if each.is_crawled}
+    prints = [_print(each, known, of_url) for each in of_url.values()]
+    representatives: dict[str, str] = {}
+    for cluster in find_clusters(prints):
+        chosen = _choose([of_url[url] for url in cluster], known)
+        representatives |= dict.fromkeys(cluster, chosen)
+    same = Counter(_few_words(each, known) for each in facts)
+    clustered = [
+        replace(
+            each,
+            cluster=representatives.get(each.url, ""),
+            is_error_page=each.is_error_page
+            or (bool(text := _few_words(each, known)) and same[text] >= LEAST_EQUAL),
+        )
+        for each in facts
+    ]
+    copies = _Copies(clustered, prints, known)
+    for each in clustered:
+        found, share = copies.of(each), copies.containment(each)
+        is_plain = not found and not share
+        yield each if is_plain else replace(each, copies=found, containment=share)
+
+
+def _few_words(
+    facts: UriFacts, known: Mapping[str, PageContent]
+) -> tuple[str, str] | None:
+    """Return host and text of a page of a few words and nothing else, or nothing."""
+    read = last_read(facts.fetches)
+    if read is None or read.n_statements or facts.n_images or facts.is_redirect:
+        return None
+    n_shingles = known.get(facts.url, _UNKNOWN).n_shingles
+    is_short = 0 < n_shingles <= _FEW_SHINGLES
+    return (urlsplit(facts.url).netloc, read.text_hash) if is_short else None
+
+
+def _print(
+    facts: UriFacts, known: Mapping[str, PageContent], crawled: Collection[str]
+) -> ContentPrint:
+    content = known.get(facts.url, _UNKNOWN)
+    return ContentPrint(
+        url=facts.url,
+        text_hash=_text_hash(facts),
+        minima=content.minima,
+        redirects_to=tuple(x for x in content.redirects_to if x in crawled),
+        n_shingles=content.n_shingles,
+    )
+
+
+class _Copies:
+    """Finds copies of missed content beyond its clusters."""
+
+    def __init__(
+        self,
+        facts: Sequence[UriFacts],
+        prints: Sequence[ContentPrint],
+        known: Mapping[str, PageContent],
+    ) -> None:
+        self._known = known
+        self._read = {each.url: each for each in facts if _text_hash(each)}
+        sample = sample_missed(facts)
+        missed = {each.url: each for each in sample if not each.is_redirect}
+        self._found = {url: set[str]() for url in missed}
+        for url, page in missed.items():
+            canonical = known.get(url, _UNKNOWN).canonical
+            if self._is_elsewhere(page, canonical):
+                self._found[url].add(canonical)
+        for url, related in find_related(prints, missed.keys()):
+            copied = (x for x in related if self._is_copied(missed[url], x))
+            self._found[url].update(copied)
+        self._shares: dict[str, float] = {}
+        alone = {url for url, found in self._found.items() if not found}
+        for url, longer, share in find_containers(prints, alone):
+            if self._is_elsewhere(missed[url], longer):
+                self._shares[url] = max(share, self._shares.get(url, 0.0))
+
+    def of(self, page: UriFacts) -> tuple[str, ...]:
+        """Return at most `MAX_COPIES`, first those that differ in their query."""
+        found = self._found.get(page.url, ())
+        order = sorted(found, key=lambda x: (not differ_in_query(page.url, x), x))
+        return tuple(order[:MAX_COPIES])
+
+    def containment(self, page: UriFacts) -> float:
+        """Return the greatest share of a page that a longer one has."""
+        return self._shares.get(page.url, 0.0)
+
+    def _is_copied(self, page: UriFacts, url: str) -> bool:
+        """Return whether the content of a page is rather that of another URL."""
+        if not self._is_elsewhere(page, url):
+            return False
+        return _choose([page, self._read[url]], self._known) == url
+
+    def _is_elsewhere(self, page: UriFacts, url: str) -> bool:
+        """Return whether a URL was read, and is in no cluster with a page."""
+        other = self._read.get(url)
+        if other is None or other.is_redirect:
+            return False
+        return (other.cluster or url) != (page.cluster or page.url)
+
+
+def _text_hash(facts: UriFacts) -> str:
+    """Return the hash of what was read last; empty after a failure."""
+    read = last_read(facts.fetches)
+    return "" if read is None else text_hash_of(read)
+
+
+def text_hash_of(fetch: UriFetch) -> str:
+    """Return the hash by which the content of a fetch is compared.
+
+    Pages without visible text, as of images or of scripts, are told by their bytes.
+    """
+    return fetch.content_hash if fetch.text_hash == _NO_TEXT else fetch.text_hash
+
+
+def last_read(fetches: Sequence[UriFetch]) -> UriFetch | None:
+    """Return the last fetch before any 304; None if that was not read."""
+    for fetch in reversed(fetches):
+        if fetch.status != "UNCHANGED":
+            return fetch if fetch.status in ("SUCCESSFUL", "PARTIAL") else None
+    return None
+
+
+def _choose(members: Sequence[UriFacts], known: Mapping[str, PageContent]) -> str:
+    contents = [known.get(each.url, _UNKNOWN) for each in members]
+    declared = {each.canonical for each in contents}
+    targets = {url for each in contents for url in each.redirects_to}
+    return choose_canonical(
+        CanonicalCandidate(
+            url=each.url,
+            is_listed=each.is_listed,
+            priority=max(
+                (x.priority for x in each.listings if x.priority is not None),
+                default=None,
+            ),
+            is_declared=each.url in declared,
+            is_redirect_target=each.url in targets,
+            pagerank=each.pagerank or 0.0,
+        )
+        for each in members
+    )

@@ -1,0 +1,191 @@
+"""What refetches show: changes, how fresh the copies were, and whether lastmod said so.
+
+An interval lies between two fetches of a URL that were read, one after the other;
+fetches that failed in between are passed over.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from heapq import nlargest
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rdfcrawl.analysis.measures.ratio import MeasuredRatio
+
+if TYPE_CHECKING:
+    from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch
+
+N_LATEST: Final = 200  # intervals of a site that its lastmods are judged by
+_WAS_READ: Final = frozenset({"SUCCESSFUL", "PARTIAL"})
+
+
+class FetchInterval(NamedTuple):
+    """The time between two fetches of one URL that were read.
+
+    Attributes:
+        is_changed: the content differs.
+        is_claimed: sitemaps said so at its end.
+        changed_ms: when it changed: `Last-Modified` if it lies in the interval, else
+            the middle; None if it did not.
+    """
+
+    begin_ms: int
+    end_ms: int
+    is_changed: bool
+    is_claimed: bool
+    changed_ms: float | None
+
+
+def iter_intervals(facts: UriFacts) -> Iterator[FetchInterval]:
+    """Yield the intervals of one URL whose content is known at both ends, in order."""
+    last: UriFetch | None = None
+    content = ""
+    for fetch in facts.fetches:
+        found = content if fetch.status == "UNCHANGED" else _content_of(fetch)
+        if not found:
+            continue
+        if last is not None:
+            yield _interval(facts, last, fetch, is_changed=found != content)
+        last, content = fetch, found
+
+
+def _content_of(fetch: UriFetch) -> str:
+    return fetch.content_hash if fetch.status in _WAS_READ else ""
+
+
+def _interval(
+    facts: UriFacts, last: UriFetch, fetch: UriFetch, *, is_changed: bool
+) -> FetchInterval:
+    begin, end, modified = last.started_ms, fetch.started_ms, fetch.modified_ms
+    changed_ms: float | None = None
+    if is_changed:
+        is_within = modified is not None and begin < modified <= end
+        changed_ms = modified if is_within else (begin + end) / 2
+    stated = stated_lastmod(facts, end)
+    is_claimed = has_claim(stated, before=stated_lastmod(facts, begin), since_ms=begin)
+    return FetchInterval(begin, end, is_changed, is_claimed, changed_ms)
+
+
+def stated_lastmod(facts: UriFacts, time_ms: int) -> int | None:
+    """Return the lastmod of a URL that sitemaps stated at a time; None if none."""
+    place = bisect_right(facts.claims, time_ms, key=lambda claim: claim.read_ms)
+    return facts.claims[place - 1].lastmod_ms if place else None
+
+
+def has_claim(stated: int | None, *, before: int | None, since_ms: int) -> bool:
+    """Return whether a lastmod claims a change since a fetch.
+
+    It is later than the one that was stated at the fetch, or lies after the fetch.
+    """
+    if stated is None:
+        return False
+    return stated > since_ms or (before is not None and stated > before)
+
+
+@dataclass(frozen=True, slots=True)
+class LastmodAccuracy:
+    """How far the lastmods of a site can be believed.
+
+    Attributes:
+        n_claimed: intervals in which a change was claimed.
+        n_changed: in which the content changed.
+        n_both: in which both is so.
+    """
+
+    n_intervals: int = 0
+    n_claimed: int = 0
+    n_changed: int = 0
+    n_both: int = 0
+
+    @classmethod
+    def of(cls, intervals: Iterable[FetchInterval]) -> LastmodAccuracy:
+        """Return the accuracy over some intervals."""
+        n = n_claimed = n_changed = n_both = 0
+        for each in intervals:
+            n += 1
+            n_claimed += each.is_claimed
+            n_changed += each.is_changed
+            n_both += each.is_claimed and each.is_changed
+        return cls(n, n_claimed, n_changed, n_both)
+
+    @property
+    def precision(self) -> MeasuredRatio:
+        """The share of claimed changes that were changes."""
+        return MeasuredRatio(self.n_both, self.n_claimed)
+
+    @property
+    def recall(self) -> MeasuredRatio:
+        """The share of changes that were claimed."""
+        return MeasuredRatio(self.n_both, self.n_changed)
+
+
+def judge_lastmod(
+    facts: Iterable[UriFacts], n_latest: int = N_LATEST
+) -> LastmodAccuracy:
+    """Return the accuracy of a site's lastmods over its latest intervals.
+
+    Only that many intervals are in memory; URLs that never had a lastmod count, too:
+    their changes are not claimed.
+    """
+    intervals = (each for uri in facts for each in iter_intervals(uri))
+    latest = nlargest(n_latest, intervals, key=lambda each: each.end_ms)
+    return LastmodAccuracy.of(latest)
+
+
+@dataclass(slots=True)
+class CopyFreshness:
+    """How fresh the stored copies were, which only refetches can tell.
+
+    Source: J. Cho and H. Garcia-Molina, "Synchronizing a database to improve
+    freshness" (2000): a copy is fresh while it equals the live page; its age is the
+    time since it is not, else 0.
+
+    Attributes:
+        n_refetches: with content known before and after.
+        n_fresh: whose copy was still equal, just before the refetch.
+        age_ms: sum of the ages of copies, just before the refetch.
+        fresh_ms: sum of the times for which copies were fresh.
+        total_ms: sum of the times between fetches.
+    """
+
+    n_refetches: int = 0
+    n_fresh: int = 0
+    age_ms: float = 0.0
+    fresh_ms: float = 0.0
+    total_ms: int = 0
+
+    def add(self, interval: FetchInterval) -> None:
+        """Count one interval."""
+        changed_ms = interval.changed_ms
+        stale_from = interval.end_ms if changed_ms is None else changed_ms
+        self.n_refetches += 1
+        self.n_fresh += not interval.is_changed
+        self.age_ms += interval.end_ms - stale_from
+        self.fresh_ms += stale_from - interval.begin_ms
+        self.total_ms += interval.end_ms - interval.begin_ms
+
+    @property
+    def freshness(self) -> MeasuredRatio:
+        """The share of copies that were fresh when they were refetched."""
+        return MeasuredRatio(self.n_fresh, self.n_refetches)
+
+    @property
+    def mean_age_secs(self) -> MeasuredRatio:
+        """The mean age of copies when they were refetched."""
+        return MeasuredRatio(self.age_ms / 1000, self.n_refetches)
+
+    @property
+    def time_fresh(self) -> MeasuredRatio:
+        """The share of time for which copies were fresh."""
+        return MeasuredRatio(self.fresh_ms, self.total_ms)
+
+
+def measure_copies(facts: Iterable[UriFacts]) -> CopyFreshness:
+    """Return how fresh the copies of a site, or of all sites, were."""
+    found = CopyFreshness()
+    for uri in facts:
+        for interval in iter_intervals(uri):
+            found.add(interval)
+    return found

@@ -1,0 +1,149 @@
+"""How sites use sitemaps: formats, optional values, and how lists grow (3.1)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from statistics import median
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rdfcrawl.analysis.measures.ratio import MeasuredRatio
+
+if TYPE_CHECKING:
+    from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts
+
+UNKNOWN_FORMAT: Final = "unknown"
+TOP_TLDS: Final = 10
+AT_ADDRESSES: Final = ""
+"""In place of a top-level domain: the site has an IP address for a name."""
+
+
+@dataclass(slots=True)
+class UsageCount:
+    """Statistics of usage; each listing of a URL in a sitemap counts once.
+
+    Memory: one entry for each format and top-level domain.
+
+    Attributes:
+        by_format: table 1: listings by format. Files that could not be read count as
+            one each, under `UNKNOWN_FORMAT`: nobody knows what they list.
+        n_listings: of URLs in sitemaps.
+        n_lastmod: of these, with that element; likewise the other two.
+        n_sites: domains with sitemaps, by top-level domain; `AT_ADDRESSES` has none.
+    """
+
+    by_format: Counter[str] = field(default_factory=Counter)
+    n_listings: int = 0
+    n_lastmod: int = 0
+    n_changefreq: int = 0
+    n_priority: int = 0
+    n_sites: Counter[str] = field(default_factory=Counter)
+
+    def add_uri(self, facts: UriFacts) -> None:
+        """Count the listings of one URL."""
+        for listing in facts.listings:
+            self.by_format[listing.format or UNKNOWN_FORMAT] += 1
+            self.n_listings += 1
+            self.n_lastmod += listing.has_lastmod
+            self.n_changefreq += bool(listing.changefreq)
+            self.n_priority += listing.priority is not None
+
+    def add_sitemaps(self, domain: str, sitemaps: Iterable[SitemapFacts]) -> None:
+        """Count the sitemaps of one domain."""
+        formats = [each.format for each in sitemaps]
+        if formats:
+            self.n_sites[_top_level(domain)] += 1
+        self.by_format[UNKNOWN_FORMAT] += formats.count("")
+
+    def add(self, others: UsageCount) -> None:
+        """Add the statistics of other domains."""
+        self.by_format.update(others.by_format)
+        self.n_listings += others.n_listings
+        self.n_lastmod += others.n_lastmod
+        self.n_changefreq += others.n_changefreq
+        self.n_priority += others.n_priority
+        self.n_sites.update(others.n_sites)
+
+    def format_share(self, name: str) -> MeasuredRatio:
+        """Return one row of table 1."""
+        return MeasuredRatio(self.by_format[name], self.by_format.total())
+
+    @property
+    def lastmod_share(self) -> MeasuredRatio:
+        """The share of listings with `lastmod`; the paper found 58 %."""
+        return MeasuredRatio(self.n_lastmod, self.n_listings)
+
+    @property
+    def changefreq_share(self) -> MeasuredRatio:
+        """The share of listings with `changefreq`; the paper found 7 %."""
+        return MeasuredRatio(self.n_changefreq, self.n_listings)
+
+    @property
+    def priority_share(self) -> MeasuredRatio:
+        """The share of listings with `priority`; the paper found 61 %."""
+        return MeasuredRatio(self.n_priority, self.n_listings)
+
+    def top_tlds(self, n: int = TOP_TLDS) -> tuple[list[tuple[str, int]], int]:
+        """Return the top-level domains of most sites, and the sites of all others."""
+        order = sorted(self.n_sites.items(), key=lambda each: (-each[1], each[0]))
+        return order[:n], sum(number for _, number in order[n:])
+
+
+def _top_level(domain: str) -> str:
+    last = domain.rpartition(".")[2]
+    return AT_ADDRESSES if last.isdecimal() or domain.startswith("[") else last
+
+
+class ListSizes(NamedTuple):
+    """URLs for each sitemap of a domain, by the last reading of each."""
+
+    least: int
+    median: float
+    greatest: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SitemapHabits:
+    """How the sitemaps of one domain are kept (section 4).
+
+    Attributes:
+        n_sitemaps: without indexes.
+        sizes: None without sitemaps that were read.
+        n_reread: sitemaps that were read more than once.
+        n_log_structured: of these, whose list never changed: new URLs come in new
+            files, as in section 4.1.
+    """
+
+    n_sitemaps: int
+    sizes: ListSizes | None
+    n_reread: int
+    n_log_structured: int
+
+    @property
+    def log_structured_share(self) -> MeasuredRatio:
+        """The share of sitemaps that stay as they are, of those read again."""
+        return MeasuredRatio(self.n_log_structured, self.n_reread)
+
+
+def describe_habits(sitemaps: Iterable[SitemapFacts]) -> SitemapHabits:
+    """Return how the sitemaps of one domain are kept."""
+    n_sitemaps = n_reread = n_log = 0
+    numbers = []
+    for sitemap in sitemaps:
+        if sitemap.is_index:
+            continue
+        n_sitemaps += 1
+        if sitemap.readings:
+            numbers.append(sitemap.readings[-1].n_urls)
+        if len(sitemap.readings) > 1:
+            n_reread += 1
+            n_log += len({each.list_hash for each in sitemap.readings}) == 1
+    return SitemapHabits(
+        n_sitemaps=n_sitemaps,
+        sizes=ListSizes(min(numbers), median(numbers), max(numbers))
+        if numbers
+        else None,
+        n_reread=n_reread,
+        n_log_structured=n_log,
+    )

@@ -1,0 +1,87 @@
+"""SitemapScore and DiscoveryScore: which URLs of a domain to crawl first.
+
+Each function returns a score for every URL; the greater is the better. `best_first`
+puts them in order (section 6.3.1).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from rdfcrawl.analysis.ranking.priority_rank import UNSTATED_PRIORITY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rdfcrawl.analysis.ranking.priority_rank import DomainGraph
+
+
+class SitemapScore(StrEnum):
+    """The definition of the score of a URL that a sitemap lists."""
+
+    PRIORITY = "priority"
+    PAGERANK = "pagerank"
+    PRIORITYRANK = "priorityrank"
+
+
+class DiscoveryScore(StrEnum):
+    """The definition of the score of a URL that pages link to."""
+
+    PAGERANK = "pagerank"
+    INLINKS = "inlinks"
+    FIRST_SEEN = "first-seen"
+
+
+def score_listed(
+    score: SitemapScore, priorities: Mapping[str, float | None], graph: DomainGraph
+) -> dict[str, float]:
+    """Return the SitemapScore of each URL that sitemaps of a domain list.
+
+    Args:
+        score: priority: as stated, or 0.5; PageRank: 0 without in-links; PriorityRank:
+            see `analysis.ranking.priority_rank`.
+        priorities: of each URL, None if unstated.
+        graph: of the domain; used by the scores of that kind alone.
+    """
+    if score is SitemapScore.PRIORITY:
+        return {
+            url: UNSTATED_PRIORITY if value is None else value
+            for url, value in priorities.items()
+        }
+    is_plain = score is SitemapScore.PAGERANK
+    ranks = graph.pagerank() if is_plain else graph.priority_rank()
+    return {url: ranks.get(url, 0.0) for url in priorities}
+
+
+def score_linked(
+    score: DiscoveryScore,
+    first_linked_ms: Mapping[str, int],
+    *,
+    graph: DomainGraph,
+    n_inlinks: Mapping[str, int],
+) -> dict[str, float]:
+    """Return the DiscoveryScore of each URL of a domain that pages link to.
+
+    Args:
+        score: PageRank; in-links seen so far; or first come, first crawled.
+        first_linked_ms: of each URL, when the first page that links to it was fetched.
+        graph: of the domain; used by PageRank alone.
+        n_inlinks: of each URL; used by the score of that name alone.
+    """
+    if score is DiscoveryScore.FIRST_SEEN:
+        return {url: -float(ms) for url, ms in first_linked_ms.items()}
+    if score is DiscoveryScore.INLINKS:
+        return {url: float(n_inlinks.get(url, 0)) for url in first_linked_ms}
+    ranks = graph.pagerank()
+    return {url: ranks.get(url, 0.0) for url in first_linked_ms}
+
+
+def best_first(scores: Mapping[str, float], crawled: Iterable[str] = ()) -> list[str]:
+    """Return the URLs that were not crawled, best score first, equal ones by bytes.
+
+    >>> best_first({"b": 0.5, "a": 0.5, "c": 1.0, "d": 9.0}, crawled=["d"])
+    ['c', 'a', 'b']
+    """
+    waiting = scores.keys() - set(crawled)
+    return sorted(waiting, key=lambda url: (-scores[url], url.encode()))

@@ -1,0 +1,83 @@
+"""How often a page changes, estimated from its fetches.
+
+Pages are taken to change by a Poisson process of rate lambda.
+
+Source: J. Cho and H. Garcia-Molina, "Estimating frequency of change" (2003).
+"""
+
+from __future__ import annotations
+
+from math import exp, inf, log
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.analysis.measures.refetches import iter_intervals
+from rdfcrawl.analysis.refresh.policy import DAY_MS, HOUR_MS
+from rdfcrawl.core.counting import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rdfcrawl.analysis.measures.uri_facts import UriFacts
+
+# Changes per millisecond that `changefreq` states (sitemaps.org protocol 0.9).
+STATED_RATES: Final[Mapping[str, float]] = {
+    "always": inf,
+    "hourly": 1 / HOUR_MS,
+    "daily": 1 / DAY_MS,
+    "weekly": 1 / (7 * DAY_MS),
+    "monthly": 1 / (30 * DAY_MS),
+    "yearly": 1 / (365 * DAY_MS),
+    "never": 0.0,
+}
+UNSTATED_RATE: Final = STATED_RATES["monthly"]
+
+
+def estimate_rate(n_fetches: float, n_changes: float, interval: float) -> float:
+    """Return the rate of change of a page fetched at a regular interval.
+
+    lambda = -ln((m - n + 0.5) / (m + 0.5)) / I  (section 8 of the specification; Cho
+    and Garcia-Molina's estimator without the bias of n / (m I), which cannot see that
+    a page changed twice).
+
+    Args:
+        n_fetches: m, after each of which it was known whether the page had changed.
+        n_changes: n, that were seen, at most m.
+        interval: I, in any unit; the rate is per that unit.
+
+    Raises:
+        ValueError: there is no such number of changes, or no interval.
+    """
+    if not 0 <= n_changes <= n_fetches or interval <= 0:
+        fetches = counted(n_fetches, "fetch", "fetches")
+        raise ValueError(f"{counted(n_changes, 'change')} in {fetches} of {interval}")
+    return -log((n_fetches - n_changes + 0.5) / (n_fetches + 0.5)) / interval
+
+
+def rate_of(facts: UriFacts) -> float:
+    """Return the rate of change of a page, in changes per millisecond.
+
+    What `changefreq` states counts as one more fetch, which saw as much of a change as
+    a page of that rate has in an interval: a page that was never seen to change keeps
+    a rate above 0, which falls with each fetch.
+    """
+    prior = stated_rate(facts)
+    n_intervals = n_changes = total_ms = 0
+    for each in iter_intervals(facts):
+        n_intervals += 1
+        n_changes += each.is_changed
+        total_ms += each.end_ms - each.begin_ms
+    if not total_ms:
+        return min(prior, 1 / HOUR_MS)
+    mean_ms = total_ms / n_intervals
+    expected = 1 - exp(-prior * mean_ms)
+    return estimate_rate(n_intervals + 1, n_changes + expected, mean_ms)
+
+
+def stated_rate(facts: UriFacts) -> float:
+    """Return the rate that `changefreq` states, the greatest of several sitemaps.
+
+    Without any it is that of a page that changes monthly.
+    """
+    stated = (STATED_RATES.get(each.changefreq) for each in facts.listings)
+    known = [rate for rate in stated if rate is not None]
+    return max(known, default=UNSTATED_RATE)

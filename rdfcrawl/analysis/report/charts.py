@@ -1,0 +1,199 @@
+"""Charts as SVG that stands in HTML: colours come from the variables of the page.
+
+All of a chart is drawn here, in a box of 480 by 320: no script, no font and no file is
+needed, and texts are real ones, that can be found and copied.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from math import sqrt
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rdfcrawl.analysis.report.content import AxisScale, ChartKind
+from rdfcrawl.analysis.report.scales import ChartScale
+from rdfcrawl.analysis.report.text import day_text, escape, number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rdfcrawl.analysis.report.content import ChartAxis, ChartPoint, ReportFigure
+
+_WIDTH: Final = 480
+_HEIGHT: Final = 320
+_LEFT: Final = 100
+_RIGHT: Final = 440
+_TOP: Final = 28
+_BOTTOM: Final = 266
+_LEAST_RADIUS: Final = 3
+_MOST_RADIUS: Final = 13
+_COLUMN_SHARE: Final = 0.86  # of the width of a bin that is filled
+_LEGEND_STEP: Final = 150
+
+
+class _Scales(NamedTuple):
+    """The way from values to the box.
+
+    Attributes:
+        margin: between the ends of the axes and the least and greatest values.
+    """
+
+    x: ChartScale
+    y: ChartScale
+    margin: float
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """Return where a point is drawn."""
+        return self.across(self.x.place(x)), self.up(self.y.place(y))
+
+    def across(self, place: float) -> float:
+        """Return where a place from 0 to 1 is on the horizontal axis."""
+        return _LEFT + self.margin + place * (_RIGHT - _LEFT - 2 * self.margin)
+
+    def up(self, place: float) -> float:
+        """Return where a place from 0 to 1 is on the vertical axis."""
+        return _BOTTOM - self.margin - place * (_BOTTOM - _TOP - 2 * self.margin)
+
+
+def draw_chart(figure: ReportFigure) -> str:
+    """Return a figure as an element `svg`, with title and description."""
+    key = escape(figure.key)
+    return "".join(
+        (
+            (
+                f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img"'
+                f' aria-labelledby="{key}-title" aria-describedby="{key}-desc">'
+            ),
+            f'<title id="{key}-title">{escape(figure.title)}</title>',
+            f'<desc id="{key}-desc">{escape(figure.sentence)}</desc>',
+            *_body(figure),
+            "</svg>",
+        )
+    )
+
+
+def _body(figure: ReportFigure) -> Iterator[str]:
+    scales = _scales(figure)
+    yield from _axes(figure, scales)
+    if figure.is_empty:
+        yield _words((_LEFT + _RIGHT) / 2, (_TOP + _BOTTOM) / 2, "nothing to show yet")
+        return
+    if figure.has_diagonal:
+        ends = [(scales.across(place), scales.up(place)) for place in (0, 1)]
+        yield _line("diagonal", *ends[0], *ends[1])
+    if figure.kind is ChartKind.DOTS:
+        yield from _dots(figure, scales)
+    else:
+        yield from _columns(figure, scales)
+    if len(figure.series) > 1:
+        yield from _legend(figure)
+
+
+def _scales(figure: ReportFigure) -> _Scales:
+    points = [point for each in figure.series for point in each.points]
+    xs = [point.x for point in points]
+    ys = [point.y for point in points]
+    if figure.kind is ChartKind.COLUMNS:
+        xs += [point.x + point.weight for point in points]
+    elif figure.has_diagonal:  # which is one of equal values
+        xs = ys = [*xs, *ys]
+    # No dot hides the labels of the axes.
+    margin = _MOST_RADIUS + 1 if figure.kind is ChartKind.DOTS else 0
+    return _Scales(ChartScale.of(figure.x, xs), ChartScale.of(figure.y, ys), margin)
+
+
+def _axes(figure: ReportFigure, scales: _Scales) -> Iterator[str]:
+    for tick in () if figure.is_empty else scales.y.ticks():
+        y = scales.up(tick.place)
+        yield _line("grid", _LEFT, y, _RIGHT, y)
+        yield _words(_LEFT - 6, y + 4, tick.label, "end", "tick y")
+    for tick in () if figure.is_empty else scales.x.ticks():
+        x = scales.across(tick.place)
+        if figure.x.scale is not AxisScale.NAMES:
+            yield _line("grid", x, _TOP, x, _BOTTOM)
+        yield _words(x, _BOTTOM + 17, tick.label)
+    yield _line("axis", _LEFT, _BOTTOM, _RIGHT, _BOTTOM)
+    yield _line("axis", _LEFT, _TOP, _LEFT, _BOTTOM)
+    yield _words((_LEFT + _RIGHT) / 2, _BOTTOM + 40, figure.x.label, kind="label")
+    middle = (_TOP + _BOTTOM) / 2
+    yield (
+        f'<text class="label" text-anchor="middle"'
+        f' transform="translate(10 {middle:g}) rotate(-90)">'
+        f"{escape(figure.y.label)}</text>"
+    )
+
+
+def _dots(figure: ReportFigure, scales: _Scales) -> Iterator[str]:
+    """Yield the dots, the largest first, so that no dot hides another."""
+    points = list(chain.from_iterable(each.points for each in figure.series))
+    most = max(point.weight for point in points)
+    for point in sorted(points, key=lambda each: -each.weight):
+        x, y = scales.at(point.x, point.y)
+        share = sqrt(point.weight / most) if most else 0
+        radius = _LEAST_RADIUS + share * (_MOST_RADIUS - _LEAST_RADIUS)
+        yield (
+            f'<circle class="s0" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"'
+            f' fill-opacity="{0.35 + 0.5 * share:.2f}">'
+            f"<title>{escape(_told(figure, point))}</title></circle>"
+        )
+
+
+def _columns(figure: ReportFigure, scales: _Scales) -> Iterator[str]:
+    """Yield the columns of all series, side by side within each bin."""
+    n_series = len(figure.series)
+    for place, series in enumerate(figure.series):
+        for point in series.points:
+            begin, top = scales.at(point.x, point.y)
+            end, _ = scales.at(point.x + point.weight, point.y)
+            width = (end - begin) * _COLUMN_SHARE / n_series
+            left = begin + (end - begin) * (1 - _COLUMN_SHARE) / 2 + place * width
+            yield (
+                f'<rect class="s{place}" x="{left:.1f}" y="{top:.1f}"'
+                f' width="{max(width, 0.5):.1f}" height="{_BOTTOM - top:.1f}">'
+                f"<title>{escape(f'{series.name}: {_told(figure, point)}')}</title>"
+                "</rect>"
+            )
+
+
+def _told(figure: ReportFigure, point: ChartPoint) -> str:
+    """Return the values of a mark in words."""
+    told = f"{_value(figure.x, point.x)}, {_value(figure.y, point.y)}"
+    if figure.kind is ChartKind.COLUMNS:
+        return told
+    if point.n > 1 and point.n != point.weight:
+        told += f", {number(point.n)} sites"
+    label = figure.weight_label
+    if point.weight == 1:
+        label = label.replace("URLs", "URL")
+    return f"{told}, {number(point.weight)} {label}"
+
+
+def _value(axis: ChartAxis, value: float) -> str:
+    if axis.scale is AxisScale.DAY:
+        return day_text(value)
+    if axis.scale is AxisScale.NAMES:
+        return axis.names[int(value)]
+    return number(value)
+
+
+def _legend(figure: ReportFigure) -> Iterator[str]:
+    for place, series in enumerate(figure.series):
+        x = _LEFT + place * _LEGEND_STEP
+        yield f'<rect class="s{place}" x="{x}" y="8" width="10" height="10"></rect>'
+        yield _words(x + 15, 17, series.name, "start")
+
+
+def _line(kind: str, x1: float, y1: float, x2: float, y2: float) -> str:
+    return (
+        f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}"'
+        f' x2="{x2:.1f}" y2="{y2:.1f}"></line>'
+    )
+
+
+def _words(
+    x: float, y: float, text: str, anchor: str = "middle", kind: str = "tick"
+) -> str:
+    return (
+        f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">'
+        f"{escape(text)}</text>"
+    )

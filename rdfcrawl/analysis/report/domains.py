@@ -1,0 +1,304 @@
+"""Take the facts of a crawl's URLs, domain by domain, into what a report shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from heapq import heappush, heappushpop, nlargest
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rdfcrawl.analysis.measures.census import (
+    DomainCensus,
+    sample_missed,
+    take_census,
+)
+from rdfcrawl.analysis.measures.coverage import (
+    CoverageCount,
+    DomainCoverage,
+    StateSizes,
+)
+from rdfcrawl.analysis.measures.first_seen import (
+    ALL_TIMES,
+    FirstSeenCount,
+    SamplingPeriod,
+)
+from rdfcrawl.analysis.measures.missed import MissedClass, MissedPage, classify_missed
+from rdfcrawl.analysis.measures.ratio import ExactSum, MeasuredRatio
+from rdfcrawl.analysis.measures.refetches import (
+    N_LATEST,
+    CopyFreshness,
+    FetchInterval,
+    LastmodAccuracy,
+    iter_intervals,
+)
+from rdfcrawl.analysis.measures.summary import CoverageSummary
+from rdfcrawl.analysis.measures.usage import SitemapHabits, UsageCount, describe_habits
+from rdfcrawl.analysis.report.clouds import PointCloud
+from rdfcrawl.analysis.report.content import MAX_ROWS, AxisScale
+
+if TYPE_CHECKING:
+    from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts
+
+_AT_ONCE: Final = 4096  # URLs in memory
+
+
+class DomainFacts(NamedTuple):
+    """All that a crawl knows of one domain.
+
+    Attributes:
+        uris: each URL once; read once, before the sitemaps.
+        sitemaps: its sitemap files.
+    """
+
+    domain: str
+    uris: Iterable[UriFacts]
+    sitemaps: Iterable[SitemapFacts] = ()
+
+
+class DomainSummary(NamedTuple):
+    """The measures of one domain."""
+
+    coverage: DomainCoverage
+    census: DomainCensus
+    first_seen: FirstSeenCount
+    accuracy: LastmodAccuracy
+    copies: CopyFreshness
+    habits: SitemapHabits
+
+
+class DomainMeasures(NamedTuple):
+    """What one domain adds to the figures of all.
+
+    Attributes:
+        usage: of its sitemaps.
+        sample: of the content that they miss.
+    """
+
+    summary: DomainSummary
+    usage: UsageCount
+    sample: list[UriFacts]
+
+
+class DomainReading:
+    """The way of one domain's URLs into its measures.
+
+    Args:
+        domain: the registered domain, or whatever the facts are grouped by.
+        period: T of section 5.2.
+    """
+
+    def __init__(self, domain: str, period: SamplingPeriod) -> None:
+        self._coverage = CoverageCount(domain)
+        self._first_seen = FirstSeenCount(period)
+        self._copies = CopyFreshness()
+        self._census = DomainCensus()
+        self._latest: list[FetchInterval] = []
+        self._domain = domain
+        self._usage = UsageCount()
+        self._sample: list[UriFacts] = []
+
+    def add(self, some: list[UriFacts]) -> None:
+        """Add some URLs of the domain."""
+        intervals = []
+        for facts in some:
+            self._coverage.add(facts)
+            self._first_seen.add(facts)
+            self._usage.add_uri(facts)
+            for interval in iter_intervals(facts):
+                self._copies.add(interval)
+                intervals.append(interval)
+        self._latest = nlargest(
+            N_LATEST, chain(self._latest, intervals), key=lambda each: each.end_ms
+        )
+        self._census = add_censuses(self._census, take_census(some))
+        self._sample = sample_missed(chain(self._sample, some))
+
+    def measures(self, sitemaps: list[SitemapFacts]) -> DomainMeasures:
+        """Return the measures of all that was added."""
+        self._usage.add_sitemaps(self._domain, sitemaps)
+        summary = DomainSummary(
+            self._coverage.result(),
+            self._census,
+            self._first_seen,
+            LastmodAccuracy.of(self._latest),
+            self._copies,
+            describe_habits(sitemaps),
+        )
+        return DomainMeasures(summary, self._usage, self._sample)
+
+
+def measure_domain(facts: DomainFacts, period: SamplingPeriod) -> DomainMeasures:
+    """Return the measures of one domain, whose URLs and sitemaps are read."""
+    reading = DomainReading(facts.domain, period)
+    for some in _pieces(facts.uris):
+        reading.add(some)
+    return reading.measures(list(facts.sitemaps))
+
+
+@dataclass(slots=True)
+class SiteFigures:
+    """What is known of all domains, added up.
+
+    Memory: of one domain, its clusters; of all, points and rows up to their bounds, and
+    an entry for each pair of days.
+
+    Attributes:
+        largest: the domains of most URLs, at most `MAX_ROWS`.
+        missed: table 2, of a sample over all domains.
+    """
+
+    period: SamplingPeriod = ALL_TIMES
+    n_domains: int = 0
+    both: StateSizes = field(default_factory=StateSizes)
+    listed: StateSizes = field(default_factory=StateSizes)
+    linked: StateSizes = field(default_factory=StateSizes)
+    pagerank: ExactSum = field(default_factory=ExactSum)
+    pagerank_listed: ExactSum = field(default_factory=ExactSum)
+    census: DomainCensus = field(default_factory=DomainCensus)
+    first_seen: FirstSeenCount = field(default_factory=FirstSeenCount)
+    copies: CopyFreshness = field(default_factory=CopyFreshness)
+    usage: UsageCount = field(default_factory=UsageCount)
+    summary: CoverageSummary = field(default_factory=CoverageSummary)
+    clouds: dict[str, PointCloud] = field(
+        default_factory=lambda: {
+            "figure-3": PointCloud(AxisScale.LOG),
+            "figure-4": PointCloud(AxisScale.SHARE),
+            "figure-5a": PointCloud(AxisScale.LOG),
+            "figure-5b": PointCloud(AxisScale.SHARE),
+        }
+    )
+    _sample: list[UriFacts] = field(default_factory=list)
+    _largest: list[tuple[int, str, DomainSummary]] = field(default_factory=list)
+
+    def read(self, facts: DomainFacts) -> None:
+        """Read the URLs and sitemaps of one domain; each domain comes once."""
+        self.add(measure_domain(facts, self.period))
+
+    def add(self, measures: DomainMeasures) -> None:
+        """Add the measures of one domain; the order decides which dots are drawn."""
+        domain = measures.summary
+        self.usage.add(measures.usage)
+        self.first_seen.add_all(domain.first_seen)
+        self._sample = sample_missed(chain(self._sample, measures.sample))
+        found = domain.coverage
+        self.n_domains += 1
+        self.both = add_sizes(self.both, found.both)
+        self.listed = add_sizes(self.listed, found.listed)
+        self.linked = add_sizes(self.linked, found.linked)
+        self.pagerank.add(found.pagerank)
+        self.pagerank_listed.add(found.pagerank_listed)
+        self.census = add_censuses(self.census, domain.census)
+        self.copies = add_copies(self.copies, domain.copies)
+        self.summary.add(found)
+        self._draw(found)
+        item = (found.both.seen, found.domain, domain)
+        if len(self._largest) < MAX_ROWS:
+            heappush(self._largest, item)
+        else:
+            heappushpop(self._largest, item)
+
+    def _draw(self, found: DomainCoverage) -> None:
+        """Add a domain to figures 3 to 5; a measure that is undefined has no dot."""
+        size = found.both.seen
+        coverage, unique = found.coverage.value, found.unique_coverage.value
+        ranked, indexed = found.pagerank_coverage.value, found.index_coverage.value
+        for key, x, y in (
+            ("figure-3", size, unique),
+            ("figure-4", coverage, unique),
+            ("figure-5a", size, ranked),
+            ("figure-5b", unique, indexed),
+        ):
+            if x is not None and y is not None:
+                self.clouds[key].add(x, y, size)
+
+    @property
+    def total(self) -> DomainCoverage:
+        """The measures of all domains together; a cluster counts in each of them."""
+        return DomainCoverage(
+            "all sites",
+            both=self.both,
+            listed=self.listed,
+            linked=self.linked,
+            pagerank=self.pagerank.value,
+            pagerank_listed=self.pagerank_listed.value,
+        )
+
+    @property
+    def largest(self) -> list[DomainSummary]:
+        """The domains of most URLs, at most `MAX_ROWS`, the largest first."""
+        order = sorted(self._largest, key=lambda each: (-each[0], each[1]))
+        return [domain for _, _, domain in order]
+
+    @property
+    def missed(self) -> Counter[MissedClass]:
+        """Table 2, as far as facts tell: URLs of the sample by their class."""
+        return Counter(classify_missed(_missed_page(each)) for each in self._sample)
+
+    def missed_share(self, name: MissedClass) -> MeasuredRatio:
+        """Return one row of table 2."""
+        missed = self.missed
+        return MeasuredRatio(missed[name], missed.total())
+
+
+def gather(domains: Iterable[DomainFacts], period: SamplingPeriod) -> SiteFigures:
+    """Return what a report shows of some domains, each of which comes once."""
+    found = SiteFigures(period, first_seen=FirstSeenCount(period))
+    for facts in domains:
+        found.read(facts)
+    return found
+
+
+def _pieces(uris: Iterable[UriFacts]) -> Iterator[list[UriFacts]]:
+    rest = iter(uris)
+    while some := list(islice(rest, _AT_ONCE)):
+        yield some
+
+
+def _missed_page(facts: UriFacts) -> MissedPage:
+    last = facts.fetches[-1]
+    return MissedPage(
+        url=facts.url,
+        has_failed=last.status == "FAILED" or last.http_status >= 400,
+        is_error_page=facts.is_error_page,
+        is_redirect=facts.is_redirect,
+        duplicates=facts.copies,
+        n_images=facts.n_images,
+        n_words=facts.n_words,
+        n_link_words=facts.n_linked_words,
+        containment=facts.containment,
+    )
+
+
+def add_sizes(some: StateSizes, others: StateSizes) -> StateSizes:
+    """Return the sizes of sets of several domains."""
+    return StateSizes(
+        some.seen + others.seen,
+        some.crawled + others.crawled,
+        some.unique + others.unique,
+        some.indexed + others.indexed,
+    )
+
+
+def add_censuses(some: DomainCensus, others: DomainCensus) -> DomainCensus:
+    """Return the census of two sets of URLs that have none in common."""
+    return DomainCensus(
+        n_crawled=some.n_crawled + others.n_crawled,
+        n_seen_listed=some.n_seen_listed + others.n_seen_listed,
+        n_crawled_listed=some.n_crawled_listed + others.n_crawled_listed,
+        n_listed_duplicates=some.n_listed_duplicates + others.n_listed_duplicates,
+        n_missed=some.n_missed + others.n_missed,
+        n_missed_duplicates=some.n_missed_duplicates + others.n_missed_duplicates,
+    )
+
+
+def add_copies(some: CopyFreshness, others: CopyFreshness) -> CopyFreshness:
+    """Return the freshness of the copies of several domains."""
+    return CopyFreshness(
+        some.n_refetches + others.n_refetches,
+        some.n_fresh + others.n_fresh,
+        some.age_ms + others.age_ms,
+        some.fresh_ms + others.fresh_ms,
+        some.total_ms + others.total_ms,
+    )

@@ -1,0 +1,230 @@
+"""Figures 2 to 7 of the paper, and the growth of the crawl, from what was counted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.analysis.report.clouds import MAX_DOTS, day_columns, day_dots, days_of_bin
+from rdfcrawl.analysis.report.content import (
+    AxisScale,
+    ChartAxis,
+    ChartKind,
+    ChartPoint,
+    ChartSeries,
+    ReportFigure,
+)
+from rdfcrawl.core.counting import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rdfcrawl.analysis.report.activities import ActivityCounts
+    from rdfcrawl.analysis.report.domains import SiteFigures
+
+BY_SITEMAPS: Final = "by sitemaps"
+BY_LINKS: Final = "by links"
+_COVERAGE: Final = ChartAxis("share of crawled URLs in sitemaps", AxisScale.SHARE)
+_UNIQUE: Final = ChartAxis("share of distinct pages in sitemaps", AxisScale.SHARE)
+_INDEXED: Final = ChartAxis("share of useful pages in sitemaps", AxisScale.SHARE)
+_RANKED: Final = ChartAxis("share of PageRank in sitemaps", AxisScale.SHARE)
+_SIZE: Final = ChartAxis("URLs seen of the site", AxisScale.LOG)
+# Key, title, axes, and how to read it.
+_CLOUDS: Final = (
+    (
+        "figure-3",
+        "Figure 3: size of sites and what their sitemaps list",
+        _SIZE,
+        _UNIQUE,
+        (
+            "Each dot is a site: the further right, the more URLs it has; the"
+            " higher, the more of its distinct pages its sitemaps list. If size does"
+            " not matter, dots are as high on the left as on the right."
+        ),
+    ),
+    (
+        "figure-4",
+        "Figure 4: duplicates in sitemaps and elsewhere",
+        _COVERAGE,
+        _UNIQUE,
+        (
+            "Each dot is a site. Above the diagonal, its sitemaps list fewer duplicates"
+            " than links lead to; below, more."
+        ),
+    ),
+    (
+        "figure-5a",
+        "Figure 5(a): size of sites and the importance of what sitemaps list",
+        _SIZE,
+        _RANKED,
+        (
+            "Each dot is a site: the higher, the more of the PageRank of its URLs is on"
+            " those that its sitemaps list. A site that nothing links to is not there."
+        ),
+    ),
+    (
+        "figure-5b",
+        "Figure 5(b): are the pages in sitemaps the useful ones?",
+        _UNIQUE,
+        _INDEXED,
+        (
+            "Each dot is a site; a page is useful if statements of it are stored. Above"
+            " the diagonal, a page from sitemaps is useful more often than one that"
+            " only links lead to."
+        ),
+    ),
+)
+_NOT_BOTH: Final = "No URL is named both by a sitemap and by a link."
+_WITH_DIAGONAL: Final = frozenset({"figure-4", "figure-5b"})
+
+
+def make_discovery_figures(sites: SiteFigures) -> tuple[ReportFigure, ...]:
+    """Return figures 2, 6 and 7: who sees URLs first."""
+    return (_first_seen_days(sites), _first_seen_pairs(sites), _first_by_ping(sites))
+
+
+def make_coverage_figures(sites: SiteFigures) -> tuple[ReportFigure, ...]:
+    """Return figures 3 to 5: a dot for each site."""
+    return tuple(
+        _cloud_figure(sites, key, title, x, y, sentence)
+        for key, title, x, y, sentence in _CLOUDS
+    )
+
+
+def _cloud_figure(  # a row of the table above
+    sites: SiteFigures, key: str, title: str, x: ChartAxis, y: ChartAxis, sentence: str
+) -> ReportFigure:
+    cloud = sites.clouds[key]
+    sentence += (
+        " The larger a dot, the more URLs its site has; where dots lie on one another,"
+        " the colour is stronger."
+    )
+    if cloud.n_points > MAX_DOTS:
+        shown = counted(cloud.n_points, "site")
+        sentence += f" Of {shown}, each dot stands for those around it."
+    return ReportFigure(
+        key=key,
+        title=title,
+        sentence=sentence,
+        kind=ChartKind.DOTS,
+        x=x,
+        y=y,
+        weight_label="URLs seen",
+        series=(ChartSeries("sites", cloud.marks()),),
+        has_diagonal=key in _WITH_DIAGONAL,
+        why_empty="No page of any site was fetched"
+        + (", or scores of PageRank were not computed." if y is _RANKED else "."),
+    )
+
+
+def _first_seen_days(sites: SiteFigures) -> ReportFigure:
+    seen = sites.first_seen
+    width = days_of_bin(seen.listed_days.keys() | seen.linked_days.keys())
+    return _by_day(
+        "figure-2",
+        "Figure 2: URLs by the day they were first seen",
+        "How many URLs sitemaps, and links, named for the first time. What was there"
+        " when the crawl began falls on its first day.",
+        "URLs",
+        {BY_SITEMAPS: seen.listed_days, BY_LINKS: seen.linked_days},
+        width,
+    )
+
+
+def _first_seen_pairs(sites: SiteFigures) -> ReportFigure:
+    return ReportFigure(
+        key="figure-6",
+        title="Figure 6: days between sitemaps and links",
+        sentence="URLs that sitemaps and links both name; the larger a dot, and the"
+        " stronger its colour, the more. Above the diagonal sitemaps were earlier,"
+        " below it links were.",
+        kind=ChartKind.DOTS,
+        x=ChartAxis("day first seen by sitemaps", AxisScale.DAY),
+        y=ChartAxis("day first seen by links", AxisScale.DAY),
+        weight_label="URLs",
+        series=(ChartSeries("URLs", day_dots(sites.first_seen.day_pairs)),),
+        has_diagonal=True,
+        why_empty=_NOT_BOTH,
+    )
+
+
+def _first_by_ping(sites: SiteFigures) -> ReportFigure:
+    seen = sites.first_seen
+    series = []
+    for name, is_by_ping in (("with ping", True), ("without ping", False)):
+        points = tuple(
+            ChartPoint(place, share.value, 1, seen.by_ping[is_first, is_by_ping])
+            for place, is_first in enumerate((True, False))
+            for share in (
+                seen.share_by_ping(is_listed_first=is_first, is_by_ping=is_by_ping),
+            )
+            if share.value is not None
+        )
+        series.append(ChartSeries(name, points))
+    return ReportFigure(
+        key="figure-7",
+        title="Figure 7: does it help to announce a sitemap by ping?",
+        sentence="URLs that sitemaps and links both name: on the left those that"
+        " sitemaps named first, on the right the others; each by whether a sitemap"
+        " that lists them came by ping. If ping makes no difference, both colours"
+        " have the same proportion on both sides.",
+        kind=ChartKind.COLUMNS,
+        x=ChartAxis(
+            "who named the URL first",
+            AxisScale.NAMES,
+            ("sitemaps", "links, or both at once"),
+        ),
+        y=ChartAxis("share of URLs seen both ways", AxisScale.SHARE),
+        weight_label="width",
+        series=tuple(series),
+        why_empty=_NOT_BOTH,
+    )
+
+
+def make_growth_figures(counts: ActivityCounts) -> tuple[ReportFigure, ...]:
+    """Return how many documents and statements were stored on which day."""
+    width = days_of_bin(counts.documents)
+    return (
+        _by_day(
+            "growth-documents",
+            "Documents stored, by day",
+            "How many fetches gave statements that were stored.",
+            "documents",
+            {"documents": counts.documents},
+            width,
+        ),
+        _by_day(
+            "growth-statements",
+            "Statements stored, by day",
+            "How many statements they had, those of later versions included.",
+            "statements",
+            {"statements": counts.statements},
+            width,
+        ),
+    )
+
+
+def _by_day(  # as the fields of the figure
+    key: str,
+    title: str,
+    sentence: str,
+    what: str,
+    counts: Mapping[str, Mapping[int, int]],
+    width: int,
+) -> ReportFigure:
+    days = "day" if width == 1 else f"{width} days"
+    return ReportFigure(
+        key=key,
+        title=title,
+        sentence=sentence,
+        kind=ChartKind.COLUMNS,
+        x=ChartAxis("day" if width == 1 else f"{width} days from", AxisScale.DAY),
+        y=ChartAxis(
+            f"{what} in a {days}" if width == 1 else f"{what} in {days}",
+            AxisScale.LINEAR,
+        ),
+        weight_label="days",
+        series=tuple(
+            ChartSeries(name, day_columns(each, width)) for name, each in counts.items()
+        ),
+        why_empty=f"There are no {what} of the sites and times that are reported.",
+    )

@@ -1,0 +1,168 @@
+"""Make the report of a crawl from its logs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from heapq import merge
+from itertools import chain, groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from rdfcrawl.analysis.description.provenance import iter_provenance
+from rdfcrawl.analysis.measures.first_seen import DAY_SECS, SamplingPeriod
+from rdfcrawl.analysis.measures.uri_facts import SitemapFacts, UriFacts
+from rdfcrawl.analysis.ranking.table import open_ranks
+from rdfcrawl.analysis.report.activities import ActivityCounts
+from rdfcrawl.analysis.report.domains import DomainFacts, SiteFigures, gather
+from rdfcrawl.analysis.report.mirror_tables import mirror_section
+from rdfcrawl.analysis.report.quota_tables import (
+    EPOCHS,
+    iter_quota_entries,
+    quota_section,
+)
+from rdfcrawl.analysis.report.same_content import (
+    SharedDocuments,
+    same_content_section,
+    stored_once,
+)
+from rdfcrawl.analysis.report.sections import make_report
+from rdfcrawl.analysis.report.text import day_text
+from rdfcrawl.analysis.urldb.database import UrlDatabase
+from rdfcrawl.analysis.urldb.facts import MAX_CLUSTERED, FactReader
+from rdfcrawl.analysis.urldb.mirrors import MirrorSearch
+from rdfcrawl.core.sorting import SpillFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from rdfcrawl.analysis.report.content import CrawlReport, ReportSection
+
+
+def report_crawl(root: Path, site: str | None = None, begin_ms: int = 0) -> CrawlReport:
+    """Return the report of a crawl whose URL database and ranks are up to date.
+
+    Args:
+        root: `CRAWL_DIR/<CRAWL_ID>`.
+        site: registered domain that is reported; None: all.
+        begin_ms: of first sights and requests; all else is of all times.
+
+    Raises:
+        ConfigError: there is no URL database, or it is damaged.
+        OSError: a disk is full, or cannot be read.
+    """
+    with UrlDatabase(root) as database:
+        reader = FactReader(database, open_ranks(root))
+        domains = group_by_domain(reader.uris(), reader.sitemaps())
+        wanted = (each for each in domains if site in (None, each.domain))
+        sites = gather(wanted, SamplingPeriod(begin_ms=begin_ms))
+        mirrors = _mirrors_of(root, database, site)
+        stores = stored_once(root) if site is None else ()
+        same = same_content_section(database, site, stores)
+    counts = ActivityCounts(site=site, begin_ms=begin_ms)
+    counts.read(iter_provenance(root / "provenance"))
+    report = report_counted(root.name, sites, counts)
+    quotas = quota_section(iter_quota_entries(root / EPOCHS), site, begin_ms)
+    more = [each for each in (mirrors, same, quotas) if each is not None]
+    return replace(report, sections=(*report.sections, *more))
+
+
+def report_counted(
+    name: str, sites: SiteFigures, counts: ActivityCounts
+) -> CrawlReport:
+    """Return the report of what was counted in a crawl of some name."""
+    return make_report(
+        sites,
+        counts,
+        title=f"Report of the crawl {name}",
+        scope=_scope(counts.site, int(counts.begin_ms), counts.last_ms),
+    )
+
+
+def with_crawl_sections(
+    report: CrawlReport,
+    root: Path,
+    *,
+    stores: Iterable[SharedDocuments],
+    quotas: Iterable[dict[str, Any]],
+) -> CrawlReport:
+    """Return a report of all sites with the sections that are not of single sites.
+
+    These are mirrors, the same content and quotas, if there are any.
+
+    Args:
+        report: without them.
+        root: folder with URL database and ranks.
+        stores: of all machines, that have documents as others.
+        quotas: entries of the logs of epochs of all machines.
+
+    Raises:
+        ConfigError: there is no URL database, or it is damaged.
+        OSError: a disk is full, or cannot be read.
+    """
+    with UrlDatabase(root) as database:
+        same = same_content_section(database, None, stores)
+        found = _mirrors_of(root, database), same, quota_section(quotas)
+    more = [each for each in found if each is not None]
+    return replace(report, sections=(*report.sections, *more))
+
+
+def _mirrors_of(
+    root: Path, database: UrlDatabase, site: str | None = None
+) -> ReportSection | None:
+    with SpillFolder(root) as spills:
+        return mirror_section(MirrorSearch(database, open_ranks(root), spills), site)
+
+
+def _scope(site: str | None, begin_ms: int, last_ms: int) -> str:
+    told = f"The site {site}" if site else "All sites"
+    if begin_ms:
+        told += f"; first sights and requests from {_day(begin_ms)} on"
+    told += "."
+    if last_ms:
+        told += f" The last fetch was on {_day(last_ms)}."
+    return (
+        f"{told} Duplicates are pages of equal or nearly equal text within a site of at"
+        f" most {MAX_CLUSTERED:,} URLs. Shares are from 0 to 1; a dash is a share of"
+        " nothing."
+    )
+
+
+def _day(time_ms: int) -> str:
+    return day_text(time_ms // 1000 // DAY_SECS)
+
+
+def group_by_domain(
+    uris: Iterable[UriFacts], sitemaps: Iterable[SitemapFacts]
+) -> Iterator[DomainFacts]:
+    """Yield the facts of each domain, from both sorted by domain.
+
+    Each domain is read before the next one is asked for.
+    """
+    streams: tuple[Iterable[UriFacts | SitemapFacts], ...] = (uris, sitemaps)
+    domain_of = attrgetter("domain")
+    for domain, some in groupby(merge(*streams, key=domain_of), domain_of):
+        yield _DomainParts(some).facts(domain)
+
+
+class _DomainParts:
+    """The facts of one domain: its URLs, and behind them its sitemaps."""
+
+    def __init__(self, some: Iterator[UriFacts | SitemapFacts]) -> None:
+        self._some = some
+        self._first: list[SitemapFacts] = []
+
+    def facts(self, domain: str) -> DomainFacts:
+        return DomainFacts(domain, self._uris(), self._sitemaps())
+
+    def _uris(self) -> Iterator[UriFacts]:
+        for each in self._some:
+            if isinstance(each, SitemapFacts):
+                self._first.append(each)
+                return
+            yield each
+
+    def _sitemaps(self) -> Iterator[SitemapFacts]:
+        for each in chain(self._first, self._some):
+            if isinstance(each, SitemapFacts):
+                yield each

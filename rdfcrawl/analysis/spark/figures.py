@@ -1,0 +1,147 @@
+"""The measures of all domains, the counts of all activities, and rows of Parquet."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark import StorageLevel, TaskContext
+
+from rdfcrawl.analysis.measures.first_seen import FirstSeenCount, SamplingPeriod
+from rdfcrawl.analysis.ranking.table import open_ranks
+from rdfcrawl.analysis.report.activities import ActivityCounts, CrawlActivity
+from rdfcrawl.analysis.report.domains import DomainMeasures, SiteFigures, measure_domain
+from rdfcrawl.analysis.report.making import (
+    group_by_domain,
+    report_counted,
+    with_crawl_sections,
+)
+from rdfcrawl.analysis.report.same_content import SharedDocuments
+from rdfcrawl.analysis.urldb.columns import write_parquet
+from rdfcrawl.analysis.urldb.database import UrlDatabase
+from rdfcrawl.analysis.urldb.facts import FactReader
+from rdfcrawl.analysis.urldb.keys import partition_name
+from rdfcrawl.analysis.urldb.mirrors import MirrorSearch, mirror_urls
+from rdfcrawl.core.sorting import SpillFolder
+from rdfcrawl.stores.followers.dataset_versions import DatasetVersions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark import RDD
+    from pyspark.sql import DataFrame, SparkSession
+
+    from rdfcrawl.analysis.report.content import CrawlReport
+
+
+def report_urls(session: SparkSession, root: Path, machines: DataFrame) -> CrawlReport:
+    """Return the report of several machines.
+
+    Args:
+        session: of Spark.
+        root: folder with URL database and ranks, on a disk that all share.
+        machines: rows of their files.
+    """
+    period = SamplingPeriod(begin_ms=0)
+    sites = SiteFigures(period, first_seen=FirstSeenCount(period))
+    measured = _partitions(session, root).flatMap(partial(_measure, str(root), period))
+    measured.persist(StorageLevel.MEMORY_AND_DISK)
+    for _, measures in measured.sortByKey().toLocalIterator():
+        sites.add(measures)
+    counts = ActivityCounts()
+    told = machines.filter("kind = 'activity'").select("said")
+    for some in told.rdd.map(itemgetter(0)).mapPartitions(_count).toLocalIterator():
+        counts.add(some)
+    return with_crawl_sections(
+        report_counted(root.name, sites, counts),
+        root,
+        stores=[SharedDocuments(*each) for each in _said(machines, "store")],
+        quotas=_said(machines, "quota"),
+    )
+
+
+def _said(machines: DataFrame, kind: str) -> Iterator[Any]:
+    """Yield what the rows of a kind say, of which each machine has few."""
+    told = machines.filter(f"kind = '{kind}'").select("said")
+    for (said,) in told.toLocalIterator():
+        yield json.loads(said)
+
+
+def _partitions(session: SparkSession, root: Path) -> RDD[str]:
+    with UrlDatabase(root) as database:
+        names = database.partitions
+    return session.sparkContext.parallelize(names, max(len(names), 1))
+
+
+def _measure(
+    root: str, period: SamplingPeriod, partition: str
+) -> Iterator[tuple[str, DomainMeasures]]:
+    with UrlDatabase(Path(root)) as database:
+        reader = FactReader(database, open_ranks(Path(root)), partition)
+        for facts in group_by_domain(reader.uris(), reader.sitemaps()):
+            yield facts.domain, measure_domain(facts, period)
+
+
+def _count(texts: Iterable[str]) -> Iterator[ActivityCounts]:
+    counts = ActivityCounts()
+    for text in texts:
+        counts.count(CrawlActivity(*json.loads(text)))
+    yield counts
+
+
+def export_urls(session: SparkSession, root: Path, path: Path) -> int:
+    """Write a row for each URI, a file for each partition; return their number.
+
+    The folder is replaced as a whole, as that of a store of Parquet.
+
+    Args:
+        session: of Spark.
+        root: folder with URL database and ranks.
+        path: of the dataset, on the disk that all share.
+    """
+    versions = DatasetVersions(path)
+    versions.prepare()
+    number = int(path.readlink().name) + 1 if path.is_symlink() else 1
+    folder = versions.begin(number)
+    mirrors = _mirrors_by_partition(root)
+    export = partial(_export, str(root), str(folder))
+    parts = _partitions(session, root).map(lambda name: (name, mirrors.get(name, {})))
+    n_rows = parts.map(export).sum()
+    versions.finish(number)
+    versions.show(number)
+    return int(n_rows)
+
+
+def _mirrors_by_partition(root: Path) -> dict[str, dict[str, str]]:
+    """Return which URL represents the content of each that is on several domains."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    with UrlDatabase(root) as database, SpillFolder(root) as spills:
+        search = MirrorSearch(database, open_ranks(root), spills)
+        mirrors = dict(mirror_urls(search.find(), spills))
+        for number, record in enumerate(database.records()):
+            if number in mirrors:
+                name = partition_name(record.host)
+                found[name][record.url] = mirrors[number]
+    return found
+
+
+def _export(root: str, folder: str, part: tuple[str, dict[str, str]]) -> int:
+    partition, mirrors = part
+    context: Any = TaskContext.get()
+    draft = Path(folder, f".{partition}-{context.taskAttemptId()}.draft")
+    with UrlDatabase(Path(root)) as database:
+        ranks = open_ranks(Path(root))
+        facts = FactReader(database, ranks, partition).uris()
+        places = (
+            (number, mirrors[record.url])
+            for number, record in enumerate(database.records(partition))
+            if record.url in mirrors
+        )
+        records = database.records(partition)
+        n_rows = write_parquet(records, draft, ranks, facts, places if mirrors else ())
+    draft.replace(Path(folder, f"{partition}.parquet"))
+    return n_rows

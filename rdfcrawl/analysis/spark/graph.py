@@ -1,0 +1,189 @@
+"""The graph of the links between the URIs of all machines, as tables of Spark.
+
+Nodes have the numbers that they would have on one machine: those of the URL database,
+in its order. `analysis.urldb.rank_nodes` says which URIs are nodes, and `analysis.urldb.link_graph` which
+links count.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import groupby, islice
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import Window
+from pyspark.sql import functions as sf
+
+from rdfcrawl.analysis.spark.session import n_tasks
+from rdfcrawl.analysis.spark.urls import rows_of
+from rdfcrawl.analysis.urldb.database import UrlDatabase
+from rdfcrawl.analysis.urldb.rank_nodes import is_node, redirect_mark
+from rdfcrawl.analysis.urldb.record import parse_record
+from rdfcrawl.uri import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+_BATCH_ROWS: Final = 10_000
+_COUNTS: Final = "partition string, domain string, n_nodes long"
+_MARKS: Final = (
+    "mark long, is_other long, node long, partition string, begin long, until long"
+)
+_NODE: Final = ("node", "partition", "begin", "until")
+_SOURCE: Final = ("source", "partition", "begin", "until")
+
+
+class UrlGraph(NamedTuple):
+    """Tables of a graph; a domain is told by its nodes, `begin` up to `until`.
+
+    Attributes:
+        n_nodes: nodes are 0 to `n_nodes - 1`.
+        domains: `partition`, `domain`, `n_nodes`, `begin`.
+        lost: `partition`, `mark`: URLs for which no redirect there stands.
+        links: `source`, its `partition` and domain, and `targets`, sorted.
+    """
+
+    n_nodes: int
+    domains: DataFrame
+    lost: DataFrame
+    links: DataFrame
+
+
+def find_graph(session: SparkSession, root: Path, machines: DataFrame) -> UrlGraph:
+    """Return the graph of the URL database in a folder that all tasks share.
+
+    Args:
+        session: of Spark.
+        root: with the database.
+        machines: rows of the files of all machines.
+    """
+    domains = _domains(session, root).persist()
+    marks = (
+        domains.repartition(n_tasks(session), "partition")
+        .sortWithinPartitions("partition", "domain")
+        .mapInArrow(partial(_read_marks, str(root)), _MARKS)
+        .persist()
+    )
+    n_nodes = domains.agg(sf.sum("n_nodes")).first()[0] or 0
+    # A URL is the node of its own record, or else the first one that redirects there.
+    index = (
+        marks.groupBy("mark")
+        .agg(sf.min(sf.struct("is_other", *_NODE)).alias("won"))
+        .select("mark", "won.*")
+        .persist()
+    )
+    others = marks.filter("is_other = 1")
+    won = index.select(
+        "mark", sf.col("node").alias("target"), sf.col("partition").alias("winner")
+    )
+    redirected = others.join(won, "mark")
+    lost = redirected.filter("partition != winner").select("partition", "mark")
+    redirects = redirected.filter("node != target").select(
+        sf.col("node").alias("source"),
+        *_SOURCE[1:],
+        sf.array("target").alias("targets"),
+    )
+    links = _links_of_documents(machines, index, redirects).unionByName(redirects)
+    return UrlGraph(n_nodes, domains, lost.distinct(), links.persist())
+
+
+def _domains(session: SparkSession, root: Path) -> DataFrame:
+    """Return all domains with the numbers of their first nodes."""
+    with UrlDatabase(root) as database:
+        partitions = [(name,) for name in database.partitions]
+    before = Window.orderBy("domain").rowsBetween(Window.unboundedPreceding, -1)
+    return (
+        session.createDataFrame(partitions, "partition string")
+        .repartition(n_tasks(session), "partition")
+        .mapInArrow(partial(_count_nodes, str(root)), _COUNTS)
+        .withColumn("begin", sf.coalesce(sf.sum("n_nodes").over(before), sf.lit(0)))
+    )
+
+
+def _count_nodes(
+    root: str, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the domains of partitions that have nodes, with their number."""
+    with UrlDatabase(Path(root)) as database:
+        for (partition,) in rows_of(batches):
+            lines = filter(_is_node_line, database.lines(partition))
+            of_domains = groupby(lines, lambda line: line.partition(b"\t")[0])
+            rows = ((partition, name.decode(), _count(x)) for name, x in of_domains)
+            yield from batches_of(rows, ("partition", "domain", "n_nodes"))
+
+
+def _is_node_line(line: bytes) -> bool:
+    # Few URIs have a task, and only these can be none.
+    return b'["task",' not in line or is_node(parse_record(line))
+
+
+def _count(some: Iterable[object]) -> int:
+    return sum(1 for _ in some)
+
+
+def _read_marks(
+    root: str, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the fingerprints that nodes stand for: of the URL, and where it leads."""
+    with UrlDatabase(Path(root)) as database:
+        rows = _iter_marks(database, rows_of(batches))
+        yield from batches_of(rows, ("mark", "is_other", *_NODE))
+
+
+def _iter_marks(
+    database: UrlDatabase, domains: Iterator[tuple[str, str, int, int]]
+) -> Iterator[tuple[int, int, int, str, int, int]]:
+    for partition, some in groupby(domains, itemgetter(0)):
+        records = filter(is_node, database.records(partition))
+        for _, _, n_nodes, begin in some:
+            place = partition, begin, begin + n_nodes
+            for node, record in enumerate(islice(records, n_nodes), begin):
+                yield fingerprint(record.url), 0, node, *place
+                led = redirect_mark(record, database.normal_form)
+                if led is not None:
+                    yield led, 1, node, *place
+
+
+def _links_of_documents(
+    machines: DataFrame, index: DataFrame, redirects: DataFrame
+) -> DataFrame:
+    """Return the links of the latest version of each document that does not redirect.
+
+    Of several latest versions the one with the greatest targets counts.
+    """
+    documents = (
+        machines.filter("kind = 'links'")
+        .select("mark", "version", "targets")
+        .join(index.withColumnRenamed("node", "source"), "mark")
+        .select(
+            *_SOURCE, "version", "targets", sf.xxhash64("mark", "targets").alias("id")
+        )
+        .join(redirects.select("source"), "source", "left_anti")
+    )
+    newest = documents.groupBy("source").agg(sf.max("version").alias("version"))
+    targets = index.select("mark", sf.col("node").alias("target"))
+    return (
+        documents.join(newest, ["source", "version"])
+        .select(*_SOURCE, "id", sf.explode("targets").alias("mark"))
+        .join(targets, "mark")
+        .filter("source != target")
+        .groupBy(*_SOURCE, "id")
+        .agg(sf.sort_array(sf.collect_set("target")).alias("targets"))
+        .groupBy(*_SOURCE)
+        .agg(sf.max("targets").alias("targets"))
+    )
+
+
+def batches_of(
+    rows: Iterable[tuple[object, ...]], names: tuple[str, ...]
+) -> Iterator[pa.RecordBatch]:
+    """Yield rows as batches; Spark gives the columns their types by its own schema."""
+    left = iter(rows)
+    while some := list(islice(left, _BATCH_ROWS)):
+        columns = [pa.array(column) for column in zip(*some, strict=True)]
+        yield pa.RecordBatch.from_arrays(columns, list(names))

@@ -1,0 +1,80 @@
+"""All steps of a job of Spark: URL database, scores, rows of Parquet, and report."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rdfcrawl.analysis.ranking.table import FOLDER as RANKS
+from rdfcrawl.analysis.report.writing import write_report
+from rdfcrawl.analysis.spark.figures import export_urls, report_urls
+from rdfcrawl.analysis.spark.machine_file import check_machine_files
+from rdfcrawl.analysis.spark.ranks import rank_urls
+from rdfcrawl.analysis.spark.session import spark_session
+from rdfcrawl.analysis.spark.urls import join_urls
+from rdfcrawl.analysis.urldb.lock import writing_alone
+from rdfcrawl.analysis.urldb.manifest import FOLDER as URLS
+from rdfcrawl.core.counting import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+REPORT: Final = "report"
+ROWS: Final = "urls.parquet"
+
+
+class SparkJobReport(NamedTuple):
+    """What a job has done.
+
+    Attributes:
+        n_urls: in the database.
+        n_links: between them.
+        n_rounds: of PageRank.
+        report: the page.
+    """
+
+    n_urls: int
+    n_links: int
+    n_rounds: int
+    report: Path
+
+    def __str__(self) -> str:
+        uris, links = counted(self.n_urls, "URI"), counted(self.n_links, "link")
+        rounds = counted(self.n_rounds, "round")
+        return f"{uris} with {links} ranked, in {rounds}: {self.report}"
+
+
+def run_job(
+    paths: Sequence[Path], root: Path, master: str | None = None
+) -> SparkJobReport:
+    """Write what several machines know to the folders of one crawl.
+
+    Each of `urldb/`, `ranks/`, `urls.parquet` and `report/` is replaced as a whole when
+    it is ready, in this order.
+
+    Args:
+        paths: files of `machine_file`.
+        root: folder of the results. Driver and tasks see it, and the files, by the same
+            names.
+        master: of Spark; None: as `spark-submit` has said.
+
+    Raises:
+        ConfigError: a file is no such one, or another job runs.
+        SparkFault: Spark has failed.
+        OSError: a disk is full, or cannot be read.
+    """
+    root = root.absolute()
+    normal_form = check_machine_files(paths)
+    with ExitStack() as stack:
+        for name in (URLS, RANKS):
+            (root / name).mkdir(parents=True, exist_ok=True)
+            stack.enter_context(writing_alone(root / name, "is being written already"))
+        session = stack.enter_context(spark_session(master))
+        machines = session.read.parquet(*(x.absolute().as_uri() for x in paths))
+        n_urls = join_urls(machines, root, normal_form)
+        facts = rank_urls(session, root, machines)
+        export_urls(session, root, root / ROWS)
+        report = report_urls(session, root, machines)
+    written = write_report(report, root / REPORT)
+    return SparkJobReport(n_urls, facts["n_links"], facts["n_rounds"], written[0])

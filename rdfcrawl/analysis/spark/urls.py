@@ -1,0 +1,97 @@
+"""Join what machines know of each URI into the segments of one URL database."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from rdfcrawl.analysis.spark.session import n_tasks
+from rdfcrawl.analysis.urldb.building import join_sorted, new_segment, remove_old
+from rdfcrawl.analysis.urldb.manifest import (
+    FOLDER,
+    UrlDatabaseManifest,
+    sync_folder,
+    write_manifest,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql import DataFrame
+
+    from rdfcrawl.uri import NormalForm
+
+_LOG: Final = "spark"  # no log has this name: a build from logs begins anew
+_WRITTEN: Final = pa.schema(
+    [("partition", pa.string()), ("name", pa.string()), ("n_records", pa.int64())]
+)
+
+
+def join_urls(machines: DataFrame, root: Path, normal_form: NormalForm) -> int:
+    """Write the URL database of several machines; return the number of its URIs.
+
+    Segments are those that one machine with all logs would write, byte for byte. The
+    database is replaced as a whole, as `analysis.urldb.building` does.
+
+    Args:
+        machines: rows of their files.
+        root: folder of the results; its `urldb/` is there, on a disk that all share.
+        normal_form: of the URLs.
+    """
+    keys = ("partition", "domain", "host", "url")
+    folder = root / FOLDER
+    rows = (
+        machines.filter("kind = 'url'")
+        .select(*keys, "said")
+        .repartition(n_tasks(machines.sparkSession), "partition")
+        .sortWithinPartitions(*keys)
+        .mapInArrow(
+            partial(_write_segments, str(folder)),
+            "partition string, name string, n_records long",
+        )
+        .collect()
+    )
+    sync_folder(folder)
+    manifest = UrlDatabaseManifest(
+        log=_LOG,
+        generation=0,
+        session_parameters=normal_form.session_parameters,
+        segments={row["partition"]: row["name"] for row in sorted(rows)},
+        n_records=sum(row["n_records"] for row in rows),
+    )
+    write_manifest(folder, manifest)
+    remove_old(folder, manifest)
+    return manifest.n_records
+
+
+def _write_segments(
+    folder: str, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Write a segment for each partition, from sorted rows; yield their names."""
+    # Spark may let two attempts of one task run at once.
+    attempt = f"-{TaskContext.get().taskAttemptId()}"
+    for name, some in groupby(rows_of(batches), itemgetter(0)):
+        texts = (
+            (f"{d}\t{h}\t{u}".encode(), said.encode()) for _, d, h, u, said in some
+        )
+        with new_segment(Path(folder), name, attempt) as written:
+            for key, text in join_sorted(texts):
+                written.writer.add(key, text)
+        found = [[name], [written.name], [written.writer.n_records]]
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(x, field.type) for x, field in zip(found, _WRITTEN, strict=True)],
+            schema=_WRITTEN,
+        )
+
+
+def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of batches as tuples."""
+    for batch in batches:
+        columns = [column.to_pylist() for column in batch.columns]
+        yield from zip(*columns, strict=True)

@@ -1,0 +1,298 @@
+"""Build the URL database of a crawl, or bring it up to date.
+
+New observations are sorted, and merged with the segments of the partitions that they
+are in. Each new segment is a file of its own, named by its content; the manifest is
+replaced when all are on disk. So a crash at any point leaves the state before or after.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.analysis.urldb.joining import join
+from rdfcrawl.analysis.urldb.lock import writing_alone
+from rdfcrawl.analysis.urldb.manifest import (
+    FOLDER,
+    UrlDatabaseManifest,
+    read_manifest,
+    sync_folder,
+    write_manifest,
+)
+from rdfcrawl.analysis.urldb.scan import LogScan
+from rdfcrawl.analysis.urldb.segment import SegmentReader, SegmentWriter
+from rdfcrawl.core.sorting import SpillFolder, StringSorter
+from rdfcrawl.stores.log.crawl_log import CrawlLog
+from rdfcrawl.stores.segment_lock import reading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from rdfcrawl.uri import NormalForm
+
+MEMORY_BYTES: Final = 256 * 1024 * 1024
+_DRAFT: Final = ".draft"
+_SUFFIX: Final = ".seg"
+_MOST_TEXTS: Final = 1000  # of one URI in memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrlDatabaseReport:
+    """What a build has done.
+
+    Attributes:
+        n_records: in the database now.
+        n_observations: that were new.
+        n_without_host: names that are left out, as they are no URL with a host.
+        n_segments: that were written.
+        n_bytes: of the database now.
+        damages: of the logs, for people.
+    """
+
+    n_records: int
+    n_observations: int
+    n_without_host: int
+    n_segments: int
+    n_bytes: int
+    damages: tuple[str, ...]
+
+
+def build(
+    root: Path,
+    normal_form: NormalForm,
+    *,
+    memory_bytes: int = MEMORY_BYTES,
+    scratch: Path | None = None,
+) -> UrlDatabaseReport:
+    """Bring the URL database of a crawl up to date with its logs.
+
+    What is there is thrown away if it is of an earlier generation of the log, of
+    another normal form or an older version of the form, or if the log has lost
+    something since.
+
+    Args:
+        root: `CRAWL_DIR/<CRAWL_ID>`.
+        normal_form: of the crawl.
+        memory_bytes: for observations that are sorted, about.
+        scratch: folder of scratch files; by default that of the system.
+
+    Raises:
+        ConfigError: there is no log, another build is running, or what is there is
+            damaged.
+        OSError: a disk is full, or cannot be read.
+    """
+    folder = root / FOLDER
+    log = CrawlLog(root)
+    folder.mkdir(exist_ok=True)
+    with (
+        writing_alone(folder, "is being built already"),
+        reading(root / "quads"),
+        SpillFolder(scratch) as spills,
+    ):
+        manifest = UrlDatabaseManifest(
+            log=log.identity.log,
+            generation=log.identity.generation,
+            session_parameters=normal_form.session_parameters,
+        )
+        before = read_manifest(folder, to_build=True)
+        if before is not None and before.is_behind(manifest):
+            manifest = manifest if _has_lost(root, before) else before
+        sorter = StringSorter(spills.new(), memory_bytes)
+        scan = LogScan(root, manifest.offsets, normal_form=normal_form, sorter=sorter)
+        scan.run()
+        log.check_kept(log.identity)
+        merge = _Merge(folder, manifest)
+        merge.run(
+            join_sorted(_split(line) for batch in sorter.sorted() for line in batch)
+        )
+        merged = merge.manifest(scan.offsets)
+        if merged != before:
+            write_manifest(folder, merged)
+        remove_old(folder, merged)
+    return UrlDatabaseReport(
+        n_records=merged.n_records,
+        n_observations=scan.n_observations,
+        n_without_host=scan.n_without_host,
+        n_segments=merge.n_segments,
+        n_bytes=sum((folder / x).stat().st_size for x in merged.segments.values()),
+        damages=tuple(map(str, scan.damages)),
+    )
+
+
+def _has_lost(root: Path, before: UrlDatabaseManifest) -> bool:
+    """Return whether a log is shorter than it was: a machine has lost power."""
+    for name, offset in before.offsets.items():
+        with suppress(FileNotFoundError):  # replaced by a compaction
+            if (root / name).stat().st_size < offset:
+                return True
+    return False
+
+
+def join_sorted(
+    observations: Iterable[tuple[bytes, bytes]],
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yield key and packed columns of each URI, from those of one URI together.
+
+    Few are in memory at once, however many there are of one URI.
+    """
+    last, texts = b"", list[bytes]()
+    for key, text in observations:
+        if key == last:
+            texts.append(text)
+            if len(texts) >= _MOST_TEXTS:
+                texts = [join(texts)]
+            continue
+        if texts:
+            yield last, join(texts)
+        last, texts = key, [text]
+    if texts:
+        yield last, join(texts)
+
+
+class _Merge:
+    """The merge of new observations into the segments of a database."""
+
+    def __init__(self, folder: Path, before: UrlDatabaseManifest) -> None:
+        self._folder, self._before = folder, before
+        self._segments = dict(before.segments)
+        self._n_records = before.n_records
+        self.n_segments = 0
+
+    def run(self, observations: Iterator[tuple[bytes, bytes]]) -> None:
+        """Write a new segment for each partition that has observations."""
+        for partition, some in groupby(observations, lambda each: each[0][:2]):
+            self._write(partition.decode(), some)
+        if self.n_segments:
+            sync_folder(self._folder)
+
+    def manifest(self, offsets: dict[str, int]) -> UrlDatabaseManifest:
+        """Return the manifest of what is there now."""
+        return replace(
+            self._before,
+            offsets=dict(sorted(offsets.items())),
+            segments=dict(sorted(self._segments.items())),
+            n_records=self._n_records,
+        )
+
+    def _write(self, partition: str, some: Iterable[tuple[bytes, bytes]]) -> None:
+        before = self._segments.get(partition)
+        delta = _Peekable((key[3:], text) for key, text in some)
+        with new_segment(self._folder, partition) as written:
+            writer = written.writer
+            if before is not None:
+                with SegmentReader(self._folder / before) as segment:
+                    self._n_records -= sum(x.n_records for x in segment.blocks)
+                    _merge_blocks(segment, delta, writer)
+            for key, text in delta.up_to(None):
+                writer.add(key, text)
+        self._segments[partition] = written.name
+        self._n_records += writer.n_records
+        self.n_segments += 1
+
+
+@dataclass(slots=True)
+class WrittenSegment:
+    """A segment that is written.
+
+    Attributes:
+        writer: takes the records.
+        name: of its file, once it is whole.
+    """
+
+    writer: SegmentWriter
+    name: str = ""
+
+
+@contextmanager
+def new_segment(
+    folder: Path, partition: str, writer_name: str = ""
+) -> Iterator[WrittenSegment]:
+    """Write a segment, which gets its name by its content once it is whole.
+
+    Args:
+        folder: of the database.
+        partition: two hex digits.
+        writer_name: of this one, if several may write the same segment at once.
+
+    Raises:
+        OSError: the disk is full, or refuses it.
+    """
+    draft = folder / f".{partition}{writer_name}{_DRAFT}"
+    with draft.open("wb") as file:
+        written = WrittenSegment(SegmentWriter(file))
+        yield written
+        digest = written.writer.end()
+        file.flush()
+        os.fsync(file.fileno())
+    written.name = f"{partition}-{digest}{_SUFFIX}"
+    draft.replace(folder / written.name)
+
+
+class _Peekable:
+    """Sorted observations, of which the next is known."""
+
+    def __init__(self, observations: Iterator[tuple[bytes, bytes]]) -> None:
+        self._left = observations
+        self._next = next(observations, None)
+
+    def has_before(self, bound: bytes | None) -> bool:
+        """Return whether there is one below a bound; None: any."""
+        return self._next is not None and (bound is None or self._next[0] < bound)
+
+    def up_to(self, bound: bytes | None) -> Iterator[tuple[bytes, bytes]]:
+        """Yield those below a bound; None: all."""
+        while self._next is not None and (bound is None or self._next[0] < bound):
+            yield self._next
+            self._next = next(self._left, None)
+
+
+def _merge_blocks(
+    segment: SegmentReader, delta: _Peekable, writer: SegmentWriter
+) -> None:
+    """Write the blocks of a segment with what is new; others are copied as they are."""
+    bounds = [block.first for block in segment.blocks[1:]]
+    for block, bound in zip(segment.blocks, [*bounds, None], strict=True):
+        if writer.is_between_blocks and not delta.has_before(bound):
+            writer.copy(block, segment.read(block))
+            continue
+        records = (_split(line) for line in segment.lines(block))
+        _merge_records(records, delta.up_to(bound), writer)
+
+
+def _merge_records(
+    records: Iterable[tuple[bytes, bytes]],
+    new: Iterator[tuple[bytes, bytes]],
+    writer: SegmentWriter,
+) -> None:
+    following = next(new, None)
+    for key, text in records:
+        while following is not None and following[0] < key:
+            writer.add(*following)
+            following = next(new, None)
+        if following is not None and following[0] == key:
+            writer.add(key, join([text, following[1]]))
+            following = next(new, None)
+        else:
+            writer.add(key, text)
+    while following is not None:
+        writer.add(*following)
+        following = next(new, None)
+
+
+def _split(line: bytes) -> tuple[bytes, bytes]:
+    key, _, text = line.partition(b"\t\t")
+    return key, text
+
+
+def remove_old(folder: Path, manifest: UrlDatabaseManifest) -> None:
+    """Remove drafts, and segments that no manifest names any more."""
+    kept = set(manifest.segments.values())
+    for path in folder.iterdir():
+        is_old = path.suffix == _SUFFIX and path.name not in kept
+        if is_old or path.suffix == _DRAFT:
+            with suppress(FileNotFoundError):
+                path.unlink()

@@ -1,0 +1,171 @@
+"""Rank the URIs of each domain among each other, and find their levels in hosts.
+
+Source: U. Schonfeld and N. Shivakumar, "Sitemaps: Above and Beyond the Crawl of Duty"
+(WWW 2009), 6.3.1.
+"""
+
+from __future__ import annotations
+
+from array import array
+from itertools import compress, groupby
+from math import isnan
+from typing import TYPE_CHECKING
+
+from rdfcrawl.analysis.ranking.pagerank import OutLinks, compute_pagerank
+from rdfcrawl.analysis.ranking.priority_rank import weights_of
+from rdfcrawl.analysis.ranking.table import levels_of
+from rdfcrawl.analysis.urldb.link_graph import LinkScratch
+from rdfcrawl.analysis.urldb.rank_nodes import ranges
+from rdfcrawl.core.sorting import StringSorter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from rdfcrawl.analysis.urldb.rank_nodes import NodeRange, RankNodes
+    from rdfcrawl.core.sorting import SpillFolder
+
+
+class DomainRanking:
+    """PriorityRank of the nodes of all domains, one domain after the other.
+
+    Args:
+        nodes: whose index is not needed any more once this is made.
+        spills: take the links of a domain, and what sitemaps list.
+        memory_bytes: for what is sorted.
+    """
+
+    def __init__(
+        self, nodes: RankNodes, spills: SpillFolder, memory_bytes: int
+    ) -> None:
+        self._nodes, self._spills = nodes, spills
+        self._listed = StringSorter(spills.new(), memory_bytes)
+        for node, sitemap, priority in nodes.listed():
+            stated = b"" if isnan(priority) else repr(priority).encode()
+            self._listed.add(b"%08x%08x%b" % (sitemap, node, stated))
+        self._fronts = _fronts_of(nodes)
+
+    def ranks(self, links: Iterator[OutLinks]) -> array[float]:
+        """Return the PriorityRank of each node; those of a domain sum to 1.
+
+        Args:
+            links: of documents, sorted by source; those to other domains do not count.
+        """
+        ranks = array("d")
+        scratch = LinkScratch(self._spills.new())
+        documents = _Ahead(links)
+        listed = _Ahead(_sitemap_links(self._listed))
+        for domain in ranges(self._nodes.domains):
+            fronts = self._fronts.get(domain.begin, {})
+            within = _DomainLinks(domain, fronts, scratch)
+            within.write(documents, listed)
+            found = compute_pagerank(within.n_nodes, scratch.read)
+            ranks.extend(found.ranks[: domain.end - domain.begin])
+        return ranks
+
+
+def iter_levels(nodes: RankNodes, scores: Sequence[float]) -> Iterator[bytearray]:
+    """Yield the levels of the nodes of each host by a score, in their order."""
+    for begin, end in ranges(nodes.hosts):
+        pages = nodes.is_page[begin:end]
+        levels = bytearray(end - begin)
+        of_pages = iter(levels_of(array("d", compress(scores[begin:end], pages))))
+        for place, is_one in enumerate(pages):
+            if is_one:
+                levels[place] = next(of_pages)
+        yield levels
+
+
+class _Ahead:
+    """Out-links sorted by source, of which the next ones are known."""
+
+    def __init__(self, links: Iterator[OutLinks]) -> None:
+        self._left = links
+        self._next = next(links, None)
+
+    def up_to(self, end: int) -> Iterator[OutLinks]:
+        """Yield those of nodes below one."""
+        while self._next is not None and self._next.source < end:
+            yield self._next
+            self._next = next(self._left, None)
+
+
+class _DomainLinks:
+    """The links within one domain, and the virtual ones of sitemaps and front pages.
+
+    Attributes:
+        n_nodes: of the domain, with front pages that the database does not have.
+    """
+
+    def __init__(
+        self, domain: NodeRange, fronts: Mapping[int, set[int]], scratch: LinkScratch
+    ) -> None:
+        self._begin, self._end = domain
+        self._scratch = scratch
+        # Negative numbers stand for front pages without a record.
+        n_known = self._end - self._begin
+        self.n_nodes = n_known + sum(front < 0 for front in fronts)
+        self._tops = {
+            front - self._begin if front >= 0 else n_known - 1 - front: {
+                top - self._begin for top in tops
+            }
+            for front, tops in fronts.items()
+        }
+
+    def write(self, documents: _Ahead, listed: _Ahead) -> None:
+        """Write all links, of each node together."""
+        self._scratch.clear()
+        lists = set()
+        for source, targets, weights in listed.up_to(self._end):
+            lists.add(source)
+            self._add(source, targets, weights)
+        for source, targets, _ in documents.up_to(self._end):
+            if source not in lists:
+                within = [x for x in targets if self._begin <= x < self._end]
+                self._add(source, within, None)
+        for front, tops in sorted(self._tops.items()):
+            self._scratch.add(OutLinks(front, sorted(tops)))
+        self._scratch.end()
+
+    def _add(
+        self, source: int, targets: Iterable[int], weights: Iterable[float] | None
+    ) -> None:
+        node = source - self._begin
+        found = [target - self._begin for target in targets]
+        if weights is None and node in self._tops:
+            found = sorted(set(found) | self._tops.pop(node))
+        if found:
+            kept = None if weights is None else list(weights)
+            self._scratch.add(OutLinks(node, found, kept))
+
+
+def _fronts_of(nodes: RankNodes) -> dict[int, dict[int, set[int]]]:
+    """Return the top sitemaps of each front page, by the first node of its domain.
+
+    A front page without a record is -1, -2, ... of its domain.
+    """
+    found: dict[int, dict[int, set[int]]] = {}
+    tops = iter(nodes.tops)
+    top = next(tops, None)
+    for begin, end in ranges(nodes.domains):
+        fronts: dict[int, set[int]] = {}
+        strangers: dict[int, int] = {}
+        while top is not None and top.node < end:
+            node = nodes.index.of_mark(top.front)
+            if node is None or not begin <= node < end:
+                node = strangers.setdefault(top.front, -1 - len(strangers))
+            fronts.setdefault(node, set()).add(top.node)
+            top = next(tops, None)
+        if fronts:
+            found[begin] = fronts
+    return found
+
+
+def _sitemap_links(sorter: StringSorter) -> Iterator[OutLinks]:
+    """Yield what each sitemap lists, with weights if it states any priority."""
+    lines = (line for batch in sorter.sorted() for line in batch)
+    for source, group in groupby(lines, key=lambda line: line[:8]):
+        stated: dict[int, float | None] = {}
+        for line in group:
+            stated[int(line[8:16], 16)] = float(line[16:]) if line[16:] else None
+        targets = array("I", stated)
+        yield OutLinks(int(source, 16), targets, weights_of(stated.values()))

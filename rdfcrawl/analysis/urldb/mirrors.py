@@ -1,0 +1,222 @@
+"""Mirrors: the same content on several registered domains of a URL database.
+
+The clusters of `analysis.measures.domain_clusters` are of one domain each, as in the paper.
+These are of all URLs, but only those with members in two domains or more are told.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from dataclasses import dataclass
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, Any, Final
+
+from rdfcrawl.analysis.duplicates.canonical import CanonicalCandidate, choose_canonical
+from rdfcrawl.analysis.duplicates.spilled_clusters import SpilledClusters
+from rdfcrawl.analysis.measures.domain_clusters import last_read, text_hash_of
+from rdfcrawl.analysis.urldb.facts import FactReader, fetches_of, is_known_page
+from rdfcrawl.core.sorting import StringSorter
+from rdfcrawl.uri import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rdfcrawl.analysis.ranking.table import RankTable
+    from rdfcrawl.analysis.urldb.database import UrlDatabase
+    from rdfcrawl.analysis.urldb.record import UrlRecord
+    from rdfcrawl.core.sorting import SpillFolder
+
+MEMORY_BYTES: Final = 256 * 1024 * 1024
+MAX_CANDIDATES: Final = 10_000
+"""Members of a cluster of which one may represent it: the first ones."""
+MAX_DOMAINS: Final = 20
+"""Of a cluster, that are named."""
+
+_NODE_CHARS: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorCluster:
+    """URLs of several registered domains with one content.
+
+    Attributes:
+        url: that represents them.
+        numbers: places of their records in the database.
+        n_domains: of these.
+        domains: the first `MAX_DOMAINS` of them, sorted.
+        is_of_site: whether the domain that was asked for is among them.
+    """
+
+    url: str
+    numbers: Sequence[int]
+    n_domains: int
+    domains: tuple[str, ...]
+    is_of_site: bool = True
+
+
+class MirrorSearch:
+    """Search for content that is on several domains.
+
+    Memory: 5 bytes for each URL, and 4 for each member of a cluster, beside
+    `memory_bytes`.
+
+    Args:
+        database: open.
+        ranks: scores of its URIs; None if they are not known.
+        spills: of scratch files.
+        memory_bytes: for what is sorted, about.
+
+    Attributes:
+        n_crowded: runs of sketches that were too common to compare all contents.
+        n_left_out: times that a content was not compared for that.
+    """
+
+    def __init__(
+        self,
+        database: UrlDatabase,
+        ranks: RankTable | None,
+        spills: SpillFolder,
+        memory_bytes: int = MEMORY_BYTES,
+    ) -> None:
+        self._database, self._spills = database, spills
+        self._reader = FactReader(database, ranks)
+        self._memory_bytes = memory_bytes
+        self.n_crowded = self.n_left_out = 0
+
+    def find(self, site: str | None = None) -> Iterator[MirrorCluster]:
+        """Yield the clusters, in the order of their first members.
+
+        Args:
+            site: registered domain; None: all clusters are of it.
+
+        Raises:
+            OSError: a disk is full, or cannot be read.
+        """
+        found = SpilledClusters(
+            self._database.n_records, self._spills, self._memory_bytes
+        )
+        for number, record in self._pages():
+            self._add(found, number, record)
+        found.join()
+        self.n_crowded, self.n_left_out = found.n_crowded, found.n_left_out
+        for _, lines in groupby(
+            chain.from_iterable(self._members(found).sorted()),
+            lambda line: line[:_NODE_CHARS],
+        ):
+            cluster = _cluster_of(lines, site)
+            if cluster is not None:
+                yield cluster
+
+    def _pages(self) -> Iterator[tuple[int, UrlRecord]]:
+        """Yield the records of pages that were fetched, with their places."""
+        for number, record in enumerate(self._database.records()):
+            if record.fetches and is_known_page(record):
+                yield number, record
+
+    def _add(self, found: SpilledClusters, number: int, record: UrlRecord) -> None:
+        fetches = fetches_of(record)
+        if not fetches:
+            return
+        last = last_read(fetches)
+        if last is not None:
+            found.add(
+                number,
+                text_hash=text_hash_of(last),
+                content_hash=last.content_hash,
+                sketch=record.current("sketch"),
+            )
+        target = self._reader.redirect_of(record)
+        found.add_url(
+            number, fingerprint(record.url), fingerprint(target) if target else None
+        )
+
+    def _members(self, found: SpilledClusters) -> StringSorter:
+        """Return what is to be known of documents that are not alone, sorted by set."""
+        has_members = bytearray(self._database.n_records)
+        for number in range(self._database.n_records):
+            root = found.root(number)
+            if root != number:
+                has_members[root] = 1
+        members = StringSorter(self._spills.new(), self._memory_bytes)
+        for number, record in self._pages():
+            root = found.root(number)
+            if has_members[root]:
+                told = json.dumps(self._facts_of(record)).encode()
+                members.add(b"%08x%08x%b" % (root, number, told))
+        return members
+
+    def _facts_of(self, record: UrlRecord) -> dict[str, Any]:
+        return {
+            "domain": record.domain,
+            "url": record.url,
+            "is_listed": bool(record.listings),
+            "priority": max(
+                (float(x.priority) for x in record.listings if x.priority), default=None
+            ),
+            "pagerank": self._reader.pagerank_of(record.url) or 0.0,
+            "canonical": self._reader.canonical_of(record),
+            "redirect": self._reader.redirect_of(record),
+        }
+
+
+def _cluster_of(lines: Iterable[bytes], site: str | None) -> MirrorCluster | None:
+    """Return the cluster of some members, in order; None if it is of one domain."""
+    numbers = array("I")
+    candidates: list[dict[str, Any]] = []
+    domains: list[str] = []
+    n_domains, last, is_of_site = 0, "", site is None
+    for line in lines:
+        told = json.loads(line[2 * _NODE_CHARS :])
+        numbers.append(int(line[_NODE_CHARS : 2 * _NODE_CHARS], 16))
+        if len(candidates) < MAX_CANDIDATES:
+            candidates.append(told)
+        if told["domain"] != last:
+            last = told["domain"]
+            n_domains += 1
+            is_of_site |= last == site
+            if n_domains <= MAX_DOMAINS:
+                domains.append(last)
+    if n_domains < 2:
+        return None
+    return MirrorCluster(
+        url=_choose(candidates),
+        numbers=numbers,
+        n_domains=n_domains,
+        domains=tuple(domains),
+        is_of_site=is_of_site,
+    )
+
+
+def _choose(members: Sequence[dict[str, Any]]) -> str:
+    declared = {each["canonical"] for each in members}
+    targets = {each["redirect"] for each in members}
+    return choose_canonical(
+        CanonicalCandidate(
+            url=each["url"],
+            is_listed=each["is_listed"],
+            priority=each["priority"],
+            is_declared=each["url"] in declared,
+            is_redirect_target=each["url"] in targets,
+            pagerank=each["pagerank"],
+        )
+        for each in members
+    )
+
+
+def mirror_urls(
+    clusters: Iterable[MirrorCluster],
+    spills: SpillFolder,
+    memory_bytes: int = MEMORY_BYTES,
+) -> Iterator[tuple[int, str]]:
+    """Yield the places of records in a database with the URL that represents each.
+
+    Those that are in no cluster are left out; the others come in their order.
+    """
+    sorter = StringSorter(spills.new(), memory_bytes)
+    for cluster in clusters:
+        url = cluster.url.encode()
+        for number in cluster.numbers:
+            sorter.add(b"%08x%b" % (number, url))
+    for line in chain.from_iterable(sorter.sorted()):
+        yield int(line[:_NODE_CHARS], 16), line[_NODE_CHARS:].decode()

@@ -1,0 +1,132 @@
+"""Read the logs of a crawl behind a checkpoint into sorted observations."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.analysis.urldb.activities import iter_activities
+from rdfcrawl.analysis.urldb.joining import pack, spell
+from rdfcrawl.analysis.urldb.keys import key_of
+from rdfcrawl.analysis.urldb.links import LinkedUrls
+from rdfcrawl.analysis.urldb.listings import iter_listings
+from rdfcrawl.stores.log.segments import iter_read
+from rdfcrawl.stores.members import iter_content
+from rdfcrawl.stores.reading import iter_lines
+from rdfcrawl.stores.segment_file import list_segments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from rdfcrawl.analysis.urldb.activities import UrlObservation
+    from rdfcrawl.core.sorting import StringSorter
+    from rdfcrawl.stores.log.segments import SegmentDamage
+    from rdfcrawl.stores.members import GzipMember
+    from rdfcrawl.uri import NormalForm
+
+logger = logging.getLogger(__name__)
+
+_QUADS: Final = "quads"
+_PROVENANCE: Final = "provenance"
+_LINKS: Final = "links"
+_HELD_BYTES: Final = 4 * 1024 * 1024  # of a member; longer ones are inflated twice
+
+
+class LogScan:
+    """The way of the logs of a crawl into observations.
+
+    Args:
+        root: `CRAWL_DIR/<CRAWL_ID>`.
+        offsets: of the segments, behind what was read before.
+        normal_form: of the crawl.
+        sorter: takes the observations.
+
+    Attributes:
+        offsets: behind what has been read.
+        n_observations: that were found.
+        n_without_host: of names that are no URL with a host, and are left out.
+        damages: of the segments, each once.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        offsets: Mapping[str, int],
+        *,
+        normal_form: NormalForm,
+        sorter: StringSorter,
+    ) -> None:
+        self._root, self._normal_form, self._sorter = root, normal_form, sorter
+        self._links = LinkedUrls()
+        self._before = offsets
+        self.offsets: dict[str, int] = {}
+        self.n_observations = self.n_without_host = 0
+        self.damages: dict[SegmentDamage, None] = {}
+
+    def run(self) -> None:
+        """Read what is whole now. Nothing may remove segments meanwhile.
+
+        Raises:
+            OSError: a disk is full, or cannot be read.
+        """
+        for kind, read in (
+            (_QUADS, self._read_quads),
+            (_PROVENANCE, self._read_provenance),
+            (_LINKS, self._read_links),
+        ):
+            folder = self._root / kind
+            for path in list_segments(folder) if folder.is_dir() else ():
+                name = f"{kind}/{path.name}"
+                offset = self._before.get(name, 0)
+                if offset:
+                    self.offsets[name] = offset
+                for _, end in iter_read(
+                    path, name, offset, read=read, tell=self._note_damage
+                ):
+                    self.offsets[name] = end
+        self._add(self._links.take())
+
+    def _read_quads(self, fd: int, member: GzipMember) -> None:
+        self._add(iter_listings(_blocks(fd, member)))
+
+    def _read_provenance(self, fd: int, member: GzipMember) -> None:
+        self._add(iter_activities(b"".join(_blocks(fd, member))))
+
+    def _read_links(self, fd: int, member: GzipMember) -> None:
+        self._links.add(_blocks(fd, member))
+        if self._links.is_full:
+            self._add(self._links.take())
+
+    def _add(self, observations: Iterable[UrlObservation]) -> None:
+        for url, ms, said in observations:
+            key = key_of(url, self._normal_form)
+            if key is None:
+                self.n_without_host += 1
+                continue
+            if not key.endswith(b"\t" + url.encode("utf-8", "replace")):
+                spell(said, url, ms)
+            self._sorter.add(b"%b\t\t%b" % (key, pack(said)))
+            self.n_observations += 1
+
+    def _note_damage(self, damage: SegmentDamage) -> None:
+        if damage not in self.damages:
+            self.damages[damage] = None
+            logger.error("%s: %s", self._root, damage)
+
+
+def _blocks(fd: int, member: GzipMember) -> Iterator[bytes]:
+    """Yield the content of a member in whole lines, once it is known to be whole.
+
+    Raises:
+        TornMember: the member is damaged; nothing was yielded.
+    """
+    held: list[bytes] = []
+    n_bytes = 0
+    for piece in iter_content(fd, member):
+        n_bytes += len(piece)
+        if n_bytes <= _HELD_BYTES:
+            held.append(piece)
+    if n_bytes > _HELD_BYTES:
+        return iter_lines(iter_content(fd, member))
+    return iter_lines(held)

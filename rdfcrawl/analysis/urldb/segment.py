@@ -1,0 +1,230 @@
+"""The files of the URL database: records sorted by key, in compressed blocks.
+
+A block ends behind a record whose key has a checksum of a certain kind, or when it is
+full. So where blocks end follows from the keys alone, and a block in which nothing is
+new is copied as it is.
+
+| bytes | content |
+|---|---|
+| blocks | lines `domain TAB host TAB url TAB TAB record`, sorted, by their columns |
+| index | Zstandard; lines `length TAB number of records TAB CRC-32 TAB first key` |
+| 16 bytes | length of the index, little endian; a mark with the version of the form |
+
+Of each column between tabs, there are its length in 4 bytes, little endian, and its
+fields with line feeds between, as Zstandard.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final, NamedTuple
+from zlib import crc32
+
+from rdfcrawl.core.errors import ConfigError
+
+if sys.version_info >= (3, 14):  # pragma: no cover
+    from compression import zstd
+else:
+    from backports import zstd
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from types import TracebackType
+    from typing import BinaryIO, Self
+
+_ENDS_BLOCK: Final = 0xFF  # of the checksum of a key: one in 256
+_MOST_RECORDS: Final = 2048  # whoever chooses URLs may try to have no end of a block
+_LEVEL: Final = 3
+_MAGIC: Final = b"urldb\0\0\3"
+_END_BYTES: Final = 16
+_LENGTH_BYTES: Final = 4  # of a column
+_DIGEST_BYTES: Final = 12
+
+
+class SegmentBlock(NamedTuple):
+    """A block of a segment.
+
+    Attributes:
+        first: key of its first record.
+        offset: in the file.
+        n_bytes: length in the file.
+        n_records: in it.
+        crc: of its bytes in the file.
+    """
+
+    first: bytes
+    offset: int
+    n_bytes: int
+    n_records: int
+    crc: int
+
+
+class SegmentWriter:
+    """Writer of one segment; records come in the order of their keys.
+
+    Args:
+        file: that is written.
+
+    Attributes:
+        n_records: that were written.
+        n_copied: blocks that were copied.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._hash = blake2b(digest_size=_DIGEST_BYTES)
+        self._lines: list[bytes] = []
+        self._first = b""
+        self._index: list[bytes] = []
+        self.n_records = self.n_copied = 0
+
+    @property
+    def is_between_blocks(self) -> bool:
+        """Whether the next record begins a block."""
+        return not self._lines
+
+    def add(self, key: bytes, text: bytes) -> None:
+        """Write a record."""
+        if not self._lines:
+            self._first = key
+        self._lines.append(b"%b\t\t%b" % (key, text))
+        is_end = crc32(key) & _ENDS_BLOCK == _ENDS_BLOCK
+        if is_end or len(self._lines) >= _MOST_RECORDS:
+            self._end_block()
+
+    def copy(self, block: SegmentBlock, content: bytes) -> None:
+        """Write a block of another segment."""
+        self._write_block(block.first, block.n_records, content)
+        self.n_copied += 1
+
+    def end(self) -> str:
+        """Write the end; return the digest of the file."""
+        if self._lines:
+            self._end_block()
+        index = zstd.compress(b"".join(self._index), _LEVEL)
+        self._write(index + len(index).to_bytes(8, "little") + _MAGIC)
+        return self._hash.hexdigest()
+
+    def _end_block(self) -> None:
+        content = _pack_columns(self._lines)
+        self._write_block(self._first, len(self._lines), content)
+        self._lines.clear()
+
+    def _write_block(self, first: bytes, n_records: int, content: bytes) -> None:
+        numbers = len(content), n_records, crc32(content)
+        self._index.append(b"%d\t%d\t%d\t%b\n" % (*numbers, first))
+        self.n_records += n_records
+        self._write(content)
+
+    def _write(self, content: bytes) -> None:
+        self._hash.update(content)
+        self._file.write(content)
+
+
+class SegmentReader:
+    """Reader of one segment.
+
+    Args:
+        path: of the file.
+
+    Attributes:
+        blocks: in their order.
+
+    Raises:
+        ConfigError: the file is damaged.
+        OSError: it is gone, or cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._fd = os.open(path, os.O_RDONLY)
+        try:
+            self.blocks = list(self._read_index())
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._fd)
+
+    def read(self, block: SegmentBlock) -> bytes:
+        """Return a block as it stands in the file.
+
+        Raises:
+            ConfigError: it is damaged.
+        """
+        content = os.pread(self._fd, block.n_bytes, block.offset)
+        if crc32(content) != block.crc:
+            raise _damaged(self.path)
+        return content
+
+    def lines(self, block: SegmentBlock) -> list[bytes]:
+        """Return the records of a block as lines without their ends.
+
+        Raises:
+            ConfigError: it is damaged.
+        """
+        return _unpack_columns(self.read(block))
+
+    def iter_lines(self) -> Iterator[bytes]:
+        """Yield all records."""
+        for block in self.blocks:
+            yield from self.lines(block)
+
+    def _read_index(self) -> Iterator[SegmentBlock]:
+        n_bytes = os.fstat(self._fd).st_size
+        end = os.pread(self._fd, _END_BYTES, max(n_bytes - _END_BYTES, 0))
+        if not end.endswith(_MAGIC) or len(end) < _END_BYTES:
+            raise _damaged(self.path)
+        length = int.from_bytes(end[:8], "little")
+        try:
+            content = os.pread(self._fd, length, n_bytes - _END_BYTES - length)
+            lines = zstd.decompress(content).split(b"\n")[:-1]
+        except (OSError, OverflowError, zstd.ZstdError) as error:
+            raise _damaged(self.path) from error
+        offset = 0
+        for line in lines:
+            length, n_records, crc, first = line.split(b"\t", 3)  # type: ignore[assignment]
+            yield SegmentBlock(first, offset, int(length), int(n_records), int(crc))
+            offset += int(length)
+
+
+def _pack_columns(lines: list[bytes]) -> bytes:
+    """Return lines with the same number of tabs, each column compressed by itself.
+
+    So hashes, sketches and text each have codes of their own, which spares a sixth.
+    """
+    packed = []
+    for column in zip(*[line.split(b"\t") for line in lines], strict=True):
+        content = zstd.compress(b"\n".join(column), _LEVEL)
+        packed += [len(content).to_bytes(_LENGTH_BYTES, "little"), content]
+    return b"".join(packed)
+
+
+def _unpack_columns(content: bytes) -> list[bytes]:
+    columns = []
+    begin = 0
+    while begin < len(content):
+        first = begin + _LENGTH_BYTES
+        begin = first + int.from_bytes(content[begin:first], "little")
+        columns.append(zstd.decompress(content[first:begin]).split(b"\n"))
+    return [b"\t".join(line) for line in zip(*columns, strict=True)]
+
+
+def _damaged(path: Path) -> ConfigError:
+    return ConfigError(f"{path}: is damaged; remove its folder, and build it anew")

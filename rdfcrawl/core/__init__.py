@@ -1,0 +1,1 @@
+"""Values that every room shares: records, tasks, options, errors, formats, clock."""

@@ -1,0 +1,185 @@
+"""Messages of commands to the operator, and their failures."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from contextlib import suppress
+from functools import partial
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
+
+from scrapy.commands import ScrapyCommand
+
+from rdfcrawl.core.errors import hide_logins
+from rdfcrawl.core.terminal import safe_file
+
+if TYPE_CHECKING:
+    import argparse
+    from types import TracebackType
+
+logger = logging.getLogger(__name__)
+
+LOOPBACK: Final = "127.0.0.1"
+"""Address of this machine, at which commands listen unless others are let in."""
+_LARGEST: Final = 2**53
+
+
+class QuietCommand(ScrapyCommand):
+    """Base of commands of ours that start no crawl in this process, and log nothing.
+
+    Attributes:
+        synopsis: what comes after the command's name.
+        summary: one line for `scrapy -h`.
+    """
+
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+    synopsis: ClassVar[str] = ""
+    summary: ClassVar[str] = ""
+
+    def syntax(self) -> str:
+        """Return the synopsis."""
+        return self.synopsis
+
+    def short_desc(self) -> str:
+        """Return the summary."""
+        return self.summary
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of Scrapy."""
+        tell_interrupts()
+        super().add_options(parser)
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Read the options of Scrapy; from here on, terminals get no raw controls."""
+        super().process_options(args, opts)
+        for name in ("stdout", "stderr"):
+            with suppress(AttributeError, ValueError):  # it is closed
+                setattr(sys, name, safe_file(getattr(sys, name)))
+
+
+def program() -> str:
+    """Return the name of the command that was called: `rdfcrawl`, or else `scrapy`."""
+    path = Path(sys.argv[0])
+    name = path.parent.name if path.stem == "__main__" else path.stem
+    return "rdfcrawl" if name == "rdfcrawl" else "scrapy"
+
+
+def has_log_file() -> bool:
+    """Return whether log lines go into a file, which may be all that is ever read."""
+    handlers = logging.getLogger().handlers
+    return any(isinstance(one, logging.FileHandler) for one in handlers)
+
+
+def fail(message: str) -> NoReturn:
+    """Print and log what is wrong, and exit with 2.
+
+    Under scrapyd, nobody reads standard error: only the log file tells. Logins in URLs
+    are hidden.
+    """
+    message = hide_logins(message)
+    if has_log_file():
+        logger.error("%s", message)
+    sys.stderr.write(f"{program()}: {message}\n")
+    sys.exit(2)
+
+
+def add_number(
+    parser: argparse._ActionsContainer,
+    *names: str,
+    least: float = -_LARGEST,
+    most: float = _LARGEST,
+    is_whole: bool = True,
+    **options: Any,
+) -> None:
+    """Declare an option with a number; exit with 2 and one line if it is none.
+
+    Args:
+        parser: that takes the option.
+        names: of the option.
+        least: the smallest number that is allowed.
+        most: the largest one.
+        is_whole: it has no fraction.
+        options: as those of `argparse`.
+    """
+    read = partial(_number, names[0], least=least, most=most, is_whole=is_whole)
+    parser.add_argument(*names, type=read, **options)
+
+
+def _number(
+    name: str, text: str, *, least: float, most: float, is_whole: bool
+) -> float:
+    try:
+        value = int(text) if is_whole else float(text)
+    except ValueError:
+        fail(f"{name} {text}: must be a {'whole ' if is_whole else ''}number")
+    if not isfinite(value):
+        fail(f"{name} {text}: must be a finite number")
+    if not least <= value <= most:
+        bounds = f"{least:g} or more"
+        if most < _LARGEST:
+            bounds = f"{least:.15g} to {most:.15g}"
+        fail(f"{name} {text}: must be {bounds}")
+    return value
+
+
+def add_listening(
+    parser: argparse._ActionsContainer,
+    port: int,
+    *,
+    action: str = "",
+    on_address: str = "",
+    on_port: str = "",
+) -> None:
+    """Declare `--address` and `--port` of a command that serves; None if not given.
+
+    Args:
+        parser: that takes the options.
+        port: that is used if none is given.
+        action: of the command that serves; empty: the command itself.
+        on_address: more of what the address means.
+        on_port: more of what the port means.
+    """
+    what = f"of {action}: listen at it" if action else "listen at it"
+    parser.add_argument(
+        "--address",
+        metavar="ADDRESS",
+        help=f"{what} ({LOOPBACK}: for this machine alone){on_address}",
+    )
+    add_number(
+        parser,
+        "--port",
+        least=0,
+        most=65_535,
+        metavar="PORT",
+        help=f"{what} ({port}{on_port}); 0 chooses a free one",
+    )
+
+
+def stop_event() -> asyncio.Event:
+    """Return an event of the running loop that Ctrl-C sets, and no second one stops."""
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    return stopped
+
+
+def tell_interrupts() -> None:
+    """Report a Ctrl-C that nobody handles in one line, in place of a traceback."""
+    tell_others = sys.excepthook
+
+    def tell(
+        kind: type[BaseException],
+        error: BaseException,
+        traceback: TracebackType | None,
+    ) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            sys.stderr.write(f"{program()}: interrupted before it had begun\n")
+        else:
+            tell_others(kind, error, traceback)
+
+    sys.excepthook = tell

@@ -1,0 +1,142 @@
+"""Our defaults in the settings of any Scrapy project, below what the project sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+from scrapy.utils.misc import load_object
+
+from rdfcrawl.core.options import defaults
+from rdfcrawl.core.options.values import is_a, is_on, mapping
+
+_MERGED: Final = tuple(
+    name for name, value in vars(defaults).items() if isinstance(value, dict)
+)
+_PLAIN: Final = tuple(
+    name for name in vars(defaults) if name.isupper() and name not in _MERGED
+)
+_ADDON: Final = SETTINGS_PRIORITIES["addon"]
+# Scrapy imports each of them at every start, with all that it needs, to be told then
+# that it is off: setting that switches it -> its path.
+_SWITCHED: Final = {
+    "DOWNLOADER_MIDDLEWARES_BASE": {
+        "COOKIES_ENABLED": "scrapy.downloadermiddlewares.cookies.CookiesMiddleware",
+        "HTTPCACHE_ENABLED": (
+            "scrapy.downloadermiddlewares.httpcache.HttpCacheMiddleware"
+        ),
+    },
+    "EXTENSIONS_BASE": {
+        "AUTOTHROTTLE_ENABLED": "scrapy.extensions.throttle.AutoThrottle",
+        "MEMDEBUG_ENABLED": "scrapy.extensions.memdebug.MemoryDebugger",
+        "REMOTE_CONTROL_ENABLED": "scrapy.extensions.remote_control.RemoteControl",
+        "TELNETCONSOLE_ENABLED": "scrapy.extensions.telnet.TelnetConsole",
+    },
+}
+# Their keys are names; those of other dictionaries are components.
+_BY_NAME: Final = frozenset(
+    {
+        *("DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "EXTRACTORS", "FEED_EXPORTERS"),
+        *("FETCH_SCHEMES", "HARVESTERS", "STORE_CLASSES", "STORES"),
+        "WORKING_HOURS",
+    }
+)
+_TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"
+_OUR_TUNNEL_ERROR: Final = "rdfcrawl.downloader.http.scrapy_handler.TunnelError"
+_SCHEDULER: Final = "rdfcrawl.frontier.scheduler.FrontierScheduler"
+
+
+def apply_defaults(settings: BaseSettings, *, wants_pipelines: bool = True) -> None:
+    """Add our defaults to the settings of one crawler, below what anybody has set.
+
+    Components of ours stand beside those of the project, the spider and the command
+    line: Scrapy replaces such a setting as a whole, and visits would lose their
+    pipelines. One of ours that is set to None stays off; one of Scrapy's that its own
+    setting switches off is not even imported.
+
+    Args:
+        settings: of a spider of ours.
+        wants_pipelines: False for commands of Scrapy that look at one page.
+
+    Raises:
+        ConfigError: a value is not what it must be.
+    """
+    apply_values(settings)
+    _set_scheduler(settings)
+    _set_retry_exceptions(settings)
+    for name, switched in _SWITCHED.items():
+        _leave_out(settings, name, switched)
+    for name in _MERGED:
+        if wants_pipelines or name != "ITEM_PIPELINES":
+            _merge(settings, name)
+
+
+def is_of_shell(settings: BaseSettings) -> bool:
+    """Return whether `scrapy shell` runs, which alone brings a filter of its own."""
+    priority = SETTINGS_PRIORITIES["command"]
+    return settings.getpriority("DUPEFILTER_CLASS") == priority
+
+
+def apply_values(settings: BaseSettings) -> None:
+    """Add our defaults of settings that are no list of components, below all others."""
+    for name in _PLAIN:
+        if (settings.getpriority(name) or 0) < _ADDON:
+            settings.set(name, getattr(defaults, name), "addon")
+
+
+def apply_feed_formats(settings: BaseSettings) -> None:
+    """Add our formats of feeds, for `-o` and `-O`."""
+    _merge(settings, "FEED_EXPORTERS")
+
+
+def _set_scheduler(settings: BaseSettings) -> None:
+    """Set the frontier's scheduler in a project whose other spiders have another.
+
+    A spider of ours, or a command line, that names another one is refused later.
+    """
+    is_of_project = settings.getpriority("SCHEDULER") == SETTINGS_PRIORITIES["project"]
+    if is_of_project and not is_a(settings["SCHEDULER"], _SCHEDULER):
+        settings.set("SCHEDULER", _SCHEDULER, "project")
+
+
+def _set_retry_exceptions(settings: BaseSettings) -> None:
+    """Copy Scrapy's list, without an import of its HTTP handler at every start."""
+    name = "RETRY_EXCEPTIONS"
+    if (settings.getpriority(name) or 0) < _ADDON:
+        listed = settings.getlist(name)
+        known = [_OUR_TUNNEL_ERROR if e == _TUNNEL_ERROR else e for e in listed]
+        settings.set(name, known, "addon")
+
+
+def _merge(settings: BaseSettings, name: str) -> None:
+    ours: dict[str, Any] = getattr(defaults, name)
+    theirs = mapping(settings, name)
+    missing = dict(ours)
+    for key in theirs:
+        # Most keys are ours: what they stand for need not be imported to see that.
+        known = key if key in ours else _path_of(name, key)
+        missing.pop(known, None)
+    if missing:
+        priority = max(_ADDON, settings.getpriority(name) or 0)
+        settings.set(name, {**missing, **theirs}, priority)
+
+
+def _leave_out(settings: BaseSettings, name: str, switched: Mapping[str, str]) -> None:
+    """Remove what is switched off from Scrapy's list of components.
+
+    With None in our list, it would be imported: Scrapy resolves each key there.
+    """
+    base = settings.getdict(name)
+    off = {path for switch, path in switched.items() if not is_on(settings, switch)}
+    if off & base.keys():
+        left = {path: order for path, order in base.items() if path not in off}
+        settings.set(name, left, settings.getpriority(name) or 0)
+
+
+def _path_of(setting: str, key: Any) -> str:
+    """Return the path where a key is defined: the key may be a class, or an alias."""
+    if setting in _BY_NAME:
+        return str(key)
+    found = load_object(key)
+    return f"{found.__module__}.{getattr(found, '__qualname__', '')}"

@@ -1,0 +1,189 @@
+"""Numbers, switches, choices and classes in the settings, checked.
+
+Where nothing is set, they are our defaults. A wrong value is a `ConfigError`, one line
+that names the setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from importlib import import_module
+from inspect import getattr_static, isasyncgenfunction, iscoroutinefunction, signature
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.options import defaults
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+E = TypeVar("E", bound=StrEnum)
+
+_MAX_INT = 2**53
+_WITH_LOGINS = frozenset({"STORES"})  # not to be shown
+
+
+def value_of(settings: BaseSettings, name: str) -> Any:
+    """Return a setting, or our default if nobody has set it, not even Scrapy."""
+    return settings[name] if name in settings else getattr(defaults, name, None)
+
+
+def number(
+    settings: BaseSettings, name: str, least: float, most: float = _MAX_INT
+) -> float:
+    """Return a number from the settings."""
+    value = value_of(settings, name)
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        raise ConfigError(f"{name}={value!r}: must be a number") from None
+    if not least <= result <= most:
+        raise ConfigError(f"{name}={value}: must be {least:g} to {most:g}")
+    return result
+
+
+def integer(settings: BaseSettings, name: str, least: int, most: int = _MAX_INT) -> int:
+    """Return a whole number from the settings."""
+    result = number(settings, name, least, most)
+    if result != int(result):
+        raise ConfigError(f"{name}={result}: must be a whole number")
+    return int(result)
+
+
+def is_on(settings: BaseSettings, name: str) -> bool:
+    """Return whether a setting is True."""
+    try:
+        return settings.getbool(name, default=bool(getattr(defaults, name, False)))
+    except ValueError:
+        value = settings.get(name)
+        raise ConfigError(f"{name}={value!r}: must be True or False") from None
+
+
+def one_of(settings: BaseSettings, name: str, kind: type[E]) -> E:
+    """Return the member of an enumeration that a setting names."""
+    value = value_of(settings, name)
+    try:
+        return kind(str(value))
+    except ValueError:
+        raise ConfigError(
+            f"{name}={value!r}: must be one of {', '.join(kind)}"
+        ) from None
+
+
+def mapping(settings: BaseSettings, name: str) -> dict[str, Any]:
+    """Return a dictionary from the settings."""
+    try:
+        return settings.getdict(name)
+    except (TypeError, ValueError):
+        value = "" if name in _WITH_LOGINS else f"={settings.get(name)!r}"
+        raise ConfigError(f"{name}{value}: must be a dictionary") from None
+
+
+def iter_classes(settings: BaseSettings, name: str) -> Iterator[tuple[str, str, Any]]:
+    """Yield the entries of a setting with classes: key, place for messages, class.
+
+    As in Scrapy's settings, None as class removes an entry.
+
+    Raises:
+        ConfigError: a class cannot be imported.
+    """
+    for key, path in mapping(settings, name).items():
+        if path is not None:
+            yield key, f"{name}: {key!r}: {path}", load_setting(name, key, path)
+
+
+def load_setting(name: str, key: str, path: object) -> Any:
+    """Return the class that an entry of a setting stands for, by its path or itself."""
+    try:
+        return load_object(path)
+    except (AttributeError, ImportError, NameError, SyntaxError, TypeError,
+            ValueError) as error:  # fmt: skip
+        raise ConfigError(f"{name}: {key!r}: {error}") from error
+
+
+def load_object(path: object) -> Any:
+    """Return what a dotted path names, or what was given in place of one.
+
+    As Scrapy's, which the processes of followers would import for this alone.
+    """
+    if not isinstance(path, str):
+        if callable(path):
+            return path
+        raise TypeError(f"must be a class or its path, not {path!r}")
+    module, _, name = path.rpartition(".")
+    if not module:
+        raise ValueError(f"{path!r} is no full path")
+    found = import_module(module)
+    if not hasattr(found, name):
+        raise NameError(f"module {module!r} has no {name!r}")
+    return getattr(found, name)
+
+
+def build_setting(where: str, found: type, crawler: Crawler, *args: object) -> Any:
+    """Return an instance of a user's class, by its `from_crawler` if there is one."""
+    from scrapy.utils.misc import build_from_crawler  # noqa: PLC0415 (as above)
+
+    try:
+        return build_from_crawler(found, crawler, *args)
+    except (OSError, TypeError, ValueError) as error:
+        raise ConfigError(f"{where}: {found.__qualname__}: {error}") from error
+
+
+def check_method(
+    where: str,
+    found: object,
+    method: str,
+    n_arguments: int,
+    *,
+    kind: Literal["def", "async def", "generator"] = "def",
+) -> None:
+    """Check that a user's class has a method as it will be called.
+
+    Args:
+        where: the setting with the class, for the message.
+        found: the class.
+        method: its name.
+        n_arguments: number of its arguments, beside `self`.
+        kind: of function; a generator is an asynchronous one.
+    """
+    function = getattr(found, method, None)
+    if not callable(function):
+        raise ConfigError(f"{where} has no method `{method}`")
+    is_coroutine, yields = iscoroutinefunction(function), isasyncgenfunction(function)
+    if kind == "async def" and not is_coroutine:
+        raise ConfigError(f"{where}: `{method}` is no `async def`")
+    if kind == "generator" and is_coroutine:
+        raise ConfigError(f"{where}: `{method}` does not yield")
+    if kind == "def" and (is_coroutine or yields):
+        raise ConfigError(f"{where}: `{method}` is async, which nobody awaits")
+    is_bound = isinstance(getattr_static(found, method), staticmethod | classmethod)
+    n_given = n_arguments + (not is_bound)
+    _check_call(f"{where}: `{method}`", function, n_arguments, n_given)
+
+
+def check_class(where: str, found: object, n_arguments: int) -> None:
+    """Check that a user's class can be made with so many arguments."""
+    if not isinstance(found, type):
+        raise ConfigError(f"{where} is no class")
+    _check_call(where, found, n_arguments, n_arguments)
+
+
+def _check_call(told: str, function: Any, n_arguments: int, n_given: int) -> None:
+    try:
+        signature(function).bind(*range(n_given))
+    except TypeError as error:
+        number = f"{n_arguments} argument{'s' * (n_arguments != 1)}"
+        raise ConfigError(f"{told} is called with {number}: {error}") from None
+    except ValueError:  # of a class that is not written in Python
+        pass
+
+
+def is_a(component: Any, wanted: str) -> bool:
+    """Return whether a class, or the path of one, is another or a subclass of it."""
+    if component == wanted:
+        return True
+    found = load_object(component)
+    # Not `issubclass`: whatever has the methods of a scheduler is one to Scrapy.
+    return isinstance(found, type) and load_object(wanted) in found.__mro__

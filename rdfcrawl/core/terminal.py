@@ -1,0 +1,53 @@
+"""Text of the web on a terminal."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, TextIO, cast
+
+from rdfcrawl.core.errors import safe_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_LAYOUT: Final = re.compile("(\r?\n|\t)")  # of our own, in tables, CSV and TSV
+
+
+def escaped(text: str) -> str:
+    r"""Return text of lines and tabs with all other control characters escaped.
+
+    >>> escaped("a\tb\x1b[2J\n")
+    'a\tb\\x1b[2J\n'
+    """
+    parts = _LAYOUT.split(text)
+    parts[::2] = map(safe_text, parts[::2])
+    return "".join(parts)
+
+
+class _Terminal:
+    def __init__(self, file: TextIO) -> None:
+        self.file = file
+
+    def __getattr__(self, name: str) -> Any:
+        """Return any other attribute of the file."""
+        return getattr(self.file, name)
+
+    def write(self, text: str) -> int:
+        """Write text, with control characters escaped."""
+        return self.file.write(escaped(text))
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write lines, with control characters escaped."""
+        for line in lines:
+            self.write(line)
+
+
+def safe_file(file: TextIO) -> TextIO:
+    """Return a file that, if it is a terminal, gets control characters escaped."""
+    is_safe = isinstance(file, _Terminal) or not file.isatty()
+    return file if is_safe else cast("TextIO", _Terminal(file))
+
+
+def raw_file(file: TextIO) -> TextIO:
+    """Return the file behind a safe one, for colours and carriage returns of ours."""
+    return file.file if isinstance(file, _Terminal) else file

@@ -1,0 +1,103 @@
+"""Compare the clock of this machine with those of hosts and Redis.
+
+By a wrong clock, certificates seem to have expired, or not to be valid yet. What hosts
+have said in `Date` tells whose fault that is.
+
+Source: RFC 9110 6.6.1 (Date); RFC 9111 5.1 (Age).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final
+
+from rdfcrawl.downloader.retry_policy import parse_http_date
+from rdfcrawl.frontier.request_turns import steady_time
+from rdfcrawl.uri import host_of
+from rdfcrawl.uri.politeness import registered_domain
+
+_OFF_SECS: Final = 3600.0  # less is none of a certificate's trouble
+_LEAST_HOSTS: Final = 3  # that must agree, if Redis does not say the same
+_MOST_DATES: Final = 256
+_VALID_SECS: Final = 3600.0  # of a date: hosts that lie stop nobody for longer
+_MAX_CHARS: Final = 64
+
+
+class ClockCheck:
+    """The dates of hosts and Redis, beside the clock of this machine.
+
+    Args:
+        redis_secs: asks Redis for its time; None if it does not answer.
+    """
+
+    def __init__(self, redis_secs: Callable[[], Awaitable[float | None]]) -> None:
+        self._redis_secs = redis_secs
+        self._dates: deque[tuple[str, str, str, float]] = deque(maxlen=_MOST_DATES)
+
+    def note(self, url: str, headers: Mapping[str, str]) -> None:
+        """Store the `Date` of a response, to be parsed when needed."""
+        date = headers.get("Date")
+        if date is not None:
+            age = headers.get("Age", "")
+            self._dates.append((url, date[:_MAX_CHARS], age, steady_time()))
+
+    async def fault(self) -> str:
+        """Return what is wrong with the clock, in words; empty if nothing is known."""
+        redis_secs = await self._redis_secs()
+        now = time.time()
+        of_redis = None if redis_secs is None else now - redis_secs
+        return fault_of_clock(self._of_hosts(now), of_redis)
+
+    def _of_hosts(self, now: float) -> list[float]:
+        """Return how far the clock is ahead of hosts, by the latest of each domain."""
+        steady = steady_time()
+        found = {}
+        for url, date, age, at in self._dates:
+            passed = steady - at
+            if passed > _VALID_SECS:
+                continue
+            theirs = _secs_of(date, age)
+            if theirs is not None:
+                found[registered_domain(host_of(url))] = now - theirs - passed
+        return list(found.values())
+
+
+def fault_of_clock(of_hosts: Sequence[float], of_redis: float | None) -> str:
+    """Return what is wrong with a clock, in words; empty if nothing is known.
+
+    That Redis agrees says nothing: it may be on the same machine.
+
+    Args:
+        of_hosts: seconds that it is ahead of hosts of different domains.
+        of_redis: seconds that it is ahead of that of Redis; None if that is not known.
+
+    >>> fault_of_clock([7200.0, 7201.0, 7199.0, 0.5], None)
+    "this machine's is 2.0 hours ahead"
+    >>> fault_of_clock([7200.0, 0.0], 0.0)
+    ''
+    """
+    says_redis = of_redis is not None and abs(of_redis) > _OFF_SECS
+    votes = list(of_hosts)
+    if of_redis is not None and says_redis:
+        votes.append(of_redis)
+    off = sorted(secs for secs in votes if abs(secs) > _OFF_SECS)
+    if not off:
+        return ""
+    middle = off[len(off) // 2]
+    n_agreeing = sum(abs(secs - middle) <= _OFF_SECS for secs in off)
+    if 2 * n_agreeing <= len(votes) or (n_agreeing < _LEAST_HOSTS and not says_redis):
+        return ""
+    where = "ahead" if middle > 0 else "behind"
+    return f"this machine's is {abs(middle) / 3600:.1f} hours {where}"
+
+
+def _secs_of(date: str, age: str) -> float | None:
+    """Return the time when an answer was sent, whatever caches it has been in."""
+    moment = parse_http_date(date)
+    if moment is None:
+        return None
+    age = age.strip()
+    is_number = age.isascii() and age.isdigit() and len(age) < 10
+    return moment.timestamp() + (int(age) if is_number else 0)

@@ -1,0 +1,199 @@
+"""Caches of contexts: in the memory of a worker, and in Redis for all workers.
+
+Redis is asked for one key at a time, and what takes several commands has the hash tag
+of the crawl: it works on Redis Cluster too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from redis.exceptions import RedisError
+
+from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.rdf.context_sources import MAX_CONTEXT_BYTES, ContextDocument
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+MAX_SHARED_BYTES: Final = 64 * 1024  # of one context, compressed
+MAX_SHARED: Final = 1024  # contexts in Redis: at most 64 MiB
+CLAIM_MS: Final = 60_000  # a worker that fetches keeps the others waiting so long
+_POLL_SECS: Final = 0.1
+_HEAD_BYTES: Final = 16 * 1024  # all of an entry but its content
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextEntry:
+    """Result of loading a context; times are Unix time in seconds.
+
+    Attributes:
+        url: where it was found, after redirects.
+        content: JSON, UTF-8; empty if there is a fault.
+        fault: why it cannot be had; empty if it can.
+        etag, last_modified: validators of the content.
+        fresh_until: it is used without asking until then.
+        stale_until: and with asking, or if nobody answers, until then.
+        is_private: it is not to be kept by a shared cache (RFC 9111 5.2.2).
+    """
+
+    url: str = ""
+    content: bytes = b""
+    fault: str = ""
+    etag: str = ""
+    last_modified: str = ""
+    fresh_until: float
+    stale_until: float
+    is_private: bool = False
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the entry may be used without asking."""
+        return time.time() < self.fresh_until
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the entry holds a context, fresh or stale."""
+        return not self.fault and time.time() < self.stale_until
+
+    def prolonged(self, secs: float) -> Self:
+        """Return the entry, fresh for `secs` more, while its host does not answer."""
+        return replace(self, fresh_until=time.time() + secs)
+
+    def document(self) -> ContextDocument:
+        """Return the context.
+
+        Raises:
+            SourceFault: `REMOTE_CONTEXT`: it cannot be had.
+        """
+        if self.fault:
+            raise SourceFault(Reason.REMOTE_CONTEXT, self.fault)
+        return ContextDocument(url=self.url, content=self.content)
+
+    def to_bytes(self) -> bytes:
+        """Return what `from_bytes` reads."""
+        head = asdict(self)
+        del head["content"]
+        return zlib.compress(json.dumps(head).encode() + b"\n" + self.content)
+
+    @classmethod
+    def from_bytes(cls, packed: bytes) -> Self | None:
+        """Return the entry that `to_bytes` wrote; None if `packed` is malformed."""
+        try:
+            stream = zlib.decompressobj()
+            text = stream.decompress(packed, MAX_CONTEXT_BYTES + _HEAD_BYTES)
+            head, _, content = text.partition(b"\n")
+            entry = cls(**json.loads(head), content=content)
+        except (zlib.error, ValueError, TypeError):
+            return None
+        return entry if stream.eof else None
+
+
+class MemoryContexts:
+    """Recently used entries, within a bound of bytes."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._entries: OrderedDict[str, ContextEntry] = OrderedDict()
+        self._n_bytes = 0
+
+    def get(self, name: str) -> ContextEntry | None:
+        """Return an entry, fresh or not."""
+        entry = self._entries.get(name)
+        if entry is not None:
+            self._entries.move_to_end(name)
+        return entry
+
+    def put(self, name: str, entry: ContextEntry) -> None:
+        """Store an entry, replacing an older version."""
+        if old := self._entries.pop(name, None):
+            self._n_bytes -= _size(name, old)
+        self._entries[name] = entry
+        self._n_bytes += _size(name, entry)
+        while self._n_bytes > self._max_bytes:
+            dropped_name, dropped = self._entries.popitem(last=False)
+            self._n_bytes -= _size(dropped_name, dropped)
+
+
+class SharedContexts:
+    """The entries that the workers of a crawl share in Redis.
+
+    Args:
+        key: makes the key of a name, with the hash tag of the crawl.
+    """
+
+    def __init__(
+        self, redis: Redis, key: Callable[[str], str], *, count: Callable[[str], None]
+    ) -> None:
+        self._redis = redis
+        self._key = key
+        self._count = count
+
+    async def get(self, name: str) -> ContextEntry | None:
+        """Return an entry, fresh or not."""
+        try:
+            packed: Any = await self._redis.get(self._of(name))
+        except RedisError:
+            self._count("unshared")
+            return None
+        return ContextEntry.from_bytes(packed) if packed else None
+
+    async def put(self, name: str, entry: ContextEntry) -> None:
+        """Store an entry, unless private or large, and drop the oldest."""
+        packed = entry.to_bytes()
+        if entry.is_private or len(packed) > MAX_SHARED_BYTES:
+            return
+        key, index = self._of(name), self._key("contexts")
+        ttl_ms = int((max(entry.stale_until, entry.fresh_until) - time.time()) * 1000)
+        try:
+            async with self._redis.pipeline(transaction=True) as pipe:
+                pipe.set(key, packed, px=max(ttl_ms, 1))
+                pipe.zadd(index, {key: time.time()})
+                pipe.zcard(index)
+                *_, n_kept = await pipe.execute()
+            if n_kept > MAX_SHARED:
+                oldest: Any = await self._redis.zpopmin(index, n_kept - MAX_SHARED)
+                await self._redis.unlink(*(key for key, _ in oldest))
+        except RedisError:
+            self._count("unshared")
+
+    async def claim(self, name: str) -> ContextEntry | None:
+        """Wait for the entry that another worker fetches, unless none does.
+
+        Returns:
+            Nothing for the one who fetches, who must `release` the name; else what
+            the other fetched.
+        """
+        lock = self._of(name) + ":claim"
+        try:
+            while not await self._redis.set(lock, b"", nx=True, px=CLAIM_MS):
+                await asyncio.sleep(_POLL_SECS)
+                entry = await self.get(name)
+                if entry is not None and entry.is_fresh:
+                    return entry
+        except RedisError:
+            self._count("unshared")
+        return None
+
+    async def release(self, name: str) -> None:
+        """Let other workers fetch a name."""
+        try:
+            await self._redis.unlink(self._of(name) + ":claim")
+        except RedisError:
+            self._count("unshared")
+
+    def _of(self, name: str) -> str:
+        digest = hashlib.blake2b(name.encode(errors="replace"), digest_size=16)
+        return self._key(f"context:{digest.hexdigest()}")
+
+
+def _size(name: str, entry: ContextEntry) -> int:
+    return len(name) + len(entry.url) + len(entry.content) + 500

@@ -1,0 +1,286 @@
+"""Download one context, politely and within limits.
+
+Source: JSON-LD 1.1 API, section 9.4 (LoadDocumentCallback).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from rdfcrawl.core.bytesource import head_of
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import Fault, Reason, SourceFault
+from rdfcrawl.core.namespaces import JSON_LD
+from rdfcrawl.downloader.answer import (
+    RequestOptions,
+    answer_in_turn,
+    conditional_headers,
+)
+from rdfcrawl.downloader.contexts.cache import ContextEntry
+from rdfcrawl.downloader.redirects import is_redirect, resolve_redirect
+from rdfcrawl.downloader.retry_policy import RetryDecision, judge_answer
+from rdfcrawl.rdf.context_sources import MAX_CONTEXT_BYTES
+from rdfcrawl.rdf.links.headers import json_ld_alternate
+from rdfcrawl.uri.origin import origin_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.downloader.answer import HttpClient, HttpResponse
+    from rdfcrawl.downloader.contexts.options import ContextHosts, ContextOptions
+    from rdfcrawl.downloader.options import FetchOptions
+    from rdfcrawl.downloader.robots.cache import RobotsCache
+    from rdfcrawl.downloader.spool import Spool
+
+logger = logging.getLogger(__name__)
+
+ACCEPT: Final = (
+    f'application/ld+json;profile="{JSON_LD}context", '
+    "application/ld+json;q=0.9, application/json;q=0.8, */*;q=0.1"
+)
+_JSON: Final = re.compile(r"(?:application|text)/(?:[\w.+-]+\+)?json").fullmatch
+_MAX_AGE: Final = re.compile(r"(?i)(?:^|[\s,])max-age\s*=\s*\"?(\d{1,10})").search
+_MUST_ASK: Final = re.compile(r"(?i)(?:^|[\s,])no-(?:cache|store)\b").search
+_PRIVATE: Final = re.compile(r"(?i)(?:^|[\s,])(?:private|no-store)\b").search
+_BOM: Final = b"\xef\xbb\xbf"
+# It may be better when it is asked for again soon.
+_PASSING: Final = frozenset(
+    {
+        Reason.DNS, Reason.DNS_UNANSWERED, Reason.DNS_BLOCKED,
+        Reason.UNREACHABLE, Reason.TIMEOUT, Reason.TLS, Reason.BAD_HTTP,
+        Reason.SERVER_ERROR, Reason.HOST_BUSY, Reason.ROBOTS_UNREACHABLE,
+        Reason.TRUNCATED_BODY, Reason.INTERNAL,
+    }
+)  # fmt: skip
+
+
+How = Literal["fetched", "not_modified", "stale", "failed"]
+
+
+class ContextResult(NamedTuple):
+    """The result of a download."""
+
+    entry: ContextEntry
+    how: How
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class ContextDownloader:
+    """Fetch contexts through the client of all documents."""
+
+    exchange: HttpClient
+    robots: RobotsCache | None  # rules that are obeyed; None obeys none
+    spool: Spool
+    fetch: FetchOptions  # limits on every GET
+    options: ContextOptions  # limits on contexts
+    hosts: ContextHosts  # how they are waited for, and which are not asked
+
+    async def __call__(self, url: str, *, known: ContextEntry | None) -> ContextResult:
+        """Fetch what is at a URL; raises nothing that the web can cause.
+
+        The validators of what was there before, `known`, are sent.
+        """
+        known = known if known and known.is_usable else None
+        fetch = _ContextFetch(self, url, known)
+        try:
+            async with asyncio.timeout(self.options.load_secs):
+                entry = await fetch.run()
+        except TimeoutError:
+            trouble = self.hosts.trouble
+            if trouble is not None and trouble.is_pausing:
+                await trouble.all_pass()  # the time was ours
+                return await self(url, known=known)
+            detail = f"over {self.options.load_secs:g} s"
+            return self._failed(url, Fault(Reason.TIMEOUT, detail), fetch)
+        except SourceFault as exc:
+            return self._failed(url, exc.fault, fetch)
+        except Exception:  # the edge: the document is read without the context
+            logger.exception("Unexpected error on context %(url)s", {"url": url})
+            return self._failed(url, Fault(Reason.INTERNAL), fetch)
+        return ContextResult(entry, fetch.how)
+
+    def _failed(self, url: str, fault: Fault, fetch: _ContextFetch) -> ContextResult:
+        options = self.options
+        passes = fault.reason in _PASSING
+        if passes and fetch.known is not None:
+            # RFC 5861 section 4: better an old context than none.
+            entry = fetch.known.prolonged(options.passing_secs)
+            return ContextResult(entry, "stale")
+        what = f"{fault.reason}: {fault.detail}" if fault.detail else str(fault.reason)
+        until = time.time() + (options.passing_secs if passes else options.fault_secs)
+        entry = ContextEntry(
+            fault=f"{what[:200]} <{url}>",
+            fresh_until=until,
+            stale_until=until,
+        )
+        return ContextResult(entry, "failed")
+
+
+@dataclass(slots=True, eq=False)
+class _ContextFetch:
+    """Follow one context through its redirects."""
+
+    _get: ContextDownloader
+    _url: str
+    known: ContextEntry | None
+    how: How = "fetched"
+
+    async def run(self) -> ContextEntry:
+        url, asked = self._url, set[str]()
+        while True:
+            asked.add(url)
+            answer = await self._ask(url)
+            try:
+                target = _target(url, answer)
+                if not target:
+                    return self._entry(url, answer)
+            finally:
+                self._get.spool.release(answer)
+            if target in asked:
+                raise SourceFault(Reason.REDIRECT_LOOP, target)
+            if len(asked) > self._get.fetch.redirect_limit:
+                raise SourceFault(
+                    Reason.REDIRECT_LIMIT, counted(len(asked), "redirect")
+                )
+            url = target
+
+    async def _ask(self, url: str) -> HttpResponse:
+        """Fetch one hop, with one retry if that may help."""
+        getter, hosts = self._get, self._get.hosts
+        if not url.startswith(("http:", "https:")):
+            raise SourceFault(Reason.BAD_URI, "a context beyond HTTP")
+        if (fault := hosts.leaving.fault(url)) is not None:
+            raise SourceFault(fault.reason, fault.detail)
+        if hosts.is_denied(url):
+            raise SourceFault(Reason.NOT_WANTED)
+        delay_secs = await self._obey(url)
+        ask = self._ask_of(url)
+        answer = await self._try(url, ask, delay_secs)
+        if judge_answer(answer, getter.fetch, ask) is RetryDecision.RETRY:
+            getter.spool.release(answer)
+            answer = await self._try(url, ask, delay_secs)
+            judge_answer(answer, getter.fetch, ask)
+        if answer.fault is not None:
+            getter.spool.release(answer)
+            raise SourceFault(answer.fault.reason, answer.fault.detail)
+        return answer
+
+    async def _try(
+        self, url: str, ask: RequestOptions, delay_secs: float
+    ) -> HttpResponse:
+        getter = self._get
+        answer = await answer_in_turn(
+            partial(getter.exchange.get, url, ask),
+            partial(getter.hosts.turns.of_url, url, delay_secs),
+        )
+        if answer.is_own_fault:
+            # The worker stops: whoever waits for the context is cancelled, and what is
+            # without it would be read wrongly.
+            await asyncio.get_running_loop().create_future()
+        return answer
+
+    async def _obey(self, url: str) -> float:
+        """Check robots.txt; return the delay between requests to the host."""
+        robots, least_secs = self._get.robots, self._get.options.delay_secs
+        if robots is None:
+            return least_secs
+        turns = self._get.hosts.turns
+        rules = await robots.rules(
+            origin_of(url), take=partial(turns.of_url, delay_secs=least_secs)
+        )
+        if isinstance(rules, list):
+            raise SourceFault(rules[0].reason, rules[0].detail)
+        if (fault := robots.refusal(rules, url)) is not None:
+            raise SourceFault(fault.reason, fault.detail)
+        return max(least_secs, rules.delay_secs)
+
+    def _ask_of(self, url: str) -> RequestOptions:
+        headers: tuple[tuple[str, str], ...] = ()
+        known = self.known
+        if known is not None and known.url == url:
+            headers = conditional_headers(known.etag, known.last_modified)
+        return RequestOptions(
+            accept=ACCEPT,
+            max_bytes=MAX_CONTEXT_BYTES,
+            spool_bytes=MAX_CONTEXT_BYTES,
+            timeout_secs=self._get.options.timeout_secs,
+            first_byte_secs=self._get.fetch.first_byte_secs,
+            headers=headers,
+        )
+
+    def _entry(self, url: str, answer: HttpResponse) -> ContextEntry:
+        options = self._get.options
+        fresh_until = time.time() + lifetime_secs(answer.cache_control, options)
+        is_private = bool(_PRIVATE(answer.cache_control))
+        stale_until = fresh_until + options.stale_secs
+        if answer.status == 304 and self.known is not None:
+            self.how = "not_modified"
+            return replace(
+                self.known,
+                etag=answer.etag or self.known.etag,
+                last_modified=answer.last_modified or self.known.last_modified,
+                fresh_until=fresh_until,
+                stale_until=stale_until,
+            )
+        return ContextEntry(
+            url=url,
+            content=_content(answer),
+            etag=_sendable(answer.etag),
+            last_modified=_sendable(answer.last_modified),
+            fresh_until=fresh_until,
+            stale_until=stale_until,
+            is_private=is_private,
+        )
+
+
+def lifetime_secs(cache_control: str, options: ContextOptions) -> float:
+    """Return how long a response is fresh (RFC 9111 5.2.2), within bounds.
+
+    >>> from rdfcrawl.downloader.contexts.options import ContextOptions
+    >>> lifetime_secs("public, max-age=7200", ContextOptions())
+    7200.0
+    """
+    if _MUST_ASK(cache_control):
+        return options.least_fresh_secs
+    found = _MAX_AGE(cache_control)
+    if found is None:
+        return options.fresh_secs
+    secs = float(found[1])
+    return min(max(secs, options.least_fresh_secs), options.most_fresh_secs)
+
+
+def _target(url: str, answer: HttpResponse) -> str:
+    """Return where a response leads; empty if it is the context."""
+    if is_redirect(answer.status, answer.location):
+        return resolve_redirect(url, answer.location)
+    # 9.4, step 4: JSON is what was asked for, whatever else there may be.
+    if answer.status == 304 or _JSON(answer.media_type):
+        return ""
+    alternate = json_ld_alternate(answer.http_links, base=url)
+    return "" if alternate == url else alternate
+
+
+def _content(answer: HttpResponse) -> bytes:
+    """Return the body of a response.
+
+    Text of another media type is taken if it is JSON: many hosts of files know no
+    better.
+    """
+    body = head_of(answer, MAX_CONTEXT_BYTES).removeprefix(_BOM)
+    try:
+        body.decode()
+    except UnicodeDecodeError as exc:
+        raise SourceFault(Reason.BAD_CHARSET, "the context is not UTF-8") from exc
+    if not body.lstrip(b" \t\r\n").startswith(b"{"):
+        what = answer.media_type or "no media type"
+        raise SourceFault(Reason.UNSUPPORTED_FORMAT, f"{what}, no JSON object")
+    return body
+
+
+def _sendable(validator: str) -> str:
+    """Return a validator; empty if it cannot be sent as it came."""
+    return validator if validator.isascii() and validator.isprintable() else ""

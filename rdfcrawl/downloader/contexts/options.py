@@ -1,0 +1,109 @@
+"""Limits on contexts, and which hosts are asked for them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts
+from rdfcrawl.frontier.request_turns import FREE, SoloTurn, SoloTurns
+from rdfcrawl.uri import host_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.downloader.own_trouble import OwnTrouble
+
+_MAX_HOSTS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextOptions:
+    """How contexts are fetched and kept; times in seconds, sizes in bytes.
+
+    Attributes:
+        delay_secs: least time between two requests to a host.
+        load_secs: for all that one load takes, waits and redirects included.
+        timeout_secs: for one request.
+        most_per_document: contexts that are fetched for one document.
+        memory_bytes: of contexts kept by a worker.
+        fresh_secs: a context is used so long, if its `Cache-Control` says nothing.
+        least_fresh_secs, most_fresh_secs: bounds on what that says.
+        stale_secs: it is kept so much longer, to be asked for with its validators,
+            or used if nobody answers.
+        fault_secs: a fault of the context is remembered so long.
+        passing_secs: a fault that passes, so long.
+    """
+
+    delay_secs: float = 1.0
+    load_secs: float = 60.0
+    timeout_secs: float = 20.0
+    most_per_document: int = 20
+    memory_bytes: int = 16 * 1024 * 1024
+    fresh_secs: float = 24 * 3600.0
+    least_fresh_secs: float = 600.0
+    most_fresh_secs: float = 7 * 24 * 3600.0
+    stale_secs: float = 7 * 24 * 3600.0
+    fault_secs: float = 3600.0
+    passing_secs: float = 300.0
+
+
+@dataclass(slots=True)
+class _HostClock:
+    next_at: float = 0.0
+    queue: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class LocalTurns(SoloTurns):
+    """Keep the delay between the requests of this process to a host.
+
+    It counts from when a turn begins, which is later than planned in a busy process.
+    """
+
+    def __init__(self) -> None:
+        self._clocks: dict[str, _HostClock] = {}
+
+    async def of_url(
+        self, url: str, delay_secs: float = 0.0, *, visit: Visit | None = None
+    ) -> SoloTurn | None:
+        """See `SoloTurns.of_url`."""
+        del visit
+        if delay_secs <= 0:
+            return FREE
+        if len(self._clocks) > _MAX_HOSTS:
+            self._forget()
+        clock = self._clocks.setdefault(host_of(url), _HostClock())
+        async with clock.queue:
+            now = time.monotonic()
+            while now < clock.next_at:  # a timer may fire a clock tick early
+                await asyncio.sleep(clock.next_at - now)
+                now = time.monotonic()
+            clock.next_at = now + delay_secs
+        return FREE
+
+    def _forget(self) -> None:
+        """Keep the clocks of hosts that are waited for."""
+        now = time.monotonic()
+        self._clocks = {
+            host: clock
+            for host, clock in self._clocks.items()
+            if clock.next_at > now or clock.queue.locked()
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextHosts:
+    """What decides when a host is asked for a context, and whether.
+
+    Attributes:
+        is_denied: tells which URLs the operator wants never to be asked for.
+        trouble: failures of our own, which are waited out; None: they are not known.
+        leaving: hosts that nothing is asked of, not even robots.txt.
+    """
+
+    turns: SoloTurns = field(default_factory=LocalTurns)
+    is_denied: Callable[[str], bool] = lambda _: False
+    trouble: OwnTrouble | None = None
+    leaving: BlockedHosts = field(default_factory=BlockedHosts)

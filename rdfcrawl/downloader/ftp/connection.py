@@ -1,0 +1,319 @@
+"""One control connection to an FTP server, and the transfers over it; blocking.
+
+All methods but `run`, `abort`, `leave` and `is_quiet` are called in threads, through
+`run`.
+
+Sources: RFC 959; RFC 2228 and 4217 (TLS); RFC 2389 (FEAT); RFC 2428 (EPSV); RFC 2577
+(bounce attack); RFC 3659 (SIZE, MDTM, REST, MLST, MLSD).
+"""
+
+from __future__ import annotations
+
+import ftplib
+import select
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from rdfcrawl.core.errors import Reason, SourceFault, one_line
+from rdfcrawl.downloader.ftp.greeting import FtpFeatures, greet
+from rdfcrawl.downloader.ftp.listing import Format, FtpEntry, parse_facts, parse_time
+from rdfcrawl.downloader.ftp.protocol import FtpProtocol, FtpProtocolError, FtpSettings
+from rdfcrawl.downloader.ftp.replies import FtpRefused
+from rdfcrawl.uri.guard.gate import GuardBlocked
+from rdfcrawl.uri.guard.policy import ConnectionUse
+
+if TYPE_CHECKING:
+    from rdfcrawl.downloader.ftp_address import FtpAddress
+    from rdfcrawl.downloader.ftp_logins import FtpLogin
+
+T = TypeVar("T")
+
+BLOCK_BYTES: Final = 256 * 1024
+BLOCK_SECS: Final = 0.1  # a block is handed on after this, however small
+MAX_UNIQUES: Final = 10_000
+
+
+class FtpConnection:
+    """A connection of one user to one server; `open` it first.
+
+    Args:
+        at: the address of its host that is dialled; empty for any.
+    """
+
+    def __init__(
+        self, address: FtpAddress, login: FtpLogin, settings: FtpSettings, at: str = ""
+    ) -> None:
+        self._address = address
+        self._login = login
+        self._settings = settings
+        self._protocol = FtpProtocol(address.host, settings, at)
+        self._data: socket.socket | None = None
+        self._pending: Exception | None = None
+        self._features = FtpFeatures()
+        self._lacks: set[str] = set()  # commands
+        # Path of a directory -> its `unique` fact, as far as it was asked for.
+        self._uniques: dict[str, str] = {}
+        self._busy = Lock()
+        self._is_aborted = False
+
+    def run(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Run one operation, and close the connection if aborted meanwhile.
+
+        Raises:
+            FtpRefused: the server says no.
+            NoConnection: there is none.
+            FtpProtocolError: it has ended or makes no sense.
+            SourceFault: as the operation says.
+        """
+        with self._busy:
+            try:
+                if self._is_aborted:
+                    raise FtpProtocolError("given up")
+                return function(*arguments)
+            except (ftplib.error_temp, ftplib.error_perm, ftplib.error_reply) as exc:
+                raise FtpRefused(str(exc)) from exc
+            except (ftplib.Error, EOFError, OSError, ValueError) as exc:
+                raise FtpProtocolError(one_line(exc)) from exc
+            finally:
+                if self._is_aborted:
+                    self._close()
+
+    def abort(self) -> None:
+        """End the connection at once, from any thread, even in a blocking call."""
+        self._is_aborted = True
+        for each in (self._data, self._protocol.sock):
+            if each is not None:
+                # Not the method of the TLS socket, which is no more to be shared.
+                with suppress(OSError):
+                    socket.socket.shutdown(each, socket.SHUT_RDWR)
+        if self._busy.acquire(blocking=False):
+            try:
+                self._close()
+            finally:
+                self._busy.release()
+
+    def leave(self) -> None:
+        """End the connection between two commands with `QUIT`."""
+        if self._protocol.sock is not None:
+            with suppress(OSError, ValueError):
+                self._protocol.sock.settimeout(0.1)  # a few bytes always find room
+                self._protocol.sock.sendall(b"QUIT\r\n")
+        self.abort()
+
+    def is_quiet(self) -> bool:
+        """Return whether the connection is quiet: nothing came since the last reply."""
+        sock = self._protocol.sock
+        if sock is None or self._is_aborted:
+            return False
+        poll = select.poll()
+        poll.register(sock, select.POLLIN)
+        return not poll.poll(0)
+
+    def open(self) -> None:
+        """Connect and log in."""
+        self._features = greet(self._protocol, self._address, self._login)
+
+    @property
+    def home(self) -> str:
+        """The directory that the user begins in, absolute."""
+        return self._features.home
+
+    def facts(self, path: str) -> FtpEntry:
+        """Return the facts of a path, as far as the server tells them."""
+        if "MLST" in self._features.parameters and "MLST" not in self._lacks:
+            return self._mlst(path)
+        size, modified = -1, ""
+        if (reply := self._try("SIZE", path)).startswith("213"):
+            with suppress(ValueError):
+                size = int(reply[3:].split()[-1])
+        if (reply := self._try("MDTM", path)).startswith("213"):
+            modified = parse_time(reply[3:].strip())
+        return FtpEntry(path, size=size, modified=modified)
+
+    def _mlst(self, path: str) -> FtpEntry:
+        for line in self._try("MLST", path).split("\n")[1:2]:
+            if (entry := parse_facts(line.removeprefix(" "))) is not None:
+                return entry
+        return FtpEntry(path)
+
+    def _try(self, command: str, path: str) -> str:
+        """Return the reply to a command that nothing depends on; empty if refused."""
+        if command in self._lacks:
+            return ""
+        try:
+            return self._protocol.sendcmd(f"{command} {path}")
+        except (ftplib.error_perm, ftplib.error_temp) as exc:
+            refused = FtpRefused(str(exc))
+            if refused.status == 503:
+                raise
+            if refused.is_unknown_command:
+                self._lacks.add(command)
+        return ""
+
+    def is_directory(self, path: str) -> bool:
+        """Return whether the server accepts `CWD` to a path."""
+        return self._try("CWD", path or "/").startswith("2")
+
+    def above(self, path: str) -> set[str]:
+        """Return the known `unique` facts of a directory and its ancestors."""
+        if "unique" not in self._features.parameters.get("MLST", ""):
+            return set()
+        found = set()
+        parts = path.rstrip("/").split("/")
+        for n in range(len(parts), 0, -1):
+            directory = "/".join(parts[:n]) or "/"
+            unique = self._uniques.get(directory)
+            if unique is None:
+                unique = self._mlst(directory).unique
+                if len(self._uniques) >= MAX_UNIQUES:
+                    self._uniques.clear()
+                self._uniques[directory] = unique
+            found.add(unique)
+        return found - {""}
+
+    def open_file(self, path: str, offset: int = 0) -> bool:
+        """Begin to read a file, from a byte on.
+
+        Returns:
+            False if the server cannot begin there.
+        """
+        return self._open_data(f"RETR {path}", offset)
+
+    def open_listing(self, path: str, form: Format | None = None) -> Format:
+        """Begin to read a directory, and return the listing format."""
+        # LIST takes no names with blanks or dashes at their begin; the directory
+        # itself it always takes.
+        self._protocol.voidcmd(f"CWD {path}")
+        if form is None:
+            has_mlsd = bool({"MLST", "MLSD"} & self._features.parameters.keys())
+            form = "MLSD" if has_mlsd and "MLSD" not in self._lacks else "LIST"
+        try:
+            self._open_data(form)
+        except (ftplib.error_perm, ftplib.error_temp) as exc:
+            if form != "MLSD" or not FtpRefused(str(exc)).is_unknown_command:
+                raise
+            self._lacks.add("MLSD")
+            form = "LIST"
+            self._open_data(form)
+        return form
+
+    def _open_data(self, command: str, offset: int = 0) -> bool:
+        protocol = self._protocol
+        data = self._dial_data()
+        try:
+            if offset:
+                try:
+                    reply = protocol.sendcmd(f"REST {offset}")
+                except (ftplib.error_perm, ftplib.error_temp):
+                    reply = ""
+                if not reply.startswith("350"):
+                    data.close()
+                    return False
+            reply = protocol.sendcmd(command)
+            if reply.startswith("2"):  # said by some before the 150
+                reply = protocol.getresp()
+            if not reply.startswith("1"):
+                raise FtpRefused(reply)  # noqa: TRY301
+            self._data = data
+            if self._features.is_private:
+                self._data = self._secure_data(data)
+                self._data.do_handshake()
+        except BaseException:
+            data.close()
+            self._close_data()
+            raise
+        self._pending = None
+        return True
+
+    def _dial_data(self) -> socket.socket:
+        """Connect for data, to the address of the server and to no other.
+
+        What host a reply to PASV names is not looked at (RFC 2577 3: bounce attack),
+        and one to EPSV names none.
+        """
+        protocol = self._protocol
+        if protocol.sock is None:
+            raise EOFError("no connection")
+        host, *_ = peer = protocol.sock.getpeername()
+        address = (host, self._passive_port(peer), *peer[2:])
+        try:
+            return protocol.open_socket(
+                protocol.af, address, self._settings.stall_secs, ConnectionUse.FTP_DATA
+            )
+        except GuardBlocked as exc:
+            raise SourceFault(Reason.GUARD_BLOCKED, exc.detail) from exc
+        except (ConnectionRefusedError, TimeoutError) as exc:
+            # As the server would say itself of a connection that it cannot make.
+            raise FtpRefused(f"425 port {address[1]}: {one_line(exc)}") from exc
+
+    def _passive_port(self, peer: Any) -> int:
+        """Return the port for data, by `PASV` where the server knows it."""
+        protocol = self._protocol
+        if protocol.af != socket.AF_INET6 and "PASV" not in self._lacks:
+            try:
+                reply = protocol.sendcmd("PASV")
+                return ftplib.parse227(reply)[1]  # noqa: S321  for FTP
+            except ftplib.error_perm as exc:
+                if not FtpRefused(str(exc)).is_unknown_command:
+                    raise
+                self._lacks.add("PASV")
+        return ftplib.parse229(protocol.sendcmd("EPSV"), peer)[1]  # noqa: S321
+
+    def _secure_data(self, data: socket.socket) -> ssl.SSLSocket:
+        """Turn a data connection to TLS, in the session of the control connection.
+
+        Some servers take no other one, as that shows that both are of one client.
+        """
+        control = self._protocol.sock
+        session = control.session if isinstance(control, ssl.SSLSocket) else None
+        return self._settings.tls.wrap_socket(
+            data,
+            server_hostname=self._address.host,
+            session=session,
+            do_handshake_on_connect=False,  # where `abort` cannot reach it
+        )
+
+    def read(self) -> bytes:
+        """Return the next block of what is being read; empty at the end."""
+        if self._pending is not None:
+            pending, self._pending = self._pending, None
+            raise pending
+        data = self._data
+        if data is None:
+            return b""
+        data.settimeout(self._settings.stall_secs)
+        pieces = [data.recv(BLOCK_BYTES)]
+        n_bytes, ends_at = len(pieces[0]), time.monotonic() + BLOCK_SECS
+        while pieces[-1] and n_bytes < BLOCK_BYTES:
+            left = ends_at - time.monotonic()
+            if left <= 0:
+                break
+            data.settimeout(left)
+            try:
+                pieces.append(data.recv(BLOCK_BYTES - n_bytes))
+            except TimeoutError:
+                break
+            except OSError as exc:  # not before what came is handed on
+                self._pending = exc
+                break
+            n_bytes += len(pieces[-1])
+        return b"".join(pieces)
+
+    def finish(self) -> None:
+        """Read the reply after the data: that all was sent."""
+        self._close_data()
+        self._protocol.voidresp()
+
+    def _close_data(self) -> None:
+        if self._data is not None:
+            self._data.close()
+            self._data = None
+
+    def _close(self) -> None:
+        self._close_data()
+        self._protocol.close()

@@ -1,0 +1,99 @@
+"""Files and directories of FTP servers, as answers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Self
+
+from rdfcrawl.core.errors import Fault, Reason, SourceFault
+from rdfcrawl.downloader.answer import HttpResponse, RequestOptions
+from rdfcrawl.downloader.ftp.pool import FtpLimits, FtpPool
+from rdfcrawl.downloader.ftp.protocol import FtpProtocolError, NoConnection
+from rdfcrawl.downloader.ftp.request import FtpRequest
+from rdfcrawl.downloader.ftp_address import parse_address
+from rdfcrawl.downloader.ftp_logins import NO_LOGINS, FtpLogins
+from rdfcrawl.downloader.network_faults import note_fault
+from rdfcrawl.downloader.system_errors import errno_of, is_untimely
+from rdfcrawl.downloader.watch import WatchedExchange
+from rdfcrawl.frontier.request_turns import FREE, SoloTurn
+from rdfcrawl.uri.guard.gate import ConnectionGate
+
+if TYPE_CHECKING:
+    from rdfcrawl.downloader.options import FetchOptions
+    from rdfcrawl.downloader.spool import Spool
+
+
+class FtpExchange(WatchedExchange):
+    """Ask FTP servers for files and directories; an asynchronous context manager.
+
+    A directory is an LDP container in N-Triples; one that is asked for without its
+    slash redirects to itself with one.
+
+    Args:
+        logins: users and passwords; others are anonymous.
+        gate: judges each connection; one of its own by `options.guard`, if not given.
+    """
+
+    def __init__(
+        self,
+        options: FetchOptions,
+        spool: Spool,
+        *,
+        logins: FtpLogins = NO_LOGINS,
+        gate: ConnectionGate | None = None,
+        limits: FtpLimits | None = None,
+    ) -> None:
+        self.spool = spool
+        limits = limits or FtpLimits()
+        self.pool = FtpPool(
+            options, logins, gate or ConnectionGate(options.guard), limits
+        )
+        super().__init__(options)
+        self._room = asyncio.Semaphore(limits.n_transfers)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await super().close()
+        self.pool.close()
+
+    async def get(
+        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+    ) -> HttpResponse:
+        """See `HttpClient.get`; `ftp.replies` maps replies to statuses."""
+        if ask.data:
+            return HttpResponse(status=405)  # there is nothing that it could be sent to
+        answer = HttpResponse()
+        watching = self._watch.watching(url, ask, answer, _note_failure)
+        async with self._room:
+            with watching as transfer:
+                address = parse_address(url)
+                if address.is_endless:
+                    detail = "the same directories three times in a row"
+                    raise SourceFault(Reason.PAGING_LOOP, detail)
+                await FtpRequest(
+                    self.pool, self.spool, address, ask, answer, transfer, turn
+                ).run()
+        return answer
+
+
+def _note_failure(answer: HttpResponse, exc: Exception) -> bool:
+    """Set the fault of a response; return False if the web cannot have caused it."""
+    answer.errno = errno_of(exc)
+    if isinstance(exc, SourceFault):
+        note_fault(answer, exc)
+    elif isinstance(exc, NoConnection):
+        answer.fault = exc.fault
+        answer.is_host_fault = True
+        answer.is_untimely = is_untimely(exc)
+    elif isinstance(exc, FtpProtocolError):
+        answer.fault = Fault(Reason.BAD_HTTP, str(exc)[: Fault.MAX_DETAIL])
+    else:
+        answer.fault = Fault(Reason.INTERNAL, type(exc).__name__)
+        return False
+    return True

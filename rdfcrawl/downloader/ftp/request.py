@@ -1,0 +1,410 @@
+"""One request to an FTP server: for a file, or for a directory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import format_datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import Fault, Reason, SourceFault, one_line
+from rdfcrawl.downloader.answer import (
+    MAX_ERROR_BODY_BYTES,
+    HttpResponse,
+    RequestOptions,
+)
+from rdfcrawl.downloader.ftp.container import MEDIA_TYPE, ContainerWriter
+from rdfcrawl.downloader.ftp.protocol import FtpProtocolError, NoConnection
+from rdfcrawl.downloader.ftp.replies import FtpRefused
+from rdfcrawl.downloader.parts import OVERLAP_BYTES, UnfitPart, facts_of_file
+from rdfcrawl.downloader.retry_policy import backoff_secs
+from rdfcrawl.downloader.spool_sink import SpoolSink
+from rdfcrawl.frontier.request_turns import NotSentError, SoloTurn
+
+if TYPE_CHECKING:
+    from rdfcrawl.downloader.ftp.connection import FtpConnection
+    from rdfcrawl.downloader.ftp.listing import Format, FtpEntry
+    from rdfcrawl.downloader.ftp.pool import FtpPool
+    from rdfcrawl.downloader.ftp_address import FtpAddress
+    from rdfcrawl.downloader.parts import PartFacts, PartialBody
+    from rdfcrawl.downloader.spool import Spool
+    from rdfcrawl.downloader.watch import WatchedTransfer
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True, eq=False)
+class FtpRequest:
+    """Fetch one file or directory, over several connections if needed."""
+
+    _pool: FtpPool
+    _spool: Spool
+    _address: FtpAddress
+    _ask: RequestOptions
+    _answer: HttpResponse
+    _transfer: WatchedTransfer
+    _turn: SoloTurn
+    _connection: FtpConnection | None = None
+    _is_between: bool = False  # the connection waits for a command
+    _tail: bytes = b""  # of what was read: it is read again, and compared
+    _part: PartialBody | None = None  # what an earlier request has left
+    _is_anew: bool = False  # that was of another version
+
+    async def run(self) -> None:
+        """Fetch, and set the response."""
+        try:
+            connection = await self._connect()
+            if self._address.is_directory:
+                await self._list(connection)
+            else:
+                await self._file(connection)
+        except FtpRefused as refused:
+            self._refuse(refused)
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        """Keep the connection, and a part that was not gone on with, for others."""
+        if self._part is not None:
+            self._spool.return_part(self._part)
+        connection = self._connection
+        if connection is None:
+            return
+        if self._is_between:
+            self._pool.keep(connection)
+        else:
+            self._pool.drop(connection)
+
+    def _refuse(self, refused: FtpRefused) -> None:
+        answer = self._answer
+        answer.status = refused.status
+        answer.error_body = refused.text.encode("latin-1", "replace")[
+            :MAX_ERROR_BODY_BYTES
+        ]
+        answer.retry_after = refused.retry_after
+        # After 421 the server closes the connection (RFC 959 4.2.2).
+        self._is_between = self._connection is not None and refused.code != 421
+
+    async def _connect(self) -> FtpConnection:
+        self._check_turn()
+        self._connection = None
+        connection = await self._pool.connect(self._address, self._turn.address)
+        self._connection = connection
+        return connection
+
+    def _check_turn(self) -> None:
+        """Check that the turn is still good before the server has to work."""
+        if not self._turn.is_good():
+            raise NotSentError
+
+    async def _begin(
+        self, connection: FtpConnection, function: Callable[..., T], *arguments: Any
+    ) -> T:
+        """Have the server send something: the request that counts for the delay."""
+        self._check_turn()
+        try:
+            return await self._call(connection, function, *arguments)
+        finally:
+            self._turn.sent()
+
+    async def _call(
+        self, connection: FtpConnection, function: Callable[..., T], *arguments: Any
+    ) -> T:
+        self._is_between = False
+        if function != connection.read:  # a block of data is no reply
+            self._transfer.waits(asyncio.get_running_loop().time())
+        return await self._pool.call(connection, function, *arguments)
+
+    async def _file(self, connection: FtpConnection) -> None:
+        answer = self._answer
+        path = self._address.absolute(connection.home)
+        facts = await self._call(connection, connection.facts, path)
+        if facts.is_directory:
+            self._redirect()
+            return
+        _note_facts(answer, facts)
+        if answer.etag and _is_unchanged(answer, self._ask):
+            answer.status = 304
+            self._is_between = True
+            return
+        part_facts = None
+        if self._ask.goes_on:
+            part_facts = facts_of_file(self._address.url, facts.size, facts.modified)
+        self._take_part(part_facts)
+        try:
+            await self._open(connection, path)
+        except FtpRefused as refused:
+            if refused.status in (403, 404) and await self._call(
+                connection, connection.is_directory, path
+            ):
+                self._redirect()
+                return
+            answer.etag = answer.last_modified = ""
+            raise
+        answer.status = 200
+        await self._read(
+            lambda sink: self._copy(connection, sink, path, facts),
+            max(0, facts.size),
+            part_facts,
+        )
+
+    def _take_part(self, facts: PartFacts | None) -> None:
+        """Take up what an earlier request has left of the same version."""
+        if not self._ask.goes_on:
+            return
+        spool = self._spool
+        part = spool.take_part(self._address.url)
+        if part is None:
+            return
+        is_same = facts is not None and part.facts.validator == facts.validator
+        if is_same and facts is not None and part.n_bytes <= facts.total:
+            self._part, self._tail = part, part.tail()
+        else:
+            self._is_anew = True
+            spool.drop_part(part)
+
+    async def _open(self, connection: FtpConnection, path: str) -> None:
+        """Begin to read a file, where a part of it ends if there is one."""
+        part = self._part
+        offset = part.offset if part is not None else 0
+        if await self._begin(connection, connection.open_file, path, offset):
+            return
+        self._is_between = True
+        if part is not None:
+            self._part = None
+            self._spool.drop_part(part)
+        raise UnfitPart("REST is refused")
+
+    def _redirect(self) -> None:
+        """Lead to the directory, whose names are relative to its slash."""
+        self._answer.status = 301
+        self._answer.location = self._address.directory_url
+        self._is_between = True
+
+    async def _read(
+        self,
+        copy: Callable[[SpoolSink], Any],
+        n_expected: int = 0,
+        facts: PartFacts | None = None,
+    ) -> None:
+        """Fill a body; what there is of it is kept, whatever ends it."""
+        answer = self._answer
+        part, self._part = self._part, None
+        sink = SpoolSink(
+            self._spool,
+            self._ask,
+            self._address.url,
+            n_expected,
+            facts=facts,
+            part=part,
+        )
+        try:
+            await copy(sink)
+        except UnfitPart:
+            sink.discard()
+            raise
+        except BaseException as exc:
+            self._keep_part(sink, exc)
+            sink.end_early(answer, self._transfer, exc)
+            raise
+        sink.keep(answer)
+
+    def _keep_part(self, sink: SpoolSink, exc: BaseException) -> None:
+        """Keep what has come for a later request, if it was not wrong what came."""
+        is_cancelled = not isinstance(exc, Exception)
+        is_right = is_cancelled or (
+            isinstance(exc, SourceFault) and exc.fault.reason is Reason.TRUNCATED_BODY
+        )
+        if is_right and sink.keep_part() and not self._is_anew:
+            has_much = self._transfer.n_bytes >= self._ask.spool_bytes
+            self._answer.has_gone_on = has_much
+
+    async def _copy(
+        self, connection: FtpConnection, sink: SpoolSink, path: str, facts: FtpEntry
+    ) -> None:
+        """Read a file to its end, over as many connections as it takes."""
+        options = self._pool.options
+        for n_breaks in range(options.retry_times + 1):
+            why = "the transfer ended too early"
+            try:
+                if n_breaks:
+                    if not await self._turn.again():
+                        break
+                    connection = await self._connect()
+                    await self._go_on(connection, sink, path, facts)
+                elif self._tail and not await self._is_same(connection, sink):
+                    raise UnfitPart("what was read before is not there any more")
+                await self._copy_rest(connection, sink)
+                if await self._is_whole(connection, sink, facts):
+                    return
+            except (FtpProtocolError, FtpRefused, NoConnection) as exc:
+                why = str(exc)
+            self._hang_up()
+            if facts.size < 0 or n_breaks == options.retry_times:
+                break  # or no change of the file would be noticed
+            await asyncio.sleep(
+                backoff_secs(
+                    n_breaks,
+                    base_secs=options.backoff_base_secs,
+                    max_secs=options.backoff_max_secs,
+                )
+            )
+        raise _truncated(why)
+
+    def _hang_up(self) -> None:
+        """Close a connection that is in the middle of something."""
+        if self._connection is not None and not self._is_between:
+            self._pool.drop(self._connection)
+            self._connection = None
+
+    async def _go_on(
+        self, connection: FtpConnection, sink: SpoolSink, path: str, facts: FtpEntry
+    ) -> None:
+        """Begin where the last connection broke, and see that nothing has changed."""
+        if await self._call(connection, connection.facts, path) != facts:
+            sink.forget_part()
+            raise _truncated("the file has changed while it was read")
+        offset = sink.n_bytes - len(self._tail)
+        if not await self._begin(connection, connection.open_file, path, offset):
+            sink.forget_part()
+            raise _truncated("the server cannot go on where it broke off")
+        if not await self._is_same(connection, sink):
+            sink.forget_part()
+            raise _truncated("what was read before is not there any more")
+
+    async def _is_same(self, connection: FtpConnection, sink: SpoolSink) -> bool:
+        """Read the last bytes once more, and tell whether they are the same."""
+        tail, seen = self._tail, b""
+        while len(seen) < len(tail):
+            block = await self._call(connection, connection.read)
+            if not block:
+                break
+            seen += block
+        if seen.startswith(tail):
+            self._take(sink, seen[len(tail) :])
+            return True
+        if tail.startswith(seen):
+            raise FtpProtocolError("the transfer broke again")
+        return False
+
+    async def _copy_rest(self, connection: FtpConnection, sink: SpoolSink) -> None:
+        while block := await self._call(connection, connection.read):
+            self._take(sink, block)
+
+    def _take(self, sink: SpoolSink, block: bytes) -> None:
+        self._transfer.n_bytes += len(block)
+        self._tail = (self._tail + block[-OVERLAP_BYTES:])[-OVERLAP_BYTES:]
+        sink.write(block)
+
+    async def _is_whole(
+        self, connection: FtpConnection, sink: SpoolSink, facts: FtpEntry
+    ) -> bool:
+        """Return whether all has come; the size counts more than a lost reply."""
+        try:
+            await self._call(connection, connection.finish)
+        except FtpProtocolError:
+            # A long silence on the control connection makes firewalls forget it.
+            return sink.n_bytes == facts.size
+        self._is_between = True
+        return sink.n_bytes >= facts.size
+
+    async def _list(self, connection: FtpConnection) -> None:
+        address = self._address
+        path = address.absolute(connection.home)
+        above = await self._call(connection, connection.above, path)
+        form = await self._begin(connection, connection.open_listing, path)
+        self._answer.status = 200
+        self._answer.media_type = MEDIA_TYPE
+
+        async def copy(sink: SpoolSink) -> None:
+            writer = self._writer(path, form, above)
+            sink.write(writer.head())
+            await self._copy_listing(connection, sink, writer)
+            if form == "LIST" and not writer.n_entries and writer.n_unread:
+                # It is in no form that is known: the names alone always are.
+                writer = self._writer(path, "NLST", above)
+                with suppress(FtpRefused):  # by some, where there are none
+                    await self._call(connection, connection.open_listing, path, "NLST")
+                    await self._copy_listing(connection, sink, writer)
+                self._is_between = True
+            if writer.n_bad:
+                self._answer.fault = Fault(
+                    Reason.BAD_URI,
+                    "names with control characters or slashes, or too long",
+                    writer.n_bad,
+                )
+
+        await self._read(copy)
+
+    def _writer(self, path: str, form: Format, above: set[str]) -> ContainerWriter:
+        return ContainerWriter(
+            self._address.directory_url,
+            path,
+            form,
+            above=above,
+            most_entries=self._pool.limits.n_entries,
+        )
+
+    async def _copy_listing(
+        self, connection: FtpConnection, sink: SpoolSink, writer: ContainerWriter
+    ) -> None:
+        """Read a listing to its end; a last line that may be cut is not taken."""
+
+        def read() -> tuple[int, bytes]:
+            block = connection.read()
+            return len(block), writer.feed(block) if block else b""
+
+        n_bytes = -1
+        try:
+            while n_bytes:
+                n_bytes, statements = await self._call(connection, read)
+                self._transfer.n_bytes += n_bytes
+                self._write_whole(sink, statements, writer)
+            await self._call(connection, connection.finish)
+        except (FtpProtocolError, FtpRefused) as exc:
+            raise _truncated(str(exc)) from exc
+        self._is_between = True
+        self._write_whole(sink, writer.end(), writer)
+
+    def _write_whole(
+        self, sink: SpoolSink, statements: bytes, writer: ContainerWriter
+    ) -> None:
+        room = self._ask.max_bytes - sink.n_bytes
+        is_over = len(statements) > room
+        if is_over:
+            statements = statements[: statements.rfind(b"\n", 0, room) + 1]
+        sink.write(statements)
+        if is_over or writer.is_full:
+            n_entries = self._pool.limits.n_entries
+            detail = (
+                f"over {counted(self._ask.max_bytes, 'byte')}"
+                if is_over
+                else f"over {counted(n_entries, 'entry', 'entries')}"
+            )
+            raise SourceFault(Reason.TOO_MANY_ENTRIES, detail)
+
+
+def _truncated(why: str) -> SourceFault:
+    return SourceFault(Reason.TRUNCATED_BODY, one_line(why))
+
+
+def _note_facts(answer: HttpResponse, facts: FtpEntry) -> None:
+    """Set the validators of a response as HTTP spells them."""
+    if not facts.modified:
+        return
+    moment = datetime.fromisoformat(facts.modified)
+    answer.last_modified = format_datetime(moment, usegmt=True)
+    if facts.size >= 0:
+        answer.etag = f'W/"{facts.size:x}-{facts.modified}"'
+
+
+def _is_unchanged(answer: HttpResponse, ask: RequestOptions) -> bool:
+    """Return whether the validators of a request still hold (RFC 9110 13.2.2)."""
+    headers = {name.lower(): value for name, value in ask.headers}
+    if "if-none-match" in headers:
+        return answer.etag in headers["if-none-match"]
+    return answer.last_modified == headers.get("if-modified-since")

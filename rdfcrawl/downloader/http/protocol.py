@@ -1,0 +1,416 @@
+"""The protocol of one connection: reads the response to each request.
+
+It stands where aiohttp has its own, in the pool of connections. aiohttp's parser
+refuses much of what browsers and curl read, and has no bounds in the unit of the cost.
+
+Whatever two parsers could read in different ways ends the connection with its response:
+nothing that is left of one response can be taken for the next (RFC 9112 11.2).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from enum import Enum, auto
+from typing import TYPE_CHECKING, cast
+
+import aiohttp
+
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.downloader.flow import (
+    CALL_EVENTS,
+    CostlyResponse,
+    EventBudget,
+    ResponseCost,
+    check_cost,
+)
+from rdfcrawl.downloader.http.body import ArrivingBody
+from rdfcrawl.downloader.http.chunks import ChunkDecoder, looks_chunked
+from rdfcrawl.downloader.http.head import (
+    MAX_HEAD_BYTES,
+    MAX_INTERIM,
+    ReceivedHead,
+    check_begin,
+    head_end,
+    parse_head,
+)
+
+if TYPE_CHECKING:
+    from rdfcrawl.downloader.http.body import BodyReader
+
+
+class _State(Enum):
+    IDLE = auto()
+    """No response is due, or that of the last request is complete."""
+    HEAD = auto()
+    LENGTH = auto()
+    """A body whose length is known."""
+    CHUNKS = auto()
+    TO_CLOSE = auto()
+    """A body that the end of the connection ends."""
+    TRAILERS = auto()
+    """The body is complete; its trailers are not."""
+    CLOSED = auto()
+    """The connection was closed before the response was complete."""
+
+
+class ResponseProtocol(asyncio.Protocol):
+    """One connection of the pool.
+
+    Attributes:
+        transport: None once it is closed.
+    """
+
+    def __init__(self, budget: EventBudget) -> None:
+        self.transport: asyncio.Transport | None = None
+        self._budget = budget
+        self._loop = asyncio.get_running_loop()
+        self._state = _State.IDLE
+        self._may_keep = True  # after the latest response
+        self._n_sent = 0  # requests
+        self._cost = ResponseCost(budget)
+        self._head: ReceivedHead | None = None
+        self._head_bytes = bytearray()  # of a head that has not come as a whole
+        self._n_head_bytes = self._n_interim = 0
+        self._is_strict = True  # every parser reads the response in the same way
+        self._head_waiter: asyncio.Future[None] | None = None
+        self._error: Exception | None = None
+        self._body = ArrivingBody(self._set_full)
+        self._chunks = ChunkDecoder()
+        self._doubted = b""  # begin of a body that may be chunked
+        self._n_left = 0  # bytes of the body
+        self._held: list[bytes] = []  # received while nothing should be
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_full = self._is_paused = self._is_lost = False
+        self._closed: asyncio.Future[None] | None = None
+
+    # For the pool of connections.
+
+    @property
+    def should_close(self) -> bool:
+        """Whether the connection cannot be used again."""
+        return self._state is not _State.IDLE or not self._may_keep
+
+    @property
+    def closed(self) -> asyncio.Future[None] | None:
+        """Future of the end of the connection; None if it has ended."""
+        if self._closed is None and not self._is_lost:
+            self._closed = self._loop.create_future()
+        return self._closed
+
+    def is_connected(self) -> bool:
+        """Return whether the connection is open."""
+        return self.transport is not None and not self.transport.is_closing()
+
+    def close(self) -> None:
+        """Close the connection."""
+        transport, self.transport = self.transport, None
+        if transport is not None:
+            transport.close()
+        self._stop()
+
+    def abort(self) -> None:
+        """Close the connection without sending what is left."""
+        transport, self.transport = self.transport, None
+        if transport is not None:
+            transport.abort()
+        self._stop()
+
+    # For the sender of requests.
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether a kept connection ended before anything of the response came.
+
+        Its server closed it while the request was under way (RFC 9112 9.3.1).
+        """
+        has_begun = self._head is not None or self._n_head_bytes or self._head_bytes
+        return self._n_sent > 1 and not has_begun
+
+    def send(self, request: bytes) -> None:
+        """Send a request; its response is the next one.
+
+        Raises:
+            aiohttp.ClientConnectionError: the connection is closed.
+        """
+        if self.transport is None or self.transport.is_closing():
+            raise aiohttp.ClientConnectionResetError("the connection was closed")
+        self._state, self._may_keep = _State.HEAD, False
+        self._n_sent += 1
+        self._cost = ResponseCost(self._budget)
+        self._head = self._error = None
+        self._n_head_bytes = self._n_interim = 0
+        self._is_strict = True
+        self._set_full(False)
+        self.transport.write(request)
+
+    async def response(self) -> tuple[ReceivedHead, BodyReader]:
+        """Return the head of the final response, and its body.
+
+        Raises:
+            SourceFault: `BAD_HTTP`: it is no response.
+            aiohttp.ClientConnectionError: the connection was lost.
+        """
+        while self._head is None:
+            if self._error is not None:
+                raise self._error
+            self._head_waiter = self._loop.create_future()
+            try:
+                await self._head_waiter
+            finally:
+                self._head_waiter = None
+        return self._head, self._body
+
+    # For the event loop.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See `asyncio.Protocol`."""
+        self.transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """See `asyncio.Protocol`."""
+        if self._state is _State.IDLE:
+            self._may_keep = False  # it belongs to no request
+            self.abort()
+            return
+        self._cost.charge(CALL_EVENTS, len(data))
+        if self._timer is not None:
+            self._held.append(data)
+            return
+        self._feed(data)
+        if secs := self._cost.wait_secs():
+            self._rest(secs)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `asyncio.Protocol`."""
+        self.transport, self._is_lost = None, True
+        self._stop_timer()
+        self._feed(b"".join(self._held))
+        self._cost = ResponseCost(EventBudget())  # what is there is read at once
+        while self._state is _State.CHUNKS and self._chunks.has_rest:
+            n_before = self._chunks.n_wire
+            self._feed(b"")
+            if self._chunks.n_wire == n_before:
+                break
+        self._end(exc)
+        if self._closed is not None and not self._closed.done():
+            self._closed.set_result(None)
+
+    def _end(self, exc: Exception | None) -> None:
+        """Note what the end of the connection means for the response."""
+        if self._state is _State.CHUNKS and self._head and self._head.is_doubtful:
+            self._body.feed(self._doubted)  # no line has ended
+            self._end_doubt(is_chunked=False)
+        match self._state:
+            case _State.IDLE:
+                return
+            case _State.TO_CLOSE if exc is None:
+                self._finish()
+            case _State.TRAILERS:
+                self._finish()
+            case _State.CLOSED:
+                self._fail(aiohttp.ClientConnectionError("the connection was closed"))
+            case _State.HEAD if isinstance(exc, OSError):
+                self._fail(aiohttp.ClientOSError(*exc.args))
+            case _State.HEAD:
+                self._fail(aiohttp.ServerDisconnectedError())
+            case _State.LENGTH:
+                text = f"{counted(self._n_left, 'byte')} of the body missing"
+                self._fail(aiohttp.ClientPayloadError(text))
+            case _:
+                text = str(exc) if exc else "the last chunk is missing"
+                self._fail(aiohttp.ClientPayloadError(text))
+        self._may_keep = False
+
+    def _feed(self, data: bytes) -> None:
+        self._held.clear()
+        try:
+            if self._state is _State.HEAD:
+                data = self._read_heads(data)
+            match self._state:
+                case _State.LENGTH:
+                    self._read_length(data)
+                case _State.CHUNKS | _State.TRAILERS:
+                    self._read_chunks(data)
+                case _State.TO_CLOSE:
+                    self._body.feed(data)
+        except SourceFault as fault:
+            self._fail(fault)
+            self.abort()
+
+    def _read_heads(self, data: bytes) -> bytes:
+        """Read heads up to the final one; return what is behind it."""
+        while data:
+            kept = self._head_bytes
+            if not kept and data[0] in b"\r\n":  # RFC 9112 2.2: before a message
+                data = self._without_blank(data)
+                continue
+            if kept:
+                start = max(0, len(kept) - 3)
+                kept += data
+                end = head_end(kept, start)
+                data = bytes(kept) if end >= 0 else b""
+            else:
+                end = head_end(data)
+                kept += data if end < 0 else b""
+            if self._n_head_bytes + (end if end >= 0 else len(kept)) > MAX_HEAD_BYTES:
+                raise CostlyResponse(Reason.BAD_HTTP, "headers without an end")
+            if end < 0:
+                check_begin(kept)
+                break
+            kept.clear()
+            self._n_head_bytes += end
+            head = parse_head(data[:end])
+            data = data[end:]
+            if not head.is_interim:
+                self._begin_body(head)
+                return data
+            self._is_strict &= head.may_keep
+            self._n_interim += 1
+            if self._n_interim > MAX_INTERIM:
+                text = f"over {MAX_INTERIM} interim responses"
+                raise CostlyResponse(Reason.BAD_HTTP, text)
+        return b""
+
+    def _without_blank(self, data: bytes) -> bytes:
+        stripped = data.lstrip(b"\r\n")
+        self._n_head_bytes += len(data) - len(stripped)
+        self._is_strict = False
+        if self._n_head_bytes > MAX_HEAD_BYTES:
+            raise CostlyResponse(Reason.BAD_HTTP, "nothing but empty lines")
+        return stripped
+
+    def _begin_body(self, head: ReceivedHead) -> None:
+        self._head, self._body = head, ArrivingBody(self._set_full)
+        if head.length is not None:
+            self._n_left = head.length
+            self._state = _State.LENGTH
+        elif head.is_chunked:
+            self._chunks = ChunkDecoder()
+            self._doubted = b""
+            self._state = _State.CHUNKS
+        else:
+            self._state = _State.TO_CLOSE
+        self._wake()
+
+    def _read_length(self, data: bytes) -> None:
+        n_left = self._n_left
+        self._body.feed(data[:n_left] if len(data) > n_left else data)
+        self._n_left -= len(data)
+        if self._n_left <= 0:
+            self._is_strict &= not self._n_left
+            self._finish()
+
+    def _read_chunks(self, data: bytes) -> None:
+        chunks, body = self._chunks, self._body
+        if self._head is not None and self._head.is_doubtful:
+            data = self._doubted + data
+            is_chunked = looks_chunked(data)
+            if is_chunked is None:
+                self._doubted = data
+                return
+            self._end_doubt(is_chunked=is_chunked)
+            if not is_chunked:
+                body.feed(data)
+                return
+        n_before, most = chunks.n_chunks, self._cost.max_chunks()
+        if most <= 0:
+            chunks.add(data)
+            self._rest(self._cost.wait_secs())
+            return
+        try:
+            body.feed(chunks.decode(data, most))
+        except SourceFault:
+            body.feed(chunks.partial)
+            if not chunks.is_complete:
+                raise
+            self._is_strict = False  # only what follows the body is wrong
+            self._finish()
+            return
+        if chunks.is_complete:
+            self._end_chunks()
+            return
+        check_cost(chunks.n_chunks, chunks.n_wire, body.total_bytes)
+        self._cost.charge(chunks.n_chunks - n_before)
+        if chunks.may_go_on:
+            self._rest(self._cost.wait_secs())
+
+    def _end_doubt(self, *, is_chunked: bool) -> None:
+        """Read a body of HTTP/1.0 in chunks, or unchanged (see `parse_head`)."""
+        self._doubted = b""
+        if self._head is not None:
+            self._head.is_doubtful = False
+        if not is_chunked:
+            self._state = _State.TO_CLOSE
+
+    def _end_chunks(self) -> None:
+        """End the body at its last chunk, whatever becomes of the trailers."""
+        chunks = self._chunks
+        self._is_strict &= chunks.is_strict
+        if chunks.is_done:
+            self._is_strict &= not chunks.has_rest
+            self._finish()
+        elif self._state is _State.CHUNKS:
+            self._state = _State.TRAILERS
+            self._body.end()
+
+    def _finish(self) -> None:
+        """Note that the response is complete."""
+        self._state = _State.IDLE
+        is_strict = self._is_strict and not self._held
+        self._may_keep = self._head is not None and self._head.may_keep and is_strict
+        self._body.end()
+
+    def _fail(self, error: Exception) -> None:
+        """Note the error that ends the response."""
+        if self._head is not None:
+            self._body.fail(error)
+        elif self._error is None:
+            self._error = error
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._head_waiter is not None and not self._head_waiter.done():
+            self._head_waiter.set_result(None)
+
+    # When nothing more is received for now.
+
+    def _rest(self, secs: float) -> None:
+        """Receive no more for a while, and then go on with what is there."""
+        if self._timer is None and self.transport is not None:
+            self._timer = self._loop.call_later(secs, self._go_on)
+            self._set_reading()
+
+    def _go_on(self) -> None:
+        self._timer = None
+        self._feed(b"".join(self._held))
+        self._set_reading()
+
+    def _stop(self) -> None:
+        """Read nothing more of a response."""
+        if self._state is not _State.IDLE:
+            self._state = _State.CLOSED
+        self._stop_timer()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _set_full(self, is_full: bool) -> None:
+        self._is_full = is_full
+        self._set_reading()
+
+    def _set_reading(self) -> None:
+        is_paused = self._is_full or self._timer is not None
+        transport = self.transport
+        if is_paused is self._is_paused or transport is None:
+            return
+        self._is_paused = is_paused
+        # TLS goes on receiving up to a limit, which each tiny record wakes it up for.
+        limit = getattr(transport, "set_read_buffer_limits", None)
+        with suppress(RuntimeError):  # it is being closed
+            if limit is not None:
+                limit(1 if self._timer is not None else None)
+            (transport.pause_reading if is_paused else transport.resume_reading)()

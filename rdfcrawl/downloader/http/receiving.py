@@ -1,0 +1,263 @@
+"""The body of one answer on its way into the spool: decoded, and gone on with.
+
+What breaks off in the middle is kept as a part, as it was sent, where the server lets
+us ask for the rest; the next request for it does so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import aiohttp
+from aiohttp import hdrs
+from multidict import CIMultiDict, MultiMapping
+
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.downloader.http.head import MAX_LENGTH_DIGITS
+from rdfcrawl.downloader.parts import PartialBody, UnfitPart, check_rest, facts_of
+from rdfcrawl.downloader.spool_sink import SpoolSink
+from rdfcrawl.rdf.unpack.content_encoding import BodyDecoder
+
+if TYPE_CHECKING:
+    from rdfcrawl.downloader.answer import HttpResponse, RequestOptions
+    from rdfcrawl.downloader.http.body import BodyReader
+    from rdfcrawl.downloader.http.sending import ReceivedResponse
+    from rdfcrawl.downloader.spool import Spool
+    from rdfcrawl.downloader.watch import WatchedTransfer
+
+_BLOCK_BYTES: Final = 256 * 1024
+_ENDLESS: Final = 2**62
+# What a part outlives; other answers are of something else, or of nothing.
+_PASSING_STATUSES: Final = frozenset({408, 425, 429, *range(500, 600)})
+
+
+class ResponseReceiver:
+    """One answer being received. `end` it."""
+
+    def __init__(
+        self,
+        spool: Spool,
+        url: str,
+        ask: RequestOptions,
+        answer: HttpResponse,
+        transfer: WatchedTransfer,
+        *,
+        max_ratio: float,
+    ) -> None:
+        self._spool, self._url, self.ask = spool, url, ask
+        self._answer, self._transfer = answer, transfer
+        self._max_ratio = max_ratio
+        self._part: PartialBody | None = None
+        if ask.goes_on and ask.is_plain:
+            self._part = spool.take_part(url)
+            if self._part is not None:
+                headers = (*ask.headers, *self._part.request_headers())
+                self.ask = replace(ask, headers=headers)
+        self._is_anew = False  # a part was of no use
+        self._rest: PartialBody | None = None  # the part, if the answer goes on with it
+        self._overlap = b""  # that comes once more
+        self._sink: SpoolSink
+        self._wire: SpoolSink | None = None  # what is sent, if that is not the body
+        self._decoder: BodyDecoder | None = None
+
+    def begin(self, response: ReceivedResponse) -> tuple[int, MultiMapping[str]]:
+        """Return the status and the headers of the answer as a whole.
+
+        Raises:
+            UnfitPart: what there is already is of no use.
+        """
+        status, headers = response.status, response.headers
+        part = self._part
+        if part is None or status in _PASSING_STATUSES:
+            return status, headers
+        self._part = None
+        if status == 206:
+            try:
+                total = check_rest(part.facts, part.offset, headers)
+            except UnfitPart:
+                self._spool.drop_part(part)
+                raise
+            self._rest = replace(part, facts=replace(part.facts, total=total))
+            self._overlap = part.tail()
+            return 200, CIMultiDict(part.facts.headers)
+        self._spool.drop_part(part)
+        self._is_anew = True
+        if status == 416:
+            raise UnfitPart("416")
+        return status, headers
+
+    async def body(
+        self, response: ReceivedResponse, headers: MultiMapping[str]
+    ) -> None:
+        """Read the body.
+
+        Raises:
+            Exception: why there is no more of it; what was read is in the answer.
+            UnfitPart: it does not go on with what there is.
+        """
+        coding = _codings(headers)
+        if not coding and self._has_whole(response.content):
+            return
+        try:
+            self._open(response.headers, coding)
+            if coding:
+                await self._begin_decoding(coding)
+            await self._copy_all(response)
+        except UnfitPart:
+            self._sink.discard()
+            if self._wire is not None:
+                self._wire.discard()
+            raise
+        except BaseException as exc:
+            self._end_early(exc)
+            raise
+        self._sink.keep(self._answer)
+        if self._wire is not None:
+            self._wire.discard()
+
+    def _has_whole(self, content: BodyReader) -> bool:
+        """Take a small body that came with its headers, as most do.
+
+        It needs no place to be gathered in. Return whether it was such a body.
+        """
+        if not content.is_eof() or self.ask.goes_on or self._rest is not None:
+            return False
+        n_bytes = content.total_bytes
+        if n_bytes > self.ask.max_bytes or not self._spool.holds(n_bytes, self.ask):
+            return False
+        self._spool.memory_bytes += n_bytes
+        self._transfer.n_bytes += n_bytes
+        self._answer.n_bytes = n_bytes
+        self._answer.body = content.read_nowait()
+        return True
+
+    def end(self) -> None:
+        """Put back a part that was of no use, and may be the next time."""
+        for part in (self._part, self._rest):
+            if part is not None:
+                self._spool.return_part(part)
+
+    def _open(self, headers: MultiMapping[str], coding: str) -> None:
+        """Make the place for the body, and the one for what is sent."""
+        n_bytes = _length(headers)
+        spool, url = self._spool, self._url
+        rest, self._rest = self._rest, None
+        facts = None
+        if rest is not None:
+            facts, n_bytes = rest.facts, rest.facts.total
+        elif self.ask.goes_on:
+            facts = facts_of(url, headers, n_bytes)
+        if not coding:
+            self._sink = SpoolSink(
+                spool, self.ask, url, n_bytes, facts=facts, part=rest
+            )
+            return
+        self._sink = SpoolSink(spool, self.ask, url)
+        if facts is not None:
+            raw = replace(self.ask, max_bytes=_ENDLESS)
+            self._wire = SpoolSink(spool, raw, url, n_bytes, facts=facts, part=rest)
+
+    async def _begin_decoding(self, coding: str) -> None:
+        self._decoder = BodyDecoder(coding, max_ratio=self._max_ratio)
+        wire = self._wire
+        if wire is None or wire.path is None:
+            return
+        with wire.path.open("rb") as file:
+            while block := file.read(_BLOCK_BYTES):
+                for piece in self._decoder.pieces(block):
+                    self._sink.write(piece)
+                await asyncio.sleep(0)
+
+    async def _copy_all(self, response: ReceivedResponse) -> None:
+        try:
+            await self._copy(response.content)
+        except aiohttp.ClientPayloadError:
+            # Some servers give the length that the body has before it is coded. As
+            # Chromium does, take it for whole if it has that.
+            decoder = self._decoder
+            has_ended = decoder is not None and decoder.has_ended
+            if not has_ended or self._sink.n_bytes != _length(response.headers):
+                raise
+            return
+        self._check_end()
+
+    async def _copy(self, content: BodyReader) -> None:
+        transfer = self._transfer
+        is_plain = self._decoder is None and not self._overlap
+        take: Callable[[bytes], None] = self._sink.write if is_plain else self._take
+        while chunk := await content.readany():
+            transfer.n_bytes += len(chunk)
+            take(chunk)
+            if is_plain and content.at_eof():
+                return
+
+    def _take(self, chunk: bytes) -> None:
+        if self._overlap:
+            chunk = self._without_overlap(chunk)
+        if self._decoder is None:
+            self._sink.write(chunk)
+            return
+        if self._wire is not None:
+            self._wire.write(chunk)
+        for piece in self._decoder.pieces(chunk):
+            self._sink.write(piece)
+
+    def _without_overlap(self, chunk: bytes) -> bytes:
+        n_bytes = min(len(chunk), len(self._overlap))
+        if chunk[:n_bytes] != self._overlap[:n_bytes]:
+            raise UnfitPart("what was read before is not there any more")
+        self._overlap = self._overlap[n_bytes:]
+        return chunk[n_bytes:]
+
+    def _check_end(self) -> None:
+        raw = self._wire or self._sink
+        facts = raw.facts
+        if facts is not None and raw.n_bytes < facts.total:
+            detail = f"{counted(raw.n_bytes, 'byte')} of {facts.total}"
+            raise SourceFault(Reason.TRUNCATED_BODY, detail)
+        if self._decoder is not None:
+            self._decoder.finish()
+
+    def _end_early(self, exc: BaseException) -> None:
+        """Keep what there is: as a part, as the body, or as both."""
+        if not hasattr(self, "_sink"):
+            return
+        raw = self._wire or self._sink
+        if _may_go_on(exc) and raw.keep_part() and not self._is_anew:
+            n_new = self._transfer.n_bytes
+            self._answer.has_gone_on = n_new >= self.ask.spool_bytes
+        self._sink.end_early(self._answer, self._transfer, exc)
+        if self._wire is not None:
+            self._wire.discard()
+
+
+def _codings(headers: MultiMapping[str]) -> str:
+    """Return the codings of the body, in the order in which they were applied.
+
+    Source: RFC 9112 6.1: those of the transfer are applied last.
+    """
+    coding = headers.get(hdrs.CONTENT_ENCODING, "")
+    if not coding and hdrs.TRANSFER_ENCODING not in headers:  # as most
+        return ""
+    names = (hdrs.CONTENT_ENCODING, hdrs.TRANSFER_ENCODING)
+    coding = ", ".join(each for name in names for each in headers.getall(name, []))
+    return "" if coding.strip().lower() == "chunked" else coding
+
+
+def _length(headers: MultiMapping[str]) -> int:
+    """Return the length of the body as it is sent; 0 if it is not known."""
+    length = headers.get(hdrs.CONTENT_LENGTH, "").partition(",")[0].strip()
+    is_known = length.isdecimal() and len(length) <= MAX_LENGTH_DIGITS
+    return int(length) if is_known else 0
+
+
+def _may_go_on(exc: BaseException) -> bool:
+    """Return whether the bytes so far are right, and a later request may bring more."""
+    if isinstance(exc, SourceFault):
+        return exc.fault.reason is Reason.TRUNCATED_BODY
+    is_cancelled = not isinstance(exc, Exception)
+    return is_cancelled or isinstance(exc, aiohttp.ClientError | OSError)

@@ -1,0 +1,108 @@
+"""Connections that tell what goes over them, byte for byte; for web archives."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from rdfcrawl.downloader.http.connector import TurnConnector
+from rdfcrawl.downloader.http.protocol import ResponseProtocol
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Iterable
+
+    from aiohttp import ClientRequest, ClientTimeout
+    from aiohttp.connector import Connection
+    from aiohttp.tracing import Trace
+
+    from rdfcrawl.downloader.flow import EventBudget
+
+
+class WireListener(Protocol):
+    """Anything that is told of the bytes of one request and its answer.
+
+    Attributes:
+        address: of the server.
+        keeps_all: nothing of the answer is left to whoever made the request.
+    """
+
+    address: str
+    keeps_all: bool
+
+    def send(self, content: bytes) -> None:
+        """Take bytes that were sent."""
+
+    def receive(self, content: bytes) -> None:
+        """Take bytes that were received."""
+
+
+# Who listens to the request that is being made by this task.
+listening: Final[ContextVar[WireListener | None]] = ContextVar(
+    "listening", default=None
+)
+
+
+class RecordingConnector(TurnConnector):
+    """A connector whose connections tell what goes over them."""
+
+    async def connect(
+        self,
+        req: ClientRequest,
+        traces: list[Trace],
+        timeout: ClientTimeout,  # noqa: ASYNC109  (aiohttp's)
+    ) -> Connection:
+        """See `TurnConnector.connect`; the request is written next."""
+        connection = await super().connect(req, traces, timeout)
+        protocol: Any = connection.protocol
+        if isinstance(protocol, RecordingProtocol):
+            protocol.listen(listening.get())
+        return connection
+
+
+class RecordingProtocol(ResponseProtocol):
+    """The protocol of one connection, which tells what is sent and received."""
+
+    def __init__(self, budget: EventBudget) -> None:
+        super().__init__(budget)
+        self._listener: WireListener | None = None
+
+    def listen(self, listener: WireListener | None) -> None:
+        """Tell somebody else from now on: another request begins."""
+        self._listener = listener
+        if listener is not None and self.transport is not None:
+            peer = self.transport.get_extra_info("peername") or ("",)
+            listener.address = str(peer[0])
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See `ResponseProtocol`."""
+        wrapped: Any = _TellingTransport(transport, self)
+        super().connection_made(wrapped)
+
+    def data_received(self, data: bytes) -> None:
+        """See `ResponseProtocol`."""
+        if self._listener is not None and data:
+            self._listener.receive(data)
+        super().data_received(data)
+
+    def sent(self, content: bytes) -> None:
+        """Tell what is being sent."""
+        if self._listener is not None:
+            self._listener.send(content)
+
+
+class _TellingTransport:
+    """A transport that tells its protocol what is written to it."""
+
+    def __init__(self, transport: Any, handler: RecordingProtocol) -> None:
+        self._transport, self._handler = transport, handler
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        self._handler.sent(data)
+        self._transport.write(data)
+
+    def writelines(self, parts: Iterable[bytes]) -> None:
+        self.write(b"".join(parts))

@@ -1,0 +1,287 @@
+"""Requests through Scrapy's downloader and its middlewares.
+
+All of them if `FETCH_WITH_SCRAPY` is on; else those that users' spiders yield.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final
+
+from multidict import CIMultiDict
+from scrapy import Request, signals
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadCancelledError,
+    DownloadConnectionRefusedError,
+    DownloadTimeoutError,
+    IgnoreRequest,
+    ResponseDataLossError,
+    StopDownload,
+)
+from scrapy.http.request import NO_CALLBACK
+
+from rdfcrawl.core.errors import Fault, Reason, SourceFault, one_line
+from rdfcrawl.downloader.answer import (
+    MAX_ERROR_BODY_BYTES,
+    HttpResponse,
+    RequestOptions,
+)
+from rdfcrawl.downloader.http.exchange import note_headers, parse_content_type
+from rdfcrawl.downloader.http.recording import listening
+from rdfcrawl.downloader.http.scrapy_handler import TURN, GuardRefused, TurnIsOver
+from rdfcrawl.downloader.http.scrapy_recording import tell
+from rdfcrawl.downloader.network_faults import note_fault
+from rdfcrawl.downloader.spool_sink import SpoolSink
+from rdfcrawl.downloader.system_errors import errno_of, look_up
+from rdfcrawl.downloader.unread_types import UnreadBody
+from rdfcrawl.downloader.watch import WatchedExchange, WatchedTransfer
+from rdfcrawl.frontier.queue.queued_requests import meta_of, request_of
+from rdfcrawl.frontier.request_turns import FREE, SoloTurn
+from rdfcrawl.uri import host_of
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.http.headers import Headers
+
+    from rdfcrawl.downloader.options import FetchOptions
+    from rdfcrawl.downloader.own_trouble import KnownNames
+    from rdfcrawl.downloader.spool import Spool
+    from rdfcrawl.downloader.unread_types import UnreadTypes
+
+logger = logging.getLogger(__name__)
+
+# What the visit does itself: it keeps the chain of redirects, and retries in its time.
+_LEFT_TO_THE_VISIT: Final = {
+    "dont_redirect": True,
+    "dont_retry": True,
+    "dont_obey_robotstxt": True,
+    "handle_httpstatus_all": True,
+}
+_TRANSFER: Final = "rdfcrawl_transfer"
+_EXCHANGE: Final = "rdfcrawl_exchange"  # that a request is of: all hear the signals
+_LISTENER: Final = "rdfcrawl_listener"
+_UNREAD: Final = "rdfcrawl_unread"  # types whose bodies are not downloaded
+# Names in `meta` that concern the visit, not the request.
+_OF_VISIT: Final = frozenset(
+    {
+        *_LEFT_TO_THE_VISIT,
+        *("download_slot", "download_timeout", "download_maxsize"),
+        *(TURN, _EXCHANGE, _TRANSFER, _LISTENER, _UNREAD),
+    }
+)
+_OF_VISITS: Final = {"download_slot": "visits"}  # their delay is that of the host
+_OF_CODE: Final = (AttributeError, ImportError, NameError, TypeError)
+_MEANINGS: Final[tuple[tuple[type[Exception], Reason, bool], ...]] = (
+    (CannotResolveHostError, Reason.DNS, True),
+    (DownloadConnectionRefusedError, Reason.UNREACHABLE, True),
+    (DownloadTimeoutError, Reason.TIMEOUT, False),
+    (DownloadCancelledError, Reason.TOO_LARGE, False),
+    (ResponseDataLossError, Reason.TRUNCATED_BODY, False),
+)
+
+
+class ScrapyExchange(WatchedExchange):
+    """Send each record as an ordinary request; see `HttpClient`.
+
+    Args:
+        is_recorded: who listens to a request is told what is sent and received.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        spool: Spool,
+        options: FetchOptions,
+        known: KnownNames,
+        *,
+        is_recorded: bool = False,
+    ) -> None:
+        self._crawler = crawler
+        self._spool = spool
+        self._known = known
+        super().__init__(options)
+        crawler.signals.connect(self._begun, signals.headers_received)
+        crawler.signals.connect(self._received, signals.bytes_received)
+        self._is_recorded = is_recorded
+        if is_recorded:
+            crawler.signals.connect(self._downloaded, signals.response_downloaded)
+
+    async def get(
+        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+    ) -> HttpResponse:
+        """See `HttpClient.get`."""
+        answer = HttpResponse()
+        with self._watch.watching(url, ask, answer) as transfer:
+            await self._get(url, ask, turn, answer, transfer)
+        return answer
+
+    def _begun(self, request: Request, headers: Headers) -> None:
+        """Take note of headers; stop the download of a body that nothing reads."""
+        if request.meta.get(_EXCHANGE) is not self:
+            return
+        request.meta[_TRANSFER].has_headers = True
+        unread: UnreadTypes | None = request.meta[_UNREAD]
+        if unread is not None:
+            try:
+                unread.check(request.url, _media_type(headers))
+            except UnreadBody:
+                raise StopDownload(fail=False) from None
+
+    def _received(self, request: Request, data: bytes) -> None:
+        if request.meta.get(_EXCHANGE) is not self:
+            return
+        transfer = request.meta[_TRANSFER]
+        unread: UnreadTypes | None = request.meta[_UNREAD]
+        if unread is not None and not transfer.n_bytes:
+            try:
+                unread.check_begin(request.url, data)
+            except UnreadBody:
+                raise StopDownload(fail=False) from None
+        transfer.n_bytes += len(data)
+
+    def _downloaded(self, response: Response, request: Request) -> None:
+        """Tell of a download, before middlewares change what was received."""
+        listener = request.meta.get(_LISTENER)
+        if listener is not None and request.meta.get(_EXCHANGE) is self:
+            tell(listener, request, response)
+
+    async def _get(
+        self,
+        url: str,
+        ask: RequestOptions,
+        turn: SoloTurn,
+        answer: HttpResponse,
+        transfer: WatchedTransfer,
+    ) -> None:
+        request = self._request(url, ask)
+        request.meta.setdefault("download_timeout", ask.timeout_secs)
+        request.meta.setdefault("download_maxsize", ask.max_bytes)
+        request.meta.update(_LEFT_TO_THE_VISIT)
+        request.meta.update({TURN: turn, _EXCHANGE: self, _TRANSFER: transfer})
+        request.meta[_UNREAD] = ask.unread
+        if self._is_recorded:
+            request.meta[_LISTENER] = listening.get()
+        try:
+            response = await self._crawler.engine.download_async(request)
+        except TurnIsOver:
+            answer.is_unasked = True
+        except GuardRefused as exc:
+            answer.fault = exc.blocked.fault
+            answer.is_host_fault = True
+        except IgnoreRequest as exc:
+            answer.fault = Fault(Reason.CLIENT_ERROR, f"a middleware refused: {exc}")
+        except _OF_CODE as exc:
+            # Twisted wraps the errors of its parser: this is a middleware's, or ours.
+            logger.exception("%s: a middleware or handler failed", url)
+            detail = one_line(repr(exc))
+            answer.fault = Fault(Reason.INTERNAL, detail, part="downloader")
+        except Exception as exc:  # the edge: handlers raise what they like
+            meanings = (x[1:] for x in _MEANINGS if isinstance(exc, x[0]))
+            reason, answer.is_host_fault = next(meanings, (Reason.BAD_HTTP, False))
+            if reason is Reason.DNS:
+                # Twisted does not tell. What is found now, nobody could tell then.
+                found = await asyncio.to_thread(look_up, host_of(url))
+                reason = found or Reason.DNS_UNANSWERED
+            answer.errno = errno_of(exc)
+            answer.fault = Fault(reason, str(exc)[: Fault.MAX_DETAIL])
+        else:
+            if response.ip_address is not None:
+                self._known.add(host_of(url), str(response.ip_address))
+            headers = _text_headers(response)
+            note_headers(answer, response.status, headers, ask.kept_headers)
+            self._take(response, ask, answer)
+
+    def _request(self, url: str, ask: RequestOptions) -> Request:
+        return Request(
+            url,
+            method="POST" if ask.data else "GET",
+            body=ask.data,
+            headers={"Accept": ask.accept, **dict(ask.headers)},
+            callback=NO_CALLBACK,
+            dont_filter=True,
+            # A body that breaks off is read up to there, as everywhere.
+            meta={"download_fail_on_dataloss": False},
+        )
+
+    def _take(
+        self, response: Response, ask: RequestOptions, answer: HttpResponse
+    ) -> None:
+        """Bring a body into an answer that has status and headers."""
+        if not 200 <= response.status < 300:
+            if response.status >= 400:
+                answer.error_body = response.body[:MAX_ERROR_BODY_BYTES]
+            return
+        try:
+            if ask.unread is not None:
+                ask.unread.check(response.url, answer.media_type)
+            self._keep_body(response, ask, answer)
+        except UnreadBody as exc:
+            note_fault(answer, exc)
+            return
+        # A body that only the end of the connection ends is "partial", and whole.
+        if "dataloss" in response.flags:
+            answer.fault = Fault(Reason.TRUNCATED_BODY, "the connection broke")
+            answer.is_partial = True
+
+    def _keep_body(
+        self, response: Response, ask: RequestOptions, answer: HttpResponse
+    ) -> bool:
+        """Spool a body as far as there is room; return whether all of it is kept."""
+        sink = SpoolSink(self._spool, ask, response.url, len(response.body))
+        try:
+            sink.write(response.body)
+        except UnreadBody:
+            sink.discard()
+            raise
+        except SourceFault as exc:
+            note_fault(answer, exc)
+            answer.errno = errno_of(exc)
+            answer.is_partial = True
+        sink.keep(answer)
+        return not answer.is_partial
+
+
+class RequestExchange(ScrapyExchange):
+    """Send the request in a record's task; keep the response, whatever its status."""
+
+    def _request(self, url: str, ask: RequestOptions) -> Request:
+        if ask.request is None:
+            raise TypeError(f"no request for {url}")
+        request = request_of(url, ask.request, None)
+        return request.replace(meta={**_OF_VISITS, **request.meta})
+
+    def _take(
+        self, response: Response, ask: RequestOptions, answer: HttpResponse
+    ) -> None:
+        if self._keep_body(response, ask, answer):
+            kept = answer.scrapy_response = response.replace(body=b"")
+            if response.request is not None:
+                kept.request = _as_sent(response.request, ask)
+
+
+def _as_sent(request: Request, ask: RequestOptions) -> Request:
+    """Return a request as it was sent, without what only concerns its visit."""
+    own = meta_of(ask.request) if ask.request else {}
+    meta = {
+        name: own.get(name, value)
+        for name, value in request.meta.items()
+        if name in own or name not in _OF_VISIT
+    }
+    return request.replace(meta=meta)
+
+
+def _media_type(headers: Headers) -> str:
+    value = headers.get("Content-Type") or b""
+    return parse_content_type(value.decode("utf-8", "surrogateescape"))[0]
+
+
+def _text_headers(response: Response) -> CIMultiDict[str]:
+    """Return the headers as aiohttp gives them."""
+    return CIMultiDict(
+        (name.decode("latin-1"), value.decode("utf-8", "surrogateescape"))
+        for name, values in response.headers.items()
+        for value in values
+    )

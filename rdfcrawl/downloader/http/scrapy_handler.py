@@ -1,0 +1,226 @@
+"""Scrapy's own handler of `http` and `https`, guarded and imported on first use.
+
+A crawl makes visits and needs none, and the import takes as long as all of aiohttp.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Self
+from urllib.parse import urlsplit
+
+from scrapy.exceptions import CannotResolveHostError, IgnoreRequest, NotConfigured
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.misc import build_from_crawler, load_object
+
+from rdfcrawl.downloader.options import FetchOptions
+from rdfcrawl.frontier.request_turns import (
+    FREE,
+    HostRestsError,
+    NotSentError,
+    SoloTurn,
+    SoloTurns,
+)
+from rdfcrawl.uri.guard.gate import ConnectionGate, GuardBlocked
+from rdfcrawl.uri.guard.options import guard_of
+from rdfcrawl.uri.guard.policy import Guard, RefusalCause, literal_address
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.statscollectors import StatsCollector
+    from twisted.internet.defer import Deferred
+
+
+logger = logging.getLogger(__name__)
+
+TURN: Final = "rdfcrawl_turn"  # in `meta`: the turn of a request
+# The turn of what is being sent, and the address that is to be connected to.
+_connecting_for: Final[ContextVar[tuple[SoloTurn, str]]] = ContextVar(
+    "connecting_for", default=(FREE, "")
+)
+_MAX_OTHERS: Final = 4  # kept connections to other addresses of a host
+
+
+class GuardRefused(IgnoreRequest):
+    """The guard refuses a request."""
+
+    def __init__(self, blocked: GuardBlocked) -> None:
+        super().__init__(blocked.detail)
+        self.blocked = blocked
+
+
+class TurnIsOver(IgnoreRequest):
+    """The turn of a request was over before it could be sent."""
+
+
+class ScrapyHttpHandler:
+    """The handler that Scrapy would use, made on first use, behind the guard.
+
+    Args:
+        crawler: whose requests wait for their turns, if it takes part in a crawl.
+    """
+
+    lazy = True
+
+    def __init__(self, handler: Any, gate: ConnectionGate, crawler: Crawler) -> None:
+        self._handler = handler
+        self._gate = gate
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the handler of a crawler.
+
+        Raises:
+            NotConfigured: the guard would not see its connections.
+        """
+        from twisted.internet import reactor  # noqa: PLC0415  (it must be installed)
+        from twisted.web.client import HTTPConnectionPool  # noqa: PLC0415  (see above)
+
+        from rdfcrawl.uri.guard.twisted_names import install  # noqa: PLC0415  (see above)
+
+        install(reactor)
+        path = crawler.settings.getdict("DOWNLOAD_HANDLERS_BASE")["http"]
+        handler: Any = build_from_crawler(load_object(path), crawler)
+        pool = getattr(handler, "_pool", None)
+        if not isinstance(pool, HTTPConnectionPool):  # others do not ask the reactor
+            raise NotConfigured(f"{path} would connect without the guard")
+        # It would connect anew outside of the request that is judged; whoever made the
+        # request repeats it in their own time.
+        pool.retryAutomatically = False
+        # The place where a request is about to be sent.
+        handler._pool.getConnection = partial(_connection, pool.getConnection)  # noqa: SLF001
+        gate = ConnectionGate(_guard_of(crawler), count=partial(_count, crawler.stats))
+        return cls(handler, gate, crawler)
+
+    async def download_request(self, request: Request) -> Response:
+        """Send a request.
+
+        Raises:
+            GuardRefused: it would lead to where it must not.
+            TurnIsOver: it was not sent.
+        """
+        turn = request.meta.get(TURN)
+        if turn is not None:
+            return await self._send(request, turn)
+        if getattr(self._crawler.spider, "session", None) is None:
+            return await self._send(request, FREE)
+        return await self._send_in_turn(request)
+
+    async def _send_in_turn(self, request: Request) -> Response:
+        """Send a request that is no visit's, such as one that a spider yields."""
+        spider: Any = self._crawler.spider
+        turns: SoloTurns = spider.request_turns()
+        while True:
+            try:
+                turn = await turns.of_url(request.url)
+            except HostRestsError as rest:
+                raise IgnoreRequest(str(rest)) from rest
+            if turn is None:
+                raise IgnoreRequest("there is no turn for it")
+            try:
+                return await self._send(request, turn)
+            except TurnIsOver:
+                continue
+            finally:
+                turn.end()
+
+    async def _send(self, request: Request, turn: SoloTurn) -> Response:
+        # A proxy is where it is, whatever the address of the host.
+        address = "" if request.meta.get("proxy") else turn.address
+        token = _connecting_for.set((turn, address))
+        try:
+            return await self._judged(request)
+        except NotSentError as exc:
+            raise TurnIsOver from exc
+        finally:
+            _connecting_for.reset(token)
+
+    async def _judged(self, request: Request) -> Response:
+        try:
+            self._check(request.url)
+            if request.meta.get("proxy"):
+                # The proxy is the operator's, and it is the one that looks names up.
+                self._check_confined(request.url)
+                response: Response = await self._handler.download_request(request)
+                return response
+            return await self._download(request)
+        except GuardBlocked as blocked:
+            if request.callback is not NO_CALLBACK:  # nobody else tells of it
+                logger.error("%s: %s", request.url, blocked.detail)  # noqa: TRY400
+            raise GuardRefused(blocked) from blocked
+
+    async def _download(self, request: Request) -> Response:
+        from rdfcrawl.uri.guard.twisted_names import judging  # noqa: PLC0415  (see above)
+
+        with judging(self._gate, _connecting_for.get()[1]) as lookup:
+            try:
+                response: Response = await self._handler.download_request(request)
+            except CannotResolveHostError:
+                if lookup.blocked is not None and not lookup.n_allowed:
+                    raise lookup.blocked from None
+                raise
+        return response
+
+    def _check_confined(self, url: str) -> None:
+        """Refuse names that nobody here looks up, if they could be anywhere."""
+        host = urlsplit(url).hostname or ""
+        if self._gate.guard.is_confined and not literal_address(host):
+            raise self._gate.blocked(host, "", 0, RefusalCause.NO_CONTACT)
+
+    def _check(self, url: str) -> None:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        self._gate.check_literal(parts.hostname or "", port)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._handler.close()
+
+
+def _connection(get: Callable[..., Deferred[Any]], *arguments: Any) -> Deferred[Any]:
+    """Return the connection that is about to be used, if it still may be."""
+    turn, address = _connecting_for.get()
+
+    def use(connection: Any, n_others: int = 0) -> Any:
+        is_other = address and connection.transport.getPeer().host != address
+        if is_other and n_others < _MAX_OTHERS:
+            connection.abort()  # a kept one, of another address of the host
+            return get(*arguments).addCallback(use, n_others + 1)
+        if not turn.is_good():
+            connection.abort()
+            raise NotSentError
+        turn.sent()
+        return connection
+
+    return get(*arguments).addCallback(use)
+
+
+def _count(stats: StatsCollector | None, why: RefusalCause) -> None:
+    if stats is not None:
+        stats.inc_value(f"guard/{why}")
+
+
+class _IsTunnelError(type):
+    def __instancecheck__(cls, error: object) -> bool:
+        name = "scrapy.core.downloader.handlers.http11", "TunnelError"
+        return name in (
+            (each.__module__, each.__qualname__) for each in type(error).__mro__
+        )
+
+
+class TunnelError(Exception, metaclass=_IsTunnelError):
+    """Stands for Scrapy's, which `RETRY_EXCEPTIONS` would import the handler for."""
+
+
+def _guard_of(crawler: Crawler) -> Guard:
+    """Return the guard of a crawl, which may be confined; else that of the settings."""
+    fetch = getattr(getattr(crawler.spider, "options", None), "fetch", None)
+    if isinstance(fetch, FetchOptions):
+        return fetch.guard
+    return guard_of(crawler.settings)

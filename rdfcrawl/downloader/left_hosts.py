@@ -1,0 +1,67 @@
+"""Stop requests to hosts that are to be left alone, those under way included."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from rdfcrawl.downloader.answer import HttpClient, HttpResponse, RequestOptions
+from rdfcrawl.frontier.request_turns import FREE, SoloTurn
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts
+
+
+class LeavingExchange:
+    """A client that makes no request to hosts to leave alone.
+
+    Requests that are under way when a host joins them are cancelled, and what had come
+    of their answers is dropped.
+
+    Args:
+        drop: called with the URL of a request that was cancelled.
+    """
+
+    def __init__(
+        self,
+        exchange: HttpClient,
+        leaving: BlockedHosts,
+        drop: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._exchange = exchange
+        self._drop = drop
+        self._leaving = leaving
+        self._open: dict[asyncio.Task[object], str] = {}
+        self._cancelled: set[asyncio.Task[object]] = set()
+        leaving.changed.append(self._cancel)
+
+    async def get(
+        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+    ) -> HttpResponse:
+        """See `HttpClient.get`."""
+        leaving = self._leaving
+        if leaving.has_any and (fault := leaving.fault(url)) is not None:
+            return HttpResponse(fault=fault)
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a request needs a task")
+        self._open[task] = url
+        n_cancels = task.cancelling()
+        try:
+            return await self._exchange.get(url, ask, turn)
+        except asyncio.CancelledError:
+            # Somebody else may have cancelled it as well: that is not ours to end.
+            if task not in self._cancelled or task.uncancel() > n_cancels:
+                raise
+            self._drop(url)
+            return HttpResponse(fault=leaving.fault(url))
+        finally:
+            del self._open[task]
+            self._cancelled.discard(task)
+
+    def _cancel(self) -> None:
+        for task, url in list(self._open.items()):
+            if task not in self._cancelled and self._leaving.covers(url):
+                self._cancelled.add(task)
+                task.cancel()

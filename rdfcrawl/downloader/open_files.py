@@ -1,0 +1,56 @@
+"""The number of hosts visited at once, by the limit of open files."""
+
+from __future__ import annotations
+
+import logging
+import resource
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.options.values import integer
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+logger = logging.getLogger(__name__)
+
+_OWN: Final = 100  # stores, log, Redis, processes that read, libraries that are loaded
+_PER_HOST: Final = 3  # a connection, a lookup or a context, a spool file
+_SETTINGS: Final = "CONCURRENT_REQUESTS", "SLOW_VISITS"
+
+
+def hold_to_open_files(settings: BaseSettings) -> None:
+    """Raise the limit of open files to what the crawl needs, or visit fewer hosts."""
+    n_hosts, n_slow = (integer(settings, name, 0) for name in _SETTINGS)
+    wanted = _OWN + _PER_HOST * (n_hosts + n_slow)
+    limit = _raised(wanted)
+    if limit >= wanted:
+        return
+    n_possible = max(1, (limit - _OWN) // _PER_HOST)
+    n_less = max(1, min(n_hosts, n_possible * n_hosts // max(1, n_hosts + n_slow)))
+    logger.warning(
+        "CONCURRENT_REQUESTS=%d and SLOW_VISITS=%d need %s, the limit"
+        " (ulimit -n) is %d: they are taken for %d and %d",
+        n_hosts,
+        n_slow,
+        counted(wanted, "descriptor"),
+        limit,
+        n_less,
+        n_possible - n_less,
+    )
+    for name, value in zip(_SETTINGS, (n_less, n_possible - n_less), strict=True):
+        settings.set(name, value, priority="cmdline")
+
+
+def _raised(wanted: int) -> int:
+    """Return the limit of this process, raised as far as is wanted and allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    infinite = resource.RLIM_INFINITY
+    if soft == infinite or soft >= wanted:
+        return wanted if soft == infinite else soft
+    most = wanted if hard == infinite else min(wanted, hard)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    except (OSError, ValueError):
+        return soft
+    return most

@@ -1,0 +1,146 @@
+"""Decide whether a response is a document, a retry, or the end of the visit.
+
+Also `Retry-After`, and the waits of the crawler's own choice.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.errors import Fault, Reason
+from rdfcrawl.downloader.redirects import is_redirect
+
+if TYPE_CHECKING:
+    from rdfcrawl.downloader.answer import HttpResponse, RequestOptions
+    from rdfcrawl.downloader.options import FetchOptions
+
+
+class RetryDecision(Enum):
+    """What to do after a response."""
+
+    DONE = auto()
+    """It is the document, or its final fault."""
+    REDIRECT = auto()
+    """Another URI is to be asked."""
+    RETRY = auto()
+    """It may be better in a moment."""
+    UNREACHABLE = auto()
+    """The origin cannot be reached: nothing else of it need be tried."""
+    BLOCKED = auto()
+    """The guard refuses it, and whatever else has its origin."""
+    REFUSED = auto()
+    """This URL was refused, or its server was silent: so may be the host."""
+    DEFERRED = auto()
+    """It is to be asked for later; that says nothing of others."""
+
+
+# An origin that is silent may be so for one URL alone.
+_OF_HOST: Final = {
+    Reason.GUARD_BLOCKED: RetryDecision.BLOCKED,
+    Reason.TIMEOUT: RetryDecision.REFUSED,
+}
+_PASSING: Final = frozenset({Reason.TIMEOUT, Reason.TRUNCATED_BODY, Reason.BAD_HTTP})
+
+
+_STATUS_REASONS: Final = {404: Reason.NOT_FOUND, 410: Reason.GONE}
+_CLASS_REASONS: Final = {
+    3: Reason.REDIRECT_BAD_TARGET,  # 304, 305, 306: nothing that is followed
+    4: Reason.CLIENT_ERROR,
+    5: Reason.SERVER_ERROR,
+}
+
+
+def judge_answer(
+    answer: HttpResponse, options: FetchOptions, ask: RequestOptions
+) -> RetryDecision:
+    """Return what to do next, and set `answer.fault` to what the status means.
+
+    Only a conditional request may be answered by 304, and one of a range by 206.
+    """
+    status = answer.status
+    if status in options.busy_codes:
+        answer.fault = Fault(Reason.HOST_BUSY, f"status {status}")
+        return RetryDecision.REFUSED
+    if answer.fault is not None:
+        if answer.is_host_fault:
+            return _OF_HOST.get(answer.fault.reason, RetryDecision.UNREACHABLE)
+        passes = answer.fault.reason in _PASSING and not answer.is_costly
+        return RetryDecision.RETRY if passes else RetryDecision.DONE
+    if is_redirect(status, answer.location):
+        return RetryDecision.REDIRECT
+    if status == 304 and ask.is_conditional:
+        return RetryDecision.DONE
+    if not (status == 206 and ask.is_of_range):
+        answer.fault = fault_of_status(status)
+        answer.is_partial |= status == 206
+    return RetryDecision.RETRY if status in options.retry_codes else RetryDecision.DONE
+
+
+def has_failed(answer: HttpResponse) -> bool:
+    """Return whether a server failed, was too busy, or did not respond in time."""
+    if answer.status >= 500 or answer.status == 429:
+        return True
+    return answer.fault is not None and answer.fault.reason in _PASSING
+
+
+def fault_of_status(status: int) -> Fault | None:
+    """Return the fault for a status; None for success."""
+    if status == 206:
+        return Fault(Reason.TRUNCATED_BODY, "a part that was not asked for")
+    if 200 <= status < 300:
+        return None
+    reason = _STATUS_REASONS.get(status) or _CLASS_REASONS.get(status // 100)
+    return Fault(reason or Reason.BAD_HTTP, f"status {status}")
+
+
+def parse_http_date(value: str) -> datetime | None:
+    """Parse an HTTP date, which is always GMT; None if invalid."""
+    try:
+        moment = parsedate_to_datetime(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+def parse_retry_after(value: str, now: datetime) -> float | None:
+    """Return seconds from `now`, at least 0, or None if `value` says nothing.
+
+    Source: RFC 9110 10.2.3: a number of seconds or an HTTP date.
+
+    >>> parse_retry_after("120", datetime(2026, 1, 1, tzinfo=UTC))
+    120.0
+    """
+    value = value.strip()
+    if value.isascii() and value.isdigit():
+        return float(value[:12])
+    moment = parse_http_date(value)
+    return None if moment is None else max(0.0, (moment - now).total_seconds())
+
+
+def by_its_own_clock(value: str, date: str) -> str:
+    """Return `Retry-After` in seconds, by the header `Date` of the same answer.
+
+    Our clock and that of a server may differ by more than the wait.
+
+    >>> by_its_own_clock(
+    ...     "Thu, 01 Jan 2026 00:02:00 GMT", "Thu, 01 Jan 2026 00:00:00 GMT"
+    ... )
+    '120'
+    """
+    if not value or value.strip().isdigit():
+        return value
+    now = parse_http_date(date)
+    secs = None if now is None else parse_retry_after(value, now)
+    return value if secs is None else f"{secs:.0f}"
+
+
+def backoff_secs(n_failures: int, *, base_secs: float, max_secs: float) -> float:
+    """Return how long to wait after `n_failures` in a row, doubling from `base_secs`.
+
+    >>> [backoff_secs(n, base_secs=1, max_secs=300) for n in (0, 1, 2, 60)]
+    [1.0, 2.0, 4.0, 300.0]
+    """
+    return float(min(max_secs, base_secs * 2.0 ** min(n_failures, 60)))

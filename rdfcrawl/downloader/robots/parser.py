@@ -1,0 +1,258 @@
+"""The records of a robots.txt that speak to one crawler (RFC 9309 section 2.2).
+
+It reads octets: lines end where RFC 9309 says, and not where Unicode has further line
+separators, and a path that is no UTF-8 is still compared octet by octet.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from rdfcrawl.downloader.robots.paths import pattern_of
+from rdfcrawl.downloader.robots.signals import MAX_SIGNALS, SignalRule, read_signals
+
+MAX_ROBOTS_BYTES: Final = 500 * 1024  # RFC 9309 2.5: parse at least 500 KiB
+MAX_SITEMAPS: Final = 1000
+
+# 2.2.4 permits leniency: misspellings that are common, and a missing colon.
+_RECORD: Final = re.compile(
+    rb"[ \t\v\f]*(?:(?P<agent>user[- \t]?agent)"
+    rb"|(?P<disallow>diss?all?ow|diasllow|disallaw)"
+    rb"|(?P<allow>allow)"
+    rb"|(?P<delay>crawl[- \t]?delay)"
+    rb"|(?P<sitemap>site-?maps?)"
+    rb"|(?P<signal>content-(?:signals?|usage)))"
+    rb"(?:[ \t]*(?P<colon>:|\xef\xbc\x9a)|[ \t])(?P<value>[^#]*)",
+    re.IGNORECASE,
+).match
+_KINDS: Final = ("agent", "disallow", "allow", "delay", "sitemap", "signal")
+_TOKEN: Final = re.compile(rb"[A-Za-z0-9_-]*").match
+# RFC 9309 does not define `Crawl-delay`; these are the values that occur.
+_DELAY: Final = re.compile(
+    rb"\+?(?:(?P<hex>0x[0-9a-f]+)|(?P<number>(?:[0-9]+(?:[.,][0-9]*)?"
+    rb"|[.,][0-9]+)(?:e[+-]?[0-9]+)?)|(?P<endless>inf))"
+    rb"(?:[ \t]*(?P<unit>ms|m|min(?:ute)?s?|h|hours?)(?![a-z]))?",
+    re.IGNORECASE,
+).match
+_UNIT_SECS: Final = {b"ms": 0.001, b"m": 60.0, b"h": 3600.0}  # by how they begin
+_ENDLESS_SECS: Final = 1e9  # infinity, as far as anybody waits
+_ANYBODY: Final = b"*"
+_HEAD_BYTES: Final = 64
+# UTF-32 first: its little-endian mark begins like that of UTF-16.
+_WIDE: Final = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+@dataclass(slots=True, eq=False)
+class RobotsRecords:
+    """The records of a robots.txt for one crawler."""
+
+    # pattern as `paths` has it -> whether it allows; of two that are equivalent, 2.2.2
+    # prefers the one that allows
+    rules: dict[str, bool] = field(default_factory=dict)
+    delay_secs: float = 0.0  # longest `Crawl-delay`, 0 if there is none
+    # as written, at most `MAX_SITEMAPS`
+    sitemaps: list[str] = field(default_factory=list)
+    has_more_sitemaps: bool = False  # there are more
+    # what may be done with what is fetched, at most `MAX_SIGNALS` lines
+    signals: list[SignalRule] = field(default_factory=list)
+
+
+def read_records(body: bytes, agent: str) -> RobotsRecords:
+    """Return the records of a robots.txt for the crawler named `agent`.
+
+    Args:
+        body: of any length; what follows the last whole line within
+            `MAX_ROBOTS_BYTES` is not read.
+        agent: its product token.
+    """
+    own, everybody = RobotsRecords(), RobotsRecords()
+    sitemaps: dict[bytes, None] = {}
+    name = _token(agent.encode("utf-8", "replace"))
+    reader = _Reader(name, own, everybody)
+    for kind, value in _iter_records(_octets(body)):
+        if kind != "sitemap":
+            reader.take(kind, value)
+        elif value and len(sitemaps) <= MAX_SITEMAPS:  # one more shows that there are
+            sitemaps[value] = None
+    # 2.2.1: the group of all others holds only if we have none of our own.
+    records = own if reader.is_named else everybody
+    texts = [text.decode("utf-8", "replace") for text in sitemaps]
+    records.sitemaps = texts[:MAX_SITEMAPS]
+    records.has_more_sitemaps = len(texts) > MAX_SITEMAPS
+    return records
+
+
+class _Reader:
+    """Puts each record where the group that it stands in belongs.
+
+    2.2.4: only a rule ends the user-agent lines of a group. `Crawl-delay` is no
+    record of RFC 9309 but of older habits, where groups are set apart by an empty
+    line: agents that are named after such a line do not inherit a delay before it.
+    """
+
+    def __init__(
+        self, name: bytes, own: RobotsRecords, everybody: RobotsRecords
+    ) -> None:
+        self._name = name
+        self._own, self._everybody = own, everybody
+        self._group: list[RobotsRecords] = []
+        self._has_agents = False
+        self._has_rules = False
+        self._delay_secs = 0.0
+        self.is_named = False
+        """Whether a group is ours by name."""
+
+    def take(self, kind: str, value: bytes) -> None:
+        """Take a record, or the empty text for an empty line."""
+        match kind:
+            case "agent":
+                self._take_agent(value)
+            case "delay":
+                self._take_delay(value)
+            case "signal":
+                self._take_signals(value)
+            case "":
+                self._delay_secs = 0.0
+            case _:
+                self._has_rules = True
+                self._take_rule(value, allows=kind == "allow")
+
+    def _take_agent(self, value: bytes) -> None:
+        self._has_agents = True
+        if self._has_rules:
+            self._group = []
+            self._has_rules = False
+            self._delay_secs = 0.0
+        if value[:1] == _ANYBODY and value[1:2] in (b"", b" ", b"\t"):
+            records = self._everybody
+        elif self._name and _token(value) == self._name:
+            records = self._own
+            self.is_named = True
+        else:
+            return
+        if records not in self._group:
+            self._group.append(records)
+        records.delay_secs = max(records.delay_secs, self._delay_secs)
+
+    def _take_delay(self, value: bytes) -> None:
+        secs = read_delay(value)
+        if secs is not None and self._has_agents:
+            self._delay_secs = secs
+            for records in self._group:
+                records.delay_secs = max(records.delay_secs, self._delay_secs)
+
+    def _take_signals(self, value: bytes) -> None:
+        """Take a line about what is fetched, which is no rule of RFC 9309 either."""
+        rule = read_signals(value) if self._group else None
+        if rule is not None:
+            for records in self._group:
+                if len(records.signals) < MAX_SIGNALS:
+                    records.signals.append(rule)
+
+    def _take_rule(self, value: bytes, *, allows: bool) -> None:
+        if not self._group or value[:1] not in (b"/", b"*"):
+            return
+        pattern = pattern_of(value)
+        for records in self._group:
+            records.rules[pattern] = allows or records.rules.get(pattern, False)
+
+
+def read_delay(value: bytes) -> float | None:
+    """Return the seconds of a `Crawl-delay`, at most 1e9; None if it is no number.
+
+    >>> [read_delay(x) for x in (b"1.5", b"1,5 s", b"2 min", b"0x10")]
+    [1.5, 1.5, 120.0, 16.0]
+    >>> [read_delay(x) for x in (b"1e400", b"inf", b"-1", b"soon")]
+    [1000000000.0, 1000000000.0, None, None]
+    """
+    found = _DELAY(value)
+    if found is None:
+        return None
+    if found["endless"]:
+        return _ENDLESS_SECS
+    if found["hex"]:
+        secs = float(min(int(found["hex"], 16), 10**9))
+    else:
+        secs = float(found["number"].replace(b",", b"."))
+    unit = (found["unit"] or b"").lower()
+    secs *= _UNIT_SECS.get(unit) or _UNIT_SECS.get(unit[:1], 1.0)
+    return min(secs, _ENDLESS_SECS)
+
+
+def _iter_lines(octets: bytes) -> Iterator[bytes]:
+    """Yield the lines; a NUL ends one, as in the parser of Google.
+
+    Within a word, it is left out instead: more rules hold so.
+    """
+    if b"\xc2\xa0" in octets:
+        octets = octets.replace(b"\xc2\xa0", b" ")
+    for line in octets.splitlines():  # of bytes: at CR, LF and CRLF only
+        if line.startswith(codecs.BOM_UTF8):  # of a file that was appended
+            line = line.removeprefix(codecs.BOM_UTF8)  # noqa: PLW2901
+        if b"\0" not in line:  # as most
+            yield line
+            continue
+        pieces = [piece for piece in line.split(b"\0") if piece]
+        yield from pieces if any(map(_RECORD, pieces)) else [b"".join(pieces)]
+
+
+def _iter_records(octets: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield the records that are known, and nothing for each empty line."""
+    for line in _iter_lines(octets):
+        if not line or line.isspace():
+            yield "", b""
+        elif found := _RECORD(line):
+            kind = next(name for name in _KINDS if found[name] is not None)
+            value = found["value"].strip(b" \t\v\f")
+            if found["colon"] or _is_meant(kind, value):
+                yield kind, value
+
+
+def _is_meant(kind: str, value: bytes) -> bool:
+    """Return whether a line without a colon is a record, and not prose."""
+    if kind in ("allow", "disallow"):
+        return value[:1] in (b"/", b"*")
+    return bool(value) and b" " not in value
+
+
+def _token(value: bytes) -> bytes:
+    """Return the product token that a name begins with, in lower case."""
+    found = _TOKEN(value)
+    return found[0].lower() if found else b""
+
+
+def _octets(body: bytes) -> bytes:
+    """Return the whole lines within the limit as UTF-8, without a byte order mark."""
+    is_cut = len(body) > MAX_ROBOTS_BYTES
+    octets = body[:MAX_ROBOTS_BYTES]
+    for mark, encoding in _WIDE:
+        if octets.startswith(mark):
+            # RFC 9309 2.2.2: encodings that are detected may be bridged.
+            octets = octets.decode(encoding, "replace").encode("utf-8", "replace")
+            break
+    else:
+        octets = _from_unmarked_utf16(octets)
+    if is_cut:  # after the decoding, where a line feed is one octet
+        end = max(octets.rfind(b"\n"), octets.rfind(b"\r"))
+        octets = octets[: end + 1]
+    return octets.removeprefix(codecs.BOM_UTF8)
+
+
+def _from_unmarked_utf16(octets: bytes) -> bytes:
+    """Return UTF-16 without a mark as UTF-8; anything else as it is."""
+    head = octets[:_HEAD_BYTES]
+    for first, encoding in ((0, "utf-16-be"), (1, "utf-16-le")):
+        half = head[first::2]
+        others = head[1 - first :: 2]
+        if not half.strip(b"\0") and others and others[0] != 0:
+            return octets.decode(encoding, "replace").encode("utf-8", "replace")
+    return octets

@@ -1,0 +1,263 @@
+"""Requests by scheme; those of the user's keep the limits that hold for all others."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from contextlib import aclosing
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import Fault, Reason, SourceFault, one_line
+from rdfcrawl.downloader.answer import HttpClient, HttpResponse, RequestOptions
+from rdfcrawl.downloader.http.exchange import MAX_VALUE_CHARS, parse_content_type
+from rdfcrawl.downloader.network_faults import note_fault
+from rdfcrawl.downloader.scheme_fetcher import (
+    SchemeFetcher,
+    SchemeRequest,
+    SchemeResponse,
+)
+from rdfcrawl.downloader.spool_sink import SpoolSink
+from rdfcrawl.downloader.system_errors import errno_of
+from rdfcrawl.downloader.watch import WatchedExchange, WatchedTransfer
+from rdfcrawl.frontier.request_turns import FREE, SoloTurn
+from rdfcrawl.uri.parse import MAX_INPUT_CHARS
+from rdfcrawl.uri.schemes import scheme_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.downloader.options import FetchOptions
+    from rdfcrawl.downloader.spool import Spool
+
+logger = logging.getLogger(__name__)
+
+# Nobody is there to ask, for whatever else there is of the authority.
+_OF_HOST: Final = frozenset(
+    {Reason.DNS, Reason.DNS_UNANSWERED, Reason.UNREACHABLE, Reason.TLS}
+)
+_NOT_FOUND: Final = FileNotFoundError, IsADirectoryError, NotADirectoryError
+_CLOSE_SECS: Final = 10.0
+_STATUSES: Final = range(200, 600)
+
+
+class FetcherExchange(WatchedExchange):
+    """Call fetchers of users; none of their errors ends a visit."""
+
+    def __init__(
+        self,
+        fetchers: Mapping[str, SchemeFetcher],
+        options: FetchOptions,
+        spool: Spool,
+        *,
+        count: Callable[[str, int], None] = lambda _name, _count: None,
+    ) -> None:
+        self._fetchers = fetchers
+        self._spool = spool
+        self._count = count
+        super().__init__(options)
+        self._has_failed: set[str] = set()  # schemes
+
+    async def close(self) -> None:
+        """Close the fetchers that can be closed."""
+        await super().close()
+        for scheme, fetcher in self._fetchers.items():
+            close: Any = getattr(fetcher, "close", None)
+            if close is None:
+                continue
+            try:
+                async with asyncio.timeout(_CLOSE_SECS):
+                    await close()
+            except Exception:  # the edge: the other ones are closed all the same
+                logger.exception("%s: the fetcher cannot be closed", scheme)
+
+    async def get(
+        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+    ) -> HttpResponse:
+        """See `HttpClient.get`."""
+        if ask.data:
+            return HttpResponse(status=405)  # there is nothing that it could be sent to
+        if not turn.is_good():
+            return HttpResponse(is_unasked=True)
+        answer, request = HttpResponse(), _request(url, ask)
+        note_failure = partial(self._note_failure, url)
+        turn.sent()
+        try:
+            with self._watch.watching(url, ask, answer, note_failure) as transfer:
+                await self._get(request, ask, answer, transfer)
+        finally:
+            request.aborted.set()
+        self._count_answer(scheme_of(url), answer)
+        return answer
+
+    async def _get(
+        self,
+        request: SchemeRequest,
+        ask: RequestOptions,
+        answer: HttpResponse,
+        transfer: WatchedTransfer,
+    ) -> None:
+        fetcher = self._fetchers[scheme_of(request.url)]
+        response = await fetcher.fetch(request)
+        transfer.waits(asyncio.get_running_loop().time())
+        _note_response(answer, response)
+        if 200 <= response.status < 300:
+            await self._read(response, request, ask, answer, transfer)
+
+    async def _read(
+        self,
+        response: SchemeResponse,
+        request: SchemeRequest,
+        ask: RequestOptions,
+        answer: HttpResponse,
+        transfer: WatchedTransfer,
+    ) -> None:
+        """Keep the body; what there is of it is kept, whatever ends it."""
+        sink = SpoolSink(self._spool, ask, request.url, max(0, response.length))
+        try:
+            async with aclosing(_chunks(response)) as chunks:
+                async for chunk in chunks:
+                    if not transfer.n_bytes and ask.unread is not None:
+                        ask.unread.check(request.url, answer.media_type)
+                    transfer.n_bytes += len(chunk)
+                    sink.write(chunk)
+        except BaseException as exc:
+            sink.end_early(answer, transfer, exc)
+            raise
+        sink.keep(answer)
+
+    def _note_failure(self, url: str, answer: HttpResponse, exc: Exception) -> bool:
+        """Set the fault of an answer from what a fetcher has raised; it is logged."""
+        if isinstance(exc, SourceFault):
+            note_fault(answer, exc)
+            answer.is_host_fault = not answer.status and exc.fault.reason in _OF_HOST
+            return True
+        answer.errno = errno_of(exc)
+        if not answer.status and isinstance(exc, (*_NOT_FOUND, PermissionError)):
+            answer.status = 403 if isinstance(exc, PermissionError) else 404
+            return True
+        reason = _reason_of(exc, has_begun=answer.status > 0)
+        answer.is_host_fault = reason is Reason.UNREACHABLE
+        scheme = scheme_of(url)
+        detail = f"{type(self._fetchers[scheme]).__name__}: {exc!r}"
+        part = type(self._fetchers[scheme]).__name__
+        answer.fault = Fault(reason, one_line(detail), part=part)
+        if reason is Reason.INTERNAL and scheme not in self._has_failed:
+            self._has_failed.add(scheme)
+            logger.error(
+                "%s: the fetcher failed; told once", url, exc_info=exc, stacklevel=2
+            )
+        return True
+
+    def _count_answer(self, scheme: str, answer: HttpResponse) -> None:
+        self._count(f"fetcher/{scheme}/requests", 1)
+        if answer.status:
+            self._count(f"fetcher/{scheme}/status/{answer.status}", 1)
+        if answer.n_bytes:
+            self._count(f"fetcher/{scheme}/bytes", answer.n_bytes)
+
+
+def _request(url: str, ask: RequestOptions) -> SchemeRequest:
+    headers = {name.lower(): value for name, value in ask.headers}
+    return SchemeRequest(
+        url=url,
+        accept=ask.accept,
+        max_bytes=ask.max_bytes,
+        timeout_secs=ask.timeout_secs,
+        etag=headers.get("if-none-match", ""),
+        last_modified=headers.get("if-modified-since", ""),
+    )
+
+
+def _note_response(answer: HttpResponse, response: object) -> None:
+    if not isinstance(response, SchemeResponse):
+        raise TypeError(f"not a SchemeResponse: {response!r:.100}")
+    if response.status not in _STATUSES:
+        raise ValueError(f"status {response.status!r:.100}")
+    media_type = _text(response.media_type)
+    answer.media_type, answer.charset = parse_content_type(media_type)
+    answer.etag = _text(response.etag)
+    answer.last_modified = _text(response.last_modified)
+    answer.location = _text(response.location, MAX_INPUT_CHARS)
+    if response.retry_after_secs:
+        answer.retry_after = str(math.ceil(response.retry_after_secs))
+    answer.status = response.status
+
+
+def _text(value: object, max_chars: int = MAX_VALUE_CHARS) -> str:
+    """Return what stands in for a header, without lone surrogates."""
+    if not isinstance(value, str):
+        raise TypeError(f"must be a str, not {value!r:.100}")
+    return value[:max_chars].encode("utf-8", "replace").decode()
+
+
+async def _chunks(response: SchemeResponse) -> AsyncGenerator[bytes]:
+    """Yield a body in chunks, and close what gives them at the end."""
+    body, n_bytes = response.body, 0
+    if isinstance(body, bytes):
+        body = _chunk(body)
+    try:
+        async for chunk in body:
+            if not isinstance(chunk, bytes):
+                raise TypeError(f"a chunk must be bytes, not {type(chunk).__name__}")
+            n_bytes += len(chunk)
+            yield chunk
+    finally:
+        close: Any = getattr(body, "aclose", None)
+        if close is not None:
+            await close()
+    if n_bytes < response.length:
+        detail = f"{counted(n_bytes, 'byte')} of {response.length}"
+        raise SourceFault(Reason.TRUNCATED_BODY, detail)
+
+
+async def _chunk(body: bytes) -> AsyncGenerator[bytes]:
+    yield body
+
+
+def _reason_of(exc: Exception, *, has_begun: bool) -> Reason:
+    """Return the reason of what is no fault by its name."""
+    if isinstance(exc, TimeoutError):
+        return Reason.TIMEOUT
+    if isinstance(exc, OSError):
+        return Reason.TRUNCATED_BODY if has_begun else Reason.UNREACHABLE
+    return Reason.INTERNAL
+
+
+class SchemeExchange:
+    """A client that passes each request to the client of the scheme.
+
+    Args:
+        requests: for those of users' spiders.
+        fetchers: for the schemes of the user's.
+        own: these schemes.
+    """
+
+    def __init__(
+        self,
+        web: HttpClient,
+        ftp: HttpClient,
+        requests: HttpClient | None = None,
+        fetchers: HttpClient | None = None,
+        own: Iterable[str] = (),
+    ) -> None:
+        self._of = {"http": web, "https": web, "ftp": ftp, "ftps": ftp}
+        if fetchers is not None:
+            self._of |= dict.fromkeys(own, fetchers)
+        self._requests = requests
+
+    def get(
+        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+    ) -> Awaitable[HttpResponse]:
+        """See `HttpClient.get`."""
+        if ask.request is not None and self._requests is not None:
+            return self._requests.get(url, ask, turn)
+        exchange = self._of.get(scheme_of(url))
+        return _unknown(url) if exchange is None else exchange.get(url, ask, turn)
+
+
+async def _unknown(url: str) -> HttpResponse:
+    """Return the answer for a scheme that another worker may know."""
+    detail = f"FETCH_SCHEMES has no {scheme_of(url)!r} here"
+    return HttpResponse(fault=Fault(Reason.BAD_URI, detail))

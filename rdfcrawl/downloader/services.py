@@ -1,0 +1,310 @@
+"""The services that one crawler process fetches with."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, cast
+from weakref import WeakKeyDictionary
+
+from redis.exceptions import RedisError
+
+from rdfcrawl.core.reservations import Obedience
+from rdfcrawl.downloader.archive_options import archive_of
+from rdfcrawl.downloader.clock import ClockCheck
+from rdfcrawl.downloader.contexts.cache import SharedContexts
+from rdfcrawl.downloader.contexts.download import ContextDownloader
+from rdfcrawl.downloader.contexts.options import ContextHosts, ContextOptions
+from rdfcrawl.downloader.contexts.store import ContextStore
+from rdfcrawl.downloader.crawler_clients import CrawlerClients
+from rdfcrawl.downloader.disk import WorkerDisk
+from rdfcrawl.downloader.ftp.exchange import FtpExchange
+from rdfcrawl.downloader.hops import RedirectJudge
+from rdfcrawl.downloader.host_delay import InterruptibleSleep
+from rdfcrawl.downloader.http.connector import OtherAddresses
+from rdfcrawl.downloader.http.exchange import HttpExchange
+from rdfcrawl.downloader.http.scrapy_exchange import RequestExchange, ScrapyExchange
+from rdfcrawl.downloader.left_hosts import LeavingExchange
+from rdfcrawl.downloader.own_trouble import BearingExchange, KnownNames, OwnTrouble
+from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
+from rdfcrawl.downloader.robots.deaths import RobotsDeathStore
+from rdfcrawl.downloader.robots.options import robots_agent
+from rdfcrawl.downloader.robots.tdm_cache import TdmCache
+from rdfcrawl.downloader.robots_txt import FetchedRobots, RobotsFetch
+from rdfcrawl.downloader.schemes.exchange import FetcherExchange
+from rdfcrawl.downloader.spool import Spool, SpoolLimits
+from rdfcrawl.downloader.visit import VisitMaker
+from rdfcrawl.frontier.queue.kept_robots import keeping_options
+from rdfcrawl.frontier.visiting import VisitingSpider
+from rdfcrawl.uri.guard.gate import ConnectionGate
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+    from scrapy.crawler import Crawler
+    from scrapy.statscollectors import StatsCollector
+
+    from rdfcrawl.core.records import Record
+    from rdfcrawl.downloader.answer import HttpClient, HttpRequest
+    from rdfcrawl.downloader.options import HasFetchOptions
+    from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
+    from rdfcrawl.frontier.queue.kept_robots import KeptRobots
+    from rdfcrawl.frontier.session import CrawlSession
+
+
+class FetchServices:
+    """Connections, spool, robots.txt and contexts of a crawler; closed by its handler.
+
+    Attributes:
+        exchange: does one GET: aiohttp or Scrapy's downloader, or FTP.
+        robots: rules that are obeyed; None if `ROBOTSTXT_OBEY` is off.
+        tdm: files of reservations; None if they are not read.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        spider = cast("FetchingSpider", crawler.spider)
+        options = spider.options
+        session = spider.session
+        if session is None:
+            raise RuntimeError("a visit without a frontier")
+        self._options = options.fetch
+        self._spool = _make_spool(options)
+        self._archive = archive_of(crawler)
+        self._count = partial(_count, crawler.stats)
+        known, sleepers = KnownNames(session.addresses.note), InterruptibleSleep()
+        clock = ClockCheck(partial(_secs_of_redis, session.redis))
+        self._trouble = session.trouble = OwnTrouble(
+            known, sleepers, self._spool, clock
+        )
+        self._looking = asyncio.create_task(self._trouble.look_at_disk())
+        self.turns = session.turns(sleepers)
+        self._clients = self._open_clients(
+            crawler, spider, session, known=known, clock=clock
+        )
+        session.flowing = self._clients.flowing
+        self.exchange = self._exchange(session, spider.fetchers)
+        # What is read of an archive has to be in it, so that it is asked for again.
+        self._robots_txt = None if self._archive else FetchedRobots(self._spool)
+        self._kept_robots: KeptRobots | None = None
+        self.robots = self._robots(crawler, spider, session)
+        self.tdm = self._tdm(spider)
+        self.visitor = self._visitor(spider, session, sleepers)
+        self.contexts = self._contexts(session)
+
+    def _open_clients(
+        self,
+        crawler: Crawler,
+        spider: FetchingSpider,
+        session: CrawlSession,
+        *,
+        known: KnownNames,
+        clock: ClockCheck,
+    ) -> CrawlerClients:
+        fetch, spool = self._options, self._spool
+        is_recorded = self._archive is not None
+        gate = ConnectionGate(fetch.guard, count=partial(self._count, "guard/"))
+        web: HttpExchange | ScrapyExchange
+        if fetch.with_scrapy:
+            web = ScrapyExchange(crawler, spool, fetch, known, is_recorded=is_recorded)
+        else:
+            web = HttpExchange(
+                fetch,
+                spool,
+                gate=gate,
+                known=known,
+                clock=clock,
+                goes_by_address=session.goes_by_address,
+                is_recorded=is_recorded,
+            )
+            web.open()
+        count = partial(self._count, "")
+        return CrawlerClients(
+            web=web,
+            ftp=FtpExchange(fetch, spool, logins=spider.options.ftp_logins, gate=gate),
+            requests=RequestExchange(
+                crawler, spool, fetch, known, is_recorded=is_recorded
+            ),
+            fetchers=FetcherExchange(spider.fetchers, fetch, spool, count=count),
+        )
+
+    def _exchange(self, session: CrawlSession, own: Iterable[str]) -> HttpClient:
+        """Return the client of each scheme, behind what holds for all of them."""
+        exchange: HttpClient = self._clients.by_scheme(own)
+        if self._archive is not None:
+            from rdfcrawl.downloader.archiving import ArchivingExchange  # noqa: PLC0415
+
+            exchange = ArchivingExchange(exchange, self._archive, self._spool)
+        if session.goes_by_address:
+            exchange = OtherAddresses(exchange, self._spool)
+        exchange = BearingExchange(exchange, self._trouble, self._spool)
+        return LeavingExchange(exchange, session.blocked, self._spool.parts.drop)
+
+    def _robots(
+        self, crawler: Crawler, spider: FetchingSpider, session: CrawlSession
+    ) -> RobotsCache | None:
+        settings = crawler.settings
+        if not settings.getbool("ROBOTSTXT_OBEY"):
+            return None
+        self._kept_robots = session.kept_robots(
+            keeping_options(settings, first_secs=self._options.backoff_base_secs)
+        )
+        self._robots_options = RobotsOptions(
+            agent=robots_agent(settings),
+            put_off_secs=self._options.backoff_base_secs,
+            max_retry_after_secs=self._options.retry_after_max_secs,
+            retry_times=self._options.retry_times,
+        )
+        return RobotsCache(
+            RobotsFetch(self.exchange, self._spool, self._options, self._robots_txt),
+            self._robots_options,
+            count=partial(self._count, ""),
+            deaths=RobotsDeathStore(
+                session.redis, session.frontier.key("robots-deaths")
+            ),
+            turns=self.turns,
+            is_exempt=spider.ignores_robots,
+            url_of=self._url_of,
+            keeper=self._kept_robots,
+        )
+
+    def _tdm(self, spider: FetchingSpider) -> TdmCache | None:
+        is_ignored = spider.options.reservation_policy.tdm is Obedience.IGNORE
+        if is_ignored or self.robots is None or self._kept_robots is None:
+            return None
+        return TdmCache(
+            self.robots,
+            self._robots_options,
+            keeper=self._kept_robots,
+            turns=self.turns,
+            count=partial(self._count, ""),
+        )
+
+    def _visitor(
+        self,
+        spider: FetchingSpider,
+        session: CrawlSession,
+        sleepers: InterruptibleSleep,
+    ) -> VisitMaker:
+        hops = RedirectJudge(
+            wants=session.wants_target,
+            refuses=session.refuses,
+            robots=self.robots,
+            leaving=session.blocked,
+        )
+        return VisitMaker(
+            self.exchange,
+            self._spool,
+            self._options,
+            key_of=session.key_of,
+            is_new=session.is_new,
+            prime=session.prime,
+            question=spider.question,
+            hops=hops,
+            robots_txt=self._robots_txt,
+            begin=partial(session.worker.begin, what="asked"),
+            sleepers=sleepers,
+            turns=self.turns,
+        )
+
+    def _contexts(self, session: CrawlSession) -> ContextStore:
+        options = ContextOptions(delay_secs=session.options.frontier.delay_secs)
+        count = partial(self._count, "context/")
+        download = ContextDownloader(
+            exchange=self.exchange,
+            robots=self.robots,
+            spool=self._spool,
+            fetch=self._options,
+            options=options,
+            hosts=ContextHosts(
+                turns=self.turns,
+                is_denied=session.ingest.denies,
+                trouble=self._trouble,
+                leaving=session.blocked,
+            ),
+        )
+        shared = SharedContexts(session.redis, session.frontier.key, count=count)
+        return ContextStore(download, options, shared=shared, count=count)
+
+    async def _url_of(self, record: Record) -> str:
+        try:
+            return (await self.visitor.ask(record))[0]
+        except Exception:  # the visit meets the same, and says so
+            return record.url
+
+    async def close(self) -> None:
+        """Close the connections and remove the spool files."""
+        self._looking.cancel()
+        await self.contexts.close()
+        if self.tdm:
+            await self.tdm.close()
+        if self.robots:
+            await self.robots.close()
+        if self._kept_robots:
+            await self._kept_robots.close()
+        await self._clients.close()
+        self._spool.close()
+
+
+async def _secs_of_redis(redis: Redis) -> float | None:
+    try:
+        secs, micros = await redis.time()
+    except (RedisError, OSError):
+        return None
+    return float(secs + micros / 1e6)
+
+
+class FetchingSpider(VisitingSpider, Protocol):
+    """A visiting spider that knows how its records are requested."""
+
+    @property
+    def options(self) -> HasFetchOptions:
+        """Its options."""
+
+    @property
+    def fetchers(self) -> Mapping[str, SchemeFetcher]:
+        """The fetchers of the user's, by scheme."""
+
+    async def question(self, record: Record) -> HttpRequest | None:
+        """Return the request for a record; None is a GET of its URL."""
+
+    def ignores_robots(self, record: Record) -> bool:
+        """Return whether a record is requested although robots.txt disallows it."""
+
+
+def _make_spool(options: HasFetchOptions) -> Spool:
+    fetch = options.fetch
+    return Spool(
+        fetch.spool_dir,
+        memory_limit_bytes=fetch.visit_memory_bytes,
+        limits=SpoolLimits(
+            most_bytes=fetch.spool_max_bytes,
+            host_bytes=fetch.spool_host_max_bytes,
+            put_off_secs=fetch.backoff_base_secs,
+        ),
+        disk=WorkerDisk(options.folders, min_free_bytes=fetch.min_free_bytes),
+    )
+
+
+def _count(stats: StatsCollector | None, group: str, name: str, count: int = 1) -> None:
+    if stats is not None:
+        stats.inc_value(f"{group}{name}", count)
+
+
+# A handler, a middleware and the spider share it, and Scrapy gives such a thing no
+# place; it is kept per crawler, as a process may run several.
+_services: WeakKeyDictionary[Crawler, FetchServices] = WeakKeyDictionary()
+
+
+def services_of(crawler: Crawler) -> FetchServices:
+    """Return the services of a crawler, which are made by the first visit."""
+    services = _services.get(crawler)
+    if services is None:
+        services = _services[crawler] = FetchServices(crawler)
+    return services
+
+
+async def close_services(crawler: Crawler) -> None:
+    """Close the services of a crawler, if there are any."""
+    services = _services.pop(crawler, None)
+    if services is not None:
+        await services.close()

@@ -1,0 +1,296 @@
+"""The bodies that one process holds: in memory, or in spool files of its folder."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import logging
+import os
+import secrets
+import shutil
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
+
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.downloader.disk import WorkerDisk
+from rdfcrawl.downloader.parts import (
+    PartFolder,
+    read_facts,
+    remove_facts,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rdfcrawl.core.records import FetchedResponse
+    from rdfcrawl.downloader.answer import RequestOptions
+    from rdfcrawl.downloader.parts import PartFacts, PartialBody
+
+logger = logging.getLogger(__name__)
+
+
+_LOOK_BYTES: Final = 8 * 1024 * 1024  # written between two looks at the disk
+
+
+class NoRoom(SourceFault):
+    """There is no room for a body now, which is our own failure.
+
+    Attributes:
+        put_off_secs: the host is not asked for so long.
+    """
+
+    def __init__(self, detail: str, put_off_secs: float = 0.0) -> None:
+        super().__init__(Reason.INTERNAL, detail)
+        self.put_off_secs = put_off_secs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpoolLimits:
+    """Limits on the spool files of one process; 0 is none."""
+
+    most_bytes: int = 0  # of all files
+    host_bytes: int = 0  # of those of one host
+    # a host is left alone so long, if there is no room for a body
+    put_off_secs: float = 5.0
+
+    @property
+    def both(self) -> tuple[int, int]:
+        """Both sizes."""
+        return self.most_bytes, self.host_bytes
+
+
+class Spool:
+    """Bodies that one process holds, in memory and in spool files.
+
+    Each process has a folder of its own under `folder`, named in a lock file that
+    the process keeps locked for its life: the folders of dead processes are removed
+    when the next one opens, whatever they died of. Close it at the end.
+
+    Attributes:
+        parts: what transfers that ended too early have left, to go on with.
+        is_short: nothing more is written to files, as the disk is nearly full.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        memory_limit_bytes: int,
+        limits: SpoolLimits | None = None,
+        disk: WorkerDisk | None = None,
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.memory_bytes = 0
+        """Bytes of bodies held in memory, by finished documents and open fetches."""
+        self.is_short = False
+        self._memory_limit_bytes = memory_limit_bytes
+        self._limits = limits or SpoolLimits()
+        self.disk = disk or WorkerDisk()
+        self._taken: Counter[str] = Counter()  # bytes of files by host
+        self._sizes: dict[Path, tuple[str, int]] = {}  # of bodies that are complete
+        self._n_unseen = 0  # bytes since the last look at the disk
+        self._n_files = 0
+        self.parts = PartFolder(folder / "parts")
+        self._lock_path, self._lock_fd = _lock_new(folder)
+        self.folder = self._lock_path.with_suffix("")
+        self.folder.mkdir()
+        _remove_stale(folder, self.parts)
+        self._tidy()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def take_part(self, url: str) -> PartialBody | None:
+        """Take up what there is of a body, if there is any."""
+        return self.parts.take(url, self.new_path())
+
+    def return_part(self, part: PartialBody) -> None:
+        """Put back a part that was taken up and not gone on with."""
+        self.keep_part(part.path, part.facts)
+        self.drop_part(part)
+
+    def drop_part(self, part: PartialBody) -> None:
+        """Forget a part that was taken up."""
+        part.path.unlink(missing_ok=True)
+        remove_facts(part.path)
+
+    def spare(self, holder: FetchedResponse) -> None:
+        """Keep a body with facts as a part, to be resumed by a later request."""
+        if holder.path is not None:
+            facts = read_facts(holder.path)
+            if facts is not None:
+                self.keep_part(holder.path, facts)
+
+    def keep_part(self, path: Path, facts: PartFacts) -> bool:
+        """Keep the file of a body as a part; tell whether that is so."""
+        is_kept = not self.is_short and self.parts.add(path, facts)
+        self._tidy()
+        return is_kept
+
+    def drop_parts(self) -> bool:
+        """Free what parts take; tell whether there were any."""
+        had_any = self.parts.n_bytes > 0
+        self.parts.tidy(0)
+        return had_any
+
+    def _tidy(self) -> None:
+        limits = self._limits
+        most = min(each for each in (*limits.both, sys.maxsize) if each)
+        self.parts.tidy(most)
+
+    @property
+    def put_off_secs(self) -> float:
+        """How long a host waits for room."""
+        return self._limits.put_off_secs
+
+    def has_room(self, n_bytes: int) -> bool:
+        """Return whether a body of `n_bytes` may be kept in memory."""
+        return self.memory_bytes + n_bytes <= self._memory_limit_bytes
+
+    def holds(self, n_bytes: int, ask: RequestOptions) -> bool:
+        """Return whether a whole body of `n_bytes` is kept in memory."""
+        return n_bytes <= ask.spool_bytes and self.has_room(n_bytes)
+
+    def new_path(self) -> Path:
+        """Return the name of a spool file that does not exist yet."""
+        self._n_files += 1
+        return self.folder / f"{self._n_files}.body"
+
+    def release(self, holder: FetchedResponse) -> None:
+        """Free the body of a document that is done with; a second call is nothing.
+
+        The body must still be the one that was fetched: whoever unpacks it into
+        something else keeps that elsewhere.
+        """
+        if holder.body is not None:
+            self.memory_bytes -= len(holder.body)
+            holder.body = None
+        if holder.path is not None:
+            holder.path.unlink(missing_ok=True)
+            remove_facts(holder.path)
+            if taken := self._sizes.pop(holder.path, None):
+                self.give_back(*taken)
+            holder.path = None
+
+    @property
+    def file_bytes(self) -> int:
+        """Bytes that spool files take, or are expected to take."""
+        return self._taken.total()
+
+    def take(self, host: str, n_bytes: int, *, own_bytes: int) -> None:
+        """Count bytes that are about to be written to the file of a body.
+
+        The body has taken `own_bytes` before.
+
+        Raises:
+            NoRoom: there is none for them now.
+            SourceFault: `TOO_LARGE`: there never is.
+            OSError: the disk is nearly full.
+        """
+        limits = self._limits
+        most, most_of_host = limits.most_bytes, limits.host_bytes
+        self.look_at_disk(n_bytes, own_bytes)
+        if most_of_host and self._taken[host] + n_bytes > most_of_host:
+            what = f"SPOOL_HOST_MAX_BYTES={most_of_host}"
+            if own_bytes + n_bytes > most_of_host:
+                raise SourceFault(Reason.TOO_LARGE, f"over {what}")
+            raise NoRoom(f"{host} has more in the spool than {what}")
+        wanted = self.file_bytes + n_bytes
+        if most and wanted + self.parts.n_bytes > most:
+            self.parts.tidy(max(0, most - wanted))
+        if most and wanted > most:
+            what = f"SPOOL_MAX_BYTES={most}"
+            if own_bytes + n_bytes > most:
+                raise SourceFault(Reason.TOO_LARGE, f"over {what}")
+            raise NoRoom(f"the spool is full: {what}", limits.put_off_secs)
+        self._taken[host] += n_bytes
+
+    def room_for(self, n_bytes: int) -> int:
+        """Return how much of a body the limits let in, if there is no other."""
+        return min([n_bytes, *(each for each in self._limits.both if each)])
+
+    def give_back(self, host: str, n_bytes: int) -> None:
+        """Count bytes that are not in a file any more."""
+        self._taken[host] -= n_bytes
+        if self._taken[host] <= 0:
+            del self._taken[host]
+
+    def keep(self, path: Path, host: str, n_bytes: int) -> None:
+        """Count the file of a body until it is released."""
+        self._sizes[path] = host, n_bytes
+
+    def look_at_disk(self, n_bytes: int, own_bytes: int) -> None:
+        """See that the disk has room; the errors are those of `take`."""
+        if self.is_short:
+            self._check_size(own_bytes * 2)
+            raise OSError(errno.ENOSPC, "the disk is nearly full")
+        self._n_unseen += n_bytes
+        if self._n_unseen < _LOOK_BYTES:
+            return
+        self._n_unseen = 0
+        if not self.disk.has_room(self.folder, n_bytes) and not (
+            self.drop_parts() and self.disk.has_room(self.folder, n_bytes)
+        ):
+            self._check_size(max(n_bytes, own_bytes * 2))
+            detail = f"the disk has no room for {counted(n_bytes, 'byte')} more"
+            raise NoRoom(detail, self._limits.put_off_secs)
+
+    def _check_size(self, n_bytes: int) -> None:
+        """Refuse what would not fit if the disk were empty."""
+        if not self.disk.could_have_room(self.folder, n_bytes):
+            raise SourceFault(Reason.TOO_LARGE, "the disk is too small for it")
+
+    def close(self) -> None:
+        """Remove all spool files of this process, but for parts."""
+        if self._lock_fd < 0:
+            return
+        self.parts.adopt(self.folder)
+        self._tidy()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._lock_path.unlink(missing_ok=True)
+        os.close(self._lock_fd)
+        self._lock_fd = -1
+
+
+def _lock_new(folder: Path) -> tuple[Path, int]:
+    """Create and lock the lock file of this process."""
+    while True:
+        path = folder / f"{os.getpid()}-{secrets.token_hex(4)}.lock"
+        lock_fd = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+        fcntl.flock(lock_fd, fcntl.LOCK_EX)
+        # Invariant: whoever removes a lock file holds its lock. If another process
+        # took this file for stale before it was locked, the name is gone now.
+        if path.exists():
+            return path, lock_fd
+        os.close(lock_fd)
+
+
+def _remove_stale(folder: Path, parts: PartFolder) -> None:
+    """Remove what dead processes left behind, but for parts."""
+    for path, lock_fd in _iter_stale(folder):
+        parts.adopt(path.with_suffix(""))
+        shutil.rmtree(path.with_suffix(""), ignore_errors=True)
+        path.unlink(missing_ok=True)
+        os.close(lock_fd)
+        logger.info("Removed the spool of a dead process: %(path)s", {"path": path})
+
+
+def _iter_stale(folder: Path) -> Iterator[tuple[Path, int]]:
+    for path in folder.glob("*.lock"):
+        try:
+            lock_fd = os.open(path, os.O_RDWR)
+        except FileNotFoundError:
+            continue  # its process has just closed it
+        try:
+            fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock_fd)
+            continue
+        yield path, lock_fd

@@ -1,0 +1,115 @@
+"""Responses that nothing here reads, by their media types and by their first bytes.
+
+Their bodies are not received.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
+
+from rdfcrawl.core.errors import ConfigError, Reason, SourceFault
+from rdfcrawl.core.formats import FORMATS, file_name
+from rdfcrawl.core.records import Kind
+from rdfcrawl.frontier.ignored_options import own_formats
+from rdfcrawl.frontier.queue.url_kind import kind_of
+from rdfcrawl.rdf.sniffing import media_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from scrapy.settings import BaseSettings
+
+IGNORED_MEDIA_TYPES: Final = (
+    *("image/*", "audio/*", "video/*", "font/*"),
+    *("text/css", "text/javascript", "text/ecmascript", "text/rtf"),
+    *("application/javascript", "application/x-javascript", "application/ecmascript"),
+    *("application/wasm", "application/pdf", "application/x-pdf"),
+    *("application/postscript", "application/rtf", "application/msword"),
+    *("application/vnd.ms-*", "application/vnd.openxmlformats-officedocument.*"),
+    *("application/vnd.oasis.opendocument.*", "application/epub+zip"),
+    *("application/font-*", "application/x-font-*", "application/ogg"),
+    *("application/x-shockwave-flash", "application/vnd.apple.mpegurl"),
+    *("application/x-mpegurl", "application/vnd.android.package-archive"),
+    *("application/vnd.microsoft.portable-executable", "application/x-msdownload"),
+    *("application/x-apple-diskimage", "application/x-iso9660-image"),
+    *("application/vnd.rar", "application/x-rar-compressed"),
+)
+"""Types whose bodies are not received, unless a setting has others."""
+# RDFa may be in any XML, and JSON is read by rules.
+_READ_SUFFIXES: Final = ("+xml", "+json")
+_READ: Final = frozenset(name for each in FORMATS for name in each.media_types)
+# A body of this length is read on, so that its connection can be used again.
+DRAINED_BYTES: Final = 8 * 1024
+
+
+class UnreadBody(SourceFault):
+    """A response is of a type that nothing here reads; its body is not kept."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(Reason.UNSUPPORTED_FORMAT, found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadTypes:
+    """The media types of responses whose bodies are not received."""
+
+    names: frozenset[str] = frozenset()
+    # prefixes of names; types that may hold RDF are not covered by them
+    begins: tuple[str, ...] = ()
+    # types and extensions of names that classes of the user's read
+    read: frozenset[str] = frozenset()
+    read_extensions: tuple[str, ...] = ()
+    has_magic: bool = False  # such a class is selected by the first bytes
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings, *, has_magic: bool = False) -> Self:
+        """Read `IGNORED_MEDIA_TYPES`; raise `ConfigError` for a wrong entry."""
+        names, begins = set[str](), set[str]()
+        listed: Iterable[str] = IGNORED_MEDIA_TYPES
+        if settings.get("IGNORED_MEDIA_TYPES") is not None:
+            listed = settings.getlist("IGNORED_MEDIA_TYPES")
+        for given in listed:
+            name = str(given).strip().lower()
+            if "/" not in name or "*" in name[:-1]:
+                raise ConfigError(
+                    f"IGNORED_MEDIA_TYPES: {given!r}: must be a media type, or the"
+                    " beginning of one and an asterisk"
+                )
+            if name.endswith("*"):
+                begins.add(name[:-1])
+            else:
+                names.add(name)
+        own = own_formats(settings)
+        return cls(
+            names=frozenset(names),
+            begins=tuple(sorted(begins)),
+            read=frozenset(own.media_types),
+            read_extensions=own.extensions,
+            has_magic=has_magic,
+        )
+
+    def check(self, url: str, media_type: str) -> None:
+        """Raise `UnreadBody` if the body of a response is not to be received."""
+        if media_type not in self.names:
+            if not media_type.startswith(self.begins):
+                return  # as most
+            if media_type in _READ or media_type.endswith(_READ_SUFFIXES):
+                return
+        if media_type in self.read or self._is_named(url):
+            return
+        raise UnreadBody(media_type)
+
+    def check_begin(self, url: str, head: bytes) -> None:
+        """Raise `UnreadBody` if a body begins as a picture or the like does.
+
+        A class of the user's may read it, if it reads other types than ours.
+        """
+        is_judged = (self.names or self.begins) and not (self.read or self.has_magic)
+        if is_judged and (found := media_at(head)) and not self._is_named(url):
+            raise UnreadBody(found)
+
+    def _is_named(self, url: str) -> bool:
+        """Return whether a file has the name of RDF, of an archive or of the user's."""
+        is_dump = kind_of(url) is Kind.DUMP
+        return is_dump or file_name(url).endswith(self.read_extensions)

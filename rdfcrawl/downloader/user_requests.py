@@ -1,0 +1,28 @@
+"""How requests of users' spiders are sent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rdfcrawl.downloader.redirects import REDIRECTS
+from rdfcrawl.frontier.queue.queued_requests import meta_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.tasks.pages import RequestTask
+    from rdfcrawl.downloader.answer import RequestOptions
+
+
+def ask_of_user(ask: RequestOptions, request: RequestTask) -> RequestOptions:
+    """Return how to ask for what a user's spider wants, as its `meta` says."""
+    meta = meta_of(request)
+    statuses = meta.get("handle_httpstatus_list") or ()
+    wants_redirects = meta.get("handle_httpstatus_all") or any(
+        status in REDIRECTS for status in statuses
+    )
+    return replace(
+        ask,
+        request=request,
+        follows=not (meta.get("dont_redirect") or wants_redirects),
+        is_final=bool(meta.get("dont_retry")),
+    )

@@ -1,0 +1,509 @@
+"""A visit: the records of one host, asked for one after another."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import KW_ONLY, dataclass, field, replace
+from datetime import UTC, datetime
+from errno import ECONNREFUSED
+from typing import TYPE_CHECKING
+
+from rdfcrawl.core.clock import now_ms
+from rdfcrawl.core.errors import CrawlGone, Fault, Reason, SourceFault, one_line
+from rdfcrawl.core.records import Kind, Record
+from rdfcrawl.core.tasks.pages import RefreshedPage, RequestTask
+from rdfcrawl.downloader.answer import (
+    HttpClient,
+    HttpRequest,
+    HttpResponse,
+    RequestOptions,
+)
+from rdfcrawl.downloader.attempt import RecordAttempt, UrlRefusal
+from rdfcrawl.downloader.hops import RedirectJudge
+from rdfcrawl.downloader.host_delay import HostDelay, InterruptibleSleep
+from rdfcrawl.downloader.host_evidence import HostEvidence
+from rdfcrawl.downloader.meta_refresh import refresh_target
+from rdfcrawl.downloader.pace import next_delay
+from rdfcrawl.downloader.redirects import (
+    SEE_OTHER,
+    ask_along,
+    check_chain,
+    moved,
+    request_after,
+    resolve_redirect,
+)
+from rdfcrawl.downloader.retry_policy import (
+    RetryDecision,
+    has_failed,
+    judge_answer,
+    parse_retry_after,
+)
+from rdfcrawl.downloader.user_requests import ask_of_user
+from rdfcrawl.downloader.visit_records import VisitRecords
+from rdfcrawl.frontier.queue.url_kind import kind_of_named
+from rdfcrawl.frontier.request_turns import SoloTurn, SoloTurns
+from rdfcrawl.uri import host_of
+from rdfcrawl.uri.origin import origin_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.downloader.options import FetchOptions
+    from rdfcrawl.downloader.robots_txt import FetchedRobots
+    from rdfcrawl.downloader.spool import Spool
+
+logger = logging.getLogger(__name__)
+
+_WAIT_SECS = 10.0  # longest `Retry-After` of one URL for which a visit waits
+
+
+@dataclass(slots=True, eq=False)
+class VisitMaker:
+    """Make the visits of a worker process.
+
+    Attributes:
+        key_of: politeness key of a URL; a redirect within a key is followed.
+        is_new: marks a redirect target as seen in the frontier, and says whether
+            it had not been: one that had is somebody else's to fetch.
+        prime: called with a URL before its key is asked for the first time.
+        question: says how a record of a source is asked for.
+        hops: judges where redirects lead.
+        robots_txt: files that were read for their rules; None if they are to be asked
+            for again.
+        begin: called with a visit whose only record is a suspect (`Record.lost`),
+            before it is asked for.
+        sleepers: waits that `stop` ends.
+    """
+
+    exchange: HttpClient
+    spool: Spool
+    options: FetchOptions
+    _: KW_ONLY
+    key_of: Callable[[str], str]
+    is_new: Callable[[str], Awaitable[bool]]
+    prime: Callable[[str], Awaitable[None]] | None = None
+    question: Callable[[Record], Awaitable[HttpRequest | None]] | None = None
+    hops: RedirectJudge = field(default_factory=RedirectJudge)
+    robots_txt: FetchedRobots | None = None
+    begin: Callable[[Visit], Awaitable[None]] | None = None
+    sleepers: InterruptibleSleep = field(default_factory=InterruptibleSleep)
+    turns: SoloTurns = field(default_factory=SoloTurns)
+    _asks: dict[Kind, RequestOptions] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._asks = {kind: self.options.ask(kind) for kind in Kind}
+
+    async def ask(self, record: Record) -> tuple[str, RequestOptions]:
+        """Return what to ask for first for a record, and how.
+
+        Raises:
+            SourceFault: `NOT_WANTED`, or that of its source.
+            Exception: whatever its source raises.
+        """
+        if self.hops.refuses(record):
+            raise SourceFault(Reason.NOT_WANTED, record.url)
+        ask = self._asks[record.kind]
+        if isinstance(record.task, RequestTask):
+            return record.url, ask_of_user(ask, record.task)
+        if isinstance(record.task, RefreshedPage):
+            ask = replace(ask, refreshed=record.task)
+        if self.question is None or not (record.kind.is_source or record.task):
+            return record.url, ask
+        question = await self.question(record)
+        if question is None:
+            return record.url, ask
+        if host_of(question.url) != host_of(record.url):
+            # The lease, the delay and the rules are those of the record's host.
+            raise SourceFault(Reason.CROSS_SITE, question.url)
+        return question.url, replace(
+            ask,
+            accept=question.accept or ask.accept,
+            headers=question.headers,
+            data=question.data,
+            kept_headers=question.kept_headers,
+            first_byte_secs=(
+                ask.first_byte_secs
+                if question.may_think
+                else min(ask.first_byte_secs, self.options.first_byte_secs)
+            ),
+        )
+
+    def with_limits(
+        self, ask: RequestOptions, record: Record, target: str
+    ) -> RequestOptions:
+        """Return the options for a redirect's target, with the limits of that kind."""
+        limits = self._asks[kind_of_named(record.kind, target)]
+        return replace(
+            ask,
+            max_bytes=limits.max_bytes,
+            timeout_secs=limits.timeout_secs,
+            first_byte_secs=limits.first_byte_secs,
+            goes_on=limits.goes_on,
+        )
+
+    def stop(self) -> None:
+        """Let open visits end after the request that is under way."""
+        self.sleepers.stop()
+
+    async def visit(self, visit: Visit) -> None:
+        """Request `visit.pending`, and store the results in `visit`.
+
+        Raises no fault. If it is cancelled, what was not done is in
+        `visit.returned`.
+        """
+        course = _VisitRun(self, visit)
+        try:
+            await course.run()
+        except CrawlGone:  # told by whoever stops the crawl
+            pass
+        except Exception:  # the edge: what was fetched before is not lost
+            logger.exception("Unexpected error in the visit of %s", visit.key)
+            course.records.blame()
+        finally:
+            visit.refused = course.evidence.suspected
+            course.records.settle(course.pace.rest_secs())
+
+
+class _VisitRun:
+    def __init__(self, visitor: VisitMaker, visit: Visit) -> None:
+        self._visitor = visitor
+        self._options = visitor.options
+        self._visit = visit
+        max_secs = visitor.options.visit_max_secs
+        if visit.open_until:
+            max_secs = min(max_secs, visit.open_until - time.monotonic())
+        self.pace = HostDelay(
+            visitor.sleepers, delay_secs=visit.delay_secs, max_secs=max_secs
+        )
+        self.records = VisitRecords(
+            visit=visit, options=visitor.options, spool=visitor.spool
+        )
+        self.evidence = HostEvidence(visit)
+        if visit.suspected:
+            self.records.put_behind(visit.suspected)
+        if visit.floor_secs is None:
+            visit.floor_secs = visit.delay_secs
+
+    async def run(self) -> None:
+        """Request record after record until none is left."""
+        records = self.records
+        while records.queue:
+            attempt = records.queue[0]
+            if attempt.record.lost and self._visitor.begin is not None:
+                await self._visitor.begin(self._visit)
+            asked = await self._asked(attempt)
+            if asked is None:
+                records.queue.popleft()
+                continue
+            verdict = await self._try(attempt, *asked)
+            if verdict is None:
+                return
+            # No await from here on: an attempt is in one place at any time.
+            records.queue.popleft()
+            match verdict:
+                case RetryDecision.DONE:  # as most
+                    records.finish(attempt)
+                case RetryDecision.RETRY if not attempt.dead_origin:
+                    records.repeat(attempt)
+                case RetryDecision.UNREACHABLE | RetryDecision.RETRY:
+                    records.give_up_origin(attempt)
+                case RetryDecision.REFUSED | RetryDecision.DEFERRED:
+                    records.defer(attempt)
+                case RetryDecision.BLOCKED:
+                    records.finish_blocked(attempt)
+
+    async def _asked(self, attempt: RecordAttempt) -> tuple[str, RequestOptions] | None:
+        """Return what to ask for a record; None if its source cannot say.
+
+        That is the fault of this record, and not of the others.
+        """
+        attempt.requested, attempt.cookies = [], None
+        try:
+            return await self._visitor.ask(attempt.record)
+        except SourceFault as exc:
+            attempt.best = attempt.best or attempt.document(HttpResponse(), [exc.fault])
+            self.records.finish(attempt)
+        except Exception as exc:  # the edge: a server made a source fail, say
+            logger.exception("Nothing to ask for %s", attempt.record.url)
+            part = attempt.record.kind.name.lower()
+            fault = Fault(Reason.INTERNAL, one_line(repr(exc)), part=part)
+            attempt.best = attempt.best or attempt.document(HttpResponse(), [fault])
+            self.records.set_aside.append(attempt)
+        return None
+
+    async def _try(
+        self, attempt: RecordAttempt, url: str, ask: RequestOptions
+    ) -> RetryDecision | None:
+        """Ask for a record and follow it; None if the visit is over before."""
+        visit = self._visit
+        visit.step_at = time.monotonic()
+        while not visit.is_lost:
+            answer = await self._answer(attempt, url, ask)
+            if answer.is_own_fault:
+                visit.not_before_secs = max(visit.not_before_secs, answer.put_off_secs)
+                return None
+            target, verdict = await self._lead(attempt, url, ask, answer)
+            if target is None:
+                return self._note(attempt, answer, verdict, origin_of(url))
+            record, cookies = attempt.record, attempt.cookies
+            ask = ask_along(record, cookies, ask, answer.status, url, target)
+            ask = self._visitor.with_limits(ask, attempt.record, target)
+            url = target
+            if origin_of(url) in self.records.dead:
+                attempt.dead_origin = origin_of(url)
+                return RetryDecision.UNREACHABLE
+        return None
+
+    async def _lead(
+        self,
+        attempt: RecordAttempt,
+        url: str,
+        ask: RequestOptions,
+        answer: HttpResponse,
+    ) -> tuple[str | None, RetryDecision]:
+        """Return the URL to ask next within this visit, if any, and what else to do."""
+        verdict = judge_answer(answer, self._options, ask)
+        attempt.request = ask.request
+        if verdict is RetryDecision.REDIRECT and not ask.follows:
+            return None, RetryDecision.DONE
+        if verdict is RetryDecision.REDIRECT and answer.retry_after:
+            verdict = await self._wait_as_told(attempt, answer)
+        if verdict is RetryDecision.REDIRECT:
+            target, verdict = await self._follow(attempt, url, answer)
+            self._note_leading(attempt, answer, url, target)
+            return target, verdict
+        if verdict is RetryDecision.DONE and attempt.record.kind is Kind.PAGE:
+            target = await self._refresh(attempt, url, answer)
+            self._note_leading(attempt, answer, url, target)
+            return target, verdict
+        is_final = verdict is RetryDecision.RETRY and ask.is_final
+        return None, RetryDecision.DONE if is_final else verdict
+
+    def _note_leading(
+        self, attempt: RecordAttempt, answer: HttpResponse, url: str, target: str | None
+    ) -> None:
+        """Note an answer that leads on within its origin, and not to another one."""
+        if target is not None and (origin := origin_of(url)) == origin_of(target):
+            self.records.answered.add(origin)
+            self.evidence.note_status(attempt, origin, answer.status)
+
+    async def _answer(
+        self, attempt: RecordAttempt, url: str, ask: RequestOptions
+    ) -> HttpResponse:
+        """Request a URL when it is the visit's turn."""
+        if (known := self._known(attempt, url)) is not None:
+            return known
+        visit, pace = self._visit, self.pace
+        turn = None
+        if await pace.turn(attempt.not_before):
+            turn = await self._visitor.turns.of_visit(visit, url)
+        if turn is None:
+            return HttpResponse(is_own_fault=True)
+        visit.step_at = time.monotonic()
+        if not attempt.requested:
+            attempt.started_ms = now_ms()
+        attempt.requested.append(url)
+        try:
+            answer = await self._visitor.exchange.get(url, ask, turn)
+        finally:
+            turn.end()
+            pace.sent(turn.sent_at)
+        if visit.delay_secs > 0:
+            self._set_pace(answer, turn)
+        if answer.status in self._options.busy_codes:
+            self._rest(answer, turn)
+        if answer.is_unasked or answer.is_anew:
+            is_anew = answer.is_anew
+            attempt.requested.pop()
+            answer = await self._answer(attempt, url, ask)
+            # Or what never fits would be begun anew for ever.
+            answer.has_gone_on &= not is_anew
+        return answer
+
+    def _set_pace(self, answer: HttpResponse, turn: SoloTurn) -> None:
+        """Keep the delay that a response asks for, by its time or its failure."""
+        if answer.is_own_fault or answer.is_unasked:
+            return
+        visit, before = self._visit, self._visit.delay_secs
+        # What is long takes its time, which says nothing of the server.
+        took_secs = time.monotonic() - (turn.sent_at or visit.step_at)
+        visit.delay_secs = next_delay(
+            before,
+            least_secs=visit.floor_secs or 0.0,
+            response_secs=took_secs if answer.path is None else 0.0,
+            has_failed=has_failed(answer),
+            options=self._options.pace,
+        )
+        if visit.delay_secs != before:
+            self.pace.change(visit.delay_secs)
+        if visit.delay_secs > before:
+            turn.rest(visit.delay_secs)
+
+    def _rest(self, answer: HttpResponse, turn: SoloTurn) -> None:
+        """Leave the host alone for a moment, if a refusal asks for no more."""
+        secs = parse_retry_after(answer.retry_after, datetime.now(UTC)) or 0.0
+        if 0.0 < secs <= _WAIT_SECS:
+            self.pace.rest(secs)
+            turn.rest(secs)
+
+    def _known(self, attempt: RecordAttempt, url: str) -> HttpResponse | None:
+        """Return the robots.txt for a source if its rules were just read."""
+        robots_txt = self._visitor.robots_txt
+        if robots_txt is None or attempt.record.kind is not Kind.SITEMAP:
+            return None
+        known = None if attempt.requested else robots_txt.take(url)
+        if known is not None:
+            attempt.started_ms = known.started_ms
+            attempt.requested.append(url)
+        return known
+
+    async def _turn_of_hop(self, url: str) -> SoloTurn | None:
+        """Wait for the turn to ask for the robots.txt of a redirect's target."""
+        if not await self.pace.turn():
+            return None
+        return await self._visitor.turns.of_url(url, visit=self._visit)
+
+    async def _follow(
+        self, attempt: RecordAttempt, url: str, answer: HttpResponse
+    ) -> tuple[str | None, RetryDecision]:
+        """Return the URL to ask next within this visit, if there is one."""
+        record, limit = attempt.record, self._options.redirect_limit
+        chain = (*record.chain, *attempt.requested)
+        attempt.note_cookies(url, answer)
+        try:
+            target = resolve_redirect(url, answer.location)
+            returns = attempt.may_return_to(target)
+            check_chain(target, chain, limit, may_return=returns)
+        except SourceFault as exc:
+            answer.fault = exc.fault
+            return None, RetryDecision.DONE
+        answer.fault = self._visitor.hops.unwanted(record, target)
+        if answer.fault is not None:
+            return None, RetryDecision.DONE
+        if self._visitor.prime is not None:
+            await self._visitor.prime(target)
+        is_counted = self._visit.is_scheduled and not (record.kind.is_source or returns)
+        if is_counted or self._visitor.key_of(target) != self._visit.key:
+            if attempt.request is not None:
+                request = request_after(attempt.request, answer.status, url, target)
+                record = replace(record, task=request)
+            try:
+                self._visit.outlinks.append(moved(record, attempt.requested, target))
+            except SourceFault as exc:
+                answer.fault = exc.fault
+            return None, RetryDecision.DONE
+        answer.fault = await self._refusal(attempt, target)
+        if answer.fault is not None:
+            return None, RetryDecision.DONE
+        if origin_of(target) in self.records.dead or await self._claim(attempt, target):
+            return target, RetryDecision.REDIRECT
+        return None, RetryDecision.DONE
+
+    async def _refresh(
+        self, attempt: RecordAttempt, url: str, answer: HttpResponse
+    ) -> str | None:
+        """Follow a page that only leads on; it is the document if that fails."""
+        answer.location = refresh_target(url, answer)
+        if not answer.location or answer.fault is not None:
+            return None
+        target, _ = await self._follow(attempt, url, answer)
+        if answer.fault is not None:
+            answer.fault, answer.location = None, ""
+            return None
+        self._visitor.spool.release(answer)
+        answer.status, answer.n_bytes = SEE_OTHER, 0
+        return target
+
+    async def _wait_as_told(
+        self, attempt: RecordAttempt, answer: HttpResponse
+    ) -> RetryDecision:
+        """Wait for as long as a redirect says (RFC 9110 10.2.3).
+
+        If that is longer than a visit waits, then the record is put back for as long.
+        A record that has waited once is redirected then, in any case.
+        """
+        secs = parse_retry_after(answer.retry_after, datetime.now(UTC)) or 0.0
+        secs = min(secs, self._options.retry_after_max_secs)
+        if secs > _WAIT_SECS and not attempt.record.retries:
+            answer.fault = Fault(Reason.HOST_BUSY, f"status {answer.status}")
+            attempt.refusal = UrlRefusal(secs)
+            return RetryDecision.DEFERRED
+        await self._visitor.sleepers.sleep(min(secs, _WAIT_SECS))
+        self._visit.step_at = time.monotonic()
+        return RetryDecision.REDIRECT
+
+    async def _refusal(self, attempt: RecordAttempt, target: str) -> Fault | None:
+        """Return why a target of this key must not be asked for.
+
+        If its robots.txt cannot be had, its origin is one that cannot be reached.
+        """
+        origin = origin_of(target)
+        if origin in self.records.dead:
+            return None
+        found = await self._visitor.hops.refusal(
+            attempt.record,
+            attempt.requested,
+            target,
+            pace=self.pace,
+            visit=self._visit,
+            take=self._turn_of_hop,
+        )
+        if not isinstance(found, list):
+            return found
+        if not (self.pace.is_over() or self._visit.is_lost):  # else it was not asked
+            self.records.dead[origin] = found
+        return None
+
+    async def _claim(self, attempt: RecordAttempt, target: str) -> bool:
+        """Return whether `target` is for this record to fetch."""
+        record = attempt.record
+        # What answers a source is not the page of that URL: nobody else fetches it.
+        is_own = target in attempt.claimed or target in attempt.requested
+        if is_own or not record.kind.is_of_url:
+            return True
+        self._visit.known.append(target)
+        # Before it is asked: if the visit is cancelled meanwhile, it may be ours.
+        attempt.claimed.add(target)
+        is_new = await self._visitor.is_new(target)
+        # A record that was lost or put back may itself have marked its target; of one
+        # that has changed, the target was seen before that.
+        if is_new or record.lost > 0 or record.retries > 0 or record.change:
+            return True
+        attempt.claimed.discard(target)
+        return False
+
+    def _note(
+        self,
+        attempt: RecordAttempt,
+        answer: HttpResponse,
+        verdict: RetryDecision,
+        origin: str,
+    ) -> RetryDecision:
+        """Keep the answer if it is the best one so far; return what to do next."""
+        if answer.status:
+            self.records.answered.add(origin)
+            self._visit.is_answering = self._visit.has_answered = True
+        elif answer.errno == ECONNREFUSED and origin.startswith("http"):
+            self._visit.is_connection_refused = True  # FTP has those for data, too
+        faults = [answer.fault] if answer.fault else []
+        document = attempt.document(answer, faults)
+        best = attempt.best
+        if best is not None:
+            if best.response.n_bytes > document.response.n_bytes and document.faults:
+                best, document = document, best
+            self._visitor.spool.release(best.response)
+        attempt.best = document
+        attempt.n_tried += not answer.has_gone_on
+        attempt.has_gone_on = answer.has_gone_on
+        is_last_try = attempt.n_tried > self._options.retry_times
+        verdict = self.evidence.judge(
+            attempt, answer, verdict, origin, is_last_try=is_last_try
+        )
+        if verdict is RetryDecision.UNREACHABLE:
+            attempt.dead_origin = origin
+            self.records.dead[origin] = faults
+            if attempt.refusal is not None:
+                self.records.refusing.add(origin)
+                self.records.retry_after_secs = attempt.refusal.asked_secs
+        return verdict

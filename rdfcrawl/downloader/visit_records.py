@@ -1,0 +1,272 @@
+"""What becomes of the records of a visit: a document of each, or another visit."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from rdfcrawl.core.errors import MAY_PASS, Fault, Reason
+from rdfcrawl.core.records import MAX_RETRIES, Document, Kind
+from rdfcrawl.core.visits import UrlDeferral
+from rdfcrawl.downloader.answer import HttpResponse
+from rdfcrawl.downloader.attempt import FAILING, RecordAttempt
+from rdfcrawl.downloader.host_evidence import ADAPTING, form_of
+from rdfcrawl.downloader.retry_policy import backoff_secs
+from rdfcrawl.uri.origin import origin_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.downloader.options import FetchOptions
+    from rdfcrawl.downloader.spool import Spool
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class VisitRecords:
+    """The attempts at the records of one visit; each is in one place at any time."""
+
+    visit: Visit
+    options: FetchOptions
+    spool: Spool
+    # still to be requested, in this order
+    queue: deque[RecordAttempt] = field(init=False)
+    # whose origin cannot be reached
+    set_aside: list[RecordAttempt] = field(default_factory=list)
+    # that were refused, as far as is known without their hosts
+    deferred: list[RecordAttempt] = field(default_factory=list)
+    retry_after_secs: float | None = None  # `Retry-After` of an origin that refuses
+    answered: set[str] = field(default_factory=set)  # origins that did
+    # origins that did not, and why
+    dead: dict[str, list[Fault]] = field(default_factory=dict)
+    refusing: set[str] = field(default_factory=set)  # of these, servers that are there
+
+    def __post_init__(self) -> None:
+        visit = self.visit
+        self.queue = deque(RecordAttempt(n, visit.records[n]) for n in visit.pending)
+
+    def finish(self, attempt: RecordAttempt) -> None:
+        """Hand on the document of a record."""
+        if attempt.best is None:  # pragma: no cover
+            raise AssertionError("finished without an answer")
+        self.visit.documents.append(attempt.best)
+        if any(fault.reason in MAY_PASS for fault in attempt.best.faults):
+            # What was too much for an endpoint is asked for in another way.
+            may_be_owed = attempt.record.kind not in ADAPTING
+            faults = attempt.best.faults if may_be_owed else None
+            self.visit.give_up(attempt.index, faults)
+
+    def repeat(self, attempt: RecordAttempt) -> None:
+        """Request a record once more, after the others, unless it was too often."""
+        if attempt.n_tried > self.options.retry_times:
+            self.finish(attempt)
+            return
+        if self.visit.is_scheduled and not attempt.record.kind.is_source:
+            self.set_aside.append(attempt)  # each try needs a grant of its own
+            return
+        wait_secs = self._backoff_secs(max(0, attempt.n_tried - 1))
+        attempt.not_before = time.monotonic() + wait_secs
+        self.queue.append(attempt)
+
+    def give_up_origin(self, attempt: RecordAttempt) -> None:
+        """Set aside what else there is of an origin that cannot be reached.
+
+        A politeness key may cover many origins (hosts of one registered domain):
+        one dead name among them does not end the visit.
+        """
+        self.set_aside.append(attempt)
+        for other in self._unqueue(attempt.dead_origin):
+            other.dead_origin = other.origin
+            self.set_aside.append(other)
+
+    def defer(self, attempt: RecordAttempt) -> None:
+        """Set aside a record that was refused, and try others before its like."""
+        self.deferred.append(attempt)
+        self.put_behind(attempt.record.url)
+
+    def put_behind(self, refused: str) -> None:
+        """Have the URLs that are like a refused one requested after all others.
+
+        Among the like, those that were refused before come last.
+        """
+        form = form_of(refused)
+
+        def place(attempt: RecordAttempt) -> tuple[bool, bool]:
+            return form_of(attempt.record.url) == form, attempt.record.retries > 0
+
+        self.queue = deque(sorted(self.queue, key=place))
+
+    def finish_blocked(self, attempt: RecordAttempt) -> None:
+        """Finish what else there is of an origin that the guard refuses.
+
+        It would refuse each of them, after the delay of the host.
+        """
+        self.finish(attempt)
+        if len(attempt.requested) > 1 or attempt.best is None:
+            return  # it was led there
+        for other in self._unqueue(origin_of(attempt.requested[0])):
+            other.best = other.document(HttpResponse(), attempt.best.faults)
+            self.finish(other)
+
+    def _unqueue(self, origin: str) -> list[RecordAttempt]:
+        taken = [each for each in self.queue if each.origin == origin]
+        self.queue = deque(each for each in self.queue if each.origin != origin)
+        return taken
+
+    def blame(self) -> None:
+        """Count an error of our own as a try of the record that was under way."""
+        if self.queue:
+            attempt = self.queue[0]
+            fault = Fault(Reason.INTERNAL, "the visit failed")
+            attempt.best = attempt.best or attempt.document(HttpResponse(), [fault])
+
+    def settle(self, rest_secs: float) -> None:
+        """Put every record in its place: a document, or back to the queue.
+
+        The host is to be left alone for `rest_secs` at least.
+        """
+        visit = self.visit
+        visit.pending.clear()
+        visit.not_before_secs = max(visit.not_before_secs, rest_secs)
+        is_dead = bool(self.dead) and not self.answered - self.dead.keys()
+        if is_dead:
+            self._settle_refusal()
+        else:
+            # The host answers, but this origin of it does not: each record of it
+            # counts its own tries, or they would wait for one another. One that was not
+            # requested, as others of a server that is there were refused, has none.
+            for attempt in self.set_aside:
+                deferral = self._deferral(attempt)
+                if attempt.dead_origin in self.refusing and attempt.best is None:
+                    deferral = UrlDeferral(self._backoff_secs(0), is_asked=False)
+                else:
+                    attempt.best = attempt.best or self._unanswered(attempt)
+                self._put_back(attempt, deferral=deferral)
+        for attempt in self.deferred:
+            self._settle_deferred(attempt, is_dead=is_dead)
+        for attempt in self.queue:
+            self._put_back(attempt, deferral=self._deferral_of_cut(attempt))
+
+    def _settle_refusal(self) -> None:
+        """Leave the host alone: for a while, or for this batch for good."""
+        visit = self.visit
+        visit.host_refused = True
+        is_borne = visit.is_borne and not self._is_lasting()
+        is_last = self._has_tried and not is_borne
+        wait_secs = own_secs = self._backoff_secs(0 if is_last else visit.failures)
+        if self.retry_after_secs is not None:
+            wait_secs = min(self.retry_after_secs, self.options.retry_after_max_secs)
+            visit.retry_after_secs = wait_secs
+            if self._has_tried and not is_last:  # it has been wrong about itself
+                wait_secs = max(wait_secs, own_secs)
+        visit.not_before_secs = max(visit.not_before_secs, wait_secs)
+        is_asked = self.retry_after_secs is not None
+        for attempt in self.set_aside:
+            is_tried = attempt.best is not None
+            if is_last and (is_tried or attempt.record.kind not in ADAPTING):
+                attempt.best = attempt.best or self._unanswered(attempt)
+                self.finish(attempt)
+            else:  # others come first the next time
+                deferral = UrlDeferral(wait_secs, is_asked) if is_tried else None
+                self._put_back(attempt, counts=not is_borne, deferral=deferral)
+
+    def _settle_deferred(self, attempt: RecordAttempt, *, is_dead: bool) -> None:
+        """Put back a record that was refused, unless it was so too often.
+
+        Tries count once another URL was answered in between: the refusal is its own.
+        If there is no other, the record stands for its host.
+        """
+        visit, refusal, record = self.visit, attempt.refusal, attempt.record
+        is_own = record.kind in ADAPTING or (refusal is not None and refusal.is_own)
+        if visit.is_only or not (visit.is_borne or self.options.retry_times):
+            is_last = True
+        elif is_dead or not (is_own or record.retries):
+            is_last = False
+        elif is_own:
+            is_last = record.retries >= max(1, self.options.retry_times)
+        else:
+            visit.host_refused = True
+            is_last = self._has_tried and not visit.is_borne
+        if is_last:
+            attempt.best = attempt.best or self._unanswered(attempt)
+            self.finish(attempt)
+            return
+        deferral = self._deferral(attempt)
+        if visit.is_scheduled and deferral and not visit.is_answering:
+            # A record that waits for a grant has no time of its own.
+            visit.not_before_secs = max(visit.not_before_secs, deferral.secs)
+        self._put_back(attempt, counts=is_own, deferral=deferral)
+
+    @property
+    def _has_tried(self) -> bool:
+        return self.visit.failures >= self.options.retry_times
+
+    def _deferral(self, attempt: RecordAttempt) -> UrlDeferral | None:
+        """Return how long a refused record waits."""
+        if attempt.refusal is None:
+            return None
+        asked, most = attempt.refusal.asked_secs, self.options.retry_after_max_secs
+        n_failures = max(self.visit.failures, attempt.record.retries)
+        own_secs = self._backoff_secs(n_failures)
+        if asked is None or (n_failures and asked < own_secs):  # it was wrong before
+            return UrlDeferral(own_secs, is_asked=False)
+        return UrlDeferral(min(asked, most), is_asked=True)
+
+    def _deferral_of_cut(self, attempt: RecordAttempt) -> UrlDeferral | None:
+        """Return how long a record waits whose request was cut short."""
+        if self.visit.is_cut and attempt.requested and attempt.best is None:
+            return UrlDeferral(self.options.backoff_base_secs, is_asked=False)
+        return None
+
+    def _is_lasting(self) -> bool:
+        """Return whether what keeps the host from answering will not pass."""
+        refused = (each.record.kind for each in self.set_aside if each.refusal)
+        if Kind.SPARQL in refused:
+            # So endpoints say that it was too much: they are asked for less.
+            return True
+        lasting = self.visit.lasting_reasons
+        faults = (fault for each in self.dead.values() for fault in each)
+        return all(each.reason in lasting for each in faults)
+
+    def _unanswered(self, attempt: RecordAttempt) -> Document:
+        """Return the document of a record that shares the fault of another."""
+        faults = self.dead.get(attempt.dead_origin, [])
+        return attempt.document(HttpResponse(), faults)
+
+    def _put_back(
+        self,
+        attempt: RecordAttempt,
+        *,
+        counts: bool = True,
+        deferral: UrlDeferral | None = None,
+    ) -> None:
+        """Return a record to the queue, once more if it was tried and that counts."""
+        record, best = attempt.record, attempt.best
+        n_retries = record.retries
+        if best is not None and counts and not attempt.has_gone_on:
+            if n_retries >= MAX_RETRIES:
+                self.finish(attempt)
+                return
+            n_retries += 1
+        elif best is not None or attempt.claimed:
+            # The frontier takes its target for seen: only a record that was put
+            # back may still fetch it.
+            n_retries = max(1, n_retries)
+        if best is not None:
+            self.spool.release(best.response)
+            if best.status in FAILING:
+                self.visit.behind.add(attempt.index)
+        if n_retries != record.retries:
+            record = replace(record, retries=n_retries)
+        self.visit.returned[attempt.index] = record
+        if deferral is not None:
+            self.visit.deferred[attempt.index] = deferral
+        if best is None and not attempt.requested:
+            self.visit.unasked.add(attempt.index)
+
+    def _backoff_secs(self, n_failures: int) -> float:
+        return backoff_secs(
+            n_failures,
+            base_secs=self.options.backoff_base_secs,
+            max_secs=self.options.backoff_max_secs,
+        )

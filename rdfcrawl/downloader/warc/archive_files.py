@@ -1,0 +1,247 @@
+"""The WARC files of one worker: named, locked, appended to, rotated and repaired.
+
+`<crawl>-<time>-<worker>-<n>.warc.gz`, with `.open` behind it while it is written to.
+Each record is a gzip member that tells its own length, as in segments (`stores`), so
+that the torn end of a file whose worker died is found and cut off.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import logging
+import os
+import time
+from contextlib import contextmanager, suppress
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.counting import counted
+from rdfcrawl.downloader.warc.records import (
+    FIELDS_TYPE,
+    WarcRecord,
+    fields_block,
+    new_record_id,
+    warc_date,
+)
+from rdfcrawl.stores.recovery import count_whole_bytes
+from rdfcrawl.stores.segment_file import SegmentFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+logger = logging.getLogger(__name__)
+
+OPEN_SUFFIX: Final = ".open"
+
+
+class ArchiveFile:
+    """A WARC file that is being written; it begins with a `warcinfo`.
+
+    Attributes:
+        file: takes whole records.
+        info_id: of the `warcinfo`.
+    """
+
+    def __init__(self, file: SegmentFile, info_id: str) -> None:
+        self.file, self.info_id = file, info_id
+
+    @classmethod
+    def create(cls, path: Path, info: list[tuple[str, str]]) -> ArchiveFile:
+        """Create a file, with `.open` behind its name.
+
+        Raises:
+            OSError: the disk refuses it.
+        """
+        segment = SegmentFile.create(path.with_name(path.name + OPEN_SUFFIX))
+        if segment is None:
+            raise FileExistsError(errno.EEXIST, f"{path} exists")
+        record = WarcRecord(
+            type="warcinfo",
+            record_id=new_record_id(),
+            fields=[
+                ("WARC-Date", warc_date(time.time_ns() // 1_000_000)),
+                ("WARC-Filename", path.name),
+            ],
+            content_type=FIELDS_TYPE,
+            head=fields_block(info),
+        )
+        try:
+            segment.append(record.packed())
+        except OSError:
+            segment.remove()
+            raise
+        return cls(segment, record.record_id)
+
+    def append(self, records: list[WarcRecord]) -> int:
+        """Append records, all of them or none; return the bytes they take.
+
+        Raises:
+            OSError: none was written.
+        """
+        begin = self.file.n_bytes
+        with self._whole(begin):
+            if any(record.is_long for record in records):
+                for record in records:
+                    record.stream_into(self.file)
+            else:
+                first, *others = records
+                members = [first.packed(is_synced=self.file.is_synced)]
+                members += (record.packed() for record in others)
+                self.file.append(*members)
+        return self.file.n_bytes - begin
+
+    @contextmanager
+    def _whole(self, begin: int) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.file.cut(begin)
+            raise
+
+    def sync(self) -> None:
+        """Bring the file to the disk.
+
+        Raises:
+            OSError: it may not be there.
+        """
+        if not self.file.is_synced:
+            self.file.n_synced = self.file.sync()
+
+    def finish(self) -> None:
+        """Bring the file to the disk, close it and take `.open` from its name.
+
+        Raises:
+            OSError: it may not be on disk.
+        """
+        self.sync()
+        path = self.file.path
+        path.rename(path.with_suffix(""))
+        self.file.close()
+
+
+class ArchiveFolder:
+    """The files of one worker, in a folder that workers share.
+
+    A file has one writer at a time: who has much to write takes a file for as long as
+    that takes, others take another one. Methods may be called from any thread.
+
+    Args:
+        folder: made if missing.
+        name: begin of the names of the files, unique among workers.
+        max_bytes: a file of this size is finished.
+        info: content of the `warcinfo` of each file.
+        count: called with the name of a statistic.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        *,
+        max_bytes: int,
+        info: list[tuple[str, str]],
+        count: Callable[[str, int], None],
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder, self._name = folder, name
+        self._max_bytes = max_bytes
+        self._info = info
+        self._count = count
+        self._lock = Lock()
+        self._n_files = 0
+        self._free: list[ArchiveFile] = []
+        self._taken: list[ArchiveFile] = []
+        self._full: list[ArchiveFile] = []
+
+    @contextmanager
+    def borrowed(self) -> Iterator[ArchiveFile]:
+        """Give a file to write to, which nobody else has.
+
+        Raises:
+            OSError: there is none, and none can be made.
+        """
+        with self._lock:
+            file = self._free.pop() if self._free else self._create()
+            self._taken.append(file)
+        try:
+            yield file
+        finally:
+            with self._lock:
+                self._taken.remove(file)
+                is_full = file.file.n_bytes >= self._max_bytes
+                (self._full if is_full else self._free).append(file)
+
+    def _create(self) -> ArchiveFile:
+        path = self._folder / f"{self._name}-{self._n_files:05}.warc.gz"
+        self._n_files += 1
+        file = ArchiveFile.create(path, self._info)
+        self._count("warc/files", 1)
+        return file
+
+    def sync(self) -> None:
+        """Bring all that was written to the disk; finish the files that are full.
+
+        Raises:
+            OSError: the disk refuses it.
+        """
+        with self._lock:
+            full, self._full = self._full, []
+            others = [*self._free, *self._taken]
+        try:
+            while full:
+                full[-1].finish()
+                full.pop()
+            for file in others:
+                file.sync()
+        finally:
+            with self._lock:
+                self._full += full
+
+    def close(self) -> None:
+        """Finish all files.
+
+        Raises:
+            OSError: the disk refuses it.
+        """
+        with self._lock:
+            self._full += self._free
+            self._free = []
+        self.sync()
+
+
+def repair_archives(folder: Path) -> None:
+    """Finish the files of workers that died; what is torn at their end is cut off.
+
+    Raises:
+        OSError: the disk cannot be read or written.
+    """
+    for path in sorted(folder.glob(f"*.warc.gz{OPEN_SUFFIX}")):
+        try:
+            fd = os.open(path, os.O_RDWR)
+        except FileNotFoundError:  # another worker was faster
+            continue
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(fd).st_nlink and path.exists():
+                _repair(path, fd)
+        except BlockingIOError:  # its worker lives
+            continue
+        finally:
+            os.close(fd)
+
+
+def _repair(path: Path, fd: int) -> None:
+    n_bytes = os.fstat(fd).st_size
+    n_whole = count_whole_bytes(fd, n_bytes)
+    if n_whole < n_bytes:
+        n_cut = counted(n_bytes - n_whole, "byte")
+        logger.warning("%s: cut %s of unfinished records", path, n_cut)
+        os.ftruncate(fd, n_whole)
+    if n_whole == 0:
+        path.unlink(missing_ok=True)
+        return
+    os.fdatasync(fd)
+    with suppress(FileNotFoundError):
+        path.rename(path.with_suffix(""))

@@ -1,0 +1,399 @@
+"""The captures in a part of a WARC file: responses of servers, with their bodies.
+
+Sources: The WARC Format 1.1 (IIPC), clauses 5 and 6; RFC 9110 for what is in a
+response.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import Fault, Reason, SourceFault
+from rdfcrawl.core.extras import needed_by_document, needed_by_operator
+from rdfcrawl.downloader.warc.bodies import RecordBody
+from rdfcrawl.downloader.warc.part import (
+    READ_BYTES,
+    BadMember,
+    FilePart,
+    PackedRecords,
+    PartEnds,
+)
+from rdfcrawl.downloader.warc.records import COPY_KEPT
+from rdfcrawl.uri import BadUri, requestable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from typing import BinaryIO
+
+    from rdfcrawl.core.faultlog import FaultLog
+
+HEAD_BYTES: Final = 4096
+MAX_HEAD_BYTES: Final = 1024 * 1024  # of a record, with that of its message
+_ARC: Final = "filedesc://"  # begins the first line of ARC files
+_OTHERS: Final = frozenset(
+    {
+        *("warcinfo", "request", "metadata", "revisit", "conversion", "continuation"),
+    }
+)
+_REDIRECTION: Final = 300  # and above: RFC 9110 15.4
+GONE: Final = frozenset({404, 410})
+_SCHEMES: Final = "http://", "https://", "ftp://", "ftps://"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarcCapture:
+    """What a server sent for one URI, as an archive has it.
+
+    Attributes:
+        url: that was requested, without fragment.
+        at_ms: when the response was captured, Unix time in ms.
+        status: of the response; of 3xx, 404 and 410 there is no body here.
+        content_type: of the body, as it was declared; empty if it was not.
+        headers: of the response, in order; values as they are.
+        body: decoded; or the file that has it.
+        n_bytes: length of the body.
+        is_cut: the archive has only its beginning.
+        fault: why there is no more of the body.
+    """
+
+    url: str
+    at_ms: int
+    status: int = 200
+    content_type: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes | Path = b""
+    n_bytes: int = 0
+    is_cut: bool = False
+    fault: Fault | None = None
+
+
+class CaptureLimits(NamedTuple):
+    """Limits on the bodies of captures.
+
+    Attributes:
+        body_bytes: returns the length of the longest body that is read, by its URL.
+        memory_bytes: a longer one is written to a file.
+        max_ratio: decoded : as it is in the archive.
+    """
+
+    body_bytes: Callable[[str], int]
+    memory_bytes: int
+    max_ratio: float
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class CaptureReader:
+    """Reads the captures in a part of a WARC file.
+
+    Attributes:
+        part: that is read.
+        log: takes what is wrong with the file and its records.
+        limits: on bodies.
+        until_ms: what was captured later cannot be, Unix time in ms.
+        is_wanted: says by the capture and the first bytes of its body whether the body
+            is read; the capture has no body then. Of a status of 3xx, it says whether
+            that is a redirect which is wanted.
+        seeks: the part may begin within a record.
+        end: where the part is over; a record that begins there is of the next one.
+        new_file: gives the path of a file for a long body; whoever takes the capture
+            deletes it.
+        next_offset: where the next record begins that was not read to its end.
+        is_done: the file has been read to its end.
+        is_lost: `next_offset` may lie within a record.
+        counts: records by what became of them: `captured`, `gone`, `redirected`, or why
+            it was passed over.
+    """
+
+    part: FilePart
+    log: FaultLog
+    limits: CaptureLimits
+    until_ms: int
+    is_wanted: Callable[[WarcCapture, bytes], bool]
+    new_file: Callable[[], Path]
+    seeks: bool = False
+    end: int = sys.maxsize
+    next_offset: int = field(init=False)
+    is_done: bool = field(init=False, default=False)
+    is_lost: bool = field(init=False, default=False)
+    counts: Counter[str] = field(init=False, default_factory=Counter)
+    _member: PackedRecords | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self.next_offset = self.part.tell()
+
+    def __iter__(self) -> Iterator[WarcCapture]:
+        """Yield the captures, one after another; damaged records are passed over.
+
+        Raises:
+            SourceFault: `NOT_INSTALLED`.
+            OSError: the file cannot be read, or that of a body not be written.
+        """
+        try:
+            if self.seeks:
+                self._seek()
+            while not self.is_done and self.next_offset < self.end:
+                yield from self._captures()
+        except PartEnds:
+            return
+
+    def _seek(self) -> None:
+        """Go to the next record.
+
+        Raises:
+            PartEnds: none begins in the part.
+        """
+        self.is_lost = True
+        try:
+            self.part.seek_record()
+            self.is_lost = False
+        finally:
+            self.next_offset = self.part.tell()
+
+    def _captures(self) -> Iterator[WarcCapture]:
+        """Yield the captures of a gzip member, or of a file without compression."""
+        is_packed = self.part.begins_gzip()
+        member = self._member = PackedRecords(self.part) if is_packed else None
+        try:
+            yield from self._records(member or self.part, is_packed=is_packed)
+        except _bad_archives() as error:
+            if _ARC in str(error):
+                detail = "an ARC file; `warcio recompress` makes a WARC file of it"
+                self.log.note(Reason.BAD_ARCHIVE, detail)
+                self.is_done = True
+                return
+            self.log.note(
+                Reason.BAD_ARCHIVE, f"at {self.next_offset}: {str(error)[:100]}"
+            )
+            if member is not None:
+                member.abandon()
+            self._seek()
+        else:
+            if not is_packed and self.next_offset >= self.end:
+                return  # more than that has been read
+        self.next_offset = self.part.tell()
+        self.is_done = not self._has_more()
+
+    def _has_more(self) -> bool:
+        content = self.part.read()
+        self.part.give_back(content)
+        return bool(content)
+
+    def _records(
+        self, stream: FilePart | PackedRecords, *, is_packed: bool
+    ) -> Iterator[WarcCapture]:
+        with needed_by_document("warc"):
+            from warcio.archiveiterator import WARCIterator  # noqa: PLC0415
+        bounded = _BoundedHeads(stream)
+        records = WARCIterator(bounded)
+        records.INC_RECORD = ""  # would be written to the terminal
+        load = records.loader.load_http_headers
+        # A record without URI makes warcio fail; `_head_of` passes it over.
+        records.loader.load_http_headers = lambda kind, uri, *rest: load(
+            kind, uri or "", *rest
+        )
+        while (record := next(records, None)) is not None:
+            bounded.ends_head()
+            if record.length is None:
+                self._pass_endless(records, is_packed=is_packed)
+                return
+            capture = self._capture(record)
+            # Only now it is known whether the record is whole, and sound.
+            records.read_to_end()
+            if records.err_count:
+                detail = "records that no empty line follows"
+                self.log.note(Reason.REPAIRED, detail, records.err_count)
+                records.err_count = 0
+            if getattr(record.raw_stream, "limit", 0) > 0:
+                self.log.note(Reason.BAD_ARCHIVE, "the file ends within a record")
+                capture = capture and replace(capture, is_cut=True)
+            if capture is not None:
+                yield capture
+            if not is_packed:
+                self.next_offset = records.offset
+                if self.next_offset >= self.end:
+                    return
+            bounded.begins_head()
+
+    def _pass_endless(self, records: Any, *, is_packed: bool) -> None:
+        """Pass over a record that does not say where it ends.
+
+        Raises:
+            BadMember: the next one has to be looked for.
+        """
+        self.counts["malformed"] += 1
+        detail = "a record without Content-Length"
+        if not is_packed:
+            self.part.give_back(records.reader.read(records.reader.rem_length()))
+            raise BadMember(detail)
+        self.log.note(Reason.BAD_ARCHIVE, f"at {self.next_offset}: {detail}")
+        while records.reader.read(READ_BYTES):
+            pass
+
+    def _capture(self, record: Any) -> WarcCapture | None:
+        """Return the capture of a record; None if it is passed over."""
+        head = _head_of(record, self.until_ms)
+        if isinstance(head, str):
+            self.counts[head] += 1
+            if head == "malformed":
+                where = f"near {self.next_offset}"
+                self.log.note(
+                    Reason.BAD_ARCHIVE, f"{where}: no URI, or no possible date"
+                )
+            return None
+        if head.status >= _REDIRECTION:
+            is_wanted, is_gone = self.is_wanted(head, b""), head.status in GONE
+            taken, passed = (
+                ("gone", "unwanted") if is_gone else ("redirected", "status")
+            )
+            self.counts[taken if is_wanted else passed] += 1
+            return head if is_wanted else None
+        try:
+            body = RecordBody(record, max_ratio=self.limits.max_ratio)
+            begin = body.begin(HEAD_BYTES)
+            if not self.is_wanted(head, begin):
+                self.counts["unwanted"] += 1
+                return None
+            capture = self._with_body(head, begin, body)
+        except SourceFault as error:
+            self.log.note(error.fault.reason, f"{head.url}: {error.fault.detail}")
+            self.counts[error.fault.reason.value] += 1
+            return None
+        self.counts["captured"] += 1
+        return replace(capture, fault=body.fault)
+
+    def _with_body(
+        self, head: WarcCapture, begin: bytes, body: RecordBody
+    ) -> WarcCapture:
+        """Return a capture with its body, in memory or in a file.
+
+        Raises:
+            SourceFault: `TOO_LARGE`.
+        """
+        pieces, n_bytes = [begin], len(begin)
+        while n_bytes <= self.limits.memory_bytes:
+            piece = body.read(READ_BYTES)
+            if not piece:
+                return replace(head, body=b"".join(pieces), n_bytes=n_bytes)
+            pieces.append(piece)
+            n_bytes += len(piece)
+        path, most = self.new_file(), self.limits.body_bytes(head.url)
+        if self._member is not None:
+            self._member.allow(most)
+        try:
+            with path.open("xb") as file:
+                n_bytes = _copy(pieces, body, file, most)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        return replace(head, body=path, n_bytes=n_bytes)
+
+
+class _BoundedHeads:
+    """A stream of records whose heads have a bound: warcio reads any line.
+
+    Args:
+        stream: of the records, at the begin of one.
+    """
+
+    def __init__(self, stream: FilePart | PackedRecords) -> None:
+        self._stream = stream
+        self._n_bytes = 0
+
+    def begins_head(self) -> None:
+        """Note that the head of a record is read next."""
+        self._n_bytes = 0
+
+    def ends_head(self) -> None:
+        """Note that a body is read next, which may be of any length."""
+        self._n_bytes = -sys.maxsize
+
+    def tell(self) -> int:
+        """Return the offset of what is read next, in a file without compression."""
+        return self._stream.tell() if isinstance(self._stream, FilePart) else 0
+
+    def read(self, n_bytes: int = READ_BYTES) -> bytes:
+        """Return the next bytes.
+
+        Raises:
+            BadMember: the head has no end.
+        """
+        content = self._stream.read(n_bytes)
+        self._n_bytes += len(content)
+        if self._n_bytes > MAX_HEAD_BYTES:
+            raise BadMember(f"a head of more than {MAX_HEAD_BYTES} bytes")
+        return content
+
+
+def _copy(
+    pieces: list[bytes], body: RecordBody, file: BinaryIO, most_bytes: int
+) -> int:
+    """Write a body to a file, and return its length.
+
+    Raises:
+        SourceFault: `TOO_LARGE`.
+    """
+    n_bytes = sum(map(len, pieces))
+    file.writelines(pieces)
+    while piece := body.read(READ_BYTES):
+        n_bytes += len(piece)
+        if n_bytes > most_bytes:
+            raise SourceFault(Reason.TOO_LARGE, f"over {counted(most_bytes, 'byte')}")
+        file.write(piece)
+    return n_bytes
+
+
+def check_library() -> None:
+    """Raise `ConfigError` if the library for web archives is not installed."""
+    with needed_by_operator("warc", "the spider warc"):
+        import warcio  # noqa: F401, PLC0415
+
+
+def _bad_archives() -> tuple[type[Exception], ...]:
+    from warcio.exceptions import ArchiveLoadFailed  # noqa: PLC0415
+
+    return BadMember, ArchiveLoadFailed, EOFError, ValueError
+
+
+def _head_of(record: Any, until_ms: int) -> WarcCapture | str:
+    """Return what a record is a capture of; else why it is passed over.
+
+    What was sent with a status of success is a document (`response`, or `resource` of
+    other schemes), one that was gone is none any more, and a redirect names another; a
+    `revisit` has no body of its own, which one that was gone has no need of.
+    """
+    warc, http = record.rec_headers, record.http_headers
+    code = (http.get_statuscode() or "") if http is not None else "200"
+    status = int(code) if code.isascii() and code.isdigit() else 0
+    is_gone = record.rec_type == "revisit" and status in GONE
+    if record.rec_type not in ("response", "resource") and not is_gone:
+        return record.rec_type if record.rec_type in _OTHERS else "unknown"
+    # Whoever wrote the archive may not have taken a document for gone yet.
+    is_kept = warc.get_header(COPY_KEPT[0]) == COPY_KEPT[1]
+    if not 200 <= status < 400 and (is_kept or status not in GONE):
+        return "status"
+    uri = (warc.get_header("WARC-Target-URI") or "").strip("<>")
+    if uri and not uri.lower().startswith(_SCHEMES):
+        return "unwanted"  # names of DNS, screenshots, texts of pages
+    try:
+        url = requestable(uri)
+        at = datetime.fromisoformat(warc.get_header("WARC-Date") or "")
+        at_ms = int(at.replace(tzinfo=at.tzinfo or UTC).timestamp() * 1000)
+    except (BadUri, ValueError, OverflowError):
+        return "malformed"
+    if not 0 < at_ms <= until_ms:  # it would be the latest version for ever
+        return "malformed"
+    declared = http.get_header("Content-Type") if http else record.content_type
+    return WarcCapture(
+        url=url,
+        at_ms=at_ms,
+        status=status,
+        content_type=declared or "",
+        headers=tuple((str(n), str(v)) for n, v in http.headers) if http else (),
+        is_cut=bool(warc.get_header("WARC-Truncated")),
+    )

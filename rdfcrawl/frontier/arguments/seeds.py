@@ -1,0 +1,179 @@
+"""Seeds: URLs of the operator, one per line of a file, or with their types in a table.
+
+A table is comma-separated and begins with a line that names its columns; one of them
+is `uri`, another may be `type`, as in the seed files of Squirrel.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from rdfcrawl.core.errors import ConfigError, Fault, Reason
+from rdfcrawl.core.records import Kind
+from rdfcrawl.uri import BadUri
+from rdfcrawl.uri.schemes import check_scheme, seed_url
+
+MAX_LINE_BYTES: Final = 1 << 16
+_URI, _TYPE = "uri", "type"
+# The types of Squirrel, of its older versions too, and our names of sources. None: the
+# name of the URL decides.
+TYPES: Final[dict[str, Kind | None]] = {
+    "": None,
+    "unknown": None,
+    "dereferenceable": None,
+    "html": None,
+    "csv": None,
+    "dump": Kind.DUMP,
+    "rdf-dump": Kind.DUMP,
+    "sparql": Kind.SPARQL,
+    "ckan": Kind.CKAN,
+    "sitemap": Kind.SITEMAP,
+    "resourcesync": Kind.RESOURCESYNC,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BadSeed:
+    """A line of a seed file, counted from 1, that is not crawled."""
+
+    path: Path
+    line: int
+    fault: Fault
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """One seed: its URL as it is requested, and its kind if a table has told one."""
+
+    url: str
+    kind: Kind | None = None
+
+
+def iter_start_urls(
+    texts: Iterable[str], schemes: frozenset[str]
+) -> Iterator[str | BadSeed]:
+    """Yield the `start_urls` of a spider as they are requested."""
+    for number, text in enumerate(texts, start=1):
+        try:
+            url = seed_url(text)
+            check_scheme(url, schemes)
+            yield url
+        except BadUri as error:
+            yield BadSeed(Path("start_urls"), number, error.fault)
+
+
+def iter_seeds(
+    seeds: tuple[str, ...] | Path, schemes: frozenset[str] | None = None
+) -> Iterator[str | BadSeed]:
+    """Yield the URLs of seeds as they are requested, in order, duplicates included.
+
+    A file has one URL per line, UTF-8; blank lines and lines that begin with `#` are
+    skipped; `.gz` is decompressed. It is streamed, never held in memory.
+
+    Yields:
+        A requestable URL, or what is wrong with a line; a file that breaks off ends
+        with a `BadSeed`.
+    """
+    for seed in iter_typed_seeds(seeds, schemes):
+        yield seed.url if isinstance(seed, Seed) else seed
+
+
+def iter_typed_seeds(
+    seeds: tuple[str, ...] | Path, schemes: frozenset[str] | None = None
+) -> Iterator[Seed | BadSeed]:
+    """Yield seeds as `iter_seeds` does, with the kinds that a table gives them.
+
+    Lines of a file with a URL of any other than `schemes` are bad; None allows all.
+    """
+    if isinstance(seeds, Path):
+        yield from _iter_file(seeds, schemes)
+    else:
+        yield from map(Seed, seeds)
+
+
+def check_seed_file(path: Path) -> None:
+    """Check that a file of seeds can be read.
+
+    Raises:
+        ConfigError: it cannot, or it is called `.csv` and does not name its columns.
+    """
+    try:
+        with _open(path) as file:
+            first = next(_iter_lines(file), b"")
+    except (OSError, EOFError, zlib.error) as error:
+        raise ConfigError(f"can be read: {error}") from error
+    if ".csv" in path.suffixes and not _columns(first):
+        raise ConfigError(f"has a column {_URI!r}, named in its first line")
+
+
+def _iter_file(path: Path, schemes: frozenset[str] | None) -> Iterator[Seed | BadSeed]:
+    number = 0
+    columns: dict[str, int] | None = None
+    try:
+        with _open(path) as file:
+            for number, line in enumerate(_iter_lines(file), start=1):
+                text = line.strip()
+                if not text or text.startswith(b"#"):
+                    continue
+                if columns is None:
+                    columns = _columns(text)
+                    if columns:
+                        continue
+                try:
+                    seed = _parse(text.decode(), columns)
+                    if schemes is not None:
+                        check_scheme(seed.url, schemes)
+                    yield seed
+                except UnicodeDecodeError as error:
+                    fault = Fault(Reason.BAD_CHARSET, f"not UTF-8: {error}")
+                    yield BadSeed(path, number, fault)
+                except BadUri as error:
+                    yield BadSeed(path, number, error.fault)
+    except (OSError, EOFError, zlib.error) as error:
+        fault = Fault(Reason.TRUNCATED_BODY, f"cannot be read further: {error}")
+        yield BadSeed(path, number + 1, fault)
+
+
+def _columns(line: bytes) -> dict[str, int]:
+    """Return the columns that a first line names; none if it is no such line."""
+    names = [name.strip().lower() for name in _cells(line.decode(errors="replace"))]
+    return {name: n for n, name in enumerate(names)} if _URI in names else {}
+
+
+def _cells(text: str) -> list[str]:
+    try:
+        return next(csv.reader([text]), [])
+    except csv.Error:
+        return []
+
+
+def _parse(text: str, columns: dict[str, int]) -> Seed:
+    """Return the seed of a line, or raise `BadUri`."""
+    if not columns:
+        return Seed(seed_url(text))
+    cells = _cells(text)
+    row = {name: cells[n].strip() for name, n in columns.items() if n < len(cells)}
+    kind = row.get(_TYPE, "").lower()
+    if kind not in TYPES:
+        known = ", ".join(filter(None, TYPES))
+        raise BadUri(f"type {row[_TYPE]!r} is not known; there are {known}")
+    return Seed(seed_url(row.get(_URI, "")), TYPES[kind])
+
+
+def _open(path: Path) -> BinaryIO | gzip.GzipFile:
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+
+
+def _iter_lines(file: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
+    """Yield lines; of a line that is too long, a beginning that is still too long."""
+    is_rest = False
+    while line := file.readline(MAX_LINE_BYTES):
+        if not is_rest:
+            yield line.removeprefix(b"\xef\xbb\xbf")
+        is_rest = not line.endswith(b"\n")

@@ -1,0 +1,1 @@
+"""The queue in Redis: candidates, hosts, partitions, profiles, epochs, reports."""

@@ -1,0 +1,371 @@
+"""URIs in: the calls of `lua/add.lua` and `lua/budget.lua` that queue candidates.
+
+Each goes to the partition of its registered domain first, unless its host is known to
+be away (`partitions.py`). What is told there to be away goes on to where it is; before
+that it is counted for the URI budget of its domain, if that has one. Whoever dies
+between two calls has lost nothing: offered again, each URI takes the same way, and is
+counted once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
+
+from rdfcrawl.core.errors import Decision
+from rdfcrawl.core.records import CrawlBudget
+from rdfcrawl.frontier.queue.candidate import SEEN_ONLY, AddedCounts, Candidate
+from rdfcrawl.frontier.queue.claimed_visits import record_of
+from rdfcrawl.frontier.queue.partitions import bucket_of
+from rdfcrawl.uri import MAX_CACHED_HOSTS, partition_of, registered_domain
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+    from rdfcrawl.frontier.queue.decisions import DecisionLog
+    from rdfcrawl.frontier.queue.partitions import KeyLocations
+    from rdfcrawl.frontier.redis.scripts import Argument, LuaScripts
+
+    Call = tuple[str, list[Argument]]
+
+# A long script holds up all other workers: about 3 ms at 500 URIs of 10 keys.
+MAX_URIS_PER_CALL = 500
+MAX_KEYS_PER_CALL = 100
+# URIs over the budgets of their hosts that are kept, in case a budget is raised.
+MAX_REFUSED = 1_000_000
+_ADD_HEAD = 7  # arguments of `add` before the keys
+_KEY_HEAD = 3  # and of each key before its URIs
+# What the operations say of a URI.
+_NEW, _SEEN, _AWAY, _COUNTED = b"10AS"
+_WANTED: Final = b"WFL"  # it was only looked at: never seen
+_REFUSALS: Final = {ord("F"): Decision.HOST_BUDGET, ord("D"): Decision.DOMAIN_BUDGET}
+
+
+class _Row(NamedTuple):
+    """A URI of a host that is away."""
+
+    key: str
+    fingerprint: int
+    item: bytes
+    budget: CrawlBudget
+
+
+class CandidateAdder:
+    """Adds to one crawl."""
+
+    def __init__(
+        self,
+        redis: Redis,
+        scripts: LuaScripts,
+        locations: KeyLocations,
+        budget: CrawlBudget,
+    ) -> None:
+        self._redis = redis
+        self._scripts = scripts
+        self._whereabouts = locations
+        self._budget = budget
+        self._prefixes: Sequence[str] = ()
+        self._fill = self._most_here = self._most_over = 0
+        self.decisions: DecisionLog | None = None  # where refusals are noted
+
+    def open(self, prefixes: Sequence[str], *, fill: int, most_here: int) -> None:
+        """Set what the crawl was begun with; with `most_here` 0, no host goes away."""
+        self._prefixes = prefixes
+        self._fill = fill
+        self._most_here = most_here if len(prefixes) > 1 else 0
+        self._most_over = -(-MAX_REFUSED // len(prefixes))
+
+    async def add(self, candidates: Sequence[Candidate]) -> AddedCounts:
+        """Queue candidates that were never seen.
+
+        Safe to repeat: what was taken before counts as seen.
+        """
+        here, rows = self._parted(candidates)
+        calls = list(self._calls(here))
+        marks = await self._run("add", calls)
+        if _AWAY in marks:
+            rows += self._sent_away(calls, marks)
+        added = _added(marks)
+        decisions = self.decisions
+        if decisions is not None and (
+            added.over_host or added.over_domain or decisions.spelled
+        ):
+            _note_refused(decisions, zip(_rows(calls), marks, strict=True))
+        if not rows:
+            return added
+        marks = await self._add_away(rows)
+        if decisions is not None:
+            _note_refused(decisions, zip(rows, marks, strict=True))
+        return added + _added(marks)
+
+    async def unseen(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Return those candidates that `add` would take, also from a full server."""
+        here, rows = self._parted(candidates)
+        calls = list(self._calls(here, mode="look"))
+        marks = await self._run("add", calls)
+        rows += self._sent_away(calls, marks)
+        wanted = {
+            (key, fingerprint)
+            for (key, fingerprint, _, _), mark in zip(_rows(calls), marks, strict=True)
+            if mark in _WANTED
+        }
+        found = bytearray(len(rows))
+        await self._ask(rows, range(len(rows)), found, mode="look")
+        wanted |= {
+            (row.key, row.fingerprint)
+            for row, mark in zip(rows, found, strict=True)
+            if mark in _WANTED
+        }
+        return [x for x in candidates if (x.key, x.fingerprint) in wanted]
+
+    async def take_up(self, profile: int, budget: CrawlBudget) -> int:
+        """Queue what was refused of a profile, as far as its budget now allows.
+
+        Safe to repeat. Return the number of URIs that were queued.
+        """
+        n_new = 0
+        pipe = self._redis.pipeline(transaction=False)
+        for prefix in self._prefixes:
+            pipe.hlen(f"{prefix}:over")
+        sizes = await pipe.execute()
+        for partition, prefix in enumerate(self._prefixes):
+            cursor = 0
+            while sizes[partition]:
+                found: Any = await self._redis.hscan(
+                    f"{prefix}:over", cursor, count=MAX_URIS_PER_CALL
+                )
+                cursor, rows = found
+                n_new += await self.take_up_some(partition, rows, {profile: budget})
+                if not cursor:
+                    break
+        return n_new
+
+    async def take_up_some(
+        self,
+        partition: int,
+        rows: Mapping[bytes, bytes],
+        budgets: Mapping[int, CrawlBudget],
+    ) -> int:
+        """Queue those of some refused URIs that budgets now allow; safe to repeat.
+
+        Args:
+            partition: which keeps them.
+            rows: of what it keeps.
+            budgets: by profile; URIs of others stay refused.
+        """
+        refused = [
+            candidate
+            for name, item in rows.items()
+            if (candidate := self._refused(name, item, budgets))
+        ]
+        return await self._take_up(partition, refused)
+
+    def _refused(
+        self, name: bytes, item: bytes, budgets: Mapping[int, CrawlBudget]
+    ) -> Candidate | None:
+        """Return the candidate of a refused URI, if its profile has a budget here."""
+        key, _, fingerprint = name.decode().rpartition(" ")
+        item = item.removeprefix(b"d")  # over the budget of its domain
+        record = record_of(item[1:], key)
+        if record is None or record.profile not in budgets:
+            return None
+        partition = partition_of(key, len(self._prefixes))
+        return Candidate(
+            partition, key, int(fingerprint), item, budgets[record.profile]
+        )
+
+    async def _take_up(self, partition: int, refused: list[Candidate]) -> int:
+        here, rows = self._parted(refused)
+        calls = list(self._calls(here))
+        marks = await self._run("add", calls)
+        away = [*rows, *self._sent_away(calls, marks)]
+        fates = [*marks, *await self._add_away(away)]
+        taken: dict[str, list[Argument]] = {}
+        for row, mark in zip([*_rows(calls), *away], fates, strict=True):
+            if mark in (_NEW, _SEEN):
+                taken.setdefault(row.key, []).extend((row.fingerprint, row.item))
+        forget = [
+            (self._prefixes[partition], ["forget", 0, self._fill, 0, *arguments])
+            for arguments in _cut(taken)
+        ]
+        await self._run("budget", forget)
+        return fates.count(_NEW)
+
+    def _parted(
+        self, candidates: Sequence[Candidate]
+    ) -> tuple[Sequence[Candidate], list[_Row]]:
+        """Part candidates of hosts that are known to be away from all others."""
+        self._whereabouts.refresh()
+        away = self._whereabouts.away
+        if not away:
+            return candidates, []
+        rows = [
+            _Row(x.key, x.fingerprint, x.item, x.budget or self._budget)
+            for x in candidates
+            if x.key in away
+        ]
+        if rows:
+            candidates = [x for x in candidates if x.key not in away]
+        return candidates, rows
+
+    def _calls(
+        self,
+        candidates: Iterable[Candidate],
+        *,
+        mode: Literal["add", "look"] = "add",
+    ) -> Iterator[Call]:
+        partitions: dict[int | tuple[int, CrawlBudget], dict[str, list[Argument]]] = {}
+        for partition, key, fingerprint, item, budget in candidates:
+            place = partition if budget is None else (partition, budget)
+            keys = partitions.get(place)
+            if keys is None:
+                keys = partitions[place] = {}
+            pairs = keys.get(key)
+            if pairs is None:
+                pairs = keys[key] = []
+            pairs += (fingerprint, item)
+        for place, keys in partitions.items():
+            own = (place, self._budget) if isinstance(place, int) else place
+            head = self._add_head(own[1], mode)
+            for arguments in _cut(keys):
+                yield self._prefixes[own[0]], head + arguments
+
+    def _add_head(self, budget: CrawlBudget, mode: str) -> list[Argument]:
+        return [*budget, self._fill, self._most_over, mode, self._most_here]
+
+    def _sent_away(self, calls: list[Call], marks: bytes) -> list[_Row]:
+        """Return the URIs that calls have told to be away, and remember their hosts."""
+        rows = [
+            row for row, mark in zip(_rows(calls), marks, strict=True) if mark == _AWAY
+        ]
+        for row in rows:
+            self._whereabouts.note_away(row.key)
+        return rows
+
+    async def _add_away(self, rows: Sequence[_Row]) -> bytes:
+        marks = bytearray([_COUNTED]) * len(rows)
+        waiting = [
+            i
+            for i, row in enumerate(rows)
+            if row.budget.of_domain > 0 and row.item != SEEN_ONLY
+        ]
+        bound = frozenset(waiting)
+        free = [i for i in range(len(rows)) if i not in bound]
+        await self._ask(rows, free, marks, mode="add")
+        for unsure in (b"", b"L"):
+            # Only what will be accepted may be counted, or others had no room; and what
+            # is not counted is added only where it is sure to be refused.
+            await self._ask(rows, waiting, marks, mode="look")
+            new = [i for i in waiting if marks[i] in b"W" + unsure]
+            await self._ask(rows, new, marks, mode="count")
+            sure = [i for i in waiting if marks[i] in b"SF"]
+            await self._ask(rows, sure, marks, mode="add")
+            waiting = [i for i in waiting if marks[i] == ord("L")]
+        over = [i for i in bound if marks[i] in b"FR"]
+        await self._ask(rows, over, bytearray(marks), mode="give back")
+        return bytes(marks)
+
+    async def _ask(
+        self,
+        rows: Sequence[_Row],
+        which: Iterable[int],
+        marks: bytearray,
+        *,
+        mode: Literal["add", "look", "count", "give back"],
+    ) -> None:
+        is_home = mode in ("count", "give back")
+        groups: dict[tuple[int, CrawlBudget], dict[str, list[int]]] = {}
+        for i in which:
+            key = rows[i].key
+            partition = (
+                partition_of(key, len(self._prefixes))
+                if is_home
+                else self._whereabouts.note_away(key)
+            )
+            keys = groups.setdefault((partition, rows[i].budget), {})
+            keys.setdefault(key, []).append(i)
+        calls: list[Call] = []
+        order: list[int] = []
+        for (partition, budget), keys in groups.items():
+            head = self._add_head(budget, mode)
+            if is_home:
+                head = [mode, budget.of_domain, self._fill, self._most_over]
+            pairs = {key: _pairs(rows, some) for key, some in keys.items()}
+            calls += [
+                (self._prefixes[partition], head + arguments)
+                for arguments in _cut(pairs, "" if is_home else "+")
+            ]
+            order += [i for some in keys.values() for i in some]
+        name: Literal["budget", "add"] = "budget" if is_home else "add"
+        for i, mark in zip(order, await self._run(name, calls), strict=True):
+            marks[i] = mark
+
+    async def _run(self, name: Literal["add", "budget"], calls: list[Call]) -> bytes:
+        if not calls:
+            return b""
+        return b"".join(cast("list[bytes]", await self._scripts.run(name, calls)))
+
+
+def _pairs(rows: Sequence[_Row], which: Iterable[int]) -> list[Argument]:
+    return [x for i in which for x in (rows[i].fingerprint, rows[i].item)]
+
+
+def _added(marks: bytes) -> AddedCounts:
+    n_seen = marks.count(b"0") + marks.count(b"R")
+    return AddedCounts(marks.count(b"1"), n_seen, marks.count(b"F"), marks.count(b"D"))
+
+
+def _note_refused(decisions: DecisionLog, fates: Iterable[tuple[_Row, int]]) -> None:
+    """Note the URIs over a budget, and those seen before in another spelling."""
+    for (key, fingerprint, item, _), mark in fates:
+        why = _REFUSALS.get(mark)
+        if decisions.is_other_spelling(fingerprint) and mark == _SEEN:
+            why = Decision.DUPLICATE
+        if why is None or (record := record_of(item[1:], key)) is None:
+            continue
+        decisions.note(why, [record.url], record.parent, mark=fingerprint)
+
+
+def _rows(calls: Iterable[Call]) -> Iterator[_Row]:
+    """Yield the URIs in calls of `add`, in the order of the answers."""
+    for _, arguments in calls:
+        budget = CrawlBudget(*map(int, arguments[:3]))
+        at = _ADD_HEAD
+        while at < len(arguments):
+            key, end = str(arguments[at]), at + _KEY_HEAD + 2 * int(arguments[at + 2])
+            for i in range(at + _KEY_HEAD, end, 2):
+                item = cast("bytes", arguments[i + 1])
+                yield _Row(key, int(arguments[i]), item, budget)
+            at = end
+
+
+@lru_cache(maxsize=MAX_CACHED_HOSTS)
+def _place_of(key: str) -> str:
+    """Return the length of a key's registered domain, and the bucket of that domain.
+
+    A minus before says that the key is not counted among the hosts of its domain, as it
+    stands for the domain itself.
+    """
+    domain = registered_domain(key)
+    stands_for_it = key.removeprefix("www.") == domain or key == domain
+    return f"{'-' * stands_for_it}{len(domain)}:{bucket_of(domain)}"
+
+
+def _cut(keys: dict[str, list[Argument]], how: str = "") -> Iterator[list[Argument]]:
+    """Yield arguments of calls; `how` is "+" if the keys are away."""
+    arguments: list[Argument] = []
+    n_keys = n_uris = 0
+    for key, pairs in keys.items():
+        place = how + _place_of(key)
+        for start in range(0, len(pairs), 2 * MAX_URIS_PER_CALL):
+            part = pairs[start : start + 2 * MAX_URIS_PER_CALL]
+            n = len(part) // 2
+            if n_keys == MAX_KEYS_PER_CALL or n_uris + n > MAX_URIS_PER_CALL:
+                yield arguments
+                arguments, n_keys, n_uris = [], 0, 0
+            arguments += (key, place, n, *part)
+            n_keys += 1
+            n_uris += n
+    if arguments:
+        yield arguments

@@ -1,0 +1,206 @@
+"""Addresses of hosts, for crawls whose politeness key is the IP address.
+
+A name may have many addresses, and name servers give them in turns. The one that was
+found first is the name's for the whole crawl and all of its workers: with another key,
+its URIs would be fetched once more, without the delay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import socket
+from collections import deque
+from collections.abc import Callable, Iterable
+from ipaddress import ip_address
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from redis.exceptions import RedisError
+
+from rdfcrawl.uri import host_of, is_of_web, registered_domain
+from rdfcrawl.uri.guard.policy import literal_address
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
+    from rdfcrawl.frontier.redis.retry import RedisRetry
+    from rdfcrawl.uri.guard.resolver import NameResolver
+
+_MAX_HOSTS: Final = 100_000
+_AT_ONCE: Final = 50
+# As long as Redis may come back without what it took (`worker.py`).
+_WINDOW_SECS: Final = 10.0
+
+
+class AddressBook:
+    """Addresses of hosts, looked up ahead of time, so that `address` never waits."""
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        retry: RedisRetry,
+        *,
+        is_allowed: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        self._frontier = frontier
+        self._persistent = retry.persistent
+        self._is_allowed = is_allowed
+        self._addresses: dict[str, str] = {}
+        self._names: NameResolver | None = None
+        self._latest: deque[tuple[float, dict[str, str]]] = deque()
+
+    def address(self, host: str) -> str | None:
+        """Return the address of a host that was primed; None without an address."""
+        return self._addresses.get(host) or None
+
+    async def agreed(self, host: str) -> str:
+        """Return the address of a host for the whole crawl; empty if it has none.
+
+        A host that had none when the crawl met it may have one by now.
+        """
+        if address := literal_address(host):
+            return address
+        await self.prime([f"http://{host}/"])
+        return self.address(host) or (await self.found(host) or [""])[0]
+
+    async def prime(self, urls: Iterable[str]) -> None:
+        """Look up the hosts of URLs that are not known yet."""
+        hosts = {host_of(url) for url in urls if is_of_web(url)}
+        hosts -= self._addresses.keys()
+        if not hosts:
+            return
+        if len(self._addresses) + len(hosts) > _MAX_HOSTS:
+            self._addresses.clear()
+        self._addresses |= await self._persistent(
+            "read addresses", self._frontier.addresses, hosts
+        )
+        gate = asyncio.Semaphore(_AT_ONCE)
+
+        async def look_up(host: str) -> tuple[str, str]:
+            async with gate:
+                return host, (await self.found(host) or [""])[0]
+
+        new = hosts - self._addresses.keys()
+        found = dict(await asyncio.gather(*map(look_up, new)))
+        if found:
+            found = await self._agree(found)
+            self._remember(found)
+
+    async def found(self, host: str) -> list[str]:
+        """Look up the addresses of a host, in a fixed order, the best first.
+
+        IPv4 comes first, as more workers can reach it.
+        """
+        if self._names is None:
+            from rdfcrawl.uri.guard.resolver import NameResolver  # noqa: PLC0415  (aiohttp)
+
+            self._names = NameResolver()
+        bare = host.removeprefix("[").removesuffix("]")
+        try:
+            rows = await self._names.resolve(bare)
+        except (OSError, UnicodeError):  # no such name, or none that DNS can have
+            return []
+        addresses = {row["host"] for row in rows}
+        # Where none is allowed, the guard says so when it is connected to.
+        allowed = set(filter(self._is_allowed, addresses)) or addresses
+        return sorted(allowed, key=_rank)
+
+    async def restore(self) -> None:
+        """Agree again on what Redis may have lost."""
+        for _, found in list(self._latest):
+            await self._agree(found)
+
+    async def close(self) -> None:
+        """Look nothing up any more."""
+        if self._names is not None:
+            await self._names.close()
+
+    async def _agree(self, found: dict[str, str]) -> dict[str, str]:
+        agreed = await self._persistent("keep addresses", self._frontier.agree, found)
+        self._addresses |= agreed
+        return agreed
+
+    def _remember(self, found: dict[str, str]) -> None:
+        now = monotonic()
+        self._latest.append((now, found))
+        while now - self._latest[0][0] > _WINDOW_SECS:
+            self._latest.popleft()
+
+
+def _rank(address: str) -> tuple[int, int]:
+    parsed = ip_address(address.partition("%")[0])
+    return parsed.version, int(parsed)
+
+
+logger = logging.getLogger(__name__)
+
+NAMES: Final = 16  # with one address, before a name is made up to see
+_MAX_KNOWN: Final = 100_000
+
+
+class HostAddresses:
+    """Which hosts have one address, and which domains answer for any name.
+
+    Addresses are those that were looked up for a connection; nobody is asked for more,
+    except for one name of a domain that seems to have them all.
+    """
+
+    def __init__(self, redis: Redis, key: str) -> None:
+        self.n_wildcards = 0  # such domains that this worker was the first to notice
+        self._redis = redis
+        self._key = key
+        self._addresses: dict[str, str] = {}
+        self._names: dict[tuple[str, str], int] = {}  # (parent, address): how many
+        self._looks: set[asyncio.Task[None]] = set()
+
+    def address_of(self, host: str) -> str:
+        """Return the address of a host; empty if unknown."""
+        return self._addresses.get(host, "")
+
+    def note(self, host: str, address: str) -> None:
+        """Take note of the address of a host, the lowest of several."""
+        if self._addresses.get(host) == address:
+            return
+        if len(self._addresses) >= _MAX_KNOWN:
+            self._addresses.clear()
+            self._names.clear()
+        self._addresses[host] = address
+        parent = host.partition(".")[2]
+        if len(parent) < len(registered_domain(host)):
+            return  # it is a domain of its own: others have the names beside it
+        place = parent, address
+        self._names[place] = self._names.get(place, 0) + 1
+        if self._names[place] == NAMES:
+            look = asyncio.create_task(self._look(parent, address))
+            self._looks.add(look)
+            look.add_done_callback(self._looks.discard)
+
+    async def _look(self, parent: str, address: str) -> None:
+        """Find out whether a name that nobody has linked to has the same address."""
+        name = f"{secrets.token_hex(8)}.{parent}"
+        try:
+            rows = await asyncio.to_thread(
+                socket.getaddrinfo, name, None, type=socket.SOCK_STREAM
+            )
+            if min(str(row[4][0]) for row in rows) != address:
+                return
+            is_first = await self._redis.sadd(self._key, parent)
+        except (OSError, UnicodeError, RedisError):  # no such name, as it should be
+            return
+        if is_first:
+            self.n_wildcards += 1
+            logger.info(
+                "*.%s: every name has the address %s (wildcard DNS); its hosts take"
+                " turns as one, and max_hosts_per_domain limits their number",
+                parent,
+                address,
+            )
+
+    async def close(self) -> None:
+        """End what is being looked up."""
+        for look in self._looks:
+            look.cancel()
+        await asyncio.gather(*self._looks, return_exceptions=True)

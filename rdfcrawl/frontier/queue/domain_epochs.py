@@ -1,0 +1,300 @@
+"""Epochs of registered domains with a quota: Algorithm 6.1 as a policy of the crawl.
+
+URLs wait in the frontier, those that sitemaps list and those that links lead to, each
+best first. `lua/epochs.lua` grants them to the queues of their hosts, as many in an
+epoch as the quota allows; nothing else puts a page into a queue. When an epoch is over,
+any worker judges it (`analysis/refresh/domain_schedule.py`) and begins the next; of several that
+do, one succeeds. All state is in Redis, each change of it one script, so that a kill at
+any moment leaves what was granted, and charged, as it was.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+from rdfcrawl.analysis.refresh.domain_schedule import (
+    DomainSchedule,
+    judge_epoch,
+    move_balance,
+    new_schedule,
+    with_quota,
+)
+from rdfcrawl.core.codec import decode, encode
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.tasks.pages import DescribedSample, DumpPart, ListedPage, SamplePage
+from rdfcrawl.frontier.queue.epoch_options import EpochOptions
+from rdfcrawl.frontier.redis.scripts import millisecs
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+    from rdfcrawl.core.records import Document, Record
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.frontier.redis.scripts import Argument, LuaScripts
+
+SCHEDULE: Final = "schedule"  # fields of the crawl's settings
+EPOCHS: Final = "epochs"
+_MOST_GRANTED: Final = 500  # in one call, as a long script holds up all others
+_NOT_ASKED: Final = "-"  # what became of a URL; see `lua/ack.lua`
+_NOT_WORTH_IT: Final = ""
+_OF_SITEMAPS: Final = (ListedPage, DumpPart, SamplePage, DescribedSample)
+_LISTED, _LINKED = ord("A"), ord("P")  # see `lua/schedule.lua`
+
+
+class EndedEpoch(NamedTuple):
+    """What is to be logged of an epoch that is over.
+
+    Attributes:
+        prefix: of its partition.
+        entry: in JSON.
+    """
+
+    prefix: str
+    entry: str
+
+
+class EpochLook(NamedTuple):
+    """What a look at the epochs of some partitions has done.
+
+    Attributes:
+        granted: partitions where URLs were granted.
+        n_granted: their number.
+        n_begun: epochs that were begun.
+        ended: what is to be logged of those before them; `logged` is to be told.
+        due_secs: until a domain is to be looked at again, or None.
+    """
+
+    granted: tuple[int, ...] = ()
+    n_granted: int = 0
+    n_begun: int = 0
+    ended: tuple[EndedEpoch, ...] = ()
+    due_secs: float | None = None
+
+
+class EpochTotals(NamedTuple):
+    """What the epochs of all domains have granted in all runs.
+
+    Attributes:
+        begun: epochs.
+        sitemaps: URLs granted to sitemaps.
+        links: URLs granted to links.
+        further: URLs of either, where the other had too few.
+    """
+
+    begun: int = 0
+    sitemaps: int = 0
+    links: int = 0
+    further: int = 0
+
+
+class _OverEpoch(NamedTuple):
+    """An epoch that is over, or none yet; see `lua/epochs.lua`."""
+
+    prefix: str
+    domain: str
+    number: int
+    schedule: bytes
+    of_sitemaps: bytes
+    of_links: bytes
+
+
+class DomainEpochs:
+    """The epochs of one crawl.
+
+    Attributes:
+        is_scheduled: the crawl was begun with quotas, and has them for good.
+        options: that hold; None in a crawl without quotas.
+        given: to this worker.
+    """
+
+    def __init__(self, redis: Redis, scripts: LuaScripts, crawl_id: str) -> None:
+        self.is_scheduled = False
+        self.options: EpochOptions | None = None
+        self.given: EpochOptions | None = None
+        self._redis = redis
+        self._scripts = scripts
+        self._crawl_id = crawl_id
+        self._prefixes: Sequence[str] = ()
+
+    def open(
+        self,
+        prefixes: Sequence[str],
+        stored: Mapping[bytes, bytes],
+        given: EpochOptions | None,
+    ) -> None:
+        """Join the epochs of a crawl.
+
+        Args:
+            prefixes: of its partitions.
+            stored: its settings.
+            given: to this worker; else those hold that are stored.
+
+        Raises:
+            ConfigError: it was begun without quotas.
+        """
+        self._prefixes = prefixes
+        self.is_scheduled = stored.get(SCHEDULE.encode()) == b"domain"
+        if given and not self.is_scheduled:
+            raise ConfigError(
+                f"argument schedule=domain: crawl {self._crawl_id} was begun without"
+                " it; -a fresh=1 begins it anew"
+            )
+        text = stored.get(EPOCHS.encode(), b"").decode()
+        kept = decode(text, EpochOptions) if text else None
+        self.given, self.options = given, given or kept
+
+    async def totals(self) -> EpochTotals:
+        """Return what was granted, over all partitions, in one round trip."""
+        pipe = self._redis.pipeline(transaction=False)
+        for prefix in self._prefixes:
+            pipe.hmget(f"{prefix}:cnt", "en", "gs", "gd", "gf")
+        rows = await pipe.execute()
+        columns = zip(*rows, strict=True)
+        return EpochTotals(*(sum(int(n or 0) for n in column) for column in columns))
+
+    async def look(self, partitions: Sequence[int] | None = None) -> EpochLook:
+        """Grant what may be granted, and begin the epochs that are due.
+
+        Safe to repeat: nothing is granted twice.
+        """
+        options = self.options
+        if options is None:
+            return EpochLook()
+        chosen = range(len(self._prefixes)) if partitions is None else partitions
+        n_begun, granted, due = 0, dict.fromkeys(chosen, 0), dict[int, int]()
+        looked: Iterable[int] = chosen
+        ended: list[EndedEpoch] = []
+        while looked := list(looked):
+            rows = await self._look(looked, options)
+            over: list[_OverEpoch] = []
+            again = set()
+            for partition, row in zip(looked, rows, strict=True):
+                n, next_due, unlogged, *found = row
+                granted[partition] += n
+                prefix = self._prefixes[partition]
+                ended += [EndedEpoch(prefix, each.decode()) for each in unlogged]
+                over += [_OverEpoch(prefix, row[0].decode(), *row[1:]) for row in found]
+                if found or next_due == 0:
+                    again.add(partition)
+                due[partition] = next_due
+            begun = await self._begin(over, options)
+            n_begun += len(begun)
+            ended += [each for each in begun if each.entry]
+            looked = sorted(again)
+        waits = [ms for ms in due.values() if ms >= 0]
+        return EpochLook(
+            tuple(p for p, n in granted.items() if n),
+            sum(granted.values()),
+            n_begun,
+            tuple(ended),
+            min(waits) / 1000 if waits else None,
+        )
+
+    async def _look(
+        self, partitions: Sequence[int], options: EpochOptions
+    ) -> list[list[Any]]:
+        arguments: list[Argument] = ["look", _MOST_GRANTED, millisecs(options.secs)]
+        calls = [(self._prefixes[p], arguments) for p in partitions]
+        return cast("list[list[Any]]", await self._scripts.run("epochs", calls))
+
+    async def _begin(
+        self, over: Sequence[_OverEpoch], options: EpochOptions
+    ) -> list[EndedEpoch]:
+        """Begin epochs; return what is logged of those before, empty if none was."""
+        if not over:
+            return []
+        calls = [(each.prefix, _beginning(each, options)) for each in over]
+        answers = await self._scripts.run("epochs", calls)
+        return [
+            EndedEpoch(each.prefix, entry.decode())
+            for each, entry in zip(over, answers, strict=True)
+            if isinstance(entry, bytes)
+        ]
+
+    async def logged(self, ended: Sequence[EndedEpoch]) -> None:
+        """Take note of epochs that are in the log now; safe to repeat."""
+        calls = [(each.prefix, ["logged", each.entry]) for each in ended]
+        await self._scripts.run("epochs", calls)
+
+
+def _beginning(over: _OverEpoch, options: EpochOptions) -> list[Argument]:
+    """Return the arguments that begin the epoch of a domain after another one."""
+    told = ""
+    if over.number < 0:
+        schedule = new_schedule(options.quota, options.phi)
+    else:
+        kept = decode(over.schedule.decode(), DomainSchedule)
+        judged = judge_epoch(kept, _judged(over.of_sitemaps), _judged(over.of_links))
+        told = _told(over.domain, kept, judged)
+        schedule = with_quota(judged, options.quota)
+    schedule = move_balance(schedule)
+    return [
+        "begin",
+        over.domain,
+        over.number,
+        schedule.epoch,
+        encode(schedule),
+        schedule.quota,
+        schedule.n_sitemaps,
+        told,
+    ]
+
+
+def _judged(outcomes: bytes) -> list[bool]:
+    """Return what is known of granted URLs; of others, the script has a zero byte."""
+    return [mark == ord("1") for mark in outcomes if mark]
+
+
+def _told(domain: str, schedule: DomainSchedule, judged: DomainSchedule) -> str:
+    """Return the end of an entry of the log, whose beginning the script adds."""
+    values = {
+        "domain": domain,
+        "quota": schedule.quota,
+        "share": round(schedule.k_sitemaps / schedule.quota, 4),
+        "utility_sitemaps": round(judged.utility_sitemaps, 4),
+        "utility_links": round(judged.utility_discovery, 4),
+    }
+    return json.dumps(values)[1:]
+
+
+def waiting_band(band: bytes, record: Record) -> bytes:
+    """Return the band of a record that waits for an epoch, by how it was found."""
+    is_listed = isinstance(record.task, _OF_SITEMAPS)
+    return bytes(((_LISTED if is_listed else _LINKED) + int(band),))
+
+
+def linked_band(band: bytes) -> bytes:
+    """Return the band of a link that waits for an epoch."""
+    return bytes((_LINKED + int(band),))
+
+
+def note_outcome(visit: Visit, index: int, document: Document) -> None:
+    """Take note of what became of a record of a visit, for the epoch of its domain.
+
+    It was worth a fetch if statements of it were stored which no document of its domain
+    had before: the index of the algorithm is the store. A page that says with status
+    200 that it does not exist has the text of all others that do so, but for the first.
+    """
+    found = _outcome(document)
+    if found not in (_NOT_ASKED, _NOT_WORTH_IT) or index not in visit.outcomes:
+        visit.outcomes[index] = found
+
+
+def _outcome(document: Document) -> str:
+    if not document.response.requested:
+        return _NOT_ASKED
+    is_worth_it = document.n_quads > 0 and not document.is_unchanged
+    if not is_worth_it:
+        return _NOT_WORTH_IT
+    facts = document.facts
+    return facts.text_hash or facts.content_hash or document.url
+
+
+def outcome_arguments(visit: Visit) -> list[Argument]:
+    """Return what `lua/ack.lua` is told of the records of a visit."""
+    arguments: list[Argument] = [len(visit.outcomes)]
+    for index, found in visit.outcomes.items():
+        arguments += (index, found)
+    return arguments

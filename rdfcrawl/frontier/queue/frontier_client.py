@@ -1,0 +1,497 @@
+"""The frontier: which URI next. One object per crawl and Redis server.
+
+All state is in Redis under the crawl's prefix, parted into partitions; each method
+is one round trip. The Lua operations and their invariants are in `lua/`.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from rdfcrawl.core.clock import now_ms
+from rdfcrawl.core.codec import encode
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.version import __version__
+from rdfcrawl.frontier.queue.candidate_adder import MAX_URIS_PER_CALL, CandidateAdder
+from rdfcrawl.frontier.queue.claimed_visits import (
+    claim_arguments,
+    record_of,
+    release_arguments,
+    stand_in,
+    visit_of,
+)
+from rdfcrawl.frontier.queue.domain_epochs import (
+    EPOCHS,
+    SCHEDULE,
+    DomainEpochs,
+    outcome_arguments,
+)
+from rdfcrawl.frontier.queue.first_contents import FirstContents
+from rdfcrawl.frontier.queue.owed import OwedHosts
+from rdfcrawl.frontier.queue.partition_marks import MARK, PartitionMarks
+from rdfcrawl.frontier.queue.partitions import KeyLocations, away_partition
+from rdfcrawl.frontier.queue.turn_taker import TurnTaker
+from rdfcrawl.frontier.queue.worker_drains import WorkerDrains
+from rdfcrawl.frontier.queue.worker_reports import WorkerReports
+from rdfcrawl.frontier.redis.clearing import delete_keys
+from rdfcrawl.frontier.redis.schema import SCHEMA, VERSION, check_schema
+from rdfcrawl.frontier.redis.scripts import millisecs
+from rdfcrawl.frontier.redis.server_state import INCARNATION, ServerState
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+    from rdfcrawl.core.records import Record
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.frontier.queue.options import FrontierOptions
+    from rdfcrawl.frontier.redis.scripts import Argument, LuaScripts
+
+# intset-encoded SETs: a bucket holds up to 2 x fill before it is split, and must
+# stay below set-max-intset-entries, or its members take 56 bytes instead of 8.
+FILL_BY_INTSET_LIMIT = {4096: 1000, 512: 200}
+_CLEARED_SECS = 60
+_STEAL_AFTER_MS = 1000  # hosts are left to the machine where they are at home
+_FAILED_BEFORE = "failed_before"  # field of the crawl's settings
+_RUN_BEGAN = "run_began"  # likewise
+# of `StateCounts`, in its order, and what scripts call them
+COUNTERS = {
+    "queued": "q",
+    "leased": "l",
+    "done": "done",
+    "dead": "dead",
+    "known": "known",
+    "seen": "seen",
+    "hosts": "hosts",
+    "waiting": "w",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StateCounts:
+    """URIs of a crawl by state, of which `seen` is the sum, and its hosts."""
+
+    queued: int = 0
+    leased: int = 0
+    done: int = 0
+    dead: int = 0
+    known: int = 0
+    seen: int = 0
+    hosts: int = 0
+    waiting: int = 0  # for an epoch of their domain
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is queued, waits or is leased."""
+        return self.queued <= 0 and self.leased <= 0 and self.waiting <= 0
+
+
+class Frontier:
+    """The operations of one crawl (data model: `docs/explanation/frontier.md`)."""
+
+    def __init__(
+        self,
+        redis: Redis,
+        scripts: LuaScripts,
+        *,
+        crawl_id: str,
+        options: FrontierOptions,
+        intset_limit: int = 512,
+        state: ServerState | None = None,
+    ) -> None:
+        self.redis = redis
+        self.state = state or ServerState("Redis")
+        self.crawl_id = crawl_id
+        self.options = options
+        self.partitions = options.partitions
+        self.reports = WorkerReports(redis, scripts, self.key, options)
+        self.beat, self.tell = self.reports.beat, self.reports.tell
+        self.live_workers, self.figures = self.reports.live, self.reports.all
+        self.delays = self.reports.delays
+        self.drains = WorkerDrains(redis, self.key)
+        self.buried: list[Record] = []
+        """Given up by `reap` here, until somebody takes them out."""
+        self.scripts = scripts
+        self.fill = FILL_BY_INTSET_LIMIT.get(intset_limit, 200)
+        self._prefixes: list[str] = []
+        self.locations = KeyLocations(self.state)
+        self.adder = CandidateAdder(redis, scripts, self.locations, options.budget)
+        self.add = self.adder.add
+        self.unseen = self.adder.unseen
+        self.take_up = self.adder.take_up
+        self.take_up_some = self.adder.take_up_some
+        self._turn_taker = TurnTaker(scripts, self.locations)
+        self.turns = self._turn_taker.take
+        self.epochs = DomainEpochs(redis, scripts, crawl_id)
+        self.contents = FirstContents(scripts)
+        self.owed = OwedHosts(scripts)
+        self._marks = PartitionMarks(redis, self.state)
+        self._name = secrets.token_hex(6)
+        self._claims = count(1)
+
+    @property
+    def delay_secs(self) -> float:
+        """Least time between two requests to a host that sets none; for all workers."""
+        return self.delays.secs
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether links and their parents may be on servers that fail singly."""
+        return self._marks.are_needed
+
+    @property
+    def silence_secs(self) -> float:
+        """How long a worker counts as live that is not heard of."""
+        return self.reports.silence_secs
+
+    def key(self, name: str) -> str:
+        """Return the Redis key of something that the whole crawl shares."""
+        return f"rc:{{{self.crawl_id}}}:{name}"
+
+    async def open(self) -> None:
+        """Create or join the crawl.
+
+        Raises:
+            ConfigError: another version has written it, or it is to get quotas now.
+        """
+        await self.scripts.load()
+        conf = self.key("conf")
+        begun = cast("dict[bytes, bytes]", await self.redis.hgetall(conf))
+        check_schema(self.crawl_id, begun)
+        wanted = {
+            "schema": SCHEMA,
+            VERSION: __version__,
+            "partitions": self.options.partitions,
+            "fill": self.fill,
+            # All of a domain that has a quota lies in one partition.
+            "domain_hosts": 0 if self.options.epochs else self.options.domain_hosts,
+            SCHEDULE: "domain" if self.options.epochs else "none",
+            INCARNATION: secrets.token_hex(16),
+        }
+        if begun:
+            del wanted[SCHEDULE], wanted[VERSION]  # another one may have begun it
+        stored = begun
+        # A Redis that is full takes nothing, but is looked at all the same.
+        if missing := wanted.keys() - {name.decode() for name in begun}:
+            pipe = self.redis.pipeline(transaction=True)
+            for field in missing:
+                pipe.hsetnx(conf, field, str(wanted[field]))
+            pipe.hgetall(conf)
+            check_schema(self.crawl_id, stored := (await pipe.execute())[-1])
+        self.partitions = int(stored[b"partitions"])
+        self.fill = int(stored[b"fill"])
+        self._prefixes = [f"rc:{{{self.crawl_id}/{p}}}" for p in range(self.partitions)]
+        self.locations.n_partitions = self.partitions
+        most_here = int(stored[b"domain_hosts"])
+        self._turn_taker.prefixes = self._prefixes
+        self.contents.open(self._prefixes)
+        self.owed.prefixes = self._prefixes
+        self.epochs.open(self._prefixes, stored, self.options.epochs)
+        self.adder.open(self._prefixes, fill=self.fill, most_here=most_here)
+        mark, cleared = stored[INCARNATION.encode()], self.key("cleared")
+        await self._marks.write(self._prefixes, mark)
+        await self.scripts.run("renew", [(self._prefixes[0], [1])])  # may it be run?
+        self.state.join(self.crawl_id, conf=conf, cleared=cleared, mark=mark)
+
+    async def keep_epochs(self) -> None:
+        """Keep the quota that this worker was given, for all workers from now on.
+
+        Raises:
+            ConfigError: the crawl has quotas, and nobody has said yet which; or its
+                workers are running with others.
+        """
+        given = self.epochs.given
+        if given is not None:
+            conf, text = self.key("conf"), encode(given).encode()
+            kept = await self.redis.hget(conf, EPOCHS)
+            if kept not in (None, text) and (live := await self.live_workers()):
+                raise ConfigError(
+                    f"argument quota={given.quota}: workers of the crawl run with"
+                    " another one, or with other epochs, or died within the last 15 s:"
+                    f" {', '.join(live)}"
+                )
+            await self.redis.hset(conf, EPOCHS, text)
+        elif self.epochs.is_scheduled and self.epochs.options is None:
+            raise ConfigError(
+                f"argument quota: crawl {self.crawl_id} was begun with schedule=domain;"
+                " give both"
+            )
+
+    async def begin_run(self) -> int:
+        """Return the number of this run: how many runs of the crawl are over.
+
+        Workers that begin while a run goes on get the number of that run.
+        """
+        return int(await self.redis.scard(self.key("runs")))
+
+    async def note_begin(self, run: int) -> int:
+        """Take note that a worker begins a run.
+
+        Return when the first one did so (Unix time in ms).
+        """
+        conf, began_ms = self.key("conf"), now_ms()
+        if await self.redis.sadd(self.key("begun"), run):
+            await self.redis.hset(conf, _RUN_BEGAN, began_ms)
+        return int(await self.redis.hget(conf, _RUN_BEGAN) or began_ms)
+
+    async def has_begun(self, run: int) -> bool:
+        """Return whether a worker has begun a run."""
+        return bool(await self.redis.sismember(self.key("begun"), str(run)))
+
+    async def is_new_run(self) -> bool:
+        """Return whether no worker has begun the present run, or nothing is left."""
+        run = await self.begin_run()
+        if not await self.has_begun(run):
+            return True
+        return (await self.counts()).is_over
+
+    async def end_run(self, run: int) -> None:
+        """Take note that a run is over; once more, by another worker, is the same."""
+        if await self.redis.sadd(self.key("runs"), run):
+            await self.redis.hset(
+                self.key("conf"), _FAILED_BEFORE, await self.n_failed()
+            )
+
+    async def failed_before(self) -> int:
+        """Return how many URIs were given up in the runs that are over."""
+        return int(await self.redis.hget(self.key("conf"), _FAILED_BEFORE) or 0)
+
+    async def n_failed(self) -> int:
+        """Return how many URIs all workers have given up in all runs."""
+        pipe = self.redis.pipeline(transaction=False)
+        for prefix in self._prefixes:
+            pipe.hget(f"{prefix}:cnt", "failed")
+        return sum(int(n or 0) for n in await pipe.execute())
+
+    async def clear(self, *, is_over: bool = False) -> None:
+        """Delete everything about the crawl, but not its documents.
+
+        Args:
+            is_over: other workers are about to find that the crawl is over: keep its
+                incarnation for a while, as one that has ended.
+        """
+        conf, cleared = self.key("conf"), self.key("cleared")
+        mark = await self.redis.hget(conf, INCARNATION)
+        self.state.leave()
+        if mark and is_over:  # before its partitions are missed
+            await self.redis.set(cleared, mark, ex=_CLEARED_SECS)
+        await delete_keys(self.redis, self.crawl_id)
+        if mark and is_over:
+            await self.redis.set(cleared, mark, ex=_CLEARED_SECS)
+
+    async def counts(self) -> StateCounts:
+        """Return the exact counters, summed over all partitions.
+
+        Raises:
+            CrawlGone: the crawl is not in Redis any more.
+        """
+        pipe = self.redis.pipeline(transaction=False)
+        for prefix in self._prefixes:
+            pipe.hmget(f"{prefix}:cnt", *COUNTERS.values(), MARK)
+        pipe.hget(self.key("conf"), INCARNATION)
+        pipe.get(self.key("cleared"))
+        *rows, mark, cleared = await pipe.execute()
+        self.state.check(mark, cleared)
+        *columns, marks = zip(*rows, strict=True)
+        if mark is not None and mark != cleared:
+            self._marks.check(marks)
+        # Damaged counters are for `scrapy frontier check` to mend.
+        sums = (sum(int(n or 0) for n in column) for column in columns)
+        return StateCounts(*(max(0, n) for n in sums))
+
+    def new_claim(self) -> int:
+        """Return the number of a new claim; only the last one can be repeated."""
+        return next(self._claims)
+
+    async def claim(
+        self,
+        partitions: Sequence[int],
+        *,
+        most_keys: int,
+        most_spare: int | None = None,
+        number: int | None = None,
+        not_at_home: Sequence[int] = (),
+    ) -> tuple[list[Visit], float | None]:
+        """Lease hosts that are due.
+
+        Safe to repeat under the same number: what was leased is given again.
+
+        Args:
+            partitions: to look in.
+            most_keys: most hosts per partition.
+            most_spare: of these, most hosts of crowds beyond their turns, if nobody
+                else is due; by default, as many.
+            number: of this claim (`new_claim`), if it may have to be repeated.
+            not_at_home: partitions of other workers, which have a second to claim.
+
+        Returns:
+            The visits, and the seconds until the next host is due, or None.
+        """
+        ticket: list[Argument] = ["", ""] if number is None else [self._name, number]
+        most = most_keys, most_keys if most_spare is None else most_spare
+        arguments = [*claim_arguments(self.options, self.delay_secs, *most), *ticket]
+        elsewhere = [*arguments, _STEAL_AFTER_MS]
+        calls = [
+            (self._prefixes[p], elsewhere if p in not_at_home else arguments)
+            for p in partitions
+        ]
+        answers = await self.scripts.run("claim", calls)
+        visits: list[Visit] = []
+        due: list[int] = []
+        for partition, (next_due, *rows) in zip(
+            partitions, cast("list[list[Any]]", answers), strict=True
+        ):
+            visits += [visit_of(partition, row, self.delay_secs) for row in rows]
+            if next_due >= 0:
+                due.append(next_due)
+        for visit in visits if self.epochs.options else ():
+            visit.is_scheduled = True
+        return visits, (min(due) / 1000 if due else None)
+
+    async def begin(self, visit: Visit, what: Literal["asked", "read"]) -> bool:
+        """Record what is about to be done with the one record of a visit, a suspect.
+
+        It counts if the worker dies of it. Return whether the visit is still leased.
+        """
+        arguments: list[Argument] = [visit.key, visit.epoch, what]
+        calls = [(self._prefixes[visit.partition], arguments)]
+        return (await self.scripts.run("begin", calls))[0] == 1
+
+    async def release(self, visits: Sequence[Visit]) -> int:
+        """Unlock the hosts of finished visits, and put back returned records.
+
+        Return the number of visits that had lost their lease.
+        """
+        calls = self._by_partition(visits, release_arguments)
+        answers = await self.scripts.run("release", calls)
+        return b"".join(cast("list[bytes]", answers)).count(b"0")
+
+    async def ack(self, visits: Sequence[Visit]) -> int:
+        """Commit visits whose children are queued and whose documents are stored.
+
+        Return the number of lost leases, whose URIs are crawled again.
+        """
+        calls = self._by_partition(
+            visits,
+            lambda x: [
+                x.key,
+                x.epoch,
+                len(x.failed),
+                *(f"{i}o" if i in x.owed else i for i in x.failed),
+                *outcome_arguments(x),
+            ],
+        )
+        calls = [(prefix, [self.fill, *arguments]) for prefix, arguments in calls]
+        answers = await self.scripts.run("ack", calls)
+        return b"".join(cast("list[bytes]", answers)).count(b"0")
+
+    async def renew(self, visits: Sequence[Visit]) -> list[Visit]:
+        """Prolong the leases of visits; return those that are lost."""
+        lease = millisecs(self.options.lease_secs)
+        calls = self._by_partition(visits, lambda x: [f"{x.epoch}:{x.key}"])
+        answers = await self.scripts.run(
+            "renew", [(prefix, [lease, *names]) for prefix, names in calls]
+        )
+        marks = {
+            prefix: iter(cast("bytes", answer))
+            for (prefix, _), answer in zip(calls, answers, strict=True)
+        }
+        lost = ord("0")
+        return [x for x in visits if next(marks[self._prefixes[x.partition]]) == lost]
+
+    async def reap(
+        self, partitions: Iterable[int] | None = None
+    ) -> tuple[int, int, int]:
+        """Take back the batches of dead workers, in some partitions or in all.
+
+        Returns:
+            Numbers of batches, URIs put back, and URIs given up, which go to `buried`.
+        """
+        arguments: list[Argument] = [100, millisecs(self.delay_secs)]
+        prefixes = self._prefixes
+        if partitions is not None:
+            prefixes = [prefixes[number] for number in partitions]
+        answers = await self.scripts.run(
+            "reap", [(prefix, arguments) for prefix in prefixes]
+        )
+        rows = cast("list[tuple[int, int, list[bytes]]]", answers)
+        buried = [
+            record_of(item, key.decode()) or stand_in(item)
+            for _, _, dead in rows
+            for key, item in zip(dead[::2], dead[1::2], strict=True)
+        ]
+        self.buried += buried
+        return sum(row[0] for row in rows), sum(row[1] for row in rows), len(buried)
+
+    async def retry(self, names: Iterable[Literal["failed", "dead"]]) -> int:
+        """Queue given-up URIs again; return their number. Safe to repeat."""
+        n_queued = 0
+        for name in names:
+            calls = [(prefix, [name, MAX_URIS_PER_CALL]) for prefix in self._prefixes]
+            while calls:
+                answers = cast("list[int]", await self.scripts.run("retry", calls))
+                n_queued += sum(answers)
+                pairs = zip(calls, answers, strict=True)
+                calls = [call for call, n in pairs if n == MAX_URIS_PER_CALL]
+        return n_queued
+
+    async def retry_owed(self) -> int:
+        """Queue URIs that were given up for the runs before; return their number."""
+        n_queued = 0
+        for prefix in self._prefixes:
+            left = int(await self.redis.llen(f"{prefix}:failed"))
+            while left > 0:
+                n = min(left, MAX_URIS_PER_CALL)
+                answers = await self.scripts.run("retry", [(prefix, ["owed", n])])
+                n_queued += sum(cast("list[int]", answers))
+                left -= n
+        return n_queued
+
+    async def waited_for(self, most: int) -> tuple[int, list[str]]:
+        """Return the number of hosts with work that refuse to answer, and some."""
+        pipe = self.redis.pipeline(transaction=False)
+        for prefix in self._prefixes:
+            pipe.zcard(f"{prefix}:down")
+            pipe.zrange(f"{prefix}:down", 0, most - 1)
+        found = await pipe.execute()
+        names = [name.decode(errors="replace") for some in found[1::2] for name in some]
+        return sum(found[::2]), names[:most]
+
+    def _by_partition(
+        self,
+        visits: Iterable[Visit],
+        arguments_of: Callable[[Visit], list[Argument]],
+    ) -> list[tuple[str, list[Argument]]]:
+        calls: dict[int, list[Argument]] = {}
+        for visit in visits:
+            calls.setdefault(visit.partition, []).extend(arguments_of(visit))
+        return [(self._prefixes[p], arguments) for p, arguments in calls.items()]
+
+    async def addresses(self, hosts: Iterable[str]) -> dict[str, str]:
+        """Return the addresses of hosts that a worker has looked up; empty if none."""
+        names = list(hosts)
+        pipe = self.redis.pipeline(transaction=False)
+        for name in names:
+            pipe.hget(self._addresses_of(name), name)
+        found = await pipe.execute()
+        pairs = zip(names, found, strict=True)
+        return {name: each.decode() for name, each in pairs if each is not None}
+
+    async def agree(self, found: Mapping[str, str]) -> dict[str, str]:
+        """Store addresses of hosts that have none, and return those that hold."""
+        pipe = self.redis.pipeline(transaction=False)
+        for name, address in found.items():
+            pipe.hsetnx(self._addresses_of(name), name, address)
+        await pipe.execute()
+        return dict(found) | await self.addresses(found)
+
+    def _addresses_of(self, host: str) -> str:
+        return f"{self._prefixes[away_partition(host, self.partitions)]}:ip"
+
+    async def leave(self, worker: str) -> None:
+        """Take a worker that ends off the list of live ones; its figures stay."""
+        await self.reports.leave(worker)
+        await self.drains.forget(worker)

@@ -1,0 +1,93 @@
+"""Requests for turns on the clocks of hosts, and reports of what was sent, to Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from itertools import count
+from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
+
+if TYPE_CHECKING:
+    from asyncio import Future
+
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
+    from rdfcrawl.frontier.queue.turn_taker import TurnEntry
+    from rdfcrawl.frontier.redis.retry import RedisRetry
+
+_TOLD_SECS: Final = 0.02  # what was sent is told so late, unless something is asked
+
+
+class HostClocks:
+    """Asks Redis for turns; what many ask at the same time goes in one round trip."""
+
+    def __init__(self, frontier: Frontier, retry: RedisRetry) -> None:
+        self._frontier = frontier
+        self._persistent = retry.persistent
+        self._name = secrets.token_hex(6)
+        self._numbers = count(1)
+        self._asked: list[tuple[TurnEntry, Future[tuple[int, int]]]] = []
+        self._told: list[TurnEntry] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._sending: asyncio.Task[None] | None = None
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def new_token(self) -> str:
+        """Return the name of a new turn."""
+        return f"{self._name}:{next(self._numbers)}"
+
+    def lock(self, key: str) -> asyncio.Lock:
+        """Return the lock of a host, for which its requests in this process wait."""
+        lock = self._locks.get(key)
+        if lock is None:
+            lock = self._locks[key] = asyncio.Lock()
+        return lock
+
+    async def ask(self, entry: TurnEntry) -> tuple[int, int]:
+        """Request a turn; see `Frontier.turns`."""
+        future: Future[tuple[int, int]] = asyncio.get_running_loop().create_future()
+        self._asked.append((entry, future))
+        self._send()
+        return await future
+
+    def tell(self, entry: TurnEntry) -> None:
+        """Say what became of a turn, soon."""
+        self._told.append(entry)
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(_TOLD_SECS, self._send)
+
+    async def close(self) -> None:
+        """Say what is left to be said."""
+        self._send()
+        while self._sending is not None:
+            await asyncio.wait([self._sending])
+
+    def _send(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._sending is None and (self._told or self._asked):
+            self._sending = asyncio.create_task(self._send_all())
+
+    async def _send_all(self) -> None:
+        try:
+            while self._told or self._asked:
+                told, self._told = self._told, []
+                asked = [each for each in self._asked if not each[1].done()]
+                self._asked = []
+                entries = [*told, *(entry for entry, _ in asked)]
+                try:
+                    answers = await self._persistent(
+                        "take turns", self._frontier.turns, entries
+                    )
+                except Exception as error:  # raised by whoever asked
+                    for _, future in asked:
+                        if not future.done():
+                            future.set_exception(error)
+                    continue
+                for (_, future), answer in zip(asked, answers, strict=True):
+                    if not future.done():
+                        future.set_result(answer)
+        finally:
+            self._sending = None

@@ -1,0 +1,209 @@
+"""What robots.txt of origins say, in Redis for all workers: calls `lua/robots.lua`.
+
+One worker asks an origin, and the others wait for what it finds. All that is asked for
+at the same time goes in one round trip; a worker asks once for each origin that it
+meets, and not for each document.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from dataclasses import dataclass
+from itertools import count
+from time import monotonic
+from typing import TYPE_CHECKING, Final, cast
+from zlib import crc32
+
+from redis.exceptions import RedisError
+
+from rdfcrawl.core.options.values import integer
+from rdfcrawl.frontier.queue.robots_keeping import KeptRules
+from rdfcrawl.frontier.redis.scripts import millisecs
+
+if TYPE_CHECKING:
+    from asyncio import Future
+    from collections.abc import Sequence
+
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
+    from rdfcrawl.frontier.redis.retry import RedisRetry
+    from rdfcrawl.frontier.redis.scripts import Argument
+
+_LOOK_SECS: Final = 0.05, 1.0  # first and longest pause while somebody else asks
+_AT_ONCE: Final = 200  # origins in a call: a long script holds up all other workers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepingOptions:
+    """How rules are kept; times in seconds."""
+
+    most: int = 1_000_000  # origins whose rules are kept
+    most_bytes: int = 256 * 1024 * 1024  # of these, as they are packed
+    asking_secs: float = 600.0  # for so long, others wait for those that ask
+    stale_secs: float = 30 * 24 * 3600.0  # for so long, rules hold while none come
+    first_secs: float = 60.0  # after a failure; it doubles
+    longest_secs: float = 3600.0
+
+
+def keeping_options(settings: BaseSettings, *, first_secs: float) -> KeepingOptions:
+    """Read the settings.
+
+    Args:
+        settings: of the crawl.
+        first_secs: pause of an origin that could not be asked; it doubles.
+
+    Raises:
+        ConfigError: one is out of range.
+    """
+    return KeepingOptions(
+        most=integer(settings, "ROBOTSTXT_CACHE_MAX", 1),
+        most_bytes=integer(settings, "ROBOTSTXT_CACHE_BYTES", 1024),
+        first_secs=first_secs,
+    )
+
+
+_UNKNOWN: Final = KeptRules(is_due=True)
+_ASK, _WAIT = 2, 0  # of the answers of the script
+Entry = tuple[str, str, str, bytes, str]
+
+
+class KeptRobots:
+    """The rules of the origins of one crawl, spread over its partitions by a hash."""
+
+    def __init__(
+        self, frontier: Frontier, retry: RedisRetry, options: KeepingOptions
+    ) -> None:
+        self._frontier = frontier
+        self._unless_full = retry.persistent_unless_full
+        self._options = options
+        self._name = secrets.token_hex(6)
+        self._numbers = count(1)
+        self._tokens: dict[str, str] = {}  # of origins that are asked from here
+        self._asked: list[tuple[Entry, Future[KeptRules | None]]] = []
+        self._sending: asyncio.Task[None] | None = None
+        self._holding: asyncio.Task[None] | None = None
+
+    async def look(self, origin: str, *, is_hasty: bool = False) -> KeptRules:
+        """See `RulesKeeper.look`."""
+        token = f"{self._name}:{next(self._numbers)}"
+        pause, longest = _LOOK_SECS
+        until = monotonic() + self._options.asking_secs
+        what = "ask" if is_hasty else "look"
+        while (found := await self._do(origin, token, what)) is None:
+            if monotonic() >= until:  # one after another has died of it
+                return _UNKNOWN
+            await asyncio.sleep(pause)
+            pause = min(longest, 2 * pause)
+        if found.is_due:
+            self._tokens[origin] = token
+            if self._holding is None:
+                self._holding = asyncio.create_task(self._hold())
+        return found
+
+    async def close(self) -> None:
+        """Ask for nothing any more."""
+        for task in filter(None, (self._holding, self._sending)):
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _hold(self) -> None:
+        """Tell others that origins are still being asked; most take no time."""
+        try:
+            while self._tokens:
+                await asyncio.sleep(self._frontier.options.lease_secs / 3)
+                for origin, token in list(self._tokens.items()):
+                    await self._do(origin, token, "hold")
+        finally:
+            self._holding = None
+
+    async def good(self, origin: str, rules: bytes, secs: float) -> None:
+        """See `RulesKeeper.good`."""
+        await self._end(origin, "good", rules, str(millisecs(secs)))
+
+    async def bad(self, origin: str, status: int) -> KeptRules:
+        """See `RulesKeeper.bad`."""
+        found = await self._end(origin, "bad", str(status).encode())
+        return found or KeptRules(False, self._options.first_secs, status)
+
+    async def end(self, origin: str) -> None:
+        """See `RulesKeeper.end`."""
+        await self._end(origin, "end")
+
+    async def _end(
+        self, origin: str, what: str, value: bytes = b"", secs: str = ""
+    ) -> KeptRules | None:
+        return await self._do(origin, self._tokens.pop(origin, ""), what, value, secs)
+
+    async def _do(
+        self, origin: str, token: str, what: str, value: bytes = b"", secs: str = ""
+    ) -> KeptRules | None:
+        """Return None if somebody else asks; with full memory, nothing is known."""
+        future: Future[KeptRules | None] = asyncio.get_running_loop().create_future()
+        self._asked.append(((origin, token, what, value, secs), future))
+        if self._sending is None:
+            self._sending = asyncio.create_task(self._send_all())
+        return await future
+
+    async def _send_all(self) -> None:
+        try:
+            while self._asked:
+                asked, self._asked = self._asked[:_AT_ONCE], self._asked[_AT_ONCE:]
+                entries = [entry for entry, _ in asked]
+                try:
+                    answers = await self._unless_full("know rules", self._send, entries)
+                except RedisError:  # each asks for itself
+                    answers = [_UNKNOWN if x[2] != "bad" else None for x in entries]
+                except Exception as error:  # raised by whoever asked
+                    for _, future in asked:
+                        if not future.done():
+                            future.set_exception(error)
+                    continue
+                for (_, future), answer in zip(asked, answers, strict=True):
+                    if not future.done():
+                        future.set_result(answer)
+        finally:
+            self._sending = None
+
+    async def _send(self, entries: Sequence[Entry]) -> list[KeptRules | None]:
+        """Safe to repeat, but that a failure may count twice."""
+        frontier = self._frontier
+        places: dict[int, list[int]] = {}
+        for place, entry in enumerate(entries):
+            partition = crc32(entry[0].encode()) % frontier.partitions
+            places.setdefault(partition, []).append(place)
+        head = self._head()
+        calls: list[tuple[str, list[Argument]]] = [
+            (
+                f"rc:{{{frontier.crawl_id}/{partition}}}",
+                [*head, *(value for place in found for value in entries[place])],
+            )
+            for partition, found in places.items()
+        ]
+        rows = await frontier.scripts.run("robots", calls)
+        answers: list[KeptRules | None] = [None] * len(entries)
+        for found, row in zip(places.values(), rows, strict=True):
+            given = cast("list[tuple[int, int, int, bytes]]", row)
+            for place, each in zip(found, given, strict=True):
+                answers[place] = _answer_of(*each)
+        return answers
+
+    def _head(self) -> list[Argument]:
+        options, n = self._options, self._frontier.partitions
+        return [
+            # Both halves of a table together have no more than its share.
+            max(1, options.most // (2 * n)),
+            max(1, options.most_bytes // (2 * n)),
+            # As for hosts: whoever is not heard of for so long is taken for dead.
+            millisecs(self._frontier.options.lease_secs),
+            millisecs(options.stale_secs),
+            millisecs(options.first_secs),
+            millisecs(options.longest_secs),
+        ]
+
+
+def _answer_of(what: int, ms: int, status: int, rules: bytes) -> KeptRules | None:
+    if what == _WAIT:
+        return None
+    return KeptRules(what == _ASK, ms / 1000, status, rules or None)

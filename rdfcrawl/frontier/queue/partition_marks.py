@@ -1,0 +1,56 @@
+"""The incarnation of a crawl in each of its partitions, where servers lose them singly.
+
+On one server, a crawl is there as a whole or not at all. A primary of a cluster that is
+restarted without its data takes its partitions with it, and leaves all others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+from rdfcrawl.frontier.redis.cluster import ClusterClient
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from redis.asyncio import Redis
+
+    from rdfcrawl.frontier.redis.server_state import ServerState
+
+MARK: Final = "in"  # field of a partition's counters
+
+
+class PartitionMarks:
+    """The marks of one crawl; a single server needs none.
+
+    Attributes:
+        are_needed: whether the partitions are on several servers.
+    """
+
+    def __init__(self, redis: Redis, state: ServerState) -> None:
+        self.are_needed = isinstance(redis, ClusterClient)
+        self._redis = redis
+        self._state = state
+
+    async def write(self, prefixes: Sequence[str], mark: bytes) -> None:
+        """Mark partitions that are new; where there are none, nothing is written."""
+        if not self.are_needed:
+            return
+        pipe = self._redis.pipeline(transaction=False)
+        for prefix in prefixes:
+            pipe.hget(f"{prefix}:cnt", MARK)
+        found = await pipe.execute()
+        pipe = self._redis.pipeline(transaction=False)
+        for prefix, known in zip(prefixes, found, strict=True):
+            if known is None:
+                pipe.hsetnx(f"{prefix}:cnt", MARK, cast("str", mark))
+        await pipe.execute()
+
+    def check(self, found: Iterable[bytes | None]) -> None:
+        """Check the marks found in all partitions of a crawl that is there.
+
+        Raises:
+            CrawlGone: a partition is not there any more.
+        """
+        for number, mark in enumerate(found if self.are_needed else ()):
+            self._state.check_partition(number, mark)

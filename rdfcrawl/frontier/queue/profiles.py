@@ -1,0 +1,252 @@
+"""Settings and spider arguments that a crawl keeps in Redis until begun anew.
+
+A record is processed by the arguments of the spider that queued it, on whatever worker
+claims it: records carry the number of that spider. The settings say which URIs are one,
+and which share a queue: with others, URIs that were seen would be crawled once more.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.frontier.arguments.crawl import CrawlArguments, arguments_of
+from rdfcrawl.frontier.arguments.parsers import NAMED
+from rdfcrawl.frontier.arguments.stored import (
+    BUDGETS,
+    AgreedArguments,
+    CrawlMember,
+    agree,
+)
+from rdfcrawl.uri import HostGrouping, NormalForm, PolitenessKey
+from rdfcrawl.uri.link_filter import CrawlExtent, CrawlScope, LinkFilter
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.records import Record
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
+    from rdfcrawl.frontier.queue.options import CrawlOptions
+    from rdfcrawl.frontier.redis.retry import RedisRetry
+
+logger = logging.getLogger(__name__)
+
+
+async def keep_settings(
+    frontier: Frontier, options: CrawlOptions, settings: BaseSettings
+) -> CrawlOptions:
+    """Return the options with the settings that the crawl was begun with.
+
+    Raises:
+        ConfigError: the command line gives one of them another value.
+    """
+    wanted = {
+        "POLITENESS_KEY": str(options.keys.grouping),
+        "ADDRESS_DELAY": str(options.address_delay_secs),
+        "SESSION_PARAMETERS": json.dumps(options.normal_form.session_parameters),
+    }
+    conf = frontier.key("conf")
+    kept = {}
+    for name, value in wanted.items():
+        await frontier.redis.hsetnx(conf, name.lower(), value)
+        stored = await frontier.redis.hget(conf, name.lower())
+        kept[name] = cast("bytes", stored).decode()
+        if kept[name] != value:
+            _tell(name, kept[name], settings, frontier.crawl_id)
+    parameters = tuple(json.loads(kept["SESSION_PARAMETERS"]))
+    return replace(
+        options,
+        keys=PolitenessKey(HostGrouping(kept["POLITENESS_KEY"])),
+        address_delay_secs=float(kept["ADDRESS_DELAY"]),
+        normal_form=NormalForm(parameters),
+    )
+
+
+def _tell(name: str, kept: str, settings: BaseSettings, crawl_id: str) -> None:
+    message = (
+        f"{name}={settings.get(name)}: crawl {crawl_id} was begun with {name}={kept},"
+        " and keeps it; -a fresh=1 begins it anew"
+    )
+    if (settings.getpriority(name) or 0) >= SETTINGS_PRIORITIES["cmdline"]:
+        raise ConfigError(message)
+    logger.warning("%s", message)
+
+
+class SpiderProfiles:
+    """What each spider of a crawl was told."""
+
+    def __init__(self, frontier: Frontier, outage: RedisRetry) -> None:
+        self.own = 0  # number of this worker's spider, once it has entered
+        # by number, those that are known here
+        self.arguments: dict[int, CrawlArguments] = {}
+        self.names: dict[int, str] = {}  # of their spiders, likewise
+        self._frontier = frontier
+        self._redis = frontier.redis
+        self._name = frontier.key("arguments")
+        self._persistent = outage.persistent
+
+    def scope_key(self, number: int) -> str:
+        """Return where the scope of a profile is, which its workers share."""
+        return self._frontier.key(f"scope:{number}" if number else "scope")
+
+    def of(self, record: Record) -> CrawlArguments:
+        """Return the arguments of a record; those of this worker if nobody knows."""
+        return self.arguments.get(record.profile) or self.arguments[self.own]
+
+    async def enter(self, member: CrawlMember) -> None:
+        """Agree with the crawl on the arguments of this worker's spider.
+
+        Raises:
+            ConfigError: they contradict what the crawl was begun with; or they are
+                changed while workers of the crawl are running.
+        """
+        while True:
+            rows = await self._rows()
+            found = [n for n, row in rows.items() if row["spider"] == member.spider]
+            self.own = found[0] if found else len(rows)
+            stored = rows[self.own]["arguments"] if found else None
+            agreed = agree(
+                stored,
+                member,
+                self._frontier.crawl_id,
+                is_new_run=await self._frontier.is_new_run(),
+            )
+            _check_schedule(stored, agreed, self._frontier.crawl_id)
+            row = {
+                "spider": member.spider,
+                "takes": member.accepts.takes,
+                "arguments": agreed.texts,
+            }
+            text = json.dumps(row, sort_keys=True)
+            if not found:
+                if not await self._redis.hsetnx(self._name, str(self.own), text):
+                    continue  # another spider was faster
+            elif agreed.texts != stored:
+                await self._check_change(member, agreed.texts, agreed.changed)
+                await self._redis.hset(self._name, str(self.own), text)
+            self.arguments[self.own] = member.accepts.parse(agreed.texts)
+            self.names[self.own] = member.spider
+            self._tell(member, agreed.texts)
+            return
+
+    async def _check_change(
+        self, member: CrawlMember, texts: dict[str, str], changed: frozenset[str]
+    ) -> None:
+        if not changed - BUDGETS:
+            return
+        names = ",".join(sorted(changed))
+        if live := await self._frontier.live_workers():
+            raise ConfigError(
+                f"argument reset={names}: workers of the crawl are running, or died"
+                f" within the last 15 s: {', '.join(live)}"
+            )
+        if "scope" not in changed:
+            return
+        wanted = member.accepts.parse(texts).scope
+        if wanted is not CrawlExtent.ANY and not member.has_seeds:
+            raise ConfigError(
+                f"argument reset=scope: scope={wanted} is derived from the seeds; give"
+                " them, too"
+            )
+        await self._redis.delete(self.scope_key(self.own))
+
+    def _tell(self, member: CrawlMember, texts: dict[str, str]) -> None:
+        """Say by which arguments the crawl goes on that were not given this time."""
+        kept = [
+            f"{name}={text if len(text) < 60 else text[:60] + '…'}"
+            for name, text in sorted(texts.items())
+            if name not in member.given and name not in NAMED
+        ]
+        if kept:
+            logger.info("continuing with %s, as it was begun", " ".join(kept))
+
+    async def learn(self, records: Iterable[Record]) -> bool:
+        """Get to know the arguments of records; return whether some were new."""
+        if all(record.profile in self.arguments for record in records):
+            return False
+        before = len(self.arguments)
+        await self.learn_all()
+        return len(self.arguments) > before
+
+    async def learn_all(self) -> None:
+        """Get to know the arguments of all spiders of the crawl."""
+        rows = await self._persistent("read the arguments", self._rows)
+        for number, row in rows.items():
+            if number not in self.arguments:
+                self.arguments[number] = _arguments_of(row)
+                self.names[number] = row["spider"]
+
+    async def numbers(self) -> dict[str, int]:
+        """Return the numbers of all spiders of the crawl, by their names.
+
+        Raises:
+            RedisError: Redis is unreachable; it is not tried again.
+        """
+        return {row["spider"]: n for n, row in (await self._rows()).items()}
+
+    async def link_filters(self) -> list[LinkFilter]:
+        """Return what each spider of the crawl wants now, without hosts to leave.
+
+        Raises:
+            RedisError: Redis is unreachable; it is not tried again.
+        """
+        filters = []
+        for number, row in (await self._rows()).items():
+            told = _arguments_of(row)
+            found = await self._redis.smembers(self.scope_key(number))
+            entries = frozenset(each.decode() for each in cast("set[bytes]", found))
+            scope = CrawlScope(told.scope, entries)
+            filters.append(LinkFilter(scope, told.allow, told.deny, told.domains))
+        return filters
+
+    async def _rows(self) -> dict[int, dict[str, Any]]:
+        found = await self._redis.hgetall(self._name)
+        return dict(sorted((int(n), json.loads(row)) for n, row in found.items()))
+
+    def merged(self, given: CrawlArguments) -> CrawlArguments:
+        """Return the arguments of this worker's spider: seeds as given, others kept."""
+        names = ("seeds", "fresh", "reset", "retry", *NAMED)
+        this_time = {name: getattr(given, name) for name in names}
+        return replace(self.arguments[self.own], **this_time)
+
+    async def take_up(self) -> None:
+        """Queue the URIs that a budget, raised since, had refused."""
+        budget = self.arguments[self.own].budget
+        done = f"taken:{self.own}"
+        conf = self._frontier.key("conf")
+        kept = await self._persistent(
+            "read the arguments", self._redis.hget, conf, done
+        )
+        text = " ".join(map(str, budget))
+        if kept == text.encode():
+            return
+        if n := await self._persistent(
+            "take up what was refused", self._frontier.take_up, self.own, budget
+        ):
+            logger.info("queued %s that had been over budget", counted(n, "URI"))
+        await self._persistent("keep the arguments", self._redis.hset, conf, done, text)
+
+
+def _arguments_of(row: dict[str, Any]) -> CrawlArguments:
+    """Return the arguments of another spider, whose own ones mean nothing here."""
+    takes = row["takes"]
+    ours = {*arguments_of(takes)} & row["arguments"].keys()
+    texts = {name: row["arguments"][name] for name in ours}
+    return CrawlArguments.parse(texts, takes)
+
+
+def _check_schedule(
+    stored: Mapping[str, str] | None, agreed: AgreedArguments, crawl_id: str
+) -> None:
+    """Raise `ConfigError` if a crawl is to lose its quotas, which others go by."""
+    name = "schedule"
+    if stored and stored.get(name) not in (None, agreed.texts.get(name)):
+        raise ConfigError(
+            f"argument reset={name}: crawl {crawl_id} was begun with"
+            f" {name}={stored[name]}, and keeps it; -a fresh=1 begins it anew"
+        )

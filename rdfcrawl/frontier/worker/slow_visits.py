@@ -1,0 +1,224 @@
+"""The places of visits, those of slow ones apart, and which hosts are known as slow.
+
+Two kinds of visits are slow: those whose host keeps them waiting, and those of a long
+transfer that comes forward. Half of the places is kept for each kind, and lent to the
+other while it is free: hosts that are silent stop no dump, and dumps no silent host.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from time import monotonic
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.frontier.engine import EngineView
+
+V = TypeVar("V")
+
+_REMEMBERED_SECS: Final = 600.0
+_MOST_HOSTS: Final = 10_000
+_NO_ANSWER_SECS: Final = 0.5  # and others wait: a visit gives up its place for now
+
+
+class SlowPlaces(Generic[V]):
+    """The places for slow visits.
+
+    >>> places = SlowPlaces[str](2)
+    >>> [places.give(visit, flows=False) for visit in ("a", "b", "c")]
+    [None, None, 'c']
+    >>> places.give("dump", flows=True)
+    'b'
+    """
+
+    def __init__(self, n_places: int) -> None:
+        self._n_places = n_places
+        self._flows: dict[V, bool] = {}  # in the order in which they came
+
+    def __len__(self) -> int:
+        return len(self._flows)
+
+    def __contains__(self, visit: V) -> bool:
+        return visit in self._flows
+
+    def __iter__(self) -> Iterator[V]:
+        return iter(self._flows)
+
+    def keep(self, visits: AbstractSet[V]) -> None:
+        """Take the places of all other visits, which have ended."""
+        for visit in [each for each in self._flows if each not in visits]:
+            del self._flows[visit]
+
+    def drop(self, visit: V) -> None:
+        """Take back a place, if the visit has one."""
+        self._flows.pop(visit, None)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether all places are taken."""
+        return len(self) >= self._n_places
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another one that waits would get a place of its kind."""
+        n_waiting = sum(not flows for flows in self._flows.values())
+        return len(self) < self._n_places or n_waiting < self._n_places // 2
+
+    def give(self, visit: V, *, flows: bool) -> V | None:
+        """Give a slow visit a place; return who has none now, if anybody.
+
+        `flows` says that the visit is a transfer that makes progress.
+        """
+        if visit in self._flows or len(self) < self._n_places:
+            self._flows[visit] = flows
+            return None
+        half = self._n_places // 2
+        share = self._n_places - half if flows else half
+        if sum(each is flows for each in self._flows.values()) >= share:
+            return visit
+        other = next(v for v, f in reversed(self._flows.items()) if f is not flows)
+        del self._flows[other]
+        self._flows[visit] = flows
+        return other
+
+
+class SlowHosts:
+    """The hosts that were slow lately: their next visit is taken for slow at once."""
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[str, float] = OrderedDict()
+        self._now: set[str] = set()  # slow in their present visit
+
+    def __contains__(self, key: str) -> bool:
+        now = monotonic()
+        return now - self._seen.get(key, -_REMEMBERED_SECS) < _REMEMBERED_SECS
+
+    def saw(self, key: str) -> None:
+        """Take note that the visit of a host is slow."""
+        self._now.add(key)
+        self._seen[key] = monotonic()
+        self._seen.move_to_end(key)
+        if len(self._seen) > _MOST_HOSTS:
+            self._seen.popitem(last=False)
+
+    def end(self, key: str) -> None:
+        """Take note that a visit is over; one that was quick clears its host."""
+        if key in self._now:
+            self._now.remove(key)
+        elif self._seen:
+            self._seen.pop(key, None)
+
+
+class VisitPlaces:
+    """The places of a worker's visits in Scrapy's downloader.
+
+    Args:
+        out: requests of the visits under way.
+        engine: of Scrapy.
+        put_off: has a visit made later that gets no place.
+    """
+
+    def __init__(
+        self,
+        out: Mapping[Request, Visit],
+        engine: EngineView,
+        put_off: Callable[[Visit], None],
+    ) -> None:
+        self._out = out
+        self._engine = engine
+        self._put_off = put_off
+        self._slow: SlowPlaces[Request] = SlowPlaces(0)
+        self._slow_hosts = SlowHosts()
+        self._made_way: dict[Request, float] = {}  # -> begin of the step
+        self._n_quick = self._n_slow_places = 0
+        self._weight = 1
+
+    def open(self, n_quick: int, n_slow: int, weight: int) -> None:
+        """Set the numbers of places, and the requests of Scrapy that a visit takes."""
+        self._n_quick, self._n_slow_places, self._weight = n_quick, n_slow, weight
+        self._slow = SlowPlaces(n_slow)
+
+    @property
+    def n_slow(self) -> int:
+        """Number of visits that have places for slow ones."""
+        return len(self._slow)
+
+    def count_slow(self) -> int:
+        """Return the number of slow visits, without those that have ended."""
+        self._slow.keep(self._engine.downloading)
+        return self.n_slow
+
+    def has_room(self) -> bool:
+        """Return whether a quick visit more may be made; slow ones do not count."""
+        downloading = self._engine.downloading
+        n_slow = sum(request in downloading for request in self._slow)
+        return len(downloading) - n_slow * self._weight < self._n_quick
+
+    def has_room_for(self, key: str) -> bool:
+        """Return whether the host may be visited: a slow one needs a place."""
+        return key not in self._slow_hosts or self._slow.has_room
+
+    def begin(self, request: Request, visit: Visit) -> None:
+        """Give the visit of a slow host its place."""
+        if visit.key in self._slow_hosts:
+            self._place(request, flows=False)
+
+    def end(self, key: str) -> None:
+        """Take note that the visit of a host is over."""
+        self._slow_hosts.end(key)
+
+    def sort_out(
+        self, now: float, slow_secs: float, flowing: Callable[[], AbstractSet[object]]
+    ) -> None:
+        """Move visits that are slow for so long to places of their own.
+
+        Those without a place go back to the frontier. `flowing` returns the tasks whose
+        transfers make progress.
+        """
+        downloading = self._engine.downloading
+        slow = [
+            request
+            for request, visit in self._out.items()
+            if now - visit.step_at > slow_secs and request in downloading
+        ]
+        tasks = flowing() if slow else frozenset()
+        for request in slow:
+            visit = self._out[request]
+            if self._n_slow_places:
+                self._slow_hosts.saw(visit.key)
+            self._place(request, flows=visit.task in tasks)
+        self._make_way(now)
+
+    def _make_way(self, now: float) -> None:
+        """Have visits without any answer lend their places to others that wait.
+
+        They are not called slow yet, and return to the quick ones once they are
+        answered.
+        """
+        for request, step_at in list(self._made_way.items()):
+            visit = self._out.get(request)
+            if visit is None or visit.step_at != step_at:
+                del self._made_way[request]
+                if visit is not None and visit.key not in self._slow_hosts:
+                    self._slow.drop(request)
+        if self.has_room():
+            return
+        for request, visit in self._out.items():
+            if self._slow.is_full:
+                break
+            is_new = not visit.documents and request not in self._slow
+            if is_new and now - visit.step_at > _NO_ANSWER_SECS:
+                self._made_way[request] = visit.step_at
+                self._slow.give(request, flows=False)
+
+    def _place(self, request: Request, *, flows: bool) -> None:
+        other = self._slow.give(request, flows=flows)
+        visit = self._out.get(other) if other is not None else None
+        if visit is not None and visit.task is not None and not visit.is_cut:
+            self._put_off(visit)
+            visit.cut()

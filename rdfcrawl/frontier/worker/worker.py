@@ -1,0 +1,210 @@
+"""One process's share of a crawl: visits ahead, links to add, what waits for commit.
+
+Everything that a scheduler calls is local and immediate; tasks talk to Redis. A
+visit's way: claimed (`claimer.py`) -> `next_visit` -> `finish` -> its children are
+queued (`link_sender.py`) -> released (others may visit the host) -> stores flushed ->
+acknowledged (`committer.py`). A `kill -9` anywhere leaves it leased; when the lease
+runs out (`leases.py`) its URIs are claimed again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Coroutine
+from time import monotonic
+from typing import TYPE_CHECKING, Literal
+
+from redis.exceptions import RedisError
+
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import CrawlGone
+from rdfcrawl.frontier.queue.worker_reports import STARTED
+from rdfcrawl.frontier.redis.refusals import one_line
+from rdfcrawl.frontier.worker.claimer import VisitClaimer
+from rdfcrawl.frontier.worker.committer import VisitCommitter
+from rdfcrawl.frontier.worker.epoch_keeper import EpochKeeper
+from rdfcrawl.frontier.worker.leases import BEAT_SECS, LeaseKeeper
+from rdfcrawl.frontier.worker.link_sender import ADD_SECS, LinkSender
+from rdfcrawl.frontier.worker.worker_state import WorkerHooks, WorkerState, sleep_until
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
+    from rdfcrawl.frontier.queue.options import WorkerOptions
+    from rdfcrawl.frontier.redis.retry import RedisRetry
+
+logger = logging.getLogger(__name__)
+
+
+class FrontierWorker(WorkerState):
+    """One worker: visits from the frontier for one scheduler, and links back.
+
+    `take_seeds` adds seeds that wait outside of the frontier, and returns their number.
+
+    Attributes:
+        claimer, links, committer, leases, epochs: parts that share its state.
+        n_failed: URIs given up in this run by all workers; known at the end.
+        n_owed: URIs that their servers refused, which wait for the next run; likewise.
+    """
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        options: WorkerOptions,
+        hooks: WorkerHooks,
+        *,
+        outage: RedisRetry,
+        take_seeds: Callable[[], Awaitable[int]],
+    ) -> None:
+        super().__init__(frontier, options, outage)
+        self.n_failed = self.n_owed = 0
+        self._failed_before = 0
+        self._take_seeds = take_seeds
+        self._wake = hooks.wake
+        self.links = LinkSender(self)
+        self.claimer = VisitClaimer(
+            self, self.links, wake=hooks.wake, see_whether_over=self._see_whether_over
+        )
+        self.committer = VisitCommitter(self, self.links, hooks.flush_stores)
+        self.leases = LeaseKeeper(self, hooks)
+        self.epochs = EpochKeeper(self)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def next_visit(self) -> Visit | None:
+        """Return a leased visit, or None if none is at hand."""
+        if self.links.n_waiting > self.options.max_buffered:
+            return None
+        if len(self.ready) <= self.options.visits // 2:
+            self.claim_now.set()
+        if not self.ready:
+            return None
+        visit = self.ready.popleft()
+        self.active.add(visit)
+        return visit
+
+    def finish(self, visit: Visit) -> None:
+        """Take note that nobody works on a visit any more."""
+        self.active.discard(visit)
+        self.finished.append(visit)
+        is_quiet = monotonic() - self.links.sent_at > ADD_SECS
+        if is_quiet or not (self.active or self.ready):
+            self.commit_now.set()
+
+    async def begin(self, visit: Visit, what: Literal["asked", "read"]) -> None:
+        """Write down what is about to be done with the record of a suspect."""
+        is_ours = await self.persistent("begin", self.frontier.begin, visit, what)
+        visit.is_lost = visit.is_lost or not is_ours
+
+    async def open(self) -> None:
+        """Join the crawl and start the tasks."""
+        await self.persistent("heartbeat", self.leases.beat)
+        await self.persistent("bury", self.frontier.reports.bury)
+        self._failed_before = await self.persistent(
+            "look for runs", self.frontier.failed_before
+        )
+        for name, job in {
+            "claim": self.claimer.run,
+            "commit": self.committer.run,
+            "renew": self.leases.run,
+            "seed": self._seed,
+            "tell": self.leases.tell,
+            **({"epochs": self.epochs.run} if self.frontier.epochs.options else {}),
+        }.items():
+            self._tasks.append(asyncio.create_task(self._forever(name, job)))
+
+    async def close(self) -> None:
+        """Commit what is finished, put back what was not begun, and leave."""
+        for event in (self.stopping, self.claim_now, self.commit_now, self.tell_now):
+            event.set()
+        self.look_now.set()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.gone is not None:
+            return
+        for visit in self.ready:
+            visit.unasked |= set(range(len(visit.records)))
+        for visit in (*self.ready, *self.active):
+            # An unreadable one is found unreadable again.
+            visit.returned = dict(enumerate(visit.records))
+            visit.documents.clear()
+            self.finished.append(visit)
+        self.ready.clear()
+        self.active.clear()
+        try:
+            await self.committer.send_and_release()
+            if await self.committer.flush():
+                await self.committer.ack_in_time()
+            self.n_owed = (await self.frontier.owed.list(0)).n_uris
+            self.n_failed = await self.frontier.n_failed() - self._failed_before
+            await self.persistent("leave", self.leases.say_goodbye)
+        except CrawlGone as gone:
+            self.gone = gone
+        except RedisError as error:
+            logger.warning(
+                "Redis is unreachable: leased and to be repeated: %s: %s",
+                counted(len(self.held()), "visit"),
+                one_line(error),
+            )
+
+    async def _forever(
+        self, name: str, job: Callable[[], Coroutine[None, None, None]]
+    ) -> None:
+        """Run a task until the worker stops; a bug there must not end the crawl."""
+        while not self.stopping.is_set():
+            try:
+                await job()
+            except asyncio.CancelledError:
+                raise
+            except CrawlGone as gone:
+                self.gone = gone
+                return
+            except Exception:
+                if self.stopping.is_set():
+                    return
+                logger.exception("frontier task %s failed, continuing", name)
+                await asyncio.sleep(1)
+
+    async def _seed(self) -> None:
+        while not self.stopping.is_set():
+            await sleep_until(self.stopping, BEAT_SECS * random.uniform(0.8, 1.0))
+            await self.persistent("start_urls", self._take_seeds)
+
+    async def _see_whether_over(self) -> None:
+        """Find out whether the whole crawl has ended, if this worker has.
+
+        It takes two looks where there are other workers: one that is between claim and
+        add shows in one of them.
+        """
+        if self.is_over or not self.has_started:
+            return
+        since, looks = monotonic(), 0
+        while not self.stopping.is_set() and await self._sees_nothing():
+            looks += 1
+            is_sure = looks > 1 or self.is_alone
+            if is_sure and monotonic() - since >= self.options.idle_secs:
+                self.is_over = True
+                self._wake()
+                return
+            await asyncio.sleep(0.1)
+
+    async def _sees_nothing(self) -> bool:
+        if not self.committer.has_nothing:
+            return False
+        # First what writes nothing: with full memory, this task must go on claiming.
+        self.counts = await self.persistent("counts", self.frontier.counts)
+        if not self.counts.is_over:
+            patience = self.claimer.patience
+            if patience.is_over:  # by then; a host may be due now
+                await patience.look(at_once=True)
+            if not patience.is_over:
+                return False
+        if await self.persistent("start_urls", self._take_seeds):
+            return False
+        return await self._all_have_started() and self.committer.has_nothing
+
+    async def _all_have_started(self) -> bool:
+        """Return whether no live worker is still handing in its seeds."""
+        await self.persistent("heartbeat", self.leases.beat)
+        figures = await self.persistent("figures", self.frontier.figures)
+        return all(figures.get(name, {}).get(STARTED, 1) for name in self.live)

@@ -1,0 +1,199 @@
+"""What the parts of a worker share: its visits by progress, and signals."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from rdfcrawl.core.clock import now_ms
+from rdfcrawl.frontier.own_faults import OWN_FAULT
+from rdfcrawl.frontier.queue.candidate import AddedCounts
+from rdfcrawl.frontier.queue.frontier_client import Frontier, StateCounts
+from rdfcrawl.frontier.request_turns import steady_time
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.errors import CrawlGone, StoreFault
+    from rdfcrawl.core.records import Record
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.frontier.queue.options import WorkerOptions
+    from rdfcrawl.frontier.redis.retry import RedisRetry
+
+# What each worker tells of its statistics: few names, however much is crawled.
+FAULT = "fault/"
+STATUS = "document/status/"
+FORMAT = "document/format/"
+PARSE_ERROR = "document/parse_error/"
+GUARD = "guard/"
+HTTP_STATUS = "http/status/"
+STORE_FLUSHES, STORE_FLUSH_SECS = "store/flushes", "store/flush_secs"
+# Documents by the seconds that they took to be read: at most so many of these, and more
+# than the bound before; `more` than the last. Their sum is told beside them.
+PARSE_SECS = "document/parse_secs/"
+PARSE_SECS_BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
+                     1.0, 2.5, 5.0, 10.0, 30.0, 60.0)  # fmt: skip
+PARSE_SECS_SUM = f"{PARSE_SECS}sum"
+TOLD = (
+    "document/seen",
+    "document/stored",
+    "document/quads",
+    "document/changed",
+    "document/same",
+    "link/offered",
+    "http/bytes",
+    "http/useful_bytes",
+    STORE_FLUSHES,
+    STORE_FLUSH_SECS,
+)
+_TOLD_GROUPS = (FAULT, OWN_FAULT, STATUS, FORMAT, PARSE_ERROR, PARSE_SECS, GUARD)
+
+
+def figures_of(stats: Mapping[str, object]) -> dict[str, float]:
+    """Return of a worker's statistics what others are told.
+
+    >>> figures_of({"http/status/200": 2, "http/status/206": 1, "memusage/max": 9})
+    {'http/status/2xx': 3}
+    """
+    figures: dict[str, float] = {}
+    for name, value in stats.items():
+        if not isinstance(value, int | float):
+            continue
+        if name.startswith(HTTP_STATUS):
+            name = f"{name[: len(HTTP_STATUS) + 1]}xx"  # noqa: PLW2901
+            figures[name] = figures.get(name, 0) + value
+        elif name in TOLD or name.startswith(_TOLD_GROUPS):
+            figures[name] = value
+    return figures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerHooks:
+    """Functions of the scheduler that a worker calls."""
+
+    # makes durable all documents of finished visits; raises `StoreFault` if it cannot
+    flush_stores: Callable[[], Awaitable[None]]
+    wake: Callable[[], None]  # called when there is something new for the scheduler
+    # returns the statistics that other workers are told
+    figures: Callable[[], dict[str, float]]
+    # records that URIs were given up
+    account_for: Callable[[Sequence[Record]], Awaitable[None]]
+
+
+class WorkerTrouble(Protocol):
+    """Troubles of a worker that are no host's fault, such as a full disk."""
+
+    @property
+    def is_pausing(self) -> bool:
+        """Whether no request is made for now."""
+
+    @property
+    def keeps_from_writing(self) -> bool:
+        """Whether stores would be tried in vain."""
+
+    @property
+    def put_off_secs(self) -> float:
+        """Pause of a host whose document was too much for the disk."""
+
+    def bear(self, fault: StoreFault) -> None:
+        """Pause until what could not be written may be tried again."""
+
+
+class WorkerState:
+    """The state of one worker."""
+
+    def __init__(
+        self, frontier: Frontier, options: WorkerOptions, outage: RedisRetry
+    ) -> None:
+        self.frontier = frontier
+        self.options = options
+        self.persistent = outage.persistent
+        self.persistent_unless_full = outage.persistent_unless_full
+        self.ready: deque[Visit] = deque()  # visits that are leased and not begun
+        self.active: set[Visit] = set()  # visits that are being made
+        self.finished: list[Visit] = []  # visits whose children are not queued yet
+        # visits that are released, and whose children wait for memory
+        self.unfed: list[Visit] = []
+        # visits whose children are queued, and whose stores are not flushed
+        self.released: list[Visit] = []
+        # visits that wait to be acknowledged, and until when
+        self.durable: deque[tuple[float, list[Visit]]] = deque()
+        # partitions where nothing is to be claimed before a time
+        self.due: dict[int, float] = {}
+        # partitions where something may have become due since the last claim
+        self.stirred: set[int] = set()
+        self.added = AddedCounts()  # what became of the links that were sent
+        self.counts = StateCounts()  # of the crawl, as they were seen last
+        self.live: list[str] = [options.name]  # names of the workers of the crawl
+        self.is_over = False  # the crawl is over, as far as it is known here
+        self.run_began_ms = now_ms()  # for all workers
+        self.is_drained = False  # an operator has asked this worker to end
+        # what only workers of one spider can do is at home with none of them
+        self.has_other_spiders = False
+        # partitions where requests were left to these, and until when they are first
+        self.left_to_others: dict[int, float] = {}
+        self.n_slow = 0  # visits that have given up their places to others
+        self.n_closed = 0  # visits with hosts outside of their working hours
+        # why the crawl cannot go on, once Redis no longer has it
+        self.gone: CrawlGone | None = None
+        # by `turns.steady_time`: when the leases of this worker run out, and when it
+        # counts as dead, so that others no longer wait for it to keep their delay
+        self.leases_until = steady_time() + frontier.options.lease_secs
+        self.heard_until = 0.0
+        self.stopping = outage.stopping
+        self.claim_now = asyncio.Event()
+        self.commit_now = asyncio.Event()
+        self.tell_now = asyncio.Event()
+        self.look_now = asyncio.Event()  # at the epochs of domains
+        self._has_started = False
+
+    @property
+    def has_started(self) -> bool:
+        """Whether the spider has no seeds to hand in; told at once."""
+        return self._has_started
+
+    @has_started.setter
+    def has_started(self, has_started: bool) -> None:
+        if has_started != self._has_started:
+            self.tell_now.set()
+        self._has_started = has_started
+
+    @property
+    def asks_until(self) -> float:
+        """When this worker must confirm its leases before any other request."""
+        return min(self.leases_until, self.heard_until)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other worker was seen lately."""
+        return len(self.live) < 2
+
+    @property
+    def n_visits(self) -> int:
+        """Visits at hand or being made."""
+        return len(self.ready) + len(self.active)
+
+    def held(self) -> list[Visit]:
+        """Return all visits that this worker has leased."""
+        return [
+            *self.ready,
+            *self.active,
+            *self.finished,
+            *self.unfed,
+            *self.released,
+            *(visit for _, visits in self.durable for visit in visits),
+        ]
+
+    def stir(self, partitions: Iterable[int]) -> None:
+        """Look again where something may have become due."""
+        for partition in partitions:
+            self.due.pop(partition, None)
+            self.stirred.add(partition)
+
+
+async def sleep_until(event: asyncio.Event, secs: float) -> None:
+    """Sleep until something happens, and no longer than so many seconds."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), secs)

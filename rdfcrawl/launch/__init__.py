@@ -1,0 +1,1 @@
+"""The start of crawls and workers, their messages, and the program `rdfcrawl`."""

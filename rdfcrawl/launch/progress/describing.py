@@ -1,0 +1,156 @@
+"""Describe a crawl that has ended; nothing of the crawl depends on that any more."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import signal
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, Self
+
+from rdfcrawl.core.options.values import integer, one_of, value_of
+from rdfcrawl.stores.segment_file import list_segments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.analysis.description.writing import DescriptionOptions
+
+logger = logging.getLogger(__name__)
+
+_QUICK_BYTES: Final = 1024 * 1024  # of segments: a second or two
+_PROVENANCE_SHARE: Final = 8  # provenance is read so much faster
+_MOST_TIMES: Final = 3  # while others go on to write
+_STOPS: Final = (signal.SIGINT, signal.SIGTERM)
+_HINT: Final = "`export --describe` does it"
+
+
+class DescribeMode(StrEnum):
+    """Whether a crawl is described when it has ended."""
+
+    AUTO = "auto"  # if that takes a moment
+    ON = "on"
+    OFF = "off"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlDescribing:
+    """How, and whether, a crawl is described.
+
+    Attributes:
+        mode: whether it is at its end.
+        n_hosts: hosts that are described one by one.
+        publisher: of the description.
+    """
+
+    mode: DescribeMode
+    n_hosts: int
+    publisher: str
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Self:
+        """Read the settings; raise `ConfigError` if one is wrong."""
+        publisher = value_of(settings, "DESCRIBE_PUBLISHER")
+        return cls(
+            mode=one_of(settings, "DESCRIBE", DescribeMode),
+            n_hosts=integer(settings, "DESCRIBE_HOSTS", 0, 10_000_000),
+            publisher=str(publisher or value_of(settings, "USER_AGENT")),
+        )
+
+    def options(self, root: Path) -> DescriptionOptions:
+        """Return the options for the crawl in a folder."""
+        from rdfcrawl.analysis.description.writing import DescriptionOptions  # noqa: PLC0415
+
+        return DescriptionOptions(
+            title=root.name,
+            publisher=self.publisher,
+            n_hosts=self.n_hosts,
+            scratch=root,
+        )
+
+    def describe_ended(self, root: Path) -> None:
+        """Write the descriptions of a crawl in a folder, if they are wanted.
+
+        Whatever goes wrong is one line in the log. If several processes end a crawl,
+        one of them writes.
+        """
+        if self.mode is DescribeMode.OFF:
+            return
+        try:
+            with _stoppable():
+                self._describe(root)
+        except KeyboardInterrupt:
+            logger.warning("stopped before the crawl was described; %s", _HINT)
+        except Exception as error:
+            logger.error("the crawl is not described: %s; %s", error, _HINT)  # noqa: TRY400
+
+    def _describe(self, root: Path) -> None:
+        sizes = _sizes(root / "quads")
+        n_bytes = sum(sizes.values())
+        if not n_bytes:
+            return
+        n_bytes += sum(_sizes(root / "provenance").values()) // _PROVENANCE_SHARE
+        if self.mode is DescribeMode.AUTO and n_bytes > _QUICK_BYTES:
+            logger.info("the crawl is large and thus not described; %s", _HINT)
+            return
+        from rdfcrawl.analysis.description.writing import write_descriptions  # noqa: PLC0415
+        from rdfcrawl.stores.log.crawl_log import CrawlLog  # noqa: PLC0415
+
+        # What another process has written before it found the folder locked is there
+        # when the lock has been given up.
+        for _ in range(_MOST_TIMES):
+            with _locked(root) as is_locked:
+                if not is_locked:
+                    return
+                write_descriptions(CrawlLog(root), self.options(root))
+            described, sizes = sizes, _sizes(root / "quads")
+            if sizes == described:
+                return
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Return the lengths of the segments in a folder."""
+    sizes = {}
+    for path in list_segments(folder) if folder.is_dir() else ():
+        with suppress(FileNotFoundError):  # there was nothing in it
+            sizes[path.name] = path.stat().st_size
+    return sizes
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[bool]:
+    """Lock a folder against others that describe what is in it; yield if that went."""
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        yield False
+        return
+    except OSError:  # the file system knows no locks
+        pass
+    try:
+        yield True
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM stop what is done, whatever the crawl did with them."""
+
+    def stop(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {name: signal.signal(name, stop) or signal.SIG_DFL for name in _STOPS}
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)

@@ -1,0 +1,126 @@
+"""Format log lines: none for documents, whose facts are in the provenance."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from copy import copy
+from textwrap import indent
+from typing import TYPE_CHECKING, Any, Self
+
+from scrapy import Request, Spider, signals
+from scrapy.logformatter import LogFormatter, LogFormatterResult
+
+from rdfcrawl.core.errors import HeldBack, StoreFault, passing_fault, safe_text
+from rdfcrawl.core.json_logs import JsonLines, name_worker
+from rdfcrawl.core.records import Document
+from rdfcrawl.pipelines.spider_options import SpiderOptions
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+_PLAIN = logging.Formatter()
+# These have lists of components and settings, one on a line; nothing is from the web.
+_LISTING = frozenset({"scrapy.addons", "scrapy.crawler", "scrapy.middleware"})
+
+
+class SafeFormatter(logging.Formatter):
+    """Formatter that escapes control characters in the lines of another formatter.
+
+    Text of the web may be in any line, if only in the message of an exception: it
+    must neither steer a terminal nor look like a line of its own.
+    """
+
+    def __init__(self, inner: logging.Formatter) -> None:
+        super().__init__()
+        self._inner = inner
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the lines of a record."""
+        record = copy(record)
+        if record.name not in _LISTING:
+            record.args = _safe_args(record.args)
+        if record.exc_info:
+            text = self._inner.formatException(record.exc_info)
+            record.exc_text = indent("".join(text), "    ")
+        lines = self._inner.format(record).split("\n")
+        return "\n".join("\t".join(map(safe_text, x.split("\t"))) for x in lines)
+
+
+def make_logs_safe() -> None:
+    """Make all log lines of Scrapy's handlers safe."""
+    for handler in logging.getLogger().handlers:
+        if type(handler) not in (logging.StreamHandler, logging.FileHandler):
+            continue  # it is not Scrapy's
+        if not isinstance(handler.formatter, SafeFormatter | JsonLines):
+            handler.setFormatter(SafeFormatter(handler.formatter or _PLAIN))
+
+
+def _safe_args(args: Any) -> Any:
+    if isinstance(args, tuple):
+        return tuple(map(_safe_arg, args))
+    if isinstance(args, Mapping):
+        return {name: _safe_arg(arg) for name, arg in args.items()}
+    return args
+
+
+def _safe_arg(arg: object) -> object:
+    """Return an argument of a log line; numbers have formats of their own."""
+    return arg if isinstance(arg, int | float) else safe_text(arg)
+
+
+class QuietLogFormatter(LogFormatter):
+    """Formatter that drops documents and visits, and keeps ordinary requests."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the formatter of a crawler, whose log lines are made safe."""
+        # Scrapy makes its handlers anew after this; nothing is asked for before.
+        crawler.signals.connect(make_logs_safe, signals.engine_started)
+        options = getattr(crawler.spider, "options", None)
+        if isinstance(options, SpiderOptions):
+            name_worker(options.crawl.crawl_id, options.crawl.worker)
+        return super().from_crawler(crawler)
+
+    def crawled(  # type: ignore[override] # Scrapy skips None, but does not say so
+        self, request: Request, response: Response, spider: Spider
+    ) -> LogFormatterResult | None:
+        """Return a line for an ordinary request."""
+        if "visit" in request.meta:
+            return None
+        return super().crawled(request, response, spider)
+
+    def scraped(self, item: Any, response: Any, spider: Spider) -> Any:
+        """Return a line for an ordinary item."""
+        if isinstance(item, Document):
+            return None
+        return super().scraped(item, response, spider)
+
+    def item_error(
+        self, item: Any, exception: BaseException, response: Any, spider: Spider
+    ) -> LogFormatterResult:
+        """Return a line that names the document, without its body.
+
+        Documents that a store did not take, or that are held back, come again; why the
+        crawl pauses is logged.
+        """
+        line = super().item_error(_named(item), exception, response, spider)
+        comes_again = isinstance(exception, StoreFault | HeldBack)
+        if isinstance(item, Document) and (comes_again or passing_fault(exception)):
+            line["level"] = logging.DEBUG
+        return line
+
+    def dropped(
+        self, item: Any, exception: BaseException, response: Any, spider: Spider
+    ) -> LogFormatterResult:
+        """Return one line that names the document, not its body."""
+        line = super().dropped(item, exception, response, spider)
+        if isinstance(item, Document):
+            line["msg"] = "Dropped: %(exception)s: %(item)s"
+            line["args"] = {"exception": safe_text(exception), "item": _named(item)}
+        return line
+
+
+def _named(item: Any) -> Any:
+    return safe_text(item.url) if isinstance(item, Document) else item

@@ -1,0 +1,149 @@
+"""The page beside a crawl: `python -m rdfcrawl.launch.progress.page_process PROGRAM`.
+
+Standard input of the process has one line of JSON, the words behind `scrapy`: settings
+may have passwords, and all users of a machine can read command lines. The page ends
+when its standard input does, so with the crawl, however that ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.console import fail, program
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.extras import install_hint
+from rdfcrawl.frontier.redis.client import NAMES
+from rdfcrawl.launch.progress.forks import execute
+from rdfcrawl.monitor.page.listening import SOCKET, page_socket, url_of
+from rdfcrawl.monitor.page.options import PageOptions
+from rdfcrawl.stores.log.location import crawl_folder
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from scrapy.settings import BaseSettings
+
+_PATIENCE_SECS: Final = 5.0  # at the end of the crawl
+_NICE: Final = 10
+_LIBRARY: Final = "jinja2"  # of the extra `page`, which this room does without
+_PLACES: Final = ("CRAWL_DIR=", "CRAWL_ID=")
+
+
+@contextmanager
+def page_beside(
+    opts: argparse.Namespace, settings: BaseSettings, spider: str
+) -> Iterator[None]:
+    """Serve the page of a crawl while it runs, if the options ask for that.
+
+    Exit with 2 and one line if it cannot be served.
+
+    Args:
+        opts: of the command that crawls.
+        settings: with those of the spider.
+        spider: its name, by which the crawl goes unless it has one.
+    """
+    if not opts.page:
+        yield
+        return
+    try:
+        process = _begin(opts.set, settings, str(settings.get("CRAWL_ID") or spider))
+    except ConfigError as error:
+        fail(f"--page: {error}")
+    try:
+        yield
+    finally:
+        _finish(process)
+        places = [f"-s {each}" for each in opts.set if each.startswith(_PLACES)]
+        _tell(f"ended; to see it again: {' '.join([program(), 'page', *places])}")
+
+
+def _begin(
+    given: list[str], settings: BaseSettings, crawl_id: str
+) -> subprocess.Popen[bytes]:
+    if find_spec(_LIBRARY) is None:
+        raise ConfigError(f"{_LIBRARY} is missing: {install_hint('page')}")
+    options = PageOptions.checked(environment=os.environ)
+    with page_socket(options) as bound:
+        words = _words(given, settings, crawl_id, bound.fileno())
+        process = subprocess.Popen(
+            [sys.executable, "-m", "rdfcrawl.launch.progress.page_process", program()],
+            stdin=subprocess.PIPE,
+            stdout=2,  # its output is no feed of the crawl
+            pass_fds=[bound.fileno()],
+            start_new_session=True,  # Ctrl-C is for the crawl, which ends it
+        )
+        url = url_of(bound, options)
+    if process.stdin is not None:
+        with suppress(BrokenPipeError):  # it has said why
+            process.stdin.write(json.dumps(words).encode() + b"\n")
+            process.stdin.flush()
+    _tell(url)
+    return process
+
+
+def _words(
+    given: list[str], settings: BaseSettings, crawl_id: str, fd: int
+) -> list[str]:
+    """Return the command of a page; logins of stores are none of its business."""
+    own = {
+        "CRAWL_DIR": crawl_folder(settings),
+        "CRAWL_ID": crawl_id,
+        SOCKET: fd,
+        **{name: settings[name] for name in NAMES if settings.get(name)},
+    }
+    return [
+        "page",
+        *(f"-s{each}" for each in given if not each.startswith("STORES=")),
+        *(f"-s{name}={value}" for name, value in own.items()),
+    ]
+
+
+def _finish(process: subprocess.Popen[bytes]) -> None:
+    if process.stdin is not None:
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+    try:
+        process.wait(_PATIENCE_SECS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _tell(text: str) -> None:
+    with suppress(OSError):  # who read it may be gone
+        sys.stderr.write(f"page          {text}\n")
+        sys.stderr.flush()
+
+
+def main() -> None:
+    """Serve a page until standard input ends."""
+    line = sys.stdin.buffer.readline()
+    lasting = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    threading.Thread(target=_end_with, args=(lasting,), daemon=True).start()
+    with suppress(OSError):
+        os.nice(_NICE)
+    if line:
+        sys.argv = sys.argv[1:2]
+        execute(json.loads(line))
+
+
+def _end_with(fd: int) -> None:
+    while os.read(fd, 1024):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,292 @@
+"""Start, watch and restart the worker processes of one crawl."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from rdfcrawl.core.console import program
+from rdfcrawl.core.errors import CrawlGone
+from rdfcrawl.core.options.values import integer
+from rdfcrawl.downloader.disk import WorkerDisk
+from rdfcrawl.frontier.arguments.crawl import checked_quota
+from rdfcrawl.frontier.frontier_connection import FrontierConnection, start_anew
+from rdfcrawl.frontier.lost_logs import lost_logs, warn_of_lost_logs
+from rdfcrawl.frontier.own_faults import OwnFaults
+from rdfcrawl.frontier.queue.options import RUN, WORKER, CrawlOptions
+from rdfcrawl.frontier.queue.profiles import SpiderProfiles, keep_settings
+from rdfcrawl.frontier.queue.worker_drains import DRAINED
+from rdfcrawl.launch.progress.describing import CrawlDescribing
+from rdfcrawl.launch.progress.extension import follower_lines, watch
+from rdfcrawl.launch.progress.options import ExitCodes, ProgressOptions
+from rdfcrawl.launch.progress.snapshot import (
+    CrawlSnapshot,
+    take_last_snapshot,
+    take_snapshot,
+)
+from rdfcrawl.launch.progress.table import print_summary
+from rdfcrawl.stores.followers.supervision import FollowerProcesses
+from rdfcrawl.stores.identity import mark_finished
+from rdfcrawl.stores.log.background import BackgroundCompaction
+from rdfcrawl.stores.options import store_uri
+from rdfcrawl.uri.guard.operator import EXIT_CODE as REFUSED
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.frontier.arguments.stored import CrawlMember
+    from rdfcrawl.frontier.queue.frontier_client import Frontier
+    from rdfcrawl.launch.progress.forks import ForkedWorker, WorkerForks
+
+    Worker = ForkedWorker | asyncio.subprocess.Process
+
+logger = logging.getLogger(__name__)
+
+_MAX_RESTARTS = 1000  # past that the machine is at fault, not the document
+_RESTART_SECS = 0.5
+_DISK_SECS = 1.0  # between two looks at a disk that is too full
+_FINISHED = "finished"
+_UNFINISHED = frozenset({1, 2})  # exit codes that a worker chose
+
+
+class WorkerPool:
+    """Runner of `scrapy crawl` n times on one frontier.
+
+    `options` are those of each worker's command, `-sNAME=VALUE` and the like. Without
+    `forks`, each worker is a new process.
+    """
+
+    def __init__(
+        self,
+        spider: str,
+        *,
+        member: CrawlMember,
+        arguments: Mapping[str, str],
+        options: Sequence[str],
+        settings: BaseSettings,
+        n_workers: int,
+        forks: WorkerForks | None = None,
+    ) -> None:
+        self._spider = spider
+        self._member = member
+        self._arguments = dict(arguments)
+        self._words = list(options)
+        self._settings = settings
+        self._n_workers = n_workers
+        self._has_begun: set[int] = set()  # numbers of workers
+        self._forks = forks
+        quota = checked_quota(member.accepts.parse(self._arguments))
+        self._options = CrawlOptions.from_settings(settings, spider, quota=quota)
+        self._progress = ProgressOptions.from_settings(settings)
+        self._describing = CrawlDescribing.from_settings(settings)
+        # Exit codes of a worker whose crawl has finished.
+        codes = ExitCodes.from_settings(settings)
+        self._finished = {0, REFUSED, codes.failed, codes.own_fault} - _UNFINISHED
+        self._own_fault_code = codes.own_fault
+        least = integer(settings, "DISK_MIN_FREE_BYTES", 0)
+        self._disk = WorkerDisk([self._options.paths.root], min_free_bytes=least)
+        self._children: dict[int, Worker] = {}
+        self._lost_logs: list[str] = []
+        self._is_stopping = False
+        self._run = 0  # number of runs before
+        self._is_drained = False  # all workers have ended, and the crawl goes on
+
+    async def run(self) -> int:
+        """Run the crawl to its end; return the exit code."""
+        began = monotonic()
+        link = await FrontierConnection.connect(
+            self._options, self._settings, may_load=True
+        )
+        try:
+            with link.explaining():
+                first = await self._begin(link)
+            link.opened()
+            paths = self._options.paths
+            followers = None
+            if self._settings.get("STORES"):
+                followers = FollowerProcesses.begin(paths.root, self._settings)
+            compaction = BackgroundCompaction.begin(paths.root, self._settings)
+            code = await self._keep_all(link.frontier)
+            link.ending()
+            with link.explaining():
+                outcome = await self._outcome(link.frontier, code)
+            if outcome == _FINISHED:
+                mark_finished(paths.quads)
+            await asyncio.to_thread(compaction.finish)
+            try:
+                with link.explaining():
+                    last = await take_last_snapshot(link.frontier)
+            except CrawlGone as gone:
+                logger.critical("%s", gone)
+                return code or 1
+            print_summary(
+                last,
+                self._options.paths,
+                store=store_uri(self._settings),
+                done=last.documents - first.documents,
+                secs=monotonic() - began,
+                outcome=outcome,
+                own=OwnFaults.of(last.figures, last.examples, first.figures),
+                lost=self._lost_logs,
+            )
+            if followers is not None:
+                await asyncio.to_thread(followers.finish)
+            if code == REFUSED:
+                self._tell_refusal()
+        finally:
+            await link.close()
+        return code
+
+    def describe(self) -> None:
+        """Describe the crawl, once it has run and was neither stopped nor drained."""
+        if not (self._is_stopping or self._is_drained):
+            self._describing.describe_ended(self._options.paths.root)
+
+    async def _begin(self, link: FrontierConnection) -> CrawlSnapshot:
+        """Create or join the crawl for all workers; return the first snapshot."""
+        frontier = link.frontier
+        if self._member.accepts.parse(self._arguments).fresh:
+            await start_anew(frontier, self._options.paths)
+            del self._arguments["fresh"]
+        await frontier.open()
+        await keep_settings(frontier, self._options, self._settings)
+        await SpiderProfiles(frontier, link.outage).enter(self._member)
+        self._arguments.pop("reset", None)
+        self._lost_logs = await lost_logs(frontier, self._options, self._settings)
+        warn_of_lost_logs(self._lost_logs)
+        self._run = await frontier.begin_run()
+        self._words.append(f"-s{RUN}={self._run}")
+        return await take_snapshot(frontier)
+
+    async def _keep_all(self, frontier: Frontier) -> int:
+        """Run all workers and show their progress; return the first bad exit code."""
+        loop = asyncio.get_running_loop()
+        for name in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(name, self._stop, name)
+        watcher = asyncio.create_task(self._watch(frontier))
+        if self._forks is not None:
+            await self._forks.open()
+        codes = await asyncio.gather(
+            *(self._keep(number) for number in range(self._n_workers))
+        )
+        watcher.cancel()
+        await asyncio.gather(watcher, return_exceptions=True)
+        bad = [code for code in codes if code not in self._finished]
+        if bad:
+            return bad[0]
+        for code in (REFUSED, self._own_fault_code):
+            if code in codes:
+                return code
+        return max(codes)
+
+    async def _outcome(self, frontier: Frontier, code: int) -> str:
+        """Return how the run has ended; drained workers end well before the crawl."""
+        if code not in self._finished:
+            return "not finished"
+        with suppress(CrawlGone):  # that is told below
+            counts, n_ended = await frontier.counts(), await frontier.begin_run()
+            self._is_drained = not counts.is_over and n_ended == self._run
+        return DRAINED if self._is_drained else _FINISHED
+
+    async def _watch(self, frontier: Frontier) -> None:
+        stores = follower_lines(self._settings, self._options.paths.root)
+        await watch(frontier, self._progress, stores)
+
+    def _tell_refusal(self) -> None:
+        logger.error(
+            "the guard refused seeds: %s/worker-*.log names them, and the settings that"
+            " would allow them (GUARD_ALLOW_NETS, GUARD_PORTS)",
+            self._options.paths.logs,
+        )
+
+    async def _keep(self, number: int) -> int:
+        code = 1
+        for _ in range(_MAX_RESTARTS):
+            await self._wait_for_room(number)
+            child = self._children[number] = await self._start(number)
+            if self._is_stopping:  # it was not there yet when all were told
+                child.send_signal(signal.SIGTERM)
+            code = await child.wait()
+            if code in self._finished or self._is_stopping:
+                break
+            # On a full disk, a worker that begins cannot even write its log.
+            if code in _UNFINISHED and not await self._lack():
+                break
+            logger.warning("worker %d died (%d), restarting it", number, code)
+            await asyncio.sleep(_RESTART_SECS)
+            if self._is_stopping:
+                break
+        return code if code >= 0 else 1
+
+    async def _wait_for_room(self, number: int) -> None:
+        """Wait until a worker can write to the disk, or all are to stop."""
+        lack = await self._lack()
+        if lack:
+            logger.warning("worker %d waits for room on the disk: %s", number, lack)
+        while lack and not self._is_stopping:
+            await asyncio.sleep(_DISK_SECS)
+            lack = await self._lack()
+
+    async def _lack(self) -> str:
+        """Return where there is no room to write; empty if there is."""
+        return self._disk.lack() or await asyncio.to_thread(self._disk.refusal)
+
+    async def _start(self, number: int) -> Worker:
+        logs = self._options.paths.logs
+        logs.mkdir(parents=True, exist_ok=True)
+        out = logs / f"worker-{number}.out"
+        words = [
+            *("crawl", self._spider),
+            *(f"-a{name}={value}" for name, value in self._arguments.items()),
+            *self._options_of(number),
+            *("-s", f"{WORKER}={number}", "-s", "STORES={}", "-s", "DESCRIBE=off"),
+            *("-s", "COMPACTION_SECS=0"),
+            *("-s", "PROGRESS=off", "-s", "LOG_FILE_APPEND=True"),
+            *("--logfile", str(logs / f"worker-{number}.log")),
+        ]
+        forked = await self._forks.start(words, out) if self._forks else None
+        return forked or await _start_process(words, out)
+
+    def _options_of(self, number: int) -> list[str]:
+        """Return the options of a worker; a restarted one appends to its feeds."""
+        if number in self._has_begun:
+            return [re.sub("^-O", "-o", word) for word in self._words]
+        self._has_begun.add(number)
+        return self._words
+
+    def _stop(self, name: signal.Signals) -> None:
+        """Pass a signal on to workers, unless the terminal does so."""
+        self._is_stopping = True
+        if name == signal.SIGINT and sys.stdin.isatty():
+            return  # the terminal sent it to all of the process group
+        for child in self._children.values():
+            if child.returncode is None:
+                child.send_signal(name)
+
+
+async def _start_process(words: Sequence[str], out: Path) -> Worker:
+    with out.open("ab") as file:
+        child = await asyncio.create_subprocess_exec(
+            *(
+                sys.executable,
+                "-m",
+                "rdfcrawl.launch.progress.worker_process",
+                program(),
+            ),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=file,
+            stderr=file,
+        )
+    if child.stdin is not None:
+        child.stdin.write(json.dumps(words).encode() + b"\n")
+        child.stdin.close()
+    return child

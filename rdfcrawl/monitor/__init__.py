@@ -1,0 +1,1 @@
+"""Watch and operate a crawl: live page, metrics, explanations, frontier operations."""

@@ -1,0 +1,282 @@
+"""Gather what is known of one URI of a crawl, whether workers run or not."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from redis.exceptions import RedisError
+
+from rdfcrawl.core.errors import ConfigError, Decision, Reason, hide_logins
+from rdfcrawl.core.options.merging import apply_defaults
+from rdfcrawl.frontier.begun_crawl import begun_crawl
+from rdfcrawl.frontier.queue.decisions import is_sampled
+from rdfcrawl.frontier.queue.options import CrawlOptions
+from rdfcrawl.frontier.redis.refusals import one_line
+from rdfcrawl.monitor.explaining.fetches import MAX_LISTED
+from rdfcrawl.monitor.explaining.logs import UriSearch, way_to_seed
+from rdfcrawl.monitor.explaining.rules import judge_by_settings, judge_by_spiders
+from rdfcrawl.monitor.explaining.sources import SearchedLogs
+from rdfcrawl.monitor.explaining.values import (
+    ExplainedFetch,
+    RuleVerdict,
+    UriExplanation,
+    UriLink,
+    Verdict,
+)
+from rdfcrawl.monitor.operating.crawl import OperatedCrawl
+from rdfcrawl.monitor.operating.uris import UriLookup, UriPlace, UriStatus
+from rdfcrawl.stores.log.location import find_crawl
+from rdfcrawl.uri import BadUri, fingerprint
+from rdfcrawl.uri.schemes import check_scheme, seed_url
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.stores.log.decisions import LoggedDecision
+    from rdfcrawl.uri.schemes import SchemePolicy
+
+_WAITING: Final = (UriPlace.WAITING, UriPlace.QUEUED, UriPlace.IN_FLIGHT)
+_GIVEN_UP: Final = (UriPlace.DEAD, UriPlace.FAILED)
+# Of a URI that was taken from the queue, and not asked for.
+_NOT_ASKED: Final = frozenset(
+    {
+        *(Reason.ROBOTS_DISALLOWED, Reason.ROBOTS_UNREACHABLE),
+        *(Reason.GUARD_BLOCKED, Reason.DNS_BLOCKED),
+        *(Reason.CRAWL_DELAY_TOO_LONG, Reason.HOST_LEFT, Reason.LEASES_LOST),
+        *(Reason.NOT_WANTED, Reason.BAD_RECORD),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierAnswer:
+    """What the frontier says.
+
+    Attributes:
+        status: of the URI; None: there is no answer.
+        rules: what its spiders would say of the URI.
+        refusal: why there is no answer.
+        options: as the crawl was begun.
+    """
+
+    status: UriStatus | None
+    rules: tuple[RuleVerdict, ...] = ()
+    refusal: str = ""
+    options: CrawlOptions | None = None
+
+
+async def explain(
+    settings: BaseSettings, text: str, *, asks_frontier: bool = True
+) -> UriExplanation:
+    """Return what is known of a URI.
+
+    Args:
+        settings: that name the crawl.
+        text: the URI, in any spelling.
+        asks_frontier: else the logs alone are read, and settings.
+
+    Raises:
+        ConfigError: there is no such crawl, or a setting is wrong.
+        OSError: a log cannot be read.
+    """
+    settings = settings.copy()
+    apply_defaults(settings)
+    options = CrawlOptions.from_settings(settings, _name_of(settings))
+    url = asked_url(text, options.schemes)
+    if isinstance(url, UriExplanation):
+        return url
+    answer = FrontierAnswer(None, refusal="it was not asked")
+    if asks_frontier:
+        answer = await _ask_frontier(settings, url)
+    options = answer.options or options
+    try:
+        logs = SearchedLogs.indexed(options.paths.root, options.normal_form)
+        return explain_by_logs(text, url, answer, options, logs)
+    except sqlite3.Error:  # whatever the page does to its index meanwhile
+        logs = SearchedLogs(options.paths.root)
+        return explain_by_logs(text, url, answer, options, logs)
+
+
+def asked_url(text: str, schemes: SchemePolicy) -> str | UriExplanation:
+    """Return the requestable URL that is asked for, or why there is none."""
+    try:
+        url = seed_url(text)
+        check_scheme(url, schemes.of_seeds)
+    except BadUri as error:
+        rules = (RuleVerdict("", Decision.BAD_URI, error.fault.detail),)
+        return UriExplanation(
+            asked=hide_logins(text),
+            url="",
+            normal="",
+            verdict=Verdict.NO_URI,
+            rules=rules,
+        )
+    return url
+
+
+def _name_of(settings: BaseSettings) -> str:
+    try:
+        return begun_crawl(settings)
+    except ConfigError:
+        with suppress(ConfigError):  # its frontier is gone, or was elsewhere
+            return find_crawl(settings).name
+        raise
+
+
+async def _ask_frontier(settings: BaseSettings, url: str) -> FrontierAnswer:
+    try:
+        async with await OperatedCrawl.open(settings) as crawl:
+            with crawl.connection.explaining():
+                return await ask_frontier(crawl, url)
+    except (ConfigError, RedisError) as error:
+        return FrontierAnswer(None, refusal=one_line(error))
+
+
+async def ask_frontier(
+    crawl: OperatedCrawl, url: str, *, most: int | None = None
+) -> FrontierAnswer:
+    """Return what the frontier says of a requestable URL.
+
+    Args:
+        crawl: whose frontier.
+        url: requestable.
+        most: URIs of its host that are looked at, in each list; None: all.
+
+    Raises:
+        ConfigError: the URL has no politeness key.
+        RedisError: Redis is unreachable.
+    """
+    status = await UriLookup(crawl, most=most).find(url)
+    rules = await judge_by_spiders(crawl, url)
+    return FrontierAnswer(status, tuple(rules), options=crawl.options)
+
+
+def explain_by_logs(
+    text: str,
+    url: str,
+    answer: FrontierAnswer,
+    options: CrawlOptions,
+    logs: SearchedLogs,
+) -> UriExplanation:
+    """Return what is known of a URI, by the logs of its crawl.
+
+    Args:
+        text: as it was asked for.
+        url: requestable.
+        answer: of the frontier.
+        options: of the crawl.
+        logs: of the crawl, not yet entered.
+
+    Raises:
+        OSError: a log cannot be read.
+        sqlite3.Error: the index cannot be read.
+    """
+    with logs:
+        return _explained(text, url, answer, options, logs)
+
+
+def _explained(
+    text: str,
+    url: str,
+    answer: FrontierAnswer,
+    options: CrawlOptions,
+    logs: SearchedLogs,
+) -> UriExplanation:
+    search = UriSearch(logs, url, options.normal_form)
+    fetches, copies, n_copies = search.fetches()
+    decisions, n_decisions = search.decisions()
+    linked = search.links()
+    versions, n_versions = search.versions()
+    own = [x for x in fetches if search.is_it(x.uri.encode())]
+    normal = options.normal_form.normalize(url)
+    spelled = [*(each.uri for each in own), *(each.uri for each in decisions)]
+    rules = [*judge_by_settings(url, options), *answer.rules]
+    parent = _parent(answer.status, own or fetches, decisions, linked.links)
+    return UriExplanation(
+        asked=hide_logins(text),
+        url=url,
+        normal=normal,
+        verdict=_verdict(answer.status, fetches, own, decisions, linked.links),
+        frontier=answer.status,
+        no_frontier=answer.refusal,
+        spellings=tuple(dict.fromkeys(x for x in spelled if x != url))[:MAX_LISTED],
+        fetches=tuple(fetches[-MAX_LISTED:]),
+        n_fetches=len(fetches),
+        robots=_robots(own),
+        way=way_to_seed(logs, parent, options.normal_form),
+        decisions=tuple(decisions[-MAX_LISTED:]),
+        n_decisions=n_decisions,
+        links=linked.links,
+        n_links=linked.n_links,
+        targets=linked.targets,
+        n_targets=linked.n_targets,
+        versions=tuple(versions),
+        n_versions=n_versions,
+        copies=copies,
+        n_copies=n_copies,
+        rules=tuple(rules),
+        is_logged=is_sampled(fingerprint(normal), options.decisions.share),
+        damages=tuple(map(str, search.damages)),
+    )
+
+
+def _parent(
+    status: UriStatus | None,
+    fetches: Sequence[ExplainedFetch],
+    decisions: Sequence[LoggedDecision],
+    links: Sequence[UriLink],
+) -> str:
+    """Return the document that led to a URI first; empty for seeds."""
+    if fetches:
+        return fetches[0].parent
+    if status is not None and status.parent is not None:
+        return status.parent
+    if decisions:
+        return decisions[0].parent
+    return links[0].document if links else ""
+
+
+def _verdict(
+    status: UriStatus | None,
+    fetches: Sequence[ExplainedFetch],
+    own: Sequence[ExplainedFetch],
+    decisions: Sequence[LoggedDecision],
+    links: Sequence[UriLink],
+) -> Verdict:
+    place = status.place if status else UriPlace.UNKNOWN
+    told = (
+        (place in _WAITING, Verdict.WAITING),
+        (place in _GIVEN_UP, Verdict.GIVEN_UP),
+        (any(map(_was_asked, own)), Verdict.FETCHED),
+        (own, Verdict.REFUSED),
+        (fetches, Verdict.REDIRECTED_TO),
+        (place is UriPlace.FAR_BEHIND, Verdict.WAITING),
+        (decisions or place is UriPlace.OVER_BUDGET, Verdict.NOT_QUEUED),
+        (place is UriPlace.DONE, Verdict.SEEN),
+        (links, Verdict.LINKED),
+    )
+    return next((verdict for holds, verdict in told if holds), Verdict.NEVER_SEEN)
+
+
+def _robots(own: Sequence[ExplainedFetch]) -> str:
+    """Return what became of a URI by `robots.txt`, the last time."""
+    for fetch in reversed(own):
+        for fault in fetch.faults:
+            if fault.reason == Reason.ROBOTS_DISALLOWED:
+                return "disallowed"
+            if fault.reason == Reason.ROBOTS_UNREACHABLE:
+                return "unreachable"
+        if _was_asked(fetch):
+            return "permitted"
+    return ""
+
+
+def _was_asked(fetch: ExplainedFetch) -> bool:
+    if fetch.http_status or not fetch.faults:
+        return True
+    return fetch.faults[0].reason not in _NOT_ASKED

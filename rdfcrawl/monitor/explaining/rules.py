@@ -1,0 +1,51 @@
+"""What would become of a URI found now, as far as rules tell without asking.
+
+Its depth, budgets and `robots.txt` are not looked at: they depend on what leads there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.core.errors import Decision, Reason
+from rdfcrawl.frontier.queue.blocked_hosts import parse_hosts
+from rdfcrawl.frontier.queue.leave_list import shared_entries
+from rdfcrawl.frontier.queue.profiles import SpiderProfiles
+from rdfcrawl.monitor.explaining.values import RuleVerdict
+from rdfcrawl.uri.guard.operator import refusal_of
+from rdfcrawl.uri.traps import is_endless
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.queue.options import CrawlOptions
+    from rdfcrawl.monitor.operating.crawl import OperatedCrawl
+
+
+def judge_by_settings(url: str, options: CrawlOptions) -> list[RuleVerdict]:
+    """Return why settings would refuse a requestable URL, whoever finds it."""
+    found = []
+    if is_endless(url, options.trap_limits):
+        found.append(RuleVerdict("", Decision.URL_TRAP))
+    if options.ignored_names.cover_url(url):
+        found.append(RuleVerdict("", Decision.IGNORED_EXTENSION))
+    if detail := refusal_of(url, options.guard):
+        found.append(RuleVerdict("", Reason.GUARD_BLOCKED, detail))
+    return found
+
+
+async def judge_by_spiders(crawl: OperatedCrawl, url: str) -> list[RuleVerdict]:
+    """Return what each spider of a crawl would say of a requestable URL.
+
+    Raises:
+        RedisError: Redis is unreachable.
+    """
+    found = []
+    left = parse_hosts(await shared_entries(crawl.frontier))
+    if left.covers(url):
+        found.append(RuleVerdict("", Decision.HOST_LEFT))
+    profiles = SpiderProfiles(crawl.frontier, crawl.connection.outage)
+    await profiles.learn_all()
+    for name, link_filter in zip(
+        profiles.names.values(), await profiles.link_filters(), strict=False
+    ):
+        found.append(RuleVerdict(name, link_filter.refusal(url) or ""))
+    return found

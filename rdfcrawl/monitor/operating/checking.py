@@ -1,0 +1,277 @@
+"""Look whether the invariants of a frontier hold, while its workers run or not.
+
+Each look at hosts, leases and counters is one script, so that nothing is told that is
+only under way. What cannot be looked at in one script is compared with what it was
+before and after: it is told only if it is wrong in any case.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from rdfcrawl.frontier.queue.partitions import away_partition, bucket_of
+from rdfcrawl.frontier.redis.batches import in_batches
+from rdfcrawl.monitor.operating.budget_checks import BudgetCheck
+from rdfcrawl.monitor.operating.damages import OF_KEYS, DamageKind, FrontierDamage
+from rdfcrawl.monitor.operating.key_names import CrawlKeys, PartitionKeys, read_keys
+from rdfcrawl.monitor.operating.scans import MAX_ADDED_UP, pages_of
+from rdfcrawl.uri import partition_of, registered_domain
+
+if TYPE_CHECKING:
+    from rdfcrawl.monitor.operating.crawl import FrontierView
+
+_AT_ONCE: Final = 50  # hosts in one script
+_PAGE: Final = 1000
+
+
+class FrontierCheck:
+    """One check of all that a crawl has in Redis.
+
+    Attributes:
+        damages: what is wrong.
+        not_compared: partitions that are too large for their counters to be compared
+            while workers run.
+        n_hosts: that were looked at.
+    """
+
+    def __init__(self, crawl: FrontierView) -> None:
+        self._crawl = crawl
+        self.damages: list[FrontierDamage] = []
+        self.not_compared: list[int] = []
+        self.n_hosts = 0
+        self._has_workers = True
+
+    async def run(self) -> list[FrontierDamage]:
+        """Look at everything; return what is wrong."""
+        crawl = self._crawl
+        self._has_workers = bool(await crawl.frontier.live_workers())
+        before = await self._hosts_counted()
+        keys = await read_keys(crawl)
+        after = await self._hosts_counted()
+        for name in keys.unknown:
+            self._note(DamageKind.UNKNOWN_KEY, -1, name)
+        for number, names in enumerate(keys.partitions):
+            self.n_hosts += len(names.hosts)
+            await self._check_keys(number, names)
+            await self._check_leases(number, names)
+            await self._check_crowds(number, names)
+            await self._check_waiting(number, names.domains)
+            await self._check_counters(number, names)
+            await self._check_budgets(number, names)
+            n, low, high = len(names.hosts), before[number], after[number]
+            if not low <= n <= high:
+                self._note(DamageKind.HOSTS_COUNTER, number, "hosts", str(high), str(n))
+        await self._check_places(keys)
+        await self._check_domains(keys)
+        return self.damages
+
+    def _note(
+        self,
+        kind: DamageKind,
+        partition: int,
+        name: str,
+        found: str = "",
+        expected: str = "",
+    ) -> None:
+        self.damages.append(FrontierDamage(kind, partition, name, found, expected))
+
+    async def _hosts_counted(self) -> list[int]:
+        pipe = self._crawl.redis.pipeline(transaction=False)
+        for prefix in self._crawl.prefixes:
+            pipe.hget(f"{prefix}:cnt", "hosts")
+        return [int(n or 0) for n in await pipe.execute()]
+
+    async def _check_keys(self, number: int, names: PartitionKeys) -> None:
+        listed = await self._listed(number, names)
+        looked: set[str] = set()
+        for some in in_batches(_chained(names.hosts, names.others, listed), _AT_ONCE):
+            fresh = [key for key in dict.fromkeys(some) if key not in looked]
+            looked.update(key for key in fresh if key not in names.hosts)
+            rows = await self._crawl.run("inspect", number, "keys", *fresh)
+            for key, faults, length in _triples(rows):
+                for letter in faults.decode():
+                    found = str(length)
+                    self._note(OF_KEYS[letter], number, key.decode(), found)
+
+    async def _listed(self, number: int, names: PartitionKeys) -> set[str]:
+        """Return keys that wait, refuse or are paused, and have no state."""
+        prefix, redis = self._crawl.prefixes[number], self._crawl.redis
+        found: set[str] = set()
+
+        def take(members: Iterable[bytes]) -> None:
+            keys = {each.decode(errors="replace") for each in members}
+            found.update(x for x in keys - names.hosts if not x.startswith("@"))
+
+        for name in ("ready", "down", *(f"w:{crowd}" for crowd in names.crowds)):
+            async for page in pages_of(redis.zscan, f"{prefix}:{name}"):
+                take(member for member, _ in page)
+        async for page in pages_of(redis.sscan, f"{prefix}:paused"):
+            take(page)
+        return found
+
+    async def _check_leases(self, number: int, names: PartitionKeys) -> None:
+        run = self._crawl.run
+        for member in await run("inspect", number, "leases"):
+            self._note(
+                DamageKind.LEASE_WITHOUT_BATCH, number, member.decode(errors="replace")
+            )
+        for some in in_batches(names.flights, _AT_ONCE):
+            words = [word for pair in some for word in pair]
+            lost = await run("inspect", number, "flights", *words)
+            for key, epoch in zip(lost[::2], lost[1::2], strict=True):
+                self._note(
+                    DamageKind.BATCH_WITHOUT_LEASE, number, key.decode(), epoch.decode()
+                )
+
+    async def _check_crowds(self, number: int, names: PartitionKeys) -> None:
+        prefix, redis = self._crawl.prefixes[number], self._crawl.redis
+        crowds = set(names.crowds)
+        async for page in pages_of(redis.zscan, f"{prefix}:ready", match="@*"):
+            crowds.update(member.decode()[1:] for member, _ in page)
+        for some in in_batches(crowds, _AT_ONCE):
+            for crowd in await self._crawl.run("inspect", number, "crowds", *some):
+                self._note(DamageKind.CROWD_PLACE, number, crowd.decode())
+        for crowd in crowds:
+            async for page in pages_of(redis.zscan, f"{prefix}:w:{crowd}"):
+                for some in in_batches((key for key, _ in page), _AT_ONCE):
+                    rows = await self._crawl.run(
+                        "inspect", number, "members", crowd, *some
+                    )
+                    for key in rows:
+                        self._note(DamageKind.WRONG_CROWD, number, key.decode(), crowd)
+
+    async def _check_waiting(self, number: int, domains: Collection[str]) -> None:
+        """Look at URIs that wait for epochs: by name, so that each is looked for."""
+        prefix, redis = self._crawl.prefixes[number], self._crawl.redis
+        for domain in domains:
+            items, by = (
+                f"{prefix}:ew:{domain}",
+                [f"{prefix}:e{x}:{domain}" for x in "sd"],
+            )
+            n_lost = n_left = 0
+            async for page in pages_of(redis.hscan, items):
+                n_lost += await self._count(number, "lost", domain, page)
+            for name in by:
+                async for page in pages_of(redis.zscan, name):
+                    members = [member for member, _ in page]
+                    n_left += await self._count(number, "left", domain, members)
+            if n_lost:
+                self._note(DamageKind.WAITS_BY_NO_SOURCE, number, domain, str(n_lost))
+            if n_left:
+                self._note(DamageKind.SOURCE_WITHOUT_URI, number, domain, str(n_left))
+
+    async def _count(
+        self, number: int, what: str, domain: str, names: Iterable[bytes]
+    ) -> int:
+        n = 0
+        for some in in_batches(names, 10 * _AT_ONCE):
+            answer = await self._crawl.run("inspect", number, what, domain, *some)
+            n += answer[0]
+        return n
+
+    async def _check_counters(self, number: int, names: PartitionKeys) -> None:
+        rows = await read_totals(
+            self._crawl, number, names.domains, has_workers=self._has_workers
+        )
+        if rows is None:
+            self.not_compared.append(number)
+            return
+        for name, value, expected in rows:
+            if value != expected:
+                self._note(DamageKind.COUNTER, number, name, str(value), str(expected))
+
+    async def _check_budgets(self, number: int, names: PartitionKeys) -> None:
+        check = BudgetCheck(self._crawl, has_workers=self._has_workers)
+        for damages in (
+            await check.over_budgets(number, names),
+            await check.quotas(number, names),
+        ):
+            if damages is not None:
+                self.damages += damages
+            elif number not in self.not_compared:
+                self.not_compared.append(number)
+
+    async def _check_places(self, keys: CrawlKeys) -> None:
+        """Look for hosts in wrong partitions."""
+        n = len(keys.partitions)
+        for number, names in enumerate(keys.partitions):
+            for key in names.hosts:
+                home = partition_of(key, n)
+                if number == home:
+                    continue
+                at_home = await self._crawl.run("host", home, key, 0)
+                is_away, has_state = at_home[8] == 1, bool(at_home[1])
+                place = away_partition(key, n) if is_away else home
+                if has_state:
+                    stray, other = (home, number) if is_away else (number, home)
+                    self._note(DamageKind.TWO_PARTITIONS, stray, key, str(other))
+                elif number != place:
+                    self._note(DamageKind.WRONG_PARTITION, number, key, str(place))
+
+    async def _check_domains(self, keys: CrawlKeys) -> None:
+        """Look for domains that count too few hosts.
+
+        They may count more for a while: whoever counts a host may die before it is
+        added, and is not missed.
+        """
+        n = len(keys.partitions)
+        hosts: Counter[str] = Counter()
+        for number, names in enumerate(keys.partitions):
+            for key in names.hosts:
+                domain = registered_domain(key)
+                if key not in (domain, f"www.{domain}") and number in (
+                    partition_of(key, n),
+                    away_partition(key, n),
+                ):
+                    hosts[domain] += 1
+        for some in in_batches(hosts, _PAGE):
+            pipe = self._crawl.redis.pipeline(transaction=False)
+            for domain in some:
+                prefix = self._crawl.prefixes[partition_of(domain, n)]
+                pipe.hget(f"{prefix}:d:{bucket_of(domain)}", domain)
+            for domain, counted in zip(some, await pipe.execute(), strict=True):
+                if int(counted or 0) < hosts[domain]:
+                    self._note(
+                        DamageKind.DOMAIN_COUNT,
+                        partition_of(domain, n),
+                        domain,
+                        str(int(counted or 0)),
+                        str(hosts[domain]),
+                    )
+
+
+async def read_totals(
+    crawl: FrontierView, number: int, domains: Collection[str], *, has_workers: bool
+) -> list[tuple[str, int, int]] | None:
+    """Return counters of a partition, and the right numbers, at one moment.
+
+    None if it is too large to be added up in one script while workers run.
+    """
+    size = await crawl.run("inspect", number, "size")
+    if has_workers and size > MAX_ADDED_UP:
+        return None
+    words = total_words(crawl, domains, has_workers=has_workers)
+    rows = await crawl.run("inspect", number, "totals", *words)
+    return [(name.decode(), n, must) for name, n, must in _triples(rows)]
+
+
+def total_words(
+    crawl: FrontierView, domains: Collection[str], *, has_workers: bool
+) -> list[str]:
+    """Return what `totals` is told of URIs that wait for epochs.
+
+    Beside workers, which domains have any may have changed since they were listed.
+    """
+    is_exact = not (has_workers and crawl.frontier.epochs.is_scheduled)
+    return ["1" if is_exact else "0", *domains]
+
+
+def _chained(*groups: Iterable[str]) -> Iterator[str]:
+    for group in groups:
+        yield from group
+
+
+def _triples(rows: Any) -> Iterator[tuple[Any, Any, Any]]:
+    return zip(rows[::3], rows[1::3], rows[2::3], strict=True)

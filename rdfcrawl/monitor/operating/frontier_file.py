@@ -1,0 +1,297 @@
+"""A whole frontier as a file: gzip of JSON, a value on each line.
+
+The first line is the head: format, version and schema, name, partitions, counts and
+settings of the crawl. Each further line is a chunk of one key, with its name without
+that of the crawl; the last one says how many chunks there were. What a key has is
+written as commands give it, not as `DUMP` does, whose format differs between versions
+of Redis. Bytes are texts in Latin-1.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final, Literal, Self, cast, get_args
+
+from rdfcrawl.core.errors import ConfigError
+
+KeyType = Literal["string", "list", "set", "hash", "zset"]
+TYPES: Final = frozenset(get_args(KeyType))
+_FORMAT: Final = "rdfcrawl frontier"
+_VERSION: Final = 1
+_LEVEL: Final = 3  # of gzip: 8 times as small as Redis, at a third of the time of 9
+# Members are at most a few MB, and the longest escape has six characters.
+MAX_LINE_BYTES: Final = 64 * 1024 * 1024
+_MAX_PARTITIONS: Final = 4096  # as FRONTIER_PARTITIONS
+_PAIRS: Final = ("hash", "zset")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileHead:
+    """What a file says first.
+
+    Attributes:
+        schema: of the data model.
+        crawl: its name.
+        partitions: their number.
+        counts: URIs by state, and hosts.
+        conf: settings that the crawl was begun with.
+    """
+
+    schema: int
+    crawl: str
+    partitions: int
+    counts: Mapping[str, int]
+    conf: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyChunk:
+    """Some of what a key has.
+
+    Attributes:
+        name: `<partition>:<name>`, `:<name>` of the whole crawl, or `start_urls`.
+        kind: type of the key.
+        members: of a hash, fields and values; of a sorted set, members and scores; of a
+            string, a part, which follows those before it.
+        rest_ms: until the key expires; None if it does not.
+    """
+
+    name: str
+    kind: KeyType
+    members: tuple[str, ...]
+    rest_ms: int | None = None
+
+
+class FrontierFileError(ConfigError):
+    """A file is none of a frontier, or not as it was written."""
+
+
+class FrontierWriter:
+    """Writes a frontier into a binary file.
+
+    Attributes:
+        n_chunks: that were written.
+    """
+
+    def __init__(self, file: Any, head: FileHead) -> None:
+        self._gzip = gzip.GzipFile(
+            fileobj=file, mode="wb", compresslevel=_LEVEL, filename="", mtime=0
+        )
+        self.n_chunks = 0
+        self._line(
+            {
+                "format": _FORMAT,
+                "version": _VERSION,
+                "schema": head.schema,
+                "crawl": head.crawl,
+                "partitions": head.partitions,
+                "counts": dict(head.counts),
+                "conf": dict(head.conf),
+            }
+        )
+
+    def write(self, chunk: KeyChunk) -> None:
+        """Append a chunk.
+
+        Raises:
+            ConfigError: a member is longer than any that this program writes.
+        """
+        self.n_chunks += 1
+        self._line([chunk.name, chunk.kind, chunk.members, chunk.rest_ms])
+
+    def finish(self) -> None:
+        """Write the last line."""
+        self._line({"chunks": self.n_chunks})
+        self._gzip.close()
+
+    def _line(self, value: object) -> None:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        line = text.encode() + b"\n"
+        if len(line) > MAX_LINE_BYTES:
+            raise ConfigError(
+                f"a key of the crawl has a member of over {len(line) // 2**20} MiB,"
+                f" which no file takes: {text[:100]!a}"
+            )
+        self._gzip.write(line)
+
+
+class FrontierReader:
+    """Reads what `FrontierWriter` has written; a context manager.
+
+    All that is raised is `FrontierFileError`, in one line.
+
+    Attributes:
+        head: what the file says first.
+    """
+
+    head: FileHead
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._n_lines = 0
+        try:
+            self._file = cast("IO[bytes]", gzip.open(path, "rb"))  # noqa: SIM115
+        except OSError as error:
+            raise FrontierFileError(f"{path}: {error.strerror or error}") from error
+        try:
+            self.head = self._head(self._value())
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> Self:
+        """Return this reader."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def chunks(self) -> Iterator[KeyChunk]:
+        """Yield all chunks; the file is whole if the last one is followed by no error.
+
+        Raises:
+            FrontierFileError: see there.
+        """
+        n_chunks = 0
+        while isinstance(value := self._value(), list):
+            n_chunks += 1
+            yield self._chunk(value)
+        if value != {"chunks": n_chunks}:
+            raise self._wrong("is damaged")
+        if self._line():
+            raise self._wrong("goes on behind its end")
+
+    def _value(self) -> Any:
+        line = self._line()
+        if not line.endswith(b"\n"):
+            raise self._wrong("is not whole: it ends too early")
+        try:
+            return json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise self._wrong("is no JSON") from error
+
+    def _line(self) -> bytes:
+        self._n_lines += 1
+        try:
+            line = self._file.readline(MAX_LINE_BYTES + 1)
+        except EOFError as error:
+            raise self._wrong("is not whole: it ends too early") from error
+        except gzip.BadGzipFile as error:
+            what = "is no file of a frontier" if self._n_lines == 1 else "is damaged"
+            raise self._wrong(what) from error
+        except zlib.error as error:
+            raise self._wrong("is damaged") from error
+        except OSError as error:
+            raise self._wrong(str(error.strerror or error)) from error
+        if len(line) > MAX_LINE_BYTES:
+            raise self._wrong(f"is longer than {MAX_LINE_BYTES // 2**20} MiB")
+        return line
+
+    def _wrong(self, what: str) -> FrontierFileError:
+        return FrontierFileError(f"{self._path}: line {self._n_lines} {what}")
+
+    def _head(self, value: Any) -> FileHead:
+        if not isinstance(value, dict) or value.get("format") != _FORMAT:
+            raise self._wrong("is no head of a frontier")
+        if value.get("version") != _VERSION:
+            raise self._wrong(
+                f"has version {value.get('version')!r:.20}, this program reads"
+                f" {_VERSION}"
+            )
+        head = FileHead(
+            schema=self._number(value.get("schema")),
+            crawl=self._text(value.get("crawl")),
+            partitions=self._number(value.get("partitions")),
+            counts={k: self._number(v) for k, v in self._pairs(value.get("counts"))},
+            conf={k: self._text(v) for k, v in self._pairs(value.get("conf"))},
+        )
+        if not 1 <= head.partitions <= _MAX_PARTITIONS or (
+            (head.conf.get("partitions"), head.conf.get("schema"))
+            != (str(head.partitions), str(head.schema))
+        ):
+            raise self._wrong("is damaged")
+        return head
+
+    def _chunk(self, value: list[Any]) -> KeyChunk:
+        try:
+            name, kind, members, rest_ms = value
+        except ValueError:
+            raise self._wrong("is damaged") from None
+        if not (isinstance(kind, str) and kind in TYPES and isinstance(members, list)):
+            raise self._wrong("is damaged")
+        if not members or (kind in _PAIRS and len(members) % 2):
+            raise self._wrong("is damaged")
+        return KeyChunk(
+            self._text(name),
+            cast("KeyType", kind),
+            tuple(map(self._text, members)),
+            None if rest_ms is None else self._number(rest_ms),
+        )
+
+    def _pairs(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise self._wrong("is damaged")
+        return value.items()
+
+    def _number(self, value: Any) -> int:
+        if not isinstance(value, int) or not 0 <= value < 2**63:
+            raise self._wrong("is damaged")
+        return value
+
+    def _text(self, value: Any) -> str:
+        # As an escape, a text may have what is no byte.
+        if not isinstance(value, str) or any(x > "\xff" for x in value):
+            raise self._wrong("is damaged")
+        return value
+
+
+class FileTally:
+    """Adds up what chunks hold, which must be what the counters among them say."""
+
+    def __init__(self) -> None:
+        self.found = dict.fromkeys(("queued", "in flight", "seen", "hosts"), 0)
+        self.counted = dict(self.found)
+        self._last_host = ""
+
+    def add(self, chunk: KeyChunk) -> None:
+        """Add a chunk; those of one key come one after another."""
+        number, _, name = chunk.name.partition(":")
+        if not number or not name:
+            return
+        kind, members = name.partition(":")[0], chunk.members
+        if kind == "q":
+            self.found["queued"] += len(members)
+        elif kind == "s":
+            self.found["seen"] += len(members)
+        elif kind == "i":
+            self.found["in flight"] += sum(map(bool, members))
+        elif kind == "h":
+            self.found["hosts"] += chunk.name != self._last_host
+            self._last_host = chunk.name
+            self.found["queued"] += "i" in members[::2]
+        elif name == "cnt":
+            fields = dict(zip(members[::2], members[1::2], strict=True))
+            self._count("queued", fields, "q")
+            self._count("in flight", fields, "l")
+            self._count("seen", fields, "seen", "mk")
+            self._count("hosts", fields, "hosts")
+
+    def _count(self, what: str, fields: Mapping[str, str], *names: str) -> None:
+        for name in names:
+            text = fields.get(name, "0")
+            self.counted[what] += int(text) if text.lstrip("-").isdecimal() else 0
+
+    @property
+    def difference(self) -> str:
+        """What is not as it is counted, for people; empty if all is."""
+        return ", ".join(
+            f"{n:,} {what}, counted as {self.counted[what]:,}"
+            for what, n in self.found.items()
+            if n != self.counted[what]
+        )

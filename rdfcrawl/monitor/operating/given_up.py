@@ -1,0 +1,56 @@
+"""URIs that were given up: those that workers died of, and those of failed hosts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, cast
+
+from rdfcrawl.monitor.operating.hosts import url_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.monitor.operating.crawl import FrontierView
+
+_AT_ONCE: Final = 500
+OWED: Final = b"\x01"  # before an entry that the next run asks for again
+GivenUpList = Literal["dead", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUpUri:
+    """One URI that was given up.
+
+    Attributes:
+        url: of the record, or what stands for an unreadable one.
+        key: politeness key of its host.
+        why: `dead` if workers died of it, `failed` if its host did not answer.
+    """
+
+    url: str
+    key: str
+    why: GivenUpList
+
+
+async def iter_given_up(
+    crawl: FrontierView, name: GivenUpList
+) -> AsyncIterator[GivenUpUri]:
+    """Yield what a list has, partition by partition; it may grow meanwhile."""
+    for prefix in crawl.prefixes:
+        start = 0
+        while page := await crawl.redis.lrange(
+            f"{prefix}:{name}", start, start + _AT_ONCE - 1
+        ):
+            for entry in cast("list[bytes]", page):
+                key, _, item = entry.removeprefix(OWED).partition(b"\0")
+                text = key.decode(errors="replace")
+                yield GivenUpUri(url_of(item, text), text, name)
+            start += len(page)
+
+
+async def discard_given_up(crawl: FrontierView, name: GivenUpList) -> int:
+    """Take all URIs off a list, so that no retry finds them; return their number."""
+    total = 0
+    for number in range(len(crawl.prefixes)):
+        while n := await crawl.run("discard", number, name, _AT_ONCE):
+            total += n
+    return total

@@ -1,0 +1,265 @@
+"""Read the frontier of a crawl from a file that `exporting` has written.
+
+Until it is whole, the crawl has a schema that no version reads: whoever is killed here
+leaves what no worker joins, and what the next import takes the place of. Who imports is
+on the list of workers, so that nobody begins, forgets or imports the crawl meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from redis.exceptions import RedisError, ResponseError
+
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.options.merging import apply_defaults
+from rdfcrawl.frontier.frontier_connection import FrontierConnection
+from rdfcrawl.frontier.queue.frontier_client import COUNTERS
+from rdfcrawl.frontier.queue.options import CrawlOptions
+from rdfcrawl.frontier.redis.clearing import delete_keys
+from rdfcrawl.frontier.redis.schema import IMPORTING, SCHEMA
+from rdfcrawl.frontier.redis.server_state import INCARNATION
+from rdfcrawl.monitor.operating.exporting import MovedFrontier
+from rdfcrawl.monitor.operating.frontier_file import (
+    FileHead,
+    FileTally,
+    FrontierFileError,
+    FrontierReader,
+    KeyChunk,
+)
+from rdfcrawl.monitor.operating.key_names import START_URLS, KeyPlaces
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scrapy.settings import BaseSettings
+
+_AT_ONCE: Final = 500  # chunks
+_CHARS_AT_ONCE: Final = 4 * 2**20
+_BEAT_SECS: Final = 0.5
+# Of a key of another type, or a score that is no number.
+_OF_FILE: Final = "WRONGTYPE", "value is not", "ERR value"
+_COMMANDS: Final = {"list": "RPUSH", "set": "SADD", "hash": "HSET", "string": "APPEND"}
+# Of one Redis: in which crawl a partition is, and how far the clock went back.
+_LEFT: Final = (b"in", b"off")
+
+
+async def import_frontier(settings: BaseSettings, path: Path) -> MovedFrontier:
+    """Make the crawl of a file, under the name that settings say, or else its own.
+
+    `CRAWL_ID` is set to that name.
+
+    Raises:
+        ConfigError: the file is none of a frontier, or damaged; there is such a crawl;
+            or Redis cannot be used. There is no crawl then.
+    """
+    with FrontierReader(path) as reader:
+        head = reader.head
+        if head.schema != SCHEMA:
+            raise FrontierFileError(
+                f"{path}: has schema {head.schema}, this version reads {SCHEMA}"
+            )
+        settings.set("CRAWL_ID", settings.get("CRAWL_ID") or head.crawl, "cmdline")
+        with_defaults = settings.copy()
+        apply_defaults(with_defaults)
+        options = CrawlOptions.from_settings(with_defaults, head.crawl)
+        connection = await FrontierConnection.connect(options, with_defaults)
+        try:
+            with connection.explaining():
+                return await _FrontierImport(connection, reader, path).run()
+        finally:
+            await connection.close()
+
+
+class _FrontierImport:
+    """One import."""
+
+    def __init__(
+        self, connection: FrontierConnection, reader: FrontierReader, path: Path
+    ) -> None:
+        frontier = connection.frontier
+        self._connection = connection
+        self._frontier, self._redis = frontier, frontier.redis
+        self._crawl_id = frontier.crawl_id
+        self._reader, self._path = reader, path
+        self._places = KeyPlaces(self._crawl_id, reader.head.partitions)
+        self._has_seeds = False
+        self._name = f"import-{secrets.token_hex(6)}"
+
+    async def run(self) -> MovedFrontier:
+        """Import all; nothing is left of it if that fails."""
+        head = self._reader.head
+        await self._begin()
+        beating = asyncio.create_task(self._keep_beating())
+        try:
+            # A command that is sent again might append a second time.
+            self._connection.opened()
+            kept = [self._frontier.key(name) for name in ("conf", "workers")]
+            await delete_keys(self._redis, self._crawl_id, but=kept)
+            n_keys = await self._write()
+            await self._compare(head)
+            await self._push_seeds()
+            await self._end(head)
+        except BaseException:
+            await self._undo()
+            raise
+        finally:
+            beating.cancel()
+        await asyncio.gather(beating, return_exceptions=True)
+        await self._leave()
+        return MovedFrontier(crawl=self._crawl_id, counts=head.counts, n_keys=n_keys)
+
+    async def _begin(self) -> None:
+        """Take the place of the crawl.
+
+        Of two who do so at once, at least one sees the other.
+        """
+        name, conf = self._crawl_id, self._frontier.key("conf")
+        schema = await self._redis.hget(conf, "schema")
+        if schema not in (None, str(IMPORTING).encode()):
+            raise ConfigError(self._is_there())
+        await self._beat()
+        live = [x for x in await self._frontier.live_workers() if x != self._name]
+        if live or not await self._run("begin"):
+            await self._leave()
+            if not live:
+                raise ConfigError(self._is_there())
+            raise ConfigError(
+                f"crawl {name}: somebody begins or imports it, or died within the last"
+                f" {self._frontier.silence_secs:g} s: {', '.join(live)}"
+            )
+
+    async def _end(self, head: FileHead) -> None:
+        """Make the crawl one that workers join, which holds even if nobody answers."""
+        mark = secrets.token_hex(16)  # no worker knows this incarnation
+        conf = {**head.conf, INCARNATION: mark}
+        self._connection.ending()
+        # It is asked again if there is no answer, and refused then, as it was done.
+        is_ours = await self._run("end", *(x for row in conf.items() for x in row))
+        if not is_ours and not await self._has(mark):
+            raise ConfigError("somebody else has begun the crawl meanwhile")
+
+    async def _has(self, mark: str) -> bool:
+        found = await self._redis.hget(self._frontier.key("conf"), INCARNATION)
+        return bool(found == mark.encode())
+
+    def _is_there(self) -> str:
+        return (
+            f"CRAWL_ID={self._crawl_id}: there is such a crawl already: `frontier"
+            " forget` it, or say -s CRAWL_ID=NAME"
+        )
+
+    async def _run(self, what: str, *words: str) -> bool:
+        call = f"rc:{{{self._crawl_id}}}", (what, self._name, *words)
+        return (await self._frontier.scripts.run("import", [call]))[0] == 1
+
+    async def _write(self) -> int:
+        """Write all keys; return their number."""
+        tally, seen = FileTally(), set()
+        pipe: Any = self._redis.pipeline(transaction=False)
+        n = n_chars = 0
+        for chunk in self._reader.chunks():
+            tally.add(chunk)
+            seen.add(hash(chunk.name))
+            if chunk.name == START_URLS:
+                self._has_seeds = True
+                continue
+            self._add(pipe, chunk)
+            n, n_chars = n + 1, n_chars + sum(map(len, chunk.members))
+            if n == _AT_ONCE or n_chars >= _CHARS_AT_ONCE:
+                await self._send(pipe)
+                n = n_chars = 0
+        await self._send(pipe)
+        if tally.difference:
+            raise FrontierFileError(f"{self._path}: has {tally.difference}")
+        return len(seen)
+
+    async def _push_seeds(self) -> None:
+        """Push seeds that no worker has taken yet, which stand alone.
+
+        They come last, as they do not go with a crawl that is not whole; whoever is
+        killed now may push them twice, which changes nothing.
+        """
+        if not self._has_seeds:
+            return
+        with FrontierReader(self._path) as reader:
+            for chunk in reader.chunks():
+                if chunk.name == START_URLS:
+                    pipe: Any = self._redis.pipeline(transaction=False)
+                    self._add(pipe, chunk)
+                    await self._send(pipe)
+
+    def _add(self, pipe: Any, chunk: KeyChunk) -> None:
+        try:
+            self._places.check(chunk.name, chunk.kind)
+        except ValueError:
+            raise FrontierFileError(
+                f"{self._path}: {chunk.name[:100]!a} is no key of a frontier"
+            ) from None
+        name = self._places.name(chunk.name).encode("latin-1")
+        members = _members(chunk)
+        if chunk.kind == "zset":
+            pairs = zip(members[1::2], members[::2], strict=True)
+            pipe.execute_command("ZADD", name, *(x for pair in pairs for x in pair))
+        elif members:
+            pipe.execute_command(_COMMANDS[chunk.kind], name, *members)
+        if chunk.rest_ms is not None:
+            pipe.execute_command("PEXPIRE", name, max(1, chunk.rest_ms))
+
+    async def _send(self, pipe: Any) -> None:
+        try:
+            await pipe.execute()
+        except ResponseError as error:
+            if not str(error).startswith(_OF_FILE):
+                raise
+            text = f"{self._path}: has a key that Redis does not take: {error}"
+            raise FrontierFileError(text) from error
+
+    async def _keep_beating(self) -> None:
+        with suppress(RedisError):
+            while True:
+                await asyncio.sleep(_BEAT_SECS)
+                await self._beat()
+
+    async def _beat(self) -> None:
+        seconds = (await self._redis.time())[0]
+        await self._redis.zadd(self._frontier.key("workers"), {self._name: seconds})
+
+    async def _compare(self, head: FileHead) -> None:
+        """Compare the counters in Redis with what the file says first."""
+        pipe = self._redis.pipeline(transaction=False)
+        for number in range(head.partitions):
+            pipe.hmget(self._places.name(f"{number}:cnt"), *COUNTERS.values())
+        columns = zip(*await pipe.execute(), strict=True)
+        found = [sum(int(n or 0) for n in column) for column in columns]
+        wanted = [head.counts.get(name, 0) for name in COUNTERS]
+        if found != wanted:
+            raise FrontierFileError(
+                f"{self._path}: says that it has {wanted}, and has {found}"
+                f" ({', '.join(COUNTERS)})"
+            )
+
+    async def _leave(self) -> None:
+        await self._redis.zrem(self._frontier.key("workers"), self._name)
+
+    async def _undo(self) -> None:
+        """Delete what was written, as far as Redis is there."""
+        self._connection.ending()
+        with suppress(RedisError):
+            conf = self._frontier.key("conf")
+            if await self._redis.hget(conf, "import") == self._name.encode():
+                await delete_keys(self._redis, self._crawl_id)
+
+
+def _members(chunk: KeyChunk) -> list[bytes]:
+    members = [each.encode("latin-1") for each in chunk.members]
+    _, _, name = chunk.name.partition(":")
+    if name == "lease":  # all workers are dead
+        members[1::2] = [b"0"] * len(members[1::2])
+    elif name == "cnt":
+        rows = zip(members[::2], members[1::2], strict=True)
+        members = [x for row in rows if row[0] not in _LEFT for x in row]
+    return members

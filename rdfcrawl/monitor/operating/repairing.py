@@ -1,0 +1,181 @@
+"""Mend what a check has found, without losing a URI.
+
+Each step is one script, which looks again whether it is still needed. Whoever dies
+between two steps leaves what the next check finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from rdfcrawl.frontier.queue.claimed_visits import record_of
+from rdfcrawl.frontier.queue.partitions import bucket_of
+from rdfcrawl.frontier.redis.batches import in_batches
+from rdfcrawl.frontier.worker.link_ingest import LINK_BAND
+from rdfcrawl.monitor.operating.checking import total_words
+from rdfcrawl.monitor.operating.damages import DamageKind, FrontierDamage
+from rdfcrawl.monitor.operating.key_names import PartitionKeys, read_keys
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.queue.candidate import Candidate
+    from rdfcrawl.monitor.operating.crawl import OperatedCrawl
+
+_AT_ONCE: Final = 500
+_OF_KEY: Final = frozenset(
+    {
+        DamageKind.QUEUE_WITHOUT_STATE,
+        DamageKind.QUEUE_LENGTH,
+        DamageKind.LOCK_WITHOUT_LEASE,
+        DamageKind.PAUSED_AND_NOT_LOCKED,
+        DamageKind.PAUSED_AND_NOT_LISTED,
+        DamageKind.READY_WITHOUT_WORK,
+        DamageKind.WORK_NOT_READY,
+        DamageKind.REFUSING_WITHOUT_WORK,
+    }
+)
+# Counters come last: they are made what the queues are by then.
+_ORDER: Final = (
+    DamageKind.LEASE_WITHOUT_BATCH,
+    DamageKind.BATCH_WITHOUT_LEASE,
+    DamageKind.WRONG_CROWD,
+    DamageKind.CROWD_PLACE,
+    *sorted(_OF_KEY),
+    DamageKind.TWO_PARTITIONS,
+    DamageKind.WRONG_PARTITION,
+    DamageKind.WAITS_BY_NO_SOURCE,
+    DamageKind.SOURCE_WITHOUT_URI,
+    DamageKind.DOMAIN_COUNT,
+    DamageKind.OVER_OF_HOST,
+    DamageKind.OVER_OF_DOMAIN,
+    DamageKind.GRANTED,
+    DamageKind.OVER_QUOTA,
+)
+
+
+class FrontierRepair:
+    """Mends one crawl."""
+
+    def __init__(self, crawl: OperatedCrawl) -> None:
+        self._crawl = crawl
+
+    async def run(self, damages: Sequence[FrontierDamage]) -> None:
+        """Mend damages, all but keys of Redis that nobody knows."""
+        for kind in _ORDER:
+            for damage in damages:
+                if damage.kind is kind:
+                    await self._mend(damage)
+        numbers = {each.partition for each in damages if each.partition >= 0}
+        if not numbers:
+            return
+        has_workers = bool(await self._crawl.frontier.live_workers())
+        keys = (await read_keys(self._crawl)).partitions
+        for damage in damages:
+            if damage.kind is DamageKind.HOSTS_COUNTER:
+                off = int(damage.expected) - int(damage.found)
+                await self._crawl.run("mend", damage.partition, "hosts", off)
+        for number in sorted(numbers):
+            await self._mend_totals(number, keys[number], has_workers=has_workers)
+
+    async def _mend(self, damage: FrontierDamage) -> None:
+        crawl, kind = self._crawl, damage.kind
+        number, name = damage.partition, damage.name
+        match kind:
+            case DamageKind.TWO_PARTITIONS | DamageKind.WRONG_PARTITION:
+                await self._move(number, name)
+            case DamageKind.WAITS_BY_NO_SOURCE | DamageKind.SOURCE_WITHOUT_URI:
+                await self._mend_waiting(number, name)
+            case _:
+                await crawl.run("mend", number, *_words(damage))
+
+    async def _move(self, number: int, key: str) -> None:
+        """Queue the URIs of a host in a wrong partition in the right one.
+
+        It is queued there first, where what was seen is left out, and only then taken
+        out here. A host that is leased here waits for the next repair.
+        """
+        crawl, prefix = self._crawl, self._crawl.prefixes[number]
+        row = await crawl.run("steer", number, "pause", key)
+        if row[0] < 0 or row[2]:
+            return
+        if first := await crawl.redis.hget(f"{prefix}:h:{key}", "i"):
+            await self._queue(key, [cast("bytes", first)[1:]])
+        for band in range(10):
+            start = 0
+            while page := await crawl.redis.lrange(
+                f"{prefix}:q:{key}:{band}", start, start + _AT_ONCE - 1
+            ):
+                await self._queue(key, cast("list[bytes]", page))
+                start += len(page)
+        deferred = await crawl.redis.zrange(f"{prefix}:later:{key}", 0, -1)
+        await self._queue(key, cast("list[bytes]", deferred))
+        await crawl.run("steer", number, "drop", key)
+        await crawl.run("mend", number, "forget", key)
+
+    async def _queue(self, key: str, items: Iterable[bytes]) -> None:
+        found = [self._candidate(item, key) for item in items]
+        await self._crawl.frontier.add([each for each in found if each])
+
+    def _candidate(self, item: bytes, key: str) -> Candidate | None:
+        record = record_of(item, key)
+        return self._crawl.ingest.candidate(record, LINK_BAND) if record else None
+
+    async def _mend_waiting(self, number: int, domain: str) -> None:
+        crawl, prefix = self._crawl, self._crawl.prefixes[number]
+        for kind in ("ew", "es", "ed"):
+            cursor, scan = 0, crawl.redis.hscan if kind == "ew" else crawl.redis.zscan
+            while True:
+                page: Any = await scan(f"{prefix}:{kind}:{domain}", cursor, count=1000)
+                cursor, rows = page
+                names = list(rows) if kind == "ew" else [name for name, _ in rows]
+                for some in in_batches(names, _AT_ONCE):
+                    await crawl.run("mend", number, "lost", domain, *some)
+                if not cursor:
+                    break
+
+    async def _mend_totals(
+        self, number: int, names: PartitionKeys, *, has_workers: bool
+    ) -> None:
+        crawl = self._crawl
+        words = total_words(crawl, names.domains, has_workers=has_workers)
+        if await crawl.run("mend", number, "totals", *words):
+            for key in names.hosts:
+                await self._mark(number, key)
+            await crawl.run("mend", number, "totals", *words)
+
+    async def _mark(self, number: int, key: str) -> None:
+        """Mark what a host has queued as seen."""
+        crawl, prefix = self._crawl, self._crawl.prefixes[number]
+        for band in range(10):
+            start, name = 0, f"{prefix}:q:{key}:{band}"
+            while page := await crawl.redis.lrange(name, start, start + _AT_ONCE - 1):
+                await self._mark_items(number, key, cast("list[bytes]", page))
+                start += len(page)
+        deferred = await crawl.redis.zrange(f"{prefix}:later:{key}", 0, -1)
+        for items in in_batches(cast("list[bytes]", deferred), _AT_ONCE):
+            await self._mark_items(number, key, items)
+
+    async def _mark_items(self, number: int, key: str, items: Iterable[bytes]) -> None:
+        found = [self._candidate(item, key) for item in items]
+        marks = [each.fingerprint for each in found if each]
+        fill = self._crawl.frontier.fill
+        await self._crawl.run("mend", number, "marks", fill, *marks)
+
+
+def _words(damage: FrontierDamage) -> tuple[str | int, ...]:
+    """Return what `mend` is told of a damage that one script mends."""
+    name = damage.name
+    if damage.kind in _OF_KEY:
+        return "key", name
+    words: dict[DamageKind, tuple[str | int, ...]] = {
+        DamageKind.LEASE_WITHOUT_BATCH: ("lease", name),
+        DamageKind.BATCH_WITHOUT_LEASE: ("flight", name, damage.found),
+        DamageKind.WRONG_CROWD: ("member", damage.found, name),
+        DamageKind.CROWD_PLACE: ("crowd", name),
+        DamageKind.DOMAIN_COUNT: ("domain", name, bucket_of(name), damage.expected),
+        DamageKind.OVER_OF_HOST: ("over", name, ""),
+        DamageKind.OVER_OF_DOMAIN: ("over", name, bucket_of(name)),
+        DamageKind.GRANTED: ("grants", name),
+        DamageKind.OVER_QUOTA: ("grants", name),
+    }
+    return words[damage.kind]

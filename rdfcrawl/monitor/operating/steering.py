@@ -1,0 +1,141 @@
+"""What an operator does to one host of a crawl, whether its workers run or not.
+
+Each change is one Lua operation (`frontier/lua/steer.lua`) in the partition of the
+host. Hosts that nothing may be asked of any more are named to `LEAVE_HOSTS`: that is
+another thing, as it cancels requests under way, and gives up what is queued.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.frontier.queue.profiles import SpiderProfiles
+from rdfcrawl.frontier.redis.scripts import millisecs
+
+if TYPE_CHECKING:
+    from rdfcrawl.monitor.operating.crawl import OperatedCrawl
+
+MAX_DELAY_SECS: Final = 86_400
+_AT_ONCE: Final = 500
+_GLOB: Final = re.compile(r"([\\*?\[\]])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostChange:
+    """What has become of a host.
+
+    Attributes:
+        key: of the host.
+        has_changed: it was not like this before.
+        n_waiting: URIs that were queued before.
+        n_dropped: URIs that are queued no longer, but stay marked as seen.
+        n_taken_up: URIs over its former budget that were queued.
+        is_visited: a visit is being made, which goes on to its end.
+    """
+
+    key: str
+    has_changed: bool
+    n_waiting: int
+    n_dropped: int = 0
+    n_taken_up: int = 0
+    is_visited: bool = False
+
+
+class HostSteering:
+    """The changes to hosts of one crawl.
+
+    All raise `ConfigError` if the frontier has nothing of the host.
+    """
+
+    def __init__(self, crawl: OperatedCrawl) -> None:
+        self._crawl = crawl
+
+    async def pause(self, key: str) -> HostChange:
+        """Have a host claimed no longer; its visit goes on to its end."""
+        return (await self._do("pause", key))[0]
+
+    async def resume(self, key: str) -> HostChange:
+        """Have a paused host claimed again."""
+        return (await self._do("resume", key))[0]
+
+    async def set_delay(self, key: str, secs: float | None) -> HostChange:
+        """Set the least delay of a host from its next visit on; None: no own one.
+
+        What its robots.txt or `DOWNLOAD_DELAY` say holds if it is longer.
+        """
+        value = "" if secs is None else millisecs(secs)
+        return (await self._do("delay", key, value))[0]
+
+    async def set_budget(self, key: str, most: int | None) -> HostChange:
+        """Set how many URIs of a host are accepted, 0 for any number.
+
+        None is what its spider says. What was refused before, and is kept, is queued as
+        far as it fits now.
+        """
+        value = "" if most is None else most
+        change, partition = await self._do("budget", key, value)
+        taken = await self._take_up(key, partition)
+        return replace(change, n_taken_up=taken)
+
+    async def drop(self, key: str) -> HostChange:
+        """Take all that waits out of the queue of a host.
+
+        It stays marked as seen, so that no link queues it again. Later URIs of the host
+        are queued as before.
+        """
+        change, partition = await self._do("drop", key)
+        dropped = change.n_waiting + await self._drop_waiting(key, partition)
+        return replace(change, n_dropped=dropped, has_changed=dropped > 0)
+
+    async def _do(
+        self, action: str, key: str, *values: str | int
+    ) -> tuple[HostChange, int]:
+        for partition in self._crawl.places_of(key):
+            found = await self._crawl.run("steer", partition, action, key, *values)
+            if found[0] >= 0:
+                changed, n, epoch = found
+                change = HostChange(
+                    key=key,
+                    has_changed=changed == 1,
+                    n_waiting=n,
+                    is_visited=bool(epoch),
+                )
+                return change, partition
+        raise ConfigError(f"host {key}: the frontier has nothing of it")
+
+    async def _drop_waiting(self, key: str, partition: int) -> int:
+        """Drop what waits for an epoch of the host's registered domain."""
+        crawl, dropped = self._crawl, 0
+        prefix = crawl.prefixes[partition]
+        length = await crawl.redis.hget(f"{prefix}:h:{key}", "e")
+        if length is None:
+            return 0
+        name, cursor, own = f"{prefix}:ew:{key[-int(length) :]}", 0, f"{key}\0".encode()
+        while True:
+            page: Any = await crawl.redis.hscan(name, cursor, count=_AT_ONCE)
+            cursor, rows = page
+            names = [each for each, text in rows.items() if text.startswith(own)]
+            for start in range(0, len(names), _AT_ONCE):
+                some = names[start : start + _AT_ONCE]
+                answer = await crawl.run("steer", partition, "drop waiting", key, *some)
+                dropped += answer[0]
+            if not cursor:
+                return dropped
+
+    async def _take_up(self, key: str, partition: int) -> int:
+        """Queue what was refused of a host, as far as its budget allows now."""
+        crawl, taken = self._crawl, 0
+        profiles = SpiderProfiles(crawl.frontier, crawl.connection.outage)
+        await profiles.learn_all()
+        budgets = {n: each.budget for n, each in profiles.arguments.items()}
+        name, cursor = f"{crawl.prefixes[partition]}:over", 0
+        pattern = _GLOB.sub(r"\\\1", key) + " *"
+        while True:
+            page: Any = await crawl.redis.hscan(name, cursor, pattern, _AT_ONCE)
+            cursor, rows = page
+            taken += await crawl.frontier.take_up_some(partition, rows, budgets)
+            if not cursor:
+                return taken

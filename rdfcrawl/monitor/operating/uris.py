@@ -1,0 +1,314 @@
+"""Single URIs: where one is in the frontier, and how an operator adds one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.records import Record
+from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts
+from rdfcrawl.frontier.queue.claimed_visits import record_of
+from rdfcrawl.frontier.queue.dns_cache import AddressBook
+from rdfcrawl.frontier.queue.profiles import SpiderProfiles
+from rdfcrawl.frontier.worker.link_ingest import LINK_BAND, LinkIngest
+from rdfcrawl.frontier.worker.profile_ingests import ProfileIngests
+from rdfcrawl.monitor.operating.given_up import GivenUpList, iter_given_up
+from rdfcrawl.uri import BadUri, HostGrouping, PolitenessKey, registered_domain
+from rdfcrawl.uri.guard.operator import refusal_of
+from rdfcrawl.uri.schemes import check_scheme, seed_url
+
+if TYPE_CHECKING:
+    from rdfcrawl.monitor.operating.crawl import OperatedCrawl
+
+_AT_ONCE: Final = 500
+_ORDER: Final = (0, 1, 4, 5, 6, 2, 7, 8, 3, 9)  # of bands (`lua/claim.lua`)
+DEFERRED: Final = 10  # number that stands for the URIs that wait after a refusal
+
+
+class UriPlace(StrEnum):
+    """Where a URI is: never seen, or in one of the states of the frontier.
+
+    DONE is also a URI that was only marked as seen, such as a redirect target.
+    FAR_BEHIND is one that may be done, or queued behind those that were looked at.
+    """
+
+    UNKNOWN = "unknown"
+    OVER_BUDGET = "over budget"
+    WAITING = "waiting for an epoch"
+    QUEUED = "queued"
+    IN_FLIGHT = "in flight"
+    DEAD = "dead"
+    FAILED = "failed"
+    DONE = "done"
+    FAR_BEHIND = "done or far behind"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UriStatus:
+    """One URI.
+
+    Attributes:
+        url: as it is requested.
+        key: politeness key.
+        partition: of the key.
+        place: where it is.
+        band: of the queue, if it is queued.
+        n_before: URIs of its host that are before it there, other bands included; if
+            it is far behind, so many at least.
+        epoch: of the lease, if it is in flight.
+        parent: the document that led to it, if it is queued or in flight; empty for
+            seeds.
+        depth: links from a seed, likewise.
+    """
+
+    url: str
+    key: str
+    partition: int
+    place: UriPlace
+    band: int | None = None
+    n_before: int | None = None
+    epoch: int | None = None
+    parent: str | None = None
+    depth: int | None = None
+
+
+class UriLookup:
+    """Finds URIs of one crawl, by what the frontier takes for the same URI.
+
+    Args:
+        crawl: that is operated.
+        most: URIs of a host that are looked at in the queue, and those given up of each
+            kind; None: all.
+    """
+
+    def __init__(self, crawl: OperatedCrawl, *, most: int | None = None) -> None:
+        self._crawl = crawl
+        self._most = most
+
+    async def find(self, text: str) -> UriStatus:
+        """Return where a URL is.
+
+        While it moves from one place to another it may be missed: then it is looked
+        for once more.
+
+        Raises:
+            ConfigError: it is no URL that is crawled.
+        """
+        try:
+            url = seed_url(text)
+            check_scheme(url, self._crawl.options.schemes.of_seeds)
+        except BadUri as error:
+            raise ConfigError(f"URI {text[:200]!a}: {error}") from error
+        key = await self._crawl.key_of(url)
+        mark = self._mark(Record(url))
+        found = await self._find_once(url, key, mark)
+        return (
+            await self._find_once(url, key, mark)
+            if found.place is UriPlace.DONE
+            else found
+        )
+
+    def _mark(self, record: Record) -> int:
+        return self._crawl.ingest.candidate(record, LINK_BAND).fingerprint
+
+    async def _find_once(self, url: str, key: str, mark: int) -> UriStatus:
+        crawl, best = self._crawl, None
+        for partition in crawl.places_of(key):
+            words = (key, mark, registered_domain(key))
+            seen, over, waits = await crawl.run("locate", partition, *words)
+            status = UriStatus(
+                url=url, key=key, partition=partition, place=UriPlace.UNKNOWN
+            )
+            if over or waits:
+                place = UriPlace.WAITING if waits else UriPlace.OVER_BUDGET
+                return _at(status, place)
+            if seen:
+                return await self._find_seen(status, mark)
+            best = best or status
+        return cast("UriStatus", best)
+
+    async def _find_seen(self, status: UriStatus, mark: int) -> UriStatus:
+        crawl, key = self._crawl, status.key
+        queued, n = await self._find_queued(status, mark)
+        if queued is not None:
+            return queued
+        row = await crawl.run("host", status.partition, key, 0)
+        prefix = crawl.prefixes[status.partition]
+        for epoch in map(int, row[6][::3]):
+            _, record = await self._index(f"{prefix}:i:{key}:{epoch}", key, mark)
+            if record is not None:
+                told = {"epoch": epoch, **_origin(record)}
+                return _at(status, UriPlace.IN_FLIGHT, **told)
+        names: tuple[GivenUpList, ...] = ("dead", "failed")
+        for name in names:
+            if await self._is_given_up(name, status):
+                return _at(status, UriPlace(name))
+        if self._most is not None and n > self._most:
+            return _at(status, UriPlace.FAR_BEHIND, n_before=self._most)
+        return _at(status, UriPlace.DONE)
+
+    async def _find_queued(
+        self, status: UriStatus, mark: int
+    ) -> tuple[UriStatus | None, int]:
+        """Return where a URI is in the queues of its host; and how many others are."""
+        redis, key = self._crawl.redis, status.key
+        prefix = self._crawl.prefixes[status.partition]
+
+        def at(band: int, n_before: int, record: Record) -> UriStatus:
+            told = {"band": band, "n_before": n_before, **_origin(record)}
+            return _at(status, UriPlace.QUEUED, **told)
+
+        first = await redis.hget(f"{prefix}:h:{key}", "i")
+        n = 0
+        for band in _ORDER:
+            if first and int(first[:1]) == band:
+                if record := self._read(cast("bytes", first)[1:], key, mark):
+                    return at(band, n, record), n
+                n += 1
+            left = None if self._most is None else max(self._most - n, 0)
+            name = f"{prefix}:q:{key}:{band}"
+            place, found = await self._index(name, key, mark, left)
+            if found is not None:
+                return at(band, n + place, found), n
+            n += await redis.llen(name)
+        deferred = await redis.zrange(f"{prefix}:later:{key}", 0, -1)
+        for item in cast("list[bytes]", deferred):
+            if record := self._read(item, key, mark):
+                return at(DEFERRED, n, record), n
+            n += 1
+        return None, n
+
+    async def _is_given_up(self, name: GivenUpList, status: UriStatus) -> bool:
+        n_looked_at = 0
+        async for each in iter_given_up(self._crawl, name):
+            if each.key == status.key and each.url == status.url:
+                return True
+            n_looked_at += 1
+            if n_looked_at == self._most:
+                break
+        return False
+
+    async def _index(
+        self, name: str, key: str, mark: int, most: int | None = None
+    ) -> tuple[int, Record | None]:
+        """Return where a URI is in a list, and its record; a page at a time."""
+        start = 0
+        while most is None or start < most:
+            n_wanted = _AT_ONCE if most is None else min(_AT_ONCE, most - start)
+            page = await self._crawl.redis.lrange(name, start, start + n_wanted - 1)
+            if not page:
+                break
+            for i, item in enumerate(cast("list[bytes]", page)):
+                if record := self._read(item, key, mark):
+                    return start + i, record
+            start += len(page)
+        return -1, None
+
+    def _read(self, item: bytes, key: str, mark: int) -> Record | None:
+        """Return the record of an item if it is of the URI."""
+        record = record_of(item, key)
+        is_it = record is not None and self._mark(record) == mark
+        return record if is_it else None
+
+
+def _origin(record: Record) -> dict[str, Any]:
+    return {"parent": record.parent, "depth": record.depth}
+
+
+def _at(status: UriStatus, place: UriPlace, **more: Any) -> UriStatus:
+    return UriStatus(
+        url=status.url,
+        key=status.key,
+        partition=status.partition,
+        place=place,
+        **more,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AddedUri:
+    """What has become of a URL that an operator adds.
+
+    Attributes:
+        url: as it is requested.
+        fate: `queued`, `seen before` or `over budget`.
+    """
+
+    url: str
+    fate: str
+
+
+async def add_uris(
+    crawl: OperatedCrawl, texts: Sequence[str], *, spider: str = ""
+) -> list[AddedUri]:
+    """Queue URLs as seeds of a spider, which widen its scope as its seeds do.
+
+    Args:
+        crawl: whose frontier.
+        texts: the URLs.
+        spider: name of one of its spiders; empty for the first.
+
+    Raises:
+        ConfigError: one is no URL that is crawled, or the guard refuses its address or
+            port; or there is no such spider. Then none is queued.
+    """
+    frontier, outage = crawl.frontier, crawl.connection.outage
+    profiles = SpiderProfiles(frontier, outage)
+    await profiles.learn_all()
+    numbers = {name: number for number, name in profiles.names.items()}
+    if (spider or not numbers) and spider not in numbers:
+        there = ", ".join(numbers) or "none"
+        raise ConfigError(f"--spider {spider}: the spiders of this crawl are {there}")
+    profiles.own = numbers[spider] if spider else min(profiles.names)
+    guard = crawl.options.guard
+    dns = AddressBook(frontier, outage, is_allowed=guard.allows_address)
+    try:
+        is_by_address = crawl.options.keys.grouping is HostGrouping.IP
+        grouping = crawl.options.keys.grouping
+        ingests = ProfileIngests(
+            frontier,
+            crawl.options,
+            profiles,
+            keys=PolitenessKey(grouping, dns.address if is_by_address else None),
+            blocked=BlockedHosts(),
+            scores=None,
+            retry=outage,
+        )
+        urls = [_seed(ingests.own, text) for text in texts]
+        for url in urls:
+            if detail := refusal_of(url, guard):
+                raise ConfigError(f"{url}: {detail}")
+        if is_by_address:
+            await dns.prime(urls)
+        await ingests.widen(urls)
+        return [await _add(crawl, ingests.own, url) for url in urls]
+    finally:
+        await dns.close()
+
+
+async def spider_names(crawl: OperatedCrawl) -> list[str]:
+    """Return the spiders of a crawl, the first one first.
+
+    Raises:
+        RedisError: Redis is unreachable.
+    """
+    profiles = SpiderProfiles(crawl.frontier, crawl.connection.outage)
+    numbers = await profiles.numbers()
+    return sorted(numbers, key=lambda name: numbers[name])
+
+
+def _seed(ingest: LinkIngest, text: str) -> str:
+    try:
+        return ingest.seed_url(text)
+    except BadUri as error:
+        raise ConfigError(f"URI {text[:200]!a}: {error}") from error
+
+
+async def _add(crawl: OperatedCrawl, ingest: LinkIngest, url: str) -> AddedUri:
+    added = await crawl.frontier.add([ingest.seed(url)])
+    if added.new:
+        return AddedUri(url, "queued")
+    return AddedUri(url, "seen before" if added.seen else "over budget")

@@ -1,0 +1,206 @@
+"""The crawl that a page is about: its folder, its frontier, and the index of its logs.
+
+Each may be away: a finished crawl without Redis, a crawl whose logs are on another
+machine, a Redis that restarts. Views show what is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+from contextlib import suppress
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+from redis.exceptions import RedisError
+
+from rdfcrawl.analysis.crawl_index.asking import IndexReaders
+from rdfcrawl.analysis.crawl_index.keeping import keep_index
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.options.merging import apply_defaults
+from rdfcrawl.frontier.begun_crawl import begun_crawl
+from rdfcrawl.frontier.queue.options import CrawlOptions
+from rdfcrawl.frontier.redis.refusals import RedisRefusedError, one_line
+from rdfcrawl.frontier.redis.server_state import INCARNATION
+from rdfcrawl.monitor.operating.crawl import OperatedCrawl
+from rdfcrawl.stores.log.location import find_crawl
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from scrapy.settings import BaseSettings
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+_PATIENCE_SECS: Final = 5.0  # for what Redis is asked
+_AGAIN_SECS: Final = 2.0  # between two tries to reach it
+_AWAY_SECS: Final = 0.2  # that a visitor waits for one of these
+_END_SECS: Final = 1.0
+_NICE: Final = 10  # of the thread that reads logs
+
+
+class CrawlAccess:
+    """The crawl of a page.
+
+    Attributes:
+        settings: with our defaults.
+        name: of the crawl.
+        root: `CRAWL_DIR/<CRAWL_ID>`; it may not be there.
+        why_away: why the frontier cannot be asked; empty if it can.
+        incarnation: by which a crawl that is begun anew is told from the one before;
+            None before the frontier was opened.
+    """
+
+    def __init__(self, settings: BaseSettings, name: str, root: Path) -> None:
+        self.settings = settings
+        self.name = name
+        self.root = root
+        self.why_away = "it was not asked yet"
+        self.incarnation: bytes | None = None
+        self._crawl: OperatedCrawl | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self._refusal: RedisRefusedError | None = None
+        self._failed_at = float("-inf")
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._keep_index, name="index")
+        self._readers = IndexReaders(root)
+
+    @classmethod
+    def of(cls, settings: BaseSettings, *, is_awaited: bool = False) -> CrawlAccess:
+        """Return the crawl that settings name.
+
+        Args:
+            settings: of the command.
+            is_awaited: the crawl `CRAWL_ID` may begin later.
+
+        Raises:
+            ConfigError: there is no such crawl here, or a setting is wrong.
+        """
+        settings = settings.copy()
+        apply_defaults(settings)
+        try:
+            name = settings["CRAWL_ID"] if is_awaited else begun_crawl(settings)
+        except ConfigError:  # its frontier is gone, or elsewhere
+            name = find_crawl(settings).name
+        options = CrawlOptions.from_settings(settings, name)
+        return cls(settings, name, options.paths.root)
+
+    async def open(self) -> None:
+        """Connect, and read the logs from now on.
+
+        Raises:
+            ConfigError: Redis refuses, and will do so until a setting is changed.
+        """
+        await self._connect(_PATIENCE_SECS)
+        if self._refusal is not None:
+            raise self._refusal
+        self._thread.start()
+
+    async def close(self) -> None:
+        """Disconnect, and read no more."""
+        self._stopped.set()
+        if self._thread.is_alive():
+            await asyncio.to_thread(self._thread.join)
+        self._readers.close()
+        if self._opening is not None:
+            await ended(self._opening)
+        await self._leave()
+
+    async def ask(
+        self,
+        read: Callable[[OperatedCrawl], Awaitable[T]],
+        *,
+        patience_secs: float = _PATIENCE_SECS,
+    ) -> T | None:
+        """Return what is read of the frontier; None while Redis is away (`why_away`).
+
+        A frontier that fails, or is another one by now, is opened anew soon.
+
+        Args:
+            read: what is asked.
+            patience_secs: after which the frontier is taken to be away.
+        """
+        crawl = await self._connect(_AWAY_SECS)
+        if crawl is None:
+            return None
+        try:
+            async with asyncio.timeout(patience_secs):
+                found = await read(crawl)
+        except (ConfigError, RedisError, OSError) as error:  # a timeout is an `OSError`
+            self.why_away = f"Redis: {one_line(error) or 'it does not answer'}"
+            self._failed_at = monotonic()
+            if crawl is self._crawl:
+                await self._leave()
+            return None
+        self.why_away = ""
+        return found
+
+    async def look(self) -> None:
+        """Open the frontier anew if another crawl has taken its place: one command."""
+        known = self.incarnation
+        found = await self.ask(_incarnation_of)
+        if found is not None and self._crawl is not None and found != known:
+            await self._leave()
+
+    async def _connect(self, patience_secs: float) -> OperatedCrawl | None:
+        """Return the open frontier; None if that takes longer, or fails."""
+        if self._crawl is None and self._opening is None:
+            if monotonic() - self._failed_at < _AGAIN_SECS:
+                return None
+            self._opening = asyncio.create_task(self._open())
+        if self._opening is not None:
+            await asyncio.wait({self._opening}, timeout=patience_secs)
+        return self._crawl
+
+    async def _open(self) -> None:
+        try:
+            crawl = await OperatedCrawl.open(self.settings)
+            crawl.connection.opened()
+            self.incarnation = await _incarnation_of(crawl)
+            self._crawl, self.why_away = crawl, ""
+        except (ConfigError, RedisError, OSError) as error:
+            self.why_away = one_line(error)
+            if isinstance(error, RedisRefusedError):
+                self._refusal = error
+            self._failed_at = monotonic()
+        finally:
+            self._opening = None
+
+    async def _leave(self) -> None:
+        crawl, self._crawl = self._crawl, None
+        if crawl is not None:
+            with suppress(RedisError, OSError):
+                await crawl.__aexit__()
+
+    async def indexed(
+        self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()
+    ) -> list[Any]:
+        """Return the rows of a query of the index; none while there is no index."""
+        return await asyncio.to_thread(self._readers.rows, query, values)
+
+    def _keep_index(self) -> None:
+        """Keep the index up to date, in a thread of its own that stands back."""
+        with suppress(OSError, AttributeError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+        options = CrawlOptions.from_settings(self.settings, self.name)
+        keep_index(self.root, self._stopped, options.normal_form)
+
+
+async def ended(task: asyncio.Task[None]) -> None:
+    """Wait for the end of a task that asks Redis, for a second or two.
+
+    What is cancelled in a client of Redis may go on all the same.
+    """
+    await asyncio.wait({task}, timeout=_END_SECS)
+    task.cancel()
+    await asyncio.wait({task}, timeout=_END_SECS)
+
+
+async def _incarnation_of(crawl: OperatedCrawl) -> bytes:
+    """Return what tells a crawl from others of its name; empty if there is none."""
+    key = crawl.frontier.key("conf")
+    return cast("bytes | None", await crawl.redis.hget(key, INCARNATION)) or b""

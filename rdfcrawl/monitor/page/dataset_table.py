@@ -1,0 +1,179 @@
+"""All datasets of a crawl in a table, which is sorted by orders that are kept."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+
+from rdfcrawl.monitor.page.kept_orders import KeptOrders, RowOrder, in_order, numbers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+_FEW: Final = 1000  # datasets, the first of an order: others take a full sort
+_SHARE: Final = "MIN(1.0, 1.0 * n_stored / NULLIF(n_stated, 0))"
+ORDERS: Final[Mapping[str, str]] = {
+    "name": "name",
+    "kinds": "kinds",
+    "ways": "ways",
+    "stated": "n_stated DESC",
+    "stored": "n_stored DESC",
+    "complete": _SHARE,
+    "licence": "licence",
+    "modified": "modified DESC",
+    "faults": "n_faulty DESC",
+    "last": "last_ms DESC",
+}
+"""How datasets can be sorted; the keys are what a visitor says."""
+KINDS: Final = ("VoID", "DCAT", "SPARQL", "CKAN", "ResourceSync", "other")
+"""Who describes datasets."""
+HAD: Final[Mapping[str, str]] = {
+    "all": "1",
+    "whole": "n_stored >= n_stated",
+    "part": "n_stored > 0 AND n_stored < n_stated",
+    "nothing": "n_stored = 0",
+    "faults": "n_faulty > 0",
+}
+"""What is had of datasets, and the same in SQL."""
+COLUMNS: Final = (
+    "name, kinds, ways, title, licence, modified, document, n_stated, n_stored,"
+    f" n_files, n_faulty, last_ms, {_SHARE}"
+)
+"""The fields of `DatasetRow` in SQL."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetRow:
+    """One dataset.
+
+    Attributes:
+        name: IRI of the dataset, or URL of the source.
+        kinds: who describes it: VoID, DCAT, SPARQL, CKAN, ResourceSync.
+        ways: how it was fetched: dump, endpoint, harvest; empty: by crawling alone.
+        title: as it was said first.
+        licence: likewise.
+        modified: the latest date that was said.
+        document: that described it first; empty: a sitemap, or it is a source.
+        n_stated: statements that it is said to have; None: not known.
+        n_stored: statements of its files and endpoints that were stored.
+        n_files: files and steps that were fetched.
+        n_faulty: those of them with a fault.
+        last_ms: end of the last fetch, Unix time; 0: there was none.
+        share: stored of those stated, at most 1; None: not known.
+    """
+
+    name: str
+    kinds: str
+    ways: str
+    title: str
+    licence: str
+    modified: str
+    document: str
+    n_stated: int | None
+    n_stored: int
+    n_files: int
+    n_faulty: int
+    last_ms: int
+    share: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetChoice:
+    """Which datasets are shown.
+
+    Attributes:
+        sort: a key of `ORDERS`.
+        text: that name or title has; empty: all.
+        kind: one of `KINDS`; empty: all.
+        had: a key of `HAD`.
+        page: its number, from 1.
+        most: so many in a page.
+    """
+
+    sort: str = "stored"
+    text: str = ""
+    kind: str = ""
+    had: str = "all"
+    page: int = 1
+    most: int = 50
+
+    def where(self) -> tuple[str, list[Any]]:
+        """Return the condition in SQL, and its values."""
+        where, values = [HAD[self.had]], list[Any]()
+        if self.text:  # `LIKE` ignores case only of ASCII, but alike on both sides
+            where.append("(name LIKE ? ESCAPE '!' OR title LIKE ? ESCAPE '!')")
+            text = self.text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+            values += [f"%{text}%"] * 2
+        if self.kind == "other":
+            where.append("kinds = ''")
+        elif self.kind:
+            where.append("INSTR(kinds, ?)")
+            values.append(self.kind)
+        return " AND ".join(where), values
+
+
+class DatasetTable:
+    """The datasets of an index. A large table is sorted rarely: see `KeptOrders`.
+
+    Args:
+        indexed: asks the index.
+    """
+
+    def __init__(
+        self, indexed: Callable[[str, Sequence[Any]], Awaitable[list[Any]]]
+    ) -> None:
+        self._indexed = indexed
+        self._orders = KeptOrders()
+        self._turn = asyncio.Lock()  # visitors who want the same wait for one sort
+
+    async def choose(
+        self, choice: DatasetChoice
+    ) -> tuple[DatasetChoice, int, list[DatasetRow]]:
+        """Return a choice, all datasets that it leaves, and those of the page.
+
+        Behind the last page, that is chosen instead.
+        """
+        order = await self._order_of(choice)
+        last = max(1, -(-order.n // choice.most))
+        if choice.page > last:
+            choice = replace(choice, page=last)
+            order = await self._order_of(choice)
+        numbers = order.page((choice.page - 1) * choice.most, choice.most)
+        marks = ", ".join("?" * len(numbers))
+        found = await self._indexed(
+            f"SELECT rowid, {COLUMNS} FROM dataset WHERE rowid IN ({marks})",  # noqa: S608
+            list(numbers),
+        )
+        rows = [DatasetRow(*row) for row in in_order(found, numbers)]
+        return choice, order.n, rows
+
+    async def _order_of(self, choice: DatasetChoice) -> RowOrder:
+        """Return the order of datasets, at least to the end of the page."""
+        is_whole = choice.page * choice.most > _FEW
+        key = replace(choice, page=0, most=0), is_whole
+        if (known := self._orders.get(key)) is not None:
+            return known
+        async with self._turn:
+            if (known := self._orders.get(key)) is None:
+                began = monotonic()
+                known = await self._sorted(choice, is_whole=is_whole)
+                self._orders.put(key, known, began)
+        return known
+
+    async def _sorted(self, choice: DatasetChoice, *, is_whole: bool) -> RowOrder:
+        where, values = choice.where()
+        rows = await self._indexed(
+            f"SELECT rowid FROM dataset WHERE {where}"  # noqa: S608
+            f" ORDER BY {ORDERS[choice.sort]}, name LIMIT ?",
+            [*values, -1 if is_whole else _FEW],
+        )
+        n = len(rows)
+        if n == _FEW and not is_whole:
+            counted = await self._indexed(
+                f"SELECT COUNT(*) FROM dataset WHERE {where}",  # noqa: S608
+                values,
+            )
+            n = counted[0][0] if counted else n
+        return RowOrder(n, numbers_of(rows))

@@ -1,0 +1,143 @@
+"""When a crawl may end: a range, from its queue, its rate and its longest host.
+
+The method. With `n` URIs left, `r` of them processed a second, and `n` falling by `d` a
+second, which is less than `r` as links bring new ones:
+
+* the end comes no sooner than in `n / r`, as if no new URI was found, nor sooner than
+  the longest host allows, which is asked once in its delay;
+* it comes in `n / d`, if what is found goes on to be as much as it was; never, if `n`
+  does not fall.
+
+Both are taken over the last minutes and over their halves: the quickest of the three
+gives the lower bound, the slowest the upper one. The upper one is no bound in the
+strict sense: a link may lead to a large site at any time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.counting import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rdfcrawl.monitor.page.samples import FigureSample
+
+LEAST_SECS: Final = 20.0  # of samples, before anything is said
+_MOST_SECS: Final = 10 * 365 * 86_400.0  # beyond that, it is not said
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongestHost:
+    """The host that takes longest to ask for its whole queue.
+
+    Attributes:
+        name: its politeness key.
+        n_queued: URIs that wait.
+        delay_secs: least time between two requests.
+    """
+
+    name: str
+    n_queued: int
+    delay_secs: float
+
+    @property
+    def secs(self) -> float:
+        """Least time for all of its URIs."""
+        return self.n_queued * self.delay_secs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndEstimate:
+    """When a crawl may end.
+
+    Attributes:
+        least_secs: the end comes no sooner; None if that cannot be told.
+        most_secs: the end comes about then at the latest, if the crawl goes on as it
+            did; None if that cannot be told.
+        why: what the range comes from, or why there is none.
+    """
+
+    least_secs: float | None
+    most_secs: float | None
+    why: str
+
+
+NOT_KNOWN: Final = EndEstimate(
+    least_secs=None, most_secs=None, why="the frontier was not read yet"
+)
+
+
+def estimate_end(
+    samples: Sequence[FigureSample], longest: LongestHost | None = None
+) -> EndEstimate:
+    """Return when a crawl may end, by the samples of its last minutes.
+
+    Args:
+        samples: the earliest first.
+        longest: the longest host that is known.
+    """
+    if samples and not samples[-1].n_left:
+        return EndEstimate(least_secs=0.0, most_secs=0.0, why="nothing is left")
+    if not samples or _span(samples) < LEAST_SECS:
+        why = "the crawl is watched since a moment only"
+        return _at_least(_host_secs(longest), why)
+    parts = _parts(samples)
+    n_left = samples[-1].n_left
+    rate = max(_rate(part) for part in parts)
+    if rate <= 0:
+        why = "nothing was processed in the last minutes"
+        return _at_least(_host_secs(longest), why)
+    by_rate, by_host = n_left / rate, _host_secs(longest) or 0.0
+    least = max(by_rate, by_host)
+    fall = min(_fall(part) for part in parts)
+    if fall > 0 and n_left / fall > _MOST_SECS:
+        return _at_least(least, "it would take more than ten years as it goes")
+    if fall <= 0:
+        found = max(0.0, rate - fall)
+        why = (
+            f"the queue does not get shorter: {rate:,.1f} URIs a second are processed,"
+            f" and up to {found:,.1f} are found"
+        )
+        return _at_least(least, why)
+    most = max(least, n_left / fall)
+    return EndEstimate(least_secs=least, most_secs=most, why=_reason(longest, by_rate))
+
+
+def _at_least(secs: float | None, why: str) -> EndEstimate:
+    return EndEstimate(least_secs=secs, most_secs=None, why=why)
+
+
+def _host_secs(longest: LongestHost | None) -> float | None:
+    return longest.secs if longest and longest.secs > 0 else None
+
+
+def _reason(longest: LongestHost | None, by_rate: float) -> str:
+    if longest is not None and longest.secs > by_rate:
+        return (
+            f"{longest.name[:100]} has {counted(longest.n_queued, 'URI')} queued, and"
+            f" is asked once in {longest.delay_secs:g} s"
+        )
+    return "the queue, and how fast it got shorter in the last minutes"
+
+
+def _parts(samples: Sequence[FigureSample]) -> list[Sequence[FigureSample]]:
+    """Return the samples, and their halves by time."""
+    middle = (samples[0].at_secs + samples[-1].at_secs) / 2
+    cut = sum(each.at_secs <= middle for each in samples)
+    halves = [samples[:cut], samples[cut - 1 :]]
+    return [samples, *(part for part in halves if len(part) > 1)]
+
+
+def _span(samples: Sequence[FigureSample]) -> float:
+    return samples[-1].at_secs - samples[0].at_secs
+
+
+def _rate(samples: Sequence[FigureSample]) -> float:
+    return (samples[-1].n_documents - samples[0].n_documents) / _span(samples)
+
+
+def _fall(samples: Sequence[FigureSample]) -> float:
+    return (samples[0].n_left - samples[-1].n_left) / _span(samples)

@@ -1,0 +1,59 @@
+"""Server-sent events: each moment of the crawl, to a bounded number of visitors."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+if TYPE_CHECKING:
+    from rdfcrawl.monitor.page.moment_feed import MomentFeed
+
+MOST_STREAMS: Final = 64
+_RETRY_MS: Final = 2000  # that browsers wait before they connect again
+_PATIENCE_SECS: Final = 20.0  # for one who does not read
+_HEADERS: Final = {
+    "Content-Type": "text/event-stream; charset=utf-8",
+    "Cache-Control": "no-store",
+    "X-Accel-Buffering": "no",  # nginx passes each event on at once
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class EventStreams:
+    """The open streams of a page.
+
+    Who reads too slowly misses moments, and one who does not read is left.
+    """
+
+    def __init__(self, feed: MomentFeed) -> None:
+        self._feed = feed
+        self._n_open = 0
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        """Send the moment, and each later one, until the visitor or the page leaves."""
+        if self._n_open >= MOST_STREAMS:
+            return web.Response(
+                status=503,
+                text=f"{MOST_STREAMS} visitors watch already\n",
+                headers={"Retry-After": "30"},
+            )
+        response = web.StreamResponse(headers=_HEADERS)
+        self._n_open += 1
+        try:
+            await response.prepare(request)
+            await response.write(b"retry: %d\n\n" % _RETRY_MS)
+            await self._send_all(response)
+        except (ConnectionError, TimeoutError):
+            pass  # the visitor has left
+        finally:
+            self._n_open -= 1
+        return response
+
+    async def _send_all(self, response: web.StreamResponse) -> None:
+        seen = -1
+        while not self._feed.has_ended:
+            seen, text = await self._feed.wait(seen)
+            async with asyncio.timeout(_PATIENCE_SECS):
+                await response.write(b"data: %b\n\n" % text)

@@ -1,0 +1,243 @@
+"""Pictures of the links between hosts, drawn from the index of a crawl, and kept."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections import Counter
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rdfcrawl.analysis.crawl_index.database import IndexDatabase
+from rdfcrawl.monitor.page.host_groups import (
+    CrawledHost,
+    GroupKind,
+    GroupLink,
+    add_links,
+    group_hosts,
+    strongest,
+)
+from rdfcrawl.monitor.page.hosts_outside import LinkWeights, OutsideHosts, group_outside
+from rdfcrawl.monitor.page.node_places import place_nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from pathlib import Path
+
+_KEPT: Final = 20  # pictures
+_WAIT_SECS: Final = 0.2  # for the first picture of a scope
+_FRESH_SECS: Final = 30.0  # then a picture is drawn again, and shown meanwhile
+_OUTSIDE: Final = 6  # a node of so many may be outside
+_HOSTS: Final = """
+SELECT id, host, domain, n_documents FROM web_host WHERE n_documents > 0 AND {}
+ORDER BY n_documents DESC, host
+"""
+_LINKS: Final = "SELECT source, target, n FROM host_link"
+_NEIGHBOURS: Final = """
+SELECT id FROM (
+    SELECT target AS id, n FROM host_link WHERE source = ?1
+    UNION ALL SELECT source, n FROM host_link WHERE target = ?1
+) JOIN web_host USING (id) WHERE n_documents > 0
+GROUP BY id ORDER BY SUM(n) DESC LIMIT ?2
+"""
+_LINKING: Final = """
+SELECT l.source FROM web_host AS t JOIN host_link AS l ON l.target = t.id
+JOIN web_host AS s ON s.id = l.source
+WHERE t.n_documents = 0 AND (t.domain = ?1 OR t.host = ?1) AND s.n_documents > 0
+GROUP BY l.source ORDER BY SUM(l.n) DESC LIMIT ?2
+"""
+
+
+class PictureScope(NamedTuple):
+    """What a picture is of: all hosts, or those around or within one thing.
+
+    Attributes:
+        about: `host`, `domain`, `suffix`, `linked` (a domain or host that was not
+            crawled); empty: all.
+        name: of it.
+        most: nodes.
+        has_outside: hosts that were not crawled are shown.
+    """
+
+    about: str
+    name: str
+    most: int
+    has_outside: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PictureNode:
+    """A circle.
+
+    Attributes:
+        name: of the host or group.
+        kind: host, domain, suffix or rest of crawled hosts; `linked` or `elsewhere` of
+            others.
+        n_hosts: in it.
+        n_documents: fetched from these.
+        n_links: between it and the other nodes.
+        x: of the centre.
+        y: of the centre.
+        radius: of the circle.
+    """
+
+    name: str
+    kind: GroupKind
+    n_hosts: int
+    n_documents: int
+    n_links: int
+    x: float
+    y: float
+    radius: float
+
+
+@dataclass(frozen=True, slots=True)
+class HostPicture:
+    """Circles for hosts and groups of hosts, and lines for the links between them.
+
+    Attributes:
+        nodes: the largest first.
+        links: those that are drawn.
+        n_hosts: that were crawled, within the scope.
+        n_links: between nodes, drawn or not, as pairs.
+        n_outside: hosts that were not crawled, and that these link to.
+        is_drawing: it is not there yet; ask again.
+    """
+
+    nodes: tuple[PictureNode, ...] = ()
+    links: tuple[GroupLink, ...] = ()
+    n_hosts: int = 0
+    n_links: int = 0
+    n_outside: int = 0
+    is_drawing: bool = False
+
+
+class PictureDesk:
+    """Draws pictures in threads, one for each scope at a time, and keeps the latest.
+
+    Args:
+        root: `CRAWL_DIR/<CRAWL_ID>`.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._kept: dict[PictureScope, tuple[float, HostPicture]] = {}
+        self._drawing: dict[PictureScope, asyncio.Task[HostPicture]] = {}
+        self._turn = asyncio.Lock()
+
+    async def picture(self, scope: PictureScope) -> HostPicture:
+        """Return the picture of a scope: of now, or the last one while it is drawn."""
+        known = self._kept.get(scope)
+        is_fresh = known is not None and monotonic() - known[0] < _FRESH_SECS
+        if not is_fresh and scope not in self._drawing:
+            self._drawing[scope] = asyncio.create_task(self._draw(scope))
+        if known is not None:
+            return known[1]
+        drawing = self._drawing[scope]
+        await asyncio.wait({drawing}, timeout=_WAIT_SECS)
+        return drawing.result() if drawing.done() else HostPicture(is_drawing=True)
+
+    async def _draw(self, scope: PictureScope) -> HostPicture:
+        try:
+            async with self._turn:
+                found = await asyncio.to_thread(draw_hosts, self._root, scope)
+        finally:
+            del self._drawing[scope]
+        self._kept.pop(scope, None)
+        self._kept[scope] = (monotonic(), found)
+        while len(self._kept) > _KEPT:
+            del self._kept[next(iter(self._kept))]
+        return found
+
+
+def draw_hosts(root: Path, scope: PictureScope) -> HostPicture:
+    """Return the picture of a scope; an empty one while there is no index."""
+    try:
+        database = IndexDatabase.open(root, is_read=True)
+    except sqlite3.Error:
+        return HostPicture()
+    try:
+        return _drawn(database, scope)
+    except sqlite3.Error:  # the index is being made anew
+        return HostPicture()
+    finally:
+        database.close()
+
+
+def _drawn(database: IndexDatabase, scope: PictureScope) -> HostPicture:
+    hosts = _hosts_of(database, scope)
+    outside = _outside(database, scope, {each.number for each in hosts})
+    groups, of_host = group_hosts(hosts, scope.most - len(outside.groups))
+    led: Counter[tuple[int, int]] = Counter()
+    rows = outside.take_links(_links_of(database, of_host), of_host, led)
+    links = add_links(rows, of_host)
+    drawn = strongest(links) + strongest(led, of_node=2)
+    links += led
+    sizes = [each.n_documents for each in groups]
+    sizes += outside.sizes(max(sizes, default=0))
+    groups += outside.groups
+    places = place_nodes(sizes, drawn)
+    n_links = [0] * len(groups)
+    for (source, target), n in links.items():
+        n_links[source] += n
+        n_links[target] += n
+    nodes = tuple(
+        PictureNode(each.name, each.kind, each.n_hosts, each.n_documents, n, *place)
+        for each, n, place in zip(groups, n_links, places, strict=True)
+    )
+    return HostPicture(nodes, tuple(drawn), len(hosts), len(links), outside.n_hosts)
+
+
+def _outside(
+    database: IndexDatabase, scope: PictureScope, crawled: set[int]
+) -> OutsideHosts:
+    """Return the hosts outside that the crawled ones of a scope link to, as nodes."""
+    if not (scope.has_outside and crawled):
+        return OutsideHosts()
+    weights = LinkWeights(database)
+    weights.count(_links_of(database, crawled), crawled)
+    within = scope.name if scope.about == "linked" else ""
+    most = max(1, scope.most // _OUTSIDE)
+    return group_outside(database, weights, most, within=within)
+
+
+def _hosts_of(database: IndexDatabase, scope: PictureScope) -> list[CrawledHost]:
+    match scope.about:
+        case "domain":
+            rows = database.rows(_HOSTS.format("domain = ?"), (scope.name,))
+        case "suffix":
+            like = "domain LIKE ? ESCAPE '!'"
+            name = scope.name.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+            rows = database.rows(_HOSTS.format(like), (f"%{name}",))
+        case "host" | "linked":
+            ids = _around(database, scope)
+            marks = ", ".join("?" * len(ids))
+            rows = database.rows(_HOSTS.format(f"id IN ({marks})"), ids)
+        case _:
+            rows = database.rows(_HOSTS.format("1"))
+    return [CrawledHost(*row) for row in rows]
+
+
+def _around(database: IndexDatabase, scope: PictureScope) -> list[int]:
+    """Return the hosts with most links from or to a host, and that one if crawled."""
+    if scope.about == "linked":
+        rows = database.rows(_LINKING, (scope.name, scope.most))
+        return [int(row[0]) for row in rows]
+    found = database.rows("SELECT id FROM web_host WHERE host = ?", (scope.name,))
+    if not found:
+        return []
+    centre = int(found[0][0])
+    near = database.rows(_NEIGHBOURS, (centre, scope.most - 1))
+    return [centre, *(int(row[0]) for row in near)]
+
+
+def _links_of(
+    database: IndexDatabase, crawled: Collection[int]
+) -> Iterable[tuple[int, int, int]]:
+    """Return the links from some hosts; of few, without reading all links."""
+    execute = database.connection.execute
+    if len(crawled) > 500:  # as many as a list in SQL may well have
+        return execute(_LINKS)
+    marks = ", ".join("?" * len(crawled))
+    return execute(f"{_LINKS} WHERE source IN ({marks})", [*crawled])

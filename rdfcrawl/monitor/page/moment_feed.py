@@ -1,0 +1,133 @@
+"""The one reading a second that all visitors of a page share."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.clock import now_ms
+from rdfcrawl.monitor.page.crawl_access import ended
+from rdfcrawl.monitor.page.crawl_moment import CrawlMoment, away_moment, moment_of
+from rdfcrawl.monitor.page.estimate import estimate_end
+from rdfcrawl.monitor.page.longest_host import LongestHostSearch
+from rdfcrawl.monitor.page.moments import read_frontier
+from rdfcrawl.monitor.page.rendering import as_json
+from rdfcrawl.monitor.page.samples import FigureSample, RecentSamples, WorkerRates
+from rdfcrawl.stores.followers.status import read_statuses
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rdfcrawl.monitor.page.crawl_access import CrawlAccess
+    from rdfcrawl.stores.followers.status import FollowerStatus
+
+_EVERY_SECS: Final = 1.0
+_SHARE: Final = 0.2  # of the time, at most, that the crawl is read
+_PARTITIONS: Final = 256  # that are read in a second, with eight commands each
+_FOLLOWERS_SECS: Final = 5.0
+_MOST_SECS: Final = 60.0  # between two readings, however slow they are
+
+
+class MomentFeed:
+    """Reads a crawl once a second, and hands the moment to all who wait.
+
+    Any number of visitors costs Redis one reading a second; less if it is slow.
+
+    Attributes:
+        moment: the latest.
+        samples: of the last minutes.
+    """
+
+    def __init__(self, access: CrawlAccess) -> None:
+        self._access = access
+        self.samples = RecentSamples()
+        self._workers = WorkerRates()
+        self.moment = away_moment(access.why_away)
+        self._longest = LongestHostSearch()
+        self._incarnation: bytes | None = None
+        self._n_partitions = 1
+        self._n = 0  # of the latest moment
+        self._json: tuple[int, bytes] = (-1, b"")
+        self._changed = asyncio.Condition()
+        self._statuses: Sequence[FollowerStatus] = ()
+        self._statuses_at = float("-inf")
+        self._task: asyncio.Task[None] | None = None
+        self._ending = asyncio.Event()
+
+    async def begin(self) -> None:
+        """Read once now, and then every second."""
+        await self._renew()
+        self._task = asyncio.create_task(self._keep())
+
+    async def end(self) -> None:
+        """Read no more; those that wait are told."""
+        self._ending.set()
+        async with self._changed:
+            self._changed.notify_all()
+        if self._task is not None:
+            await ended(self._task)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether there will be no other moment."""
+        return self._ending.is_set()
+
+    async def wait(self, seen: int) -> tuple[int, bytes]:
+        """Return number and JSON of a moment later than one; the last one at the end.
+
+        Args:
+            seen: its number; -1: any is later.
+        """
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._n > seen or self.has_ended)
+        if self._json[0] != self._n:
+            self._json = self._n, as_json(self.moment).encode()
+        return self._json
+
+    async def _keep(self) -> None:
+        while not self.has_ended:
+            began = time.monotonic()
+            await self._renew()
+            took = time.monotonic() - began
+            least = self._n_partitions / _PARTITIONS
+            every = min(max(_EVERY_SECS, least, took / _SHARE), _MOST_SECS)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), max(0.0, every - took))
+
+    async def _renew(self) -> None:
+        moment = await self._read()
+        async with self._changed:
+            self.moment = moment
+            self._n += 1
+            self._changed.notify_all()
+
+    async def _read(self) -> CrawlMoment:
+        access = self._access
+        await access.look()
+        reading = await access.ask(read_frontier)
+        if reading is None:
+            return away_moment(access.why_away)
+        now = now_ms() / 1000
+        self._n_partitions = len(reading.status.partitions)
+        if access.incarnation != self._incarnation:
+            self._incarnation = access.incarnation
+            self._longest = LongestHostSearch()
+            self.samples.clear()
+            self._workers.clear()
+        if reading.status.counts.queued > 0:
+            await access.ask(lambda crawl: self._longest.step(crawl, now))
+        await self._follow()
+        rates = self.samples.add(FigureSample.of(reading, now))
+        seen = {each.name: each.n_documents for each in reading.status.workers}
+        of_workers = self._workers.add(now, seen)
+        end = estimate_end(self.samples.kept(), self._longest.found(now))
+        return moment_of(reading, now, rates, end, self._statuses, of_workers)
+
+    async def _follow(self) -> None:
+        """Look at the stores that follow the crawl, now and then."""
+        now, root = time.monotonic(), self._access.root
+        if now - self._statuses_at >= _FOLLOWERS_SECS and (root / "followers").is_dir():
+            self._statuses = await asyncio.to_thread(read_statuses, root)
+            self._statuses_at = time.monotonic()

@@ -1,0 +1,194 @@
+"""The moment of a crawl as its page tells it, from one reading of the frontier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.frontier.queue.follower_lag import DOCUMENTS, LAG, SECS, STUCK
+from rdfcrawl.frontier.queue.worker_reports import CURRENT
+from rdfcrawl.frontier.worker.worker_state import FAULT
+from rdfcrawl.monitor.operating.status import read_status, worker_state
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rdfcrawl.monitor.operating.crawl import OperatedCrawl
+    from rdfcrawl.monitor.operating.status import CrawlStatus
+    from rdfcrawl.stores.followers.status import FollowerStatus
+
+MOST_WORKERS: Final = 64  # that are shown
+_MOST_FOLLOWERS: Final = 32
+_MOST_TEXT: Final = 300  # characters of what stores say
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontierReading:
+    """What was read of a frontier.
+
+    Attributes:
+        status: of the crawl.
+        figures: statistics of all workers, also those that are gone, added up.
+        current: what workers tell of the moment, the highest of each.
+    """
+
+    status: CrawlStatus
+    figures: Mapping[str, float]
+    current: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerRow:
+    """One worker, as shown on the page.
+
+    Attributes:
+        name: of the worker.
+        state: `at work`, `begins`, `ends` (it is drained) or `silent`.
+        silent_secs: since it was heard of.
+        delay_secs: its `DOWNLOAD_DELAY`; None if it is not known.
+        n_documents: documents that it has seen.
+        n_faults: faults of these.
+        documents_per_sec: on the average of the last ten seconds; None if it is not
+            known.
+        n_hosts: hosts that it visits; None if it is not known, or silent.
+    """
+
+    name: str
+    state: str
+    silent_secs: int
+    delay_secs: float | None
+    n_documents: int
+    n_faults: int
+    documents_per_sec: float | None
+    n_hosts: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowerRow:
+    """One store that follows the crawl.
+
+    Attributes:
+        name: its URI, without a login; its kind, if it is on another machine.
+        state: what it does, in a word; empty if only its lag is known.
+        detail: why it waits, or has failed.
+        n_behind: versions of documents that it has not read.
+        secs_behind: age of what was fetched last of all that it has.
+        n_set_aside: documents that it has refused.
+        is_stuck: it waits, is unusable or has failed.
+    """
+
+    name: str
+    state: str
+    detail: str
+    n_behind: int
+    secs_behind: float
+    n_set_aside: int
+    is_stuck: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultCount:
+    """Faults of documents for one reason.
+
+    Attributes:
+        reason: as in the table of faults.
+        n: how many.
+    """
+
+    reason: str
+    n: int
+
+
+async def read_frontier(crawl: OperatedCrawl) -> FrontierReading:
+    """Return what the page tells of a frontier.
+
+    Raises:
+        RedisError: Redis is unreachable.
+    """
+    status = await read_status(crawl)
+    figures: dict[str, float] = {}
+    current: dict[str, float] = {}
+    for told in (await crawl.frontier.figures()).values():
+        for name, value in told.items():
+            if name.startswith(CURRENT):
+                current[name] = max(value, current.get(name, value))
+            else:
+                figures[name] = figures.get(name, 0) + value
+    return FrontierReading(status=status, figures=figures, current=current)
+
+
+def worker_rows(
+    status: CrawlStatus, rates: Mapping[str, float]
+) -> tuple[WorkerRow, ...]:
+    """Return the workers, those that live first; `MOST_WORKERS` at most.
+
+    Args:
+        status: of the crawl.
+        rates: documents a second of each, by name.
+    """
+    found = sorted(status.workers, key=lambda each: (not each.is_live, each.name))
+    return tuple(
+        WorkerRow(
+            name=each.name,
+            state=worker_state(each),
+            silent_secs=each.silent_secs,
+            delay_secs=each.delay_secs,
+            n_documents=each.n_documents,
+            n_faults=each.n_faults,
+            documents_per_sec=rates.get(each.name),
+            n_hosts=each.n_hosts if each.is_live else None,
+        )
+        for each in found[:MOST_WORKERS]
+    )
+
+
+def follower_rows(
+    statuses: Sequence[FollowerStatus], current: Mapping[str, float]
+) -> tuple[FollowerRow, ...]:
+    """Return the stores that follow a crawl.
+
+    Args:
+        statuses: of those on this machine.
+        current: what workers tell of those on theirs, which is used if there is none.
+    """
+    if statuses:
+        return tuple(map(_row_of, statuses[:_MOST_FOLLOWERS]))
+    kinds: dict[str, dict[str, float]] = {}
+    for name, value in current.items():
+        kind, _, what = name.removeprefix(LAG).rpartition("/")
+        if name.startswith(LAG):
+            kinds.setdefault(kind, {})[what] = value
+    return tuple(
+        FollowerRow(
+            name=kind[:_MOST_TEXT],
+            state="",
+            detail="",
+            n_behind=int(told.get(DOCUMENTS, 0)),
+            secs_behind=told.get(SECS, 0.0),
+            n_set_aside=int(told.get("set_aside", 0)),
+            is_stuck=bool(told.get(STUCK)),
+        )
+        for kind, told in sorted(kinds.items())[:_MOST_FOLLOWERS]
+    )
+
+
+def _row_of(status: FollowerStatus) -> FollowerRow:
+    return FollowerRow(
+        name=status.name[:_MOST_TEXT],
+        state=status.state,
+        detail=status.detail[:_MOST_TEXT],
+        n_behind=status.n_behind,
+        secs_behind=status.secs_behind,
+        n_set_aside=len(status.set_aside) + status.n_unnamed,
+        is_stuck=status.state in {"waiting", "unusable", "failed"},
+    )
+
+
+def fault_counts(figures: Mapping[str, float]) -> tuple[FaultCount, ...]:
+    """Return how many faults there are for each reason, the most frequent first."""
+    found = [
+        FaultCount(reason=name.removeprefix(FAULT), n=int(value))
+        for name, value in figures.items()
+        if name.startswith(FAULT)
+    ]
+    return tuple(sorted(found, key=lambda each: (-each.n, each.reason)))

@@ -1,0 +1,85 @@
+"""Queries that have answers on this crawl, to begin with."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.namespaces import PREFIXES, RDF_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_is_safe_iri: Final = re.compile(
+    r"[a-z][a-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]+"
+).fullmatch
+_is_local: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*").fullmatch
+_SHOWN: Final = 3  # classes, and predicates
+
+
+@dataclass(frozen=True, slots=True)
+class QueryExample:
+    """A query, and its subject in words."""
+
+    title: str
+    query: str
+
+
+def make_examples(
+    classes: Sequence[str], predicates: Sequence[str]
+) -> list[QueryExample]:
+    """Return queries with terms that are in the crawl, the frequent ones first."""
+    found = [
+        QueryExample(
+            "The largest documents",
+            "SELECT ?document (COUNT(*) AS ?statements)\n"
+            "WHERE { GRAPH ?document { ?s ?p ?o } }\n"
+            "GROUP BY ?document ORDER BY DESC(?statements) LIMIT 20",
+        )
+    ]
+    if classes:
+        found.append(
+            QueryExample(
+                "Classes, and how many things are of each",
+                "SELECT ?class (COUNT(DISTINCT ?thing) AS ?things)\n"
+                "WHERE { ?thing a ?class }\n"
+                "GROUP BY ?class ORDER BY DESC(?things) LIMIT 20",
+            )
+        )
+    for name in [x for x in map(_term, classes) if x][:_SHOWN]:
+        query = f"SELECT ?thing ?p ?o\nWHERE {{ ?thing a {name} ; ?p ?o }}\nLIMIT 100"
+        found.append(QueryExample(f"Things of the class {name}", query))
+    wanted = (_term(each) for each in predicates if each != RDF_TYPE)
+    for name in [x for x in wanted if x][:_SHOWN]:
+        query = f"SELECT ?s ?o\nWHERE {{ ?s {name} ?o }}\nLIMIT 100"
+        found.append(QueryExample(f"What {name} relates", query))
+    found.append(
+        QueryExample(
+            "Faults of documents, by reason",
+            "SELECT ?reason (COUNT(*) AS ?n)\n"
+            "WHERE { GRAPH <urn:rdfcrawl:provenance> { ?fault rc:reason ?reason } }\n"
+            "GROUP BY ?reason ORDER BY DESC(?n)",
+        )
+    )
+    return found
+
+
+def shortened(iri: str) -> str:
+    """Return an IRI with its prefix, if it has one that is declared.
+
+    >>> shortened("http://rdfs.org/ns/void#Dataset"), shortened("urn:x:y")
+    ('void:Dataset', 'urn:x:y')
+    """
+    for name, namespace in PREFIXES.items():
+        if iri.startswith(namespace) and _is_local(iri[len(namespace) :]):
+            return f"{name}:{iri[len(namespace) :]}"
+    return iri
+
+
+def _term(iri: str) -> str:
+    """Return a term of SPARQL; empty if there is none."""
+    if not _is_safe_iri(iri):
+        return ""
+    short = shortened(iri)
+    return f"<{iri}>" if short == iri else short

@@ -1,0 +1,130 @@
+"""Values as HTML or JSON: the one way from a view to its visitor."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, is_dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import jinja2
+from aiohttp import web
+
+from rdfcrawl.monitor.page.query_examples import shortened
+from rdfcrawl.monitor.page.texts import FILTERS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rdfcrawl.monitor.page.form_token import FormToken
+    from rdfcrawl.monitor.page.options import PageOptions
+
+VIEWS: Final = {
+    "/": "Now",
+    "/hosts": "Hosts",
+    "/uri": "URI",
+    "/datasets": "Datasets",
+    "/query": "Query",
+    "/report": "Report",
+}
+
+
+class PageRenderer:
+    """Shows values by templates, which escape all that they are given.
+
+    Args:
+        options: with the prefix of all paths.
+        name: of the crawl.
+        form_token: that forms have.
+    """
+
+    def __init__(self, options: PageOptions, name: str, form_token: FormToken) -> None:
+        self._options = options
+        self._templates = jinja2.Environment(
+            loader=jinja2.PackageLoader("rdfcrawl.monitor.page"),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.filters |= FILTERS | {"shortened": shortened}
+        self._templates.globals |= {
+            "at": self.at,
+            "views": VIEWS,
+            "crawl_name": name,
+            "has_control": options.has_control,
+            "form_token": form_token.text,
+        }
+
+    def at(self, path: str) -> str:
+        """Return a path of the page as visitors see it."""
+        return self._options.prefix + path
+
+    def respond(
+        self, request: web.Request, template: str, value: Any, *, status: int = 200
+    ) -> web.Response:
+        """Return a value as JSON if the visitor wants JSON, or else by a template.
+
+        Args:
+            request: that is answered.
+            template: of HTML; the value is its `it`.
+            value: a dataclass, or what JSON has.
+            status: of HTTP.
+        """
+        if wants_json(request):
+            return web.Response(
+                text=as_json(value), content_type="application/json", status=status
+            )
+        path = request.path.removeprefix(self._options.prefix) or "/"
+        text = self.text(template, value, path=path, query=request.query)
+        return web.Response(text=text, content_type="text/html", status=status)
+
+    def text(
+        self, template: str, value: Any, *, path: str, query: Mapping[str, str]
+    ) -> str:
+        """Return a value as HTML.
+
+        Args:
+            template: see `respond`.
+            value: likewise.
+            path: that was asked for, without prefix.
+            query: likewise.
+        """
+        found = self._templates.get_template(template)
+        return found.render(it=value, path=path, query=dict(query))
+
+
+def wants_json(request: web.Request) -> bool:
+    """Return whether a visitor wants JSON: by `?format=json`, or by `Accept`."""
+    if "format" in request.query:
+        return request.query["format"] == "json"
+    accepted = request.headers.get("Accept", "")
+    return "application/json" in accepted and "text/html" not in accepted
+
+
+def as_json(value: object) -> str:
+    """Return a value as JSON."""
+    return json.dumps(_plain(value))
+
+
+def _plain(value: object) -> object:
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value
+
+
+def whole_number(
+    query: Mapping[str, str], name: str, default: int, *, least: int = 0, most: int
+) -> int:
+    """Return a number of a query string, within its bounds.
+
+    Raises:
+        web.HTTPBadRequest: it is no whole number.
+    """
+    text = query.get(name, "")
+    if not text:
+        return default
+    if not (text.isascii() and text.isdecimal() and len(text) < 16):
+        raise web.HTTPBadRequest(reason=f"{name}: must be a whole number")
+    return min(max(int(text), least), most)

@@ -1,0 +1,51 @@
+"""The process that makes a report: `python -m rdfcrawl.monitor.page.report_child`.
+
+As `scrapy report` does, and standing back for all others.
+
+In: one job as JSON: `root`, `folder`, `site`, `session_parameters`. Out: a line with
+`damages`, those of the logs, or with `refusal`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rdfcrawl.analysis.report.making import report_crawl
+from rdfcrawl.analysis.report.writing import write_report
+from rdfcrawl.analysis.urldb.building import build
+from rdfcrawl.analysis.urldb.rank_building import rank
+from rdfcrawl.core.errors import RdfcrawlError
+from rdfcrawl.monitor.page.child_jobs import ChildAnswers, begin_job
+from rdfcrawl.uri import NormalForm
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_NICE: Final = 15
+_MAX_DAMAGES: Final = 10  # that are told
+
+
+def main() -> None:
+    """Make one report."""
+    answers = ChildAnswers()
+    try:
+        answers.send(damages=_make(begin_job(_NICE)))
+    except (RdfcrawlError, OSError) as error:
+        answers.send(refusal=f"report: {' '.join(str(error).split())}")
+    os._exit(0)
+
+
+def _make(job: Mapping[str, Any]) -> list[str]:
+    """Write the report; return what of the logs could not be read."""
+    root = Path(job["root"])
+    normal_form = NormalForm(tuple(job["session_parameters"]))
+    built = build(root, normal_form, scratch=root)
+    rank(root, scratch=root)
+    write_report(report_crawl(root, job["site"] or None), Path(job["folder"]))
+    return [str(each) for each in built.damages[:_MAX_DAMAGES]]
+
+
+if __name__ == "__main__":
+    main()

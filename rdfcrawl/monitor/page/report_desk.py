@@ -1,0 +1,226 @@
+"""The desk where visitors ask for the report of a crawl: one is made at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+
+from rdfcrawl.analysis.report.writing import JSON_NAME, PAGE_NAME
+from rdfcrawl.monitor.page.children import PageChild
+from rdfcrawl.uri import registered_domain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_MODULE: Final = "rdfcrawl.monitor.page.report_child"
+_MOST_SECS: Final = 6 * 3600.0  # for a report
+_MOST_SITES: Final = 10  # of which reports are kept
+_is_site: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?").fullmatch
+_is_name: Final = re.compile(r"[a-z0-9-]{1,100}\.csv|report\.json").fullmatch
+_MAX_FIGURES: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class ReportItem:
+    """A figure or table of a report.
+
+    Attributes:
+        key: names its file of CSV.
+        title: for people.
+        why_empty: why nothing is in it; empty if there is something.
+    """
+
+    key: str
+    title: str
+    why_empty: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportPart:
+    """A section of a report."""
+
+    key: str
+    title: str
+    sentence: str
+    items: tuple[ReportItem, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptReport:
+    """A report that was made.
+
+    Attributes:
+        title: with the name of the crawl.
+        scope: which sites and times are reported.
+        made_ms: Unix time.
+        outcomes: what became of URIs: status and number.
+        parts: of the report.
+    """
+
+    title: str
+    scope: str
+    made_ms: int
+    outcomes: tuple[tuple[str, int], ...]
+    parts: tuple[ReportPart, ...]
+
+
+class ReportDesk:
+    """Makes reports of one crawl, and finds those that were made.
+
+    Args:
+        root: `CRAWL_DIR/<CRAWL_ID>`.
+        session_parameters: of the normal form of the crawl.
+
+    Attributes:
+        making: site whose report is being made, empty for all; None: none is.
+        refusal: why the last one could not be made; empty if it could.
+        damages: of the logs, as the last one met them.
+    """
+
+    def __init__(self, root: Path, session_parameters: tuple[str, ...]) -> None:
+        self._root = root
+        self._session_parameters = session_parameters
+        self.making: str | None = None
+        self.refusal = ""
+        self.damages: list[str] = []
+        self._began = 0.0
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def making_secs(self) -> float:
+        """How long the report that is being made takes so far."""
+        return monotonic() - self._began if self.making is not None else 0.0
+
+    def begin(self, site: str) -> bool:
+        """Begin to make a report; return False if another one is being made."""
+        if self.making is not None:
+            return False
+        self.making, self._began = site, monotonic()
+        self._task = asyncio.create_task(self._make(site))
+        return True
+
+    async def _make(self, site: str) -> None:
+        folder = self._own(site)
+        job = {
+            "root": str(self._root),
+            "folder": str(folder),
+            "site": site,
+            "session_parameters": self._session_parameters,
+        }
+        answer: dict[str, Any] | None = None
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            child = await PageChild.start(_MODULE, job)
+            try:
+                answer = await child.answer(_MOST_SECS)
+            finally:
+                await child.end()
+        except OSError as error:  # a timeout, too
+            answer = {"refusal": f"report: {error or 'it took too long'}"}
+        finally:
+            self.making = None
+        found = answer or {"refusal": "report: its process was ended"}
+        self.refusal = found.get("refusal", "")
+        self.damages = found.get("damages", [])
+        await asyncio.to_thread(self._remove_old)
+
+    def _own(self, site: str) -> Path:
+        return self._root / "page" / "report" / (f"of-{site}" if site else "all")
+
+    def _remove_old(self) -> None:
+        """Remove the reports of single sites beyond the latest."""
+        with suppress(OSError):
+            folders = sorted(
+                (self._root / "page" / "report").glob("of-*"),
+                key=lambda each: -each.stat().st_mtime,
+            )
+            for folder in folders[_MOST_SITES:]:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _folder(self, site: str) -> Path:
+        """Return the folder of the latest report: ours, or that of `scrapy report`."""
+        folders = [self._own(site)]
+        if not site:
+            folders.append(self._root / "report")
+        return max(folders, key=lambda each: _made_ms(each / JSON_NAME))
+
+    def page(self, site: str) -> bytes | None:
+        """Return a report as HTML; None if there is none."""
+        return _content(self._folder(site) / PAGE_NAME)
+
+    def file(self, site: str, name: str) -> bytes | None:
+        """Return a file of a report: `report.json`, or an item as CSV."""
+        return _content(self._folder(site) / name) if _is_name(name) else None
+
+    def kept(self, site: str) -> KeptReport | None:
+        """Return the last report; None if there is none."""
+        path = self._folder(site) / JSON_NAME
+        content = _content(path)
+        if content is None:
+            return None
+        try:
+            report = json.loads(content)
+            return KeptReport(
+                title=report["title"],
+                scope=report["scope"],
+                made_ms=_made_ms(path),
+                outcomes=tuple(_outcomes(report)),
+                parts=tuple(_parts(report)),
+            )
+        except (KeyError, TypeError, ValueError):  # of another version
+            return None
+
+
+def checked_site(text: str) -> str:
+    """Return the registered domain of a site; empty for all.
+
+    Raises:
+        ValueError: the text is no name of a host.
+
+    >>> checked_site("WWW.example.org"), checked_site("")
+    ('example.org', '')
+    """
+    name = text.strip().lower()
+    if not name:
+        return ""
+    if not _is_site(name) or ".." in name:
+        raise ValueError("site: must be the name of a host")
+    return registered_domain(name)
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _made_ms(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns // 1_000_000
+    except OSError:
+        return 0
+
+
+def _parts(report: dict[str, Any]) -> Iterator[ReportPart]:
+    for part in report["sections"]:
+        items = (
+            ReportItem(each["key"], each["title"], each.get("why_empty", ""))
+            for each in part["items"]
+        )
+        yield ReportPart(part["key"], part["title"], part["sentence"], tuple(items))
+
+
+def _outcomes(report: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    for part in report["sections"]:
+        for item in part["items"]:
+            if item["key"] == "outcomes":
+                for name, share, *_ in item["rows"][:_MAX_FIGURES]:
+                    yield str(name), int(share["numerator"])

@@ -1,0 +1,235 @@
+"""How a crawl has gone in the last minutes: samples of its figures, and their rates."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rdfcrawl.monitor.page.history_series import HistorySeries
+    from rdfcrawl.monitor.page.moments import FrontierReading
+
+WINDOW_SECS: Final = 900.0
+_EVERY_SECS: Final = 2.0
+_ROW_SECS: Final = 59.0  # between two rows of a table, at least
+_RATE_SECS: Final = 10.0  # workers tell their figures every second or so
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureSample:
+    """The figures of one moment.
+
+    Attributes:
+        at_secs: Unix time.
+        n_documents: that were processed, with any result.
+        n_statements: that were stored.
+        n_bytes: of decoded bodies.
+        n_left: URIs that are queued, wait or are in flight.
+        n_hosts_at_work: leases.
+    """
+
+    at_secs: float
+    n_documents: int
+    n_statements: int
+    n_bytes: int
+    n_left: int
+    n_hosts_at_work: int
+
+    @classmethod
+    def of(cls, reading: FrontierReading, at_secs: float) -> Self:
+        """Return the sample of a reading."""
+        counts, figures = reading.status.counts, reading.figures
+        return cls(
+            at_secs=at_secs,
+            n_documents=int(figures.get("document/seen", 0)),
+            n_statements=int(figures.get("document/quads", 0)),
+            n_bytes=int(figures.get("http/bytes", 0)),
+            n_left=max(0, counts.queued) + max(0, counts.leased) + counts.waiting,
+            n_hosts_at_work=reading.status.total("n_leases"),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleRates:
+    """What happens in a second, on the average of the last ten.
+
+    Attributes:
+        documents: that are processed.
+        statements: that are stored.
+        n_bytes: of decoded bodies.
+    """
+
+    documents: float = 0.0
+    statements: float = 0.0
+    n_bytes: float = 0.0
+
+
+NO_RATES: Final = SampleRates()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecentSeries:
+    """The last minutes as columns of equal length, the earliest first.
+
+    Attributes:
+        at_secs: Unix times.
+        documents_per_sec: that were processed; None, as others: that is not known.
+        statements_per_sec: that were stored.
+        bytes_per_sec: of decoded bodies.
+        n_left: URIs that were queued, waited or were in flight.
+        n_hosts_at_work: leases.
+    """
+
+    at_secs: Sequence[float]
+    documents_per_sec: Sequence[float | None]
+    statements_per_sec: Sequence[float | None]
+    bytes_per_sec: Sequence[float | None]
+    n_left: Sequence[int | None]
+    n_hosts_at_work: Sequence[int | None]
+
+    def rows(self) -> list[tuple[float | None, ...]]:
+        """Return one sample of each minute or so as a row, the latest first."""
+        columns = (
+            *(self.at_secs, self.documents_per_sec, self.statements_per_sec),
+            *(self.bytes_per_sec, self.n_left, self.n_hosts_at_work),
+        )
+        rows: list[tuple[float | None, ...]] = []
+        last_secs = float("inf")
+        for at_secs, row in zip(
+            reversed(self.at_secs),
+            reversed(list(zip(*columns, strict=True))),
+            strict=True,
+        ):
+            if last_secs - at_secs >= _ROW_SECS:
+                rows.append(row)
+                last_secs = at_secs
+        return rows
+
+    def after(self, logged: HistorySeries) -> RecentSeries:
+        """Return the series with what the logs tell of the time before its samples."""
+        first_secs = self.at_secs[0] if self.at_secs else float("inf")
+        ends = [at_secs + logged.secs for at_secs in logged.at_secs]
+        n = sum(end_secs <= first_secs for end_secs in ends)
+        if not n:
+            return self
+
+        def rates(sums: Sequence[int], sampled: Sequence[float | None]) -> list[Any]:
+            # The first sample has none before it by which its rates were known.
+            own = [None, *sampled[1:]] if sampled else []
+            return [*(round(each / logged.secs, 2) for each in sums[:n]), *own]
+
+        return replace(
+            self,
+            at_secs=[*ends[:n], *self.at_secs],
+            documents_per_sec=rates(logged.n_documents, self.documents_per_sec),
+            statements_per_sec=rates(logged.n_statements, self.statements_per_sec),
+            bytes_per_sec=rates(logged.n_bytes, self.bytes_per_sec),
+            n_left=[*[None] * n, *self.n_left],
+            n_hosts_at_work=[*[None] * n, *self.n_hosts_at_work],
+        )
+
+
+class RecentSamples:
+    """Samples of a quarter of an hour at most: 450.
+
+    Attributes:
+        last: the latest one, which is not kept unless two seconds have passed.
+    """
+
+    def __init__(self) -> None:
+        self._kept: deque[FigureSample] = deque()
+        self._rates: deque[SampleRates] = deque()
+        self.last: FigureSample | None = None
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._kept.clear()
+        self._rates.clear()
+        self.last = None
+
+    def add(self, sample: FigureSample) -> SampleRates:
+        """Take a sample that is later than those before; return the rates by then."""
+        if self.last is not None and sample.at_secs <= self.last.at_secs:
+            self.clear()  # the clock was set back
+        self.last = sample
+        rates = self._rates_at(sample)
+        if not self._kept or sample.at_secs - self._kept[-1].at_secs >= _EVERY_SECS:
+            self._kept.append(sample)
+            self._rates.append(rates)
+        while sample.at_secs - self._kept[0].at_secs > WINDOW_SECS:
+            self._kept.popleft()
+            self._rates.popleft()
+        return rates
+
+    def _rates_at(self, sample: FigureSample) -> SampleRates:
+        """Return the rates since the earliest sample of the last ten seconds."""
+        earlier = sample
+        for each in reversed(self._kept):
+            if sample.at_secs - each.at_secs > _RATE_SECS + _EVERY_SECS:
+                break
+            earlier = each
+        secs = sample.at_secs - earlier.at_secs
+        if secs <= 0:
+            return NO_RATES
+        return SampleRates(
+            documents=_rate(earlier.n_documents, sample.n_documents, secs),
+            statements=_rate(earlier.n_statements, sample.n_statements, secs),
+            n_bytes=_rate(earlier.n_bytes, sample.n_bytes, secs),
+        )
+
+    def kept(self) -> list[FigureSample]:
+        """Return the samples, the earliest first; the last one is the latest."""
+        found = list(self._kept)
+        if self.last is not None and self.last is not found[-1]:
+            found.append(self.last)
+        return found
+
+    def series(self) -> RecentSeries:
+        """Return the samples as columns."""
+        kept, rates = self._kept, self._rates
+        return RecentSeries(
+            at_secs=[round(each.at_secs, 1) for each in kept],
+            documents_per_sec=[round(each.documents, 2) for each in rates],
+            statements_per_sec=[round(each.statements, 2) for each in rates],
+            bytes_per_sec=[round(each.n_bytes) for each in rates],
+            n_left=[each.n_left for each in kept],
+            n_hosts_at_work=[each.n_hosts_at_work for each in kept],
+        )
+
+
+class WorkerRates:
+    """Documents a second of each worker, on the average of the last ten seconds."""
+
+    def __init__(self) -> None:
+        self._kept: deque[tuple[float, Mapping[str, int]]] = deque()
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._kept.clear()
+
+    def add(self, at_secs: float, counts: Mapping[str, int]) -> dict[str, float]:
+        """Take how many documents workers have seen by now; return their rates.
+
+        A worker that is seen for the first time has none.
+        """
+        kept = self._kept
+        if kept and at_secs <= kept[-1][0]:
+            kept.clear()  # the clock was set back
+        while kept and at_secs - kept[0][0] > _RATE_SECS + _EVERY_SECS:
+            kept.popleft()
+        found: dict[str, float] = {}
+        for earlier_secs, earlier in kept:
+            for name in counts.keys() & earlier.keys() - found.keys():
+                secs = at_secs - earlier_secs
+                found[name] = _rate(earlier[name], counts[name], secs)
+        if not kept or at_secs - kept[-1][0] >= _EVERY_SECS:
+            kept.append((at_secs, counts))
+        return found
+
+
+def _rate(before: int, after: int, secs: float) -> float:
+    """Return a rate; workers that died may have told more than is there now."""
+    return max(0, after - before) / secs

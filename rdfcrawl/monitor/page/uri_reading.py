@@ -1,0 +1,266 @@
+"""Read all that is known of a URI from frontier and logs, in bounds of time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.frontier.queue.options import CrawlOptions
+from rdfcrawl.monitor.explaining.explanation import (
+    FrontierAnswer,
+    ask_frontier,
+    asked_url,
+    explain_by_logs,
+)
+from rdfcrawl.monitor.explaining.logs import UriSearch
+from rdfcrawl.monitor.explaining.sources import SearchedLogs
+from rdfcrawl.monitor.explaining.text import VERDICTS
+from rdfcrawl.monitor.explaining.values import UriExplanation
+from rdfcrawl.monitor.page.statements import first_lines, turtle_of
+from rdfcrawl.stores.changes.documents import StatementDifference, compare_versions
+from rdfcrawl.stores.log.documents import read_places
+from rdfcrawl.stores.members import TornMember
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rdfcrawl.monitor.explaining.values import UriVersion
+    from rdfcrawl.monitor.operating.crawl import OperatedCrawl
+    from rdfcrawl.monitor.page.crawl_access import CrawlAccess
+    from rdfcrawl.stores.log.documents import LogDocument
+
+logger = logging.getLogger(__name__)
+
+_MOST_ASKED_CHARS: Final = 10_000
+_MOST_QUEUED: Final = 20_000  # that are looked at in the queue of a host
+_MOST_BYTES: Final = 1024 * 1024  # of each log that are not indexed yet, packed
+_MOST_MEMBER_BYTES: Final = 16 * 1024 * 1024  # packed
+_MOST_MEMBERS: Final = 24  # that say the same kind of thing of one URI
+_SHOWN_STATEMENTS: Final = 500
+_SHOWN_BYTES: Final = 256 * 1024
+_SHOWN_CHARS: Final = 1000  # of a literal
+_COMPARED_BYTES: Final = 1024 * 1024
+_LISTED_CHANGES: Final = 100
+_DOWNLOADED_STATEMENTS: Final = 100_000
+_DOWNLOADED_BYTES: Final = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownStatements:
+    """What a version of a document says.
+
+    Attributes:
+        version: its name.
+        text: Turtle, or TriG if some statements are in other graphs; long literals are
+            cut.
+        n_statements: in the text.
+        is_cut: there are more.
+    """
+
+    version: str
+    text: str
+    n_statements: int
+    is_cut: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UriView:
+    """Everything known of a URI.
+
+    Attributes:
+        explanation: as `scrapy explain` has it.
+        answer: its verdict in words, behind the name of the URI.
+        statements: of one version; None if none are stored.
+        former: name of the version with which that is compared; empty: none.
+        difference: from that one to the version; None if there is none.
+        is_behind: the index lacks what is new in the logs.
+        secs_behind: since it had all; None: it never had, as it is still being made.
+        is_partial: the index is so far behind that not all was looked through.
+    """
+
+    explanation: UriExplanation
+    answer: str
+    statements: ShownStatements | None = None
+    former: str = ""
+    difference: StatementDifference | None = None
+    is_behind: bool = False
+    secs_behind: int | None = 0
+    is_partial: bool = False
+
+
+class UriReader:
+    """Reads what is known of URIs of one crawl.
+
+    Args:
+        access: to the crawl.
+    """
+
+    def __init__(self, access: CrawlAccess) -> None:
+        self._access = access
+
+    async def read(self, text: str, *, version: str, former: str) -> UriView:
+        """Return everything known of a URI.
+
+        Args:
+            text: the URI, in any spelling.
+            version: of its document that is shown, by name; else the latest.
+            former: with which that is compared; else the one before.
+        """
+        text = text[:_MOST_ASKED_CHARS]
+        url = asked_url(text, self._options().schemes)
+        if isinstance(url, UriExplanation):
+            return UriView(explanation=url, answer=VERDICTS[url.verdict])
+        answer = await self._ask(url)
+        return await asyncio.to_thread(
+            self._read_logs, text, url, answer, version, former
+        )
+
+    async def _ask(self, url: str) -> FrontierAnswer:
+        async def ask(crawl: OperatedCrawl) -> FrontierAnswer:
+            try:
+                return await ask_frontier(crawl, url, most=_MOST_QUEUED)
+            except ConfigError as error:
+                return FrontierAnswer(None, refusal=str(error))
+
+        answer = await self._access.ask(ask)
+        return answer or FrontierAnswer(None, refusal=self._access.why_away)
+
+    def _options(self) -> CrawlOptions:
+        return CrawlOptions.from_settings(self._access.settings, self._access.name)
+
+    def _logs(self, options: CrawlOptions) -> SearchedLogs:
+        try:
+            return SearchedLogs.indexed(
+                self._access.root,
+                options.normal_form,
+                most_bytes=_MOST_BYTES,
+                most_member_bytes=_MOST_MEMBER_BYTES,
+                most_members=_MOST_MEMBERS,
+            )
+        except sqlite3.Error as error:
+            logger.warning("the index cannot be read: %s", error)
+            return SearchedLogs(self._access.root, most_bytes=_MOST_BYTES)
+
+    def _read_logs(
+        self, text: str, url: str, answer: FrontierAnswer, version: str, former: str
+    ) -> UriView:
+        options = answer.options or self._options()
+        logs = self._logs(options)
+        try:
+            found = explain_by_logs(text, url, answer, options, logs)
+        except sqlite3.Error as error:
+            logger.warning("the index cannot be read: %s", error)
+            logs = SearchedLogs(self._access.root, most_bytes=_MOST_BYTES)
+            found = explain_by_logs(text, url, answer, options, logs)
+        told, earlier = _chosen(found.versions, version, former)
+        documents = self._documents([x for x in (told, earlier) if x is not None])
+        statements = difference = None
+        if told is not None and told.name in documents:
+            statements = _shown(told, documents[told.name])
+            if earlier is not None and earlier.name in documents:
+                difference = _difference(documents[earlier.name], documents[told.name])
+        return UriView(
+            explanation=found,
+            answer=VERDICTS[found.verdict],
+            statements=statements,
+            former=earlier.name if earlier is not None and difference else "",
+            difference=difference,
+            is_behind=logs.n_unread_bytes > 0,
+            secs_behind=_secs_behind(logs),
+            is_partial=logs.is_cut,
+        )
+
+    def _documents(self, versions: Sequence[UriVersion]) -> dict[str, LogDocument]:
+        folder: Path = self._access.root / "quads"
+        names = {each.place: each for each in versions if each.place is not None}
+        return {
+            names[place].name: document
+            for place, document in read_places(folder, sorted(names))
+            # A compaction may have written something else there since.
+            if document.digest.hex() == names[place].digest
+        }
+
+    async def download(self, text: str, *, version: str, form: str) -> bytes | None:
+        """Return what a version says, as a file; None if there is none stored.
+
+        Args:
+            text: the URI.
+            version: by name; else the latest.
+            form: `ttl`, or `nq` for N-Quads.
+        """
+        url = asked_url(text[:_MOST_ASKED_CHARS], self._options().schemes)
+        if isinstance(url, UriExplanation):
+            return None
+        return await asyncio.to_thread(self._download, url, version, form)
+
+    def _download(self, url: str, version: str, form: str) -> bytes | None:
+        options = self._options()
+        with self._logs(options) as logs:
+            search = UriSearch(logs, url, options.normal_form)
+            versions, _ = search.versions()
+        told, _ = _chosen(versions, version, "")
+        if told is None or not (found := self._documents([told])):
+            return None
+        lines = first_lines(
+            found[told.name].pieces(),
+            most=_DOWNLOADED_STATEMENTS,
+            most_bytes=_DOWNLOADED_BYTES,
+        )
+        end = b"# There is more: this is cut.\n" if lines.is_cut else b""
+        if form == "nq":
+            return lines.lines + end
+        return turtle_of(lines.lines, told.graph).encode() + end
+
+
+def _secs_behind(logs: SearchedLogs) -> int | None:
+    if not logs.n_unread_bytes:
+        return 0
+    if not logs.caught_up_ms:
+        return None
+    return max(round(time.time() - logs.caught_up_ms / 1000), 1)
+
+
+def _chosen(
+    versions: Sequence[UriVersion], version: str, former: str
+) -> tuple[UriVersion | None, UriVersion | None]:
+    """Return the version that is told, and the one to compare."""
+    kept = [each for each in versions if each.place is not None]
+    names = {each.name: number for number, each in enumerate(kept)}
+    if not kept:
+        return None, None
+    number = names.get(version, len(kept) - 1)
+    earlier = names.get(former, number - 1)
+    return kept[number], kept[earlier] if earlier not in (number, -1) else None
+
+
+def _shown(version: UriVersion, document: LogDocument) -> ShownStatements | None:
+    try:
+        found = first_lines(
+            document.pieces(), most=_SHOWN_STATEMENTS, most_bytes=_SHOWN_BYTES
+        )
+        text = turtle_of(found.lines, version.graph, most_chars=_SHOWN_CHARS)
+    except (OSError, TornMember, SyntaxError) as error:
+        logger.warning("a version cannot be shown: %s", error)
+        return None
+    return ShownStatements(
+        version=version.name,
+        text=text,
+        n_statements=found.n_statements,
+        is_cut=found.is_cut,
+    )
+
+
+def _difference(former: LogDocument, now: LogDocument) -> StatementDifference | None:
+    try:
+        return compare_versions(
+            former, now, most_bytes=_COMPARED_BYTES, most_listed=_LISTED_CHANGES
+        )
+    except (OSError, TornMember) as error:
+        logger.warning("versions cannot be compared: %s", error)
+        return None

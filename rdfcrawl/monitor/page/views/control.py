@@ -1,0 +1,252 @@
+"""Control: what visitors may do to a crawl, each step confirmed; with `--control`."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
+
+from aiohttp import web
+
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.monitor.operating.actions import budget_of, delay_of, steer_host
+from rdfcrawl.monitor.operating.draining import ask_to_end
+from rdfcrawl.monitor.operating.tables import change_line
+from rdfcrawl.monitor.operating.uris import add_uris, spider_names
+from rdfcrawl.monitor.page.forms import read_form
+from rdfcrawl.monitor.page.rendering import wants_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rdfcrawl.monitor.operating.crawl import OperatedCrawl
+    from rdfcrawl.monitor.page.context import PageContext
+
+logger = logging.getLogger(__name__)
+
+_PATIENCE_SECS: Final = 60.0  # to drop a million URIs takes a while
+_MAX_CHARS: Final = 4096
+_MOST_SPIDERS: Final = 256
+_SHOWN: Final = 200
+_OF_HOST: Final = frozenset(["pause", "resume", "drop", "set-delay", "set-budget"])
+_OF_VALUE: Final = frozenset(["set-delay", "set-budget", "add"])
+_QUESTIONS: Final = {
+    "pause": (
+        "Pause this host?",
+        "It is claimed no longer; a visit that is being made goes on to its end.",
+    ),
+    "resume": ("Resume this host?", "It is claimed again when its delay allows."),
+    "drop": (
+        "Drop all that waits of this host?",
+        (
+            "Its URIs leave the queue and stay marked as seen, so that no link queues"
+            " them again. This cannot be undone."
+        ),
+    ),
+    "set-delay": (
+        "Set the delay of this host?",
+        (
+            "From its next visit on. What its robots.txt or DOWNLOAD_DELAY say holds"
+            " if it is longer."
+        ),
+    ),
+    "set-budget": (
+        "Set the budget of this host?",
+        "What was refused before, and is kept, is queued as far as it fits then.",
+    ),
+    "add": ("Add this seed?", "It widens the scope of the crawl as its seeds do."),
+    "stop": (
+        "Stop the crawl?",
+        (
+            "All workers finish what is under way, give back the rest, and end as"
+            " drained. Nothing is lost: started again, the crawl goes on. Workers that"
+            " are started after this, by somebody or by a service, are not asked."
+        ),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlStep:
+    """A change that a visitor asks for.
+
+    Attributes:
+        action: `pause`, `resume`, `drop`, `set-delay`, `set-budget`, `add` or `stop`.
+        key: of the host; empty where none is meant.
+        value: seconds, URIs or a URL; empty where none is meant.
+        spider: whose seed is added; empty for the first of the crawl.
+    """
+
+    action: str
+    key: str
+    value: str
+    spider: str = ""
+
+    @classmethod
+    def checked(cls, given: Mapping[str, str]) -> ControlStep:
+        """Read a step.
+
+        Raises:
+            ConfigError: something is missing or wrong.
+        """
+        action, key, value, spider = (
+            given.get(name, "").strip() for name in ("action", "key", "value", "spider")
+        )
+        if action not in _QUESTIONS:
+            raise ConfigError(f"action: must be one of {', '.join(_QUESTIONS)}")
+        if max(map(len, (key, value, spider))) > _MAX_CHARS:
+            raise ConfigError(
+                f"key, value, spider: have more than {_MAX_CHARS} characters"
+            )
+        if action in _OF_HOST and not key:
+            raise ConfigError("key: name a host")
+        if action in _OF_VALUE and not value:
+            raise ConfigError("value: is missing")
+        if action == "set-delay":
+            delay_of(value)
+        if action == "set-budget":
+            budget_of(value)
+        return cls(
+            action=action,
+            key=key if action in _OF_HOST else "",
+            value=value if action in _OF_VALUE else "",
+            spider=spider if action == "add" else "",
+        )
+
+    @property
+    def back(self) -> str:
+        """Path of the view that the step was asked for in."""
+        return f"/host?{urlencode({'key': self.key})}" if self.key else "/hosts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlView:
+    """A step that is to be confirmed, or was refused.
+
+    Attributes:
+        step: None if it is none.
+        question: in words.
+        effect: what it does.
+        back: path of the view before.
+        error: why it was refused; empty if it was not.
+        spiders: of the crawl, the first one first, if a seed may be of several.
+    """
+
+    step: ControlStep | None
+    question: str = ""
+    effect: str = ""
+    back: str = "/hosts"
+    error: str = ""
+    spiders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlOutcome:
+    """What has become of a step.
+
+    Attributes:
+        step: that was done.
+        message: in words.
+    """
+
+    step: ControlStep
+    message: str
+
+
+def routes(context: PageContext) -> list[web.RouteDef]:
+    """Return the routes of the view."""
+
+    def refused(request: web.Request, error: str, status: int) -> web.Response:
+        view = ControlView(step=None, error=error)
+        return context.renderer.respond(request, "control.html", view, status=status)
+
+    async def confirm(request: web.Request) -> web.Response:
+        if not context.options.has_control:
+            raise web.HTTPForbidden(reason="the page has no --control")
+        try:
+            step = ControlStep.checked(request.query)
+        except ConfigError as error:
+            return refused(request, str(error), 400)
+        question, effect = _QUESTIONS[step.action]
+        view = ControlView(
+            step=step,
+            question=question,
+            effect=effect,
+            back=step.back,
+            spiders=await _spiders(context) if step.action == "add" else (),
+        )
+        return context.renderer.respond(request, "control.html", view)
+
+    async def change(request: web.Request) -> web.Response:
+        if not context.options.has_control:
+            raise web.HTTPForbidden(reason="the page has no --control")
+        try:
+            step = ControlStep.checked(await read_form(request))
+            message = await do_step(context, step)
+        except ConfigError as error:
+            return refused(request, str(error), 400)
+        if message is None:
+            return refused(request, f"not known to be done: {_away(context)}", 503)
+        logger.info("a visitor's %s: %s", step.action, message)
+        if wants_json(request):
+            outcome = ControlOutcome(step=step, message=message)
+            return context.renderer.respond(request, "control.html", outcome)
+        mark = "&" if "?" in step.back else "?"
+        said = urlencode({"said": context.messages.note(message)})
+        raise web.HTTPSeeOther(context.renderer.at(f"{step.back}{mark}{said}"))
+
+    return [web.get("/control", confirm), web.post("/control", change)]
+
+
+async def _spiders(context: PageContext) -> tuple[str, ...]:
+    """Return the spiders that a seed may be of; none if there is no choice."""
+    found = await context.access.ask(spider_names) or []
+    return tuple(found[:_MOST_SPIDERS]) if len(found) > 1 else ()
+
+
+def _away(context: PageContext) -> str:
+    return context.access.why_away or "the frontier did not answer in time"
+
+
+async def do_step(context: PageContext, step: ControlStep) -> str | None:
+    """Do what a visitor has confirmed; return the outcome in words.
+
+    None is returned if the frontier is away, or does not answer in time.
+
+    Raises:
+        ConfigError: it is refused.
+    """
+
+    async def act(crawl: OperatedCrawl) -> str | ConfigError:
+        try:
+            return await _act(crawl, step)
+        except ConfigError as error:  # of the visitor: the frontier is well
+            return error
+
+    found = await context.access.ask(act, patience_secs=_PATIENCE_SECS)
+    if isinstance(found, ConfigError):
+        raise found
+    return found
+
+
+async def _act(crawl: OperatedCrawl, step: ControlStep) -> str:
+    if step.action == "stop":
+        return _stopped(await ask_to_end(crawl))
+    if step.action == "add":
+        (added,) = await add_uris(crawl, [step.value], spider=step.spider)
+        return f"{added.url[:_SHOWN]}: {added.fate}"
+    change = await steer_host(crawl, step.action, step.key, step.value)
+    return change_line(step.action, change)
+
+
+def _stopped(workers: list[str]) -> str:
+    if not workers:
+        return "no worker is running: the crawl stands still"
+    names = ", ".join(workers[:10]) + (" ..." if len(workers) > 10 else "")
+    asked = counted(len(workers), "worker was", "workers were")
+    return (
+        f"{asked} asked to end, once all that is under way is stored: {names}."
+        f" Those that are started later are not asked"
+    )

@@ -1,0 +1,65 @@
+"""Graph: how the hosts of the crawl link to each other, as a picture and a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+from rdfcrawl.monitor.page.host_pictures import PictureDesk, PictureScope
+from rdfcrawl.monitor.page.rendering import whole_number
+
+if TYPE_CHECKING:
+    from rdfcrawl.monitor.page.context import PageContext
+    from rdfcrawl.monitor.page.host_pictures import HostPicture
+
+_NODES: Final = 150
+_LEAST_NODES, _MOST_NODES = 8, 300
+_ABOUT: Final = ("host", "domain", "suffix", "linked")
+_OUTSIDE: Final = ("yes", "no")
+_MAX_NAME: Final = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphView:
+    """A picture.
+
+    Attributes:
+        about: what it is of: host, domain, suffix, or what is linked and was not
+            crawled; empty: all.
+        name: of that.
+        most: nodes.
+        outside: whether hosts that were not crawled are shown: `yes` or `no`.
+        picture: with its circles and lines.
+    """
+
+    about: str
+    name: str
+    most: int
+    outside: str
+    picture: HostPicture
+
+
+def routes(context: PageContext) -> list[web.RouteDef]:
+    """Return the routes of the view."""
+    desk = PictureDesk(context.access.root)
+
+    async def show(request: web.Request) -> web.Response:
+        query = request.query
+        most = whole_number(
+            query, "nodes", _NODES, least=_LEAST_NODES, most=_MOST_NODES
+        )
+        about = next((each for each in _ABOUT if query.get(each)), "")
+        name = query[about][:_MAX_NAME].lower() if about else ""
+        outside = query.get("outside") or "yes"
+        if outside not in _OUTSIDE:
+            raise web.HTTPBadRequest(reason="outside: must be yes or no")
+        scope = PictureScope(about, name, most, outside == "yes")
+        picture = await desk.picture(scope)
+        view = GraphView(
+            about=about, name=name, most=most, outside=outside, picture=picture
+        )
+        return context.renderer.respond(request, "graph.html", view)
+
+    return [web.get("/datasets/graph", show)]

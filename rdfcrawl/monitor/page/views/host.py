@@ -1,0 +1,284 @@
+"""One host: what the crawl has had of it, what it may do there, and what comes next."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from aiohttp import web
+
+from rdfcrawl.analysis.crawl_index.host_tally import MAX_CHARS, MAX_FETCHES
+from rdfcrawl.core.clock import now_ms
+from rdfcrawl.monitor.operating.hosts import HostDetail, read_host
+from rdfcrawl.monitor.operating.robots_rules import KeptOrigin, read_origins
+from rdfcrawl.monitor.operating.tables import DELAY_ORIGINS, budget_text, next_text
+from rdfcrawl.monitor.page.host_datasets import read_host_datasets
+from rdfcrawl.monitor.page.rendering import whole_number
+from rdfcrawl.monitor.page.timeline import HostTimeline, draw_timeline
+from rdfcrawl.uri.origin import origin_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rdfcrawl.monitor.operating.crawl import OperatedCrawl
+    from rdfcrawl.monitor.page.context import PageContext
+    from rdfcrawl.monitor.page.dataset_table import DatasetRow
+
+_MAX_KEY: Final = 300
+_MAX_NAMES: Final = 20  # hosts that a key stands for
+_MAX_ORIGINS: Final = 20
+_MAX_FAULTS: Final = 50
+_MAX_SOURCES: Final = 100
+_MAX_DATASETS: Final = 50
+_SHOWN: Final = 50  # fetches
+_HEAD: Final = 10  # of the queue
+_SUMS: Final = """
+SELECT count(*), sum(n_documents), sum(n_statements), sum(n_bytes), sum(n_faulty),
+    max(last_ms) FROM host WHERE name IN ({})
+"""
+_FETCHES: Final = """
+SELECT f.uri, f.started_ms, f.took_ms, f.http_status, f.status, f.n_statements,
+    f.n_bytes, f.reason FROM host_fetch f JOIN host h ON h.id = f.host
+WHERE h.name IN ({}) ORDER BY f.started_ms DESC LIMIT ?
+"""
+_FAULTS: Final = """
+SELECT f.reason, sum(f.n), f.uri, max(f.ms), f.detail
+FROM host_fault f JOIN host h ON h.id = f.host
+WHERE h.name IN ({}) GROUP BY f.reason ORDER BY sum(f.n) DESC, f.reason LIMIT ?
+"""
+_SOURCES: Final = """
+SELECT s.uri, s.kind, s.found_by, s.ms
+FROM host_source s JOIN host h ON h.id = s.host
+WHERE h.name IN ({}) ORDER BY s.ms DESC LIMIT ?
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFetch:
+    """One crawl of a URI that something was asked for.
+
+    Attributes:
+        uri: as the frontier gave it.
+        is_whole: the URI was not cut.
+        started_ms: Unix time.
+        took_ms: to the end of its last response.
+        http_status: of the last answer; 0: none.
+        status: of the activity in the provenance.
+        n_statements: that were stored.
+        n_bytes: of the decoded body.
+        reason: of the first fault; empty if there is none.
+    """
+
+    uri: str
+    is_whole: bool
+    started_ms: int
+    took_ms: int
+    http_status: int
+    status: str
+    n_statements: int
+    n_bytes: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFault:
+    """The faults of a host with one reason.
+
+    Attributes:
+        reason: of the list of faults.
+        n: crawls of URIs whose first fault had it.
+        uri: the latest of these.
+        ms: when that was, Unix time; 0: nothing was asked for.
+        detail: what was said of it.
+    """
+
+    reason: str
+    n: int
+    uri: str
+    ms: int
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSource:
+    """A sitemap of a host.
+
+    Attributes:
+        uri: of the source.
+        kind: what it was read as.
+        found_by: how it was found.
+        ms: when it was last read, Unix time.
+    """
+
+    uri: str
+    kind: str
+    found_by: str
+    ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostView:
+    """One host, or what else a politeness key stands for.
+
+    Attributes:
+        key: the politeness key.
+        names: hosts that it stands for, the first of them.
+        detail: of the frontier; None if it has nothing of it, or is away.
+        why_away: why the frontier cannot be asked; empty if it can.
+        delay_from: whose delay it is, in words.
+        is_delay_known: a worker runs that keeps it, or it is no matter of settings.
+        next_visit: when it is visited next, in words.
+        budget: in words.
+        n_documents: that were fetched.
+        n_statements: of these.
+        n_bytes: of these, decoded.
+        n_faulty: crawls of URIs with a fault.
+        last_ms: end of the latest fetch, Unix time; 0: none.
+        robots: rules of its origins.
+        fetches: the latest, newest first.
+        timeline: of the latest fetches.
+        faults: by reason, the most frequent first.
+        sources: sitemaps.
+        datasets: that have their name there, or were first described there.
+        has_more_datasets: there are others.
+        now_ms: time of the page, Unix time.
+        message: what has become of a change.
+    """
+
+    key: str
+    names: list[str]
+    detail: HostDetail | None
+    why_away: str
+    delay_from: str
+    is_delay_known: bool
+    next_visit: str
+    budget: str
+    n_documents: int
+    n_statements: int
+    n_bytes: int
+    n_faulty: int
+    last_ms: int
+    robots: list[KeptOrigin]
+    fetches: list[HostFetch]
+    timeline: HostTimeline | None
+    faults: list[HostFault]
+    sources: list[HostSource]
+    datasets: list[DatasetRow]
+    has_more_datasets: bool
+    now_ms: int
+    message: str = ""
+
+
+def routes(context: PageContext) -> list[web.RouteDef]:
+    """Return the routes of the view."""
+
+    async def show(request: web.Request) -> web.Response:
+        view = await read_one(context, request.query)
+        view = replace(view, message=context.messages.of(request.query))
+        return context.renderer.respond(request, "host.html", view)
+
+    return [web.get("/host", show)]
+
+
+async def read_one(context: PageContext, query: Mapping[str, str]) -> HostView:
+    """Return one host.
+
+    Raises:
+        web.HTTPBadRequest: no key is given.
+        web.HTTPNotFound: neither the frontier nor the index has anything of it.
+    """
+    key = query.get("key", "")
+    if not key or len(key) > _MAX_KEY:
+        raise web.HTTPBadRequest(reason="key: name a host, as /hosts does")
+    n_shown = whole_number(query, "most", _SHOWN, least=1, most=MAX_FETCHES)
+    access = context.access
+    names = await asyncio.to_thread(context.sweep.table.names_of, key, _MAX_NAMES)
+    names = names or [key]
+    asked = await access.ask(lambda crawl: _read_detail(crawl, key))
+    detail, is_worked = asked or (None, False)
+    is_known = detail is not None and (
+        is_worked or detail.summary.delay_from != "setting"
+    )
+    sums, fetches, faults, sources = await asyncio.gather(
+        _indexed(context, _SUMS, names),
+        _indexed(context, _FETCHES, names, MAX_FETCHES),
+        _indexed(context, _FAULTS, names, _MAX_FAULTS),
+        _indexed(context, _SOURCES, names, _MAX_SOURCES),
+    )
+    datasets = await read_host_datasets(access.indexed, names, _MAX_DATASETS + 1)
+    n_known, *figures = sums[0] if sums else (0,)
+    if detail is None and not (n_known or datasets):
+        raise web.HTTPNotFound(reason="nothing is known of this host")
+    origins = _origins_of(names, [row[0] for row in fetches])
+    robots = await access.ask(lambda crawl: read_origins(crawl, origins))
+    n_documents, n_statements, n_bytes, n_faulty, last_ms = figures or [0] * 5
+    # Without an answer within a millisecond, nothing was asked for.
+    drawn = [(row[1], row[2], bool(row[7])) for row in fetches if row[2] or row[3]]
+    delay_ms = detail.summary.delay_ms if detail and is_known else None
+    return HostView(
+        key=key,
+        names=names,
+        detail=detail,
+        why_away=access.why_away,
+        delay_from=DELAY_ORIGINS[detail.summary.delay_from] if detail else "",
+        is_delay_known=is_known,
+        next_visit=next_text(detail) if detail else "",
+        budget=budget_text(detail.summary.budget) if detail else "",
+        n_documents=n_documents or 0,
+        n_statements=n_statements or 0,
+        n_bytes=n_bytes or 0,
+        n_faulty=n_faulty or 0,
+        last_ms=last_ms or 0,
+        robots=robots or [],
+        fetches=[_fetch(row) for row in fetches[:n_shown]],
+        timeline=draw_timeline(drawn, delay_ms),
+        faults=[
+            HostFault(reason=reason, n=n, uri=uri, ms=ms, detail=told)
+            for reason, n, uri, ms, told in faults
+        ],
+        sources=[
+            HostSource(uri=uri, kind=kind, found_by=found_by, ms=ms)
+            for uri, kind, found_by, ms in sources
+        ],
+        datasets=datasets[:_MAX_DATASETS],
+        has_more_datasets=len(datasets) > _MAX_DATASETS,
+        now_ms=now_ms(),
+    )
+
+
+async def _read_detail(
+    crawl: OperatedCrawl, key: str
+) -> tuple[HostDetail | None, bool]:
+    """Return a host, and whether any worker runs."""
+    detail = await read_host(crawl, key, most=_HEAD)
+    return detail, bool(await crawl.frontier.live_workers())
+
+
+async def _indexed(
+    context: PageContext, query: str, names: Sequence[str], *values: int
+) -> list[Any]:
+    marks = ", ".join("?" * len(names))
+    return await context.access.indexed(query.format(marks), [*names, *values])
+
+
+def _fetch(row: Sequence[Any]) -> HostFetch:
+    uri, started, took, http_status, status, n_statements, n_bytes, reason = row
+    return HostFetch(
+        uri=uri,
+        is_whole=len(uri) < MAX_CHARS,
+        started_ms=started,
+        took_ms=took,
+        http_status=http_status,
+        status=status,
+        n_statements=n_statements,
+        n_bytes=n_bytes,
+        reason=reason,
+    )
+
+
+def _origins_of(names: Sequence[str], urls: Sequence[str]) -> list[str]:
+    """Return the origins of a host: those that were asked, and its default ones."""
+    asked = [origin_of(url) for url in urls if url.startswith(("http://", "https://"))]
+    usual = [f"{scheme}://{name}" for name in names for scheme in ("https", "http")]
+    return list(dict.fromkeys([*asked, *usual]))[:_MAX_ORIGINS]

@@ -1,0 +1,168 @@
+"""Hosts: all of them in a table, by pages."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+from rdfcrawl.core.clock import now_ms
+from rdfcrawl.monitor.operating.hosts import HostPhase, read_summaries
+from rdfcrawl.monitor.page.host_table import COLUMNS, HostChoice, HostRow
+from rdfcrawl.monitor.page.rendering import whole_number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rdfcrawl.monitor.operating.hosts import HostSummary
+    from rdfcrawl.monitor.page.context import PageContext
+
+PAGE: Final = 50
+_MOST: Final = 200  # in one page
+_MAX_PAGES: Final = 10_000_000
+_MAX_TEXT: Final = 253  # as long as the name of a host
+DOWN: Final = frozenset(COLUMNS) - {"name", "phase", "next"}
+"""Columns of which the largest come first, unless asked otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostsView:
+    """A page of the table.
+
+    Attributes:
+        hosts: of the page, their states as they are now.
+        n_hosts: that the filter leaves.
+        sort: the column.
+        direction: `asc` or `desc`.
+        first: number of the first host, from 1; 0 if there is none.
+        most: so many in a page.
+        page: its number, from 1.
+        n_pages: of the filter.
+        q: text in the name.
+        phase: that is wanted.
+        faulty: only hosts with faults are wanted.
+        n_swept: hosts that the frontier had at the last look at all of them.
+        age_secs: since that look; None: it is the first one.
+        now_ms: time of the page, Unix time.
+        why_away: why the frontier cannot be asked; empty if it can.
+        message: what has become of a change.
+    """
+
+    hosts: list[HostRow]
+    n_hosts: int
+    sort: str
+    direction: str
+    first: int
+    most: int
+    page: int
+    n_pages: int
+    q: str
+    phase: str
+    faulty: bool
+    n_swept: int
+    age_secs: float | None
+    now_ms: int
+    why_away: str
+    message: str = ""
+
+
+def routes(context: PageContext) -> list[web.RouteDef]:
+    """Return the routes of the view."""
+
+    async def show(request: web.Request) -> web.Response:
+        view = await read_hosts(context, request.query)
+        view = replace(view, message=context.messages.of(request.query))
+        return context.renderer.respond(request, "hosts.html", view)
+
+    return [web.get("/hosts", show)]
+
+
+async def read_hosts(context: PageContext, query: Mapping[str, str]) -> HostsView:
+    """Return a page of the table.
+
+    Raises:
+        web.HTTPBadRequest: the query is wrong.
+    """
+    choice = choice_of(query)
+    sweep = context.sweep
+    await sweep.look()
+    n, hosts = await asyncio.to_thread(sweep.table.choose, choice)
+    if choice.first and not hosts:  # a page behind the last one: that is shown
+        last = (n - 1) // choice.most * choice.most if n else 0
+        choice = replace(choice, first=last)
+        n, hosts = await asyncio.to_thread(sweep.table.choose, choice)
+    return HostsView(
+        hosts=await _as_they_are(context, hosts),
+        n_hosts=n,
+        sort=choice.sort,
+        direction="desc" if choice.is_down else "asc",
+        first=choice.first + 1 if hosts else 0,
+        most=choice.most,
+        page=choice.first // choice.most + 1,
+        n_pages=max(1, -(-n // choice.most)),
+        q=choice.text,
+        phase=choice.phase,
+        faulty=choice.is_faulty,
+        n_swept=sweep.n_swept,
+        age_secs=sweep.age_secs,
+        now_ms=now_ms(),
+        why_away=context.access.why_away,
+    )
+
+
+def choice_of(query: Mapping[str, str]) -> HostChoice:
+    """Return which hosts a query string asks for.
+
+    Raises:
+        web.HTTPBadRequest: the query is wrong.
+    """
+    sort = query.get("sort", "documents")
+    direction = query.get("direction", "") or ("desc" if sort in DOWN else "asc")
+    phase = query.get("phase", "")
+    if sort not in COLUMNS:
+        raise web.HTTPBadRequest(reason=f"sort: must be one of {', '.join(COLUMNS)}")
+    if direction not in ("asc", "desc"):
+        raise web.HTTPBadRequest(reason="direction: must be asc or desc")
+    if phase not in ("", *HostPhase):
+        raise web.HTTPBadRequest(
+            reason=f"phase: must be one of {', '.join(HostPhase)}, or empty"
+        )
+    most = whole_number(query, "most", PAGE, least=1, most=_MOST)
+    page = whole_number(query, "page", 1, least=1, most=_MAX_PAGES)
+    return HostChoice(
+        sort=sort,
+        is_down=direction == "desc",
+        text=query.get("q", "")[:_MAX_TEXT].strip().lower(),
+        phase=phase,
+        is_faulty=query.get("faulty", "") not in ("", "0", "no"),
+        first=(page - 1) * most,
+        most=most,
+    )
+
+
+async def _as_they_are(context: PageContext, hosts: Sequence[HostRow]) -> list[HostRow]:
+    """Return hosts with the states that the frontier has now."""
+    keys = [each.key for each in hosts]
+    found = await context.access.ask(lambda crawl: read_summaries(crawl, keys))
+    states = {each.key: each for each in found or ()}
+    return [
+        with_state(each, states[each.key]) if each.key in states else each
+        for each in hosts
+    ]
+
+
+def with_state(row: HostRow, state: HostSummary) -> HostRow:
+    """Return a host with a state of the frontier."""
+    return replace(
+        row,
+        phase=state.phase.value,
+        n_queued=state.n_queued,
+        n_over=state.n_over,
+        delay_ms=state.delay_ms,
+        delay_from=state.delay_from,
+        next_ms=state.next_ms,
+        n_failures=state.n_failures,
+        budget=state.budget,
+    )

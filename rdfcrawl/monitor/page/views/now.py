@@ -1,0 +1,62 @@
+"""Now: what the crawl is doing, as it does it, and how it went so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from rdfcrawl.core.clock import now_ms
+from rdfcrawl.monitor.page.event_streams import EventStreams
+from rdfcrawl.monitor.page.history_series import (
+    HistorySeries,
+    read_history,
+    read_lately,
+)
+from rdfcrawl.monitor.page.samples import WINDOW_SECS
+
+if TYPE_CHECKING:
+    from rdfcrawl.monitor.page.context import PageContext
+    from rdfcrawl.monitor.page.crawl_moment import CrawlMoment
+    from rdfcrawl.monitor.page.samples import RecentSeries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NowView:
+    """The moment, and how it came to it.
+
+    Attributes:
+        moment: what `/events` sends, too.
+        recent: the last minutes, by the logs until the page was served.
+        history: the whole crawl, from its logs.
+    """
+
+    moment: CrawlMoment
+    recent: RecentSeries
+    history: HistorySeries
+
+
+def routes(context: PageContext) -> list[web.RouteDef]:
+    """Return the routes of the view."""
+    streams = EventStreams(context.feed)
+
+    async def show(request: web.Request) -> web.Response:
+        view = await read_now(context)
+        return context.renderer.respond(request, "now.html", view)
+
+    return [
+        web.get("/", show),
+        web.get("/events", streams.serve, allow_head=False),
+    ]
+
+
+async def read_now(context: PageContext) -> NowView:
+    """Return the moment, which is at most a second old."""
+    recent = context.feed.samples.series()
+    logged = await read_lately(context.access, now_ms() / 1000 - WINDOW_SECS)
+    return NowView(
+        moment=context.feed.moment,
+        recent=recent.after(logged),
+        history=await read_history(context.access),
+    )

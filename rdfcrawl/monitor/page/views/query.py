@@ -1,0 +1,133 @@
+"""Query: SPARQL over what the crawl has stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+from rdfcrawl.core.namespaces import PREFIXES
+from rdfcrawl.monitor.page.foreign import is_foreign
+from rdfcrawl.monitor.page.kept_answers import AnswerKey
+from rdfcrawl.monitor.page.query_desk import QueryDesk, QueryOptions, QueryRefused
+from rdfcrawl.monitor.page.query_examples import QueryExample, make_examples
+from rdfcrawl.monitor.page.query_rules import MAX_QUERY_CHARS
+from rdfcrawl.monitor.page.rendering import whole_number
+
+if TYPE_CHECKING:
+    from rdfcrawl.monitor.page.context import PageContext
+    from rdfcrawl.monitor.page.kept_answers import QueryAnswer
+
+_TERMS: Final = "SELECT term FROM vocabulary WHERE kind = ? ORDER BY n DESC LIMIT 10"
+_TYPES: Final = {
+    "csv": "text/csv",
+    "tsv": "text/tab-separated-values",
+    "json": "application/sparql-results+json",
+    "xml": "application/sparql-results+xml",
+    "ttl": "text/turtle",
+    "nt": "application/n-triples",
+}
+_ON_PAGE: Final = 100  # rows
+_MOST_ON_PAGE: Final = 1000
+_MOST_PAGES: Final = 100_000
+_FOREIGN: Final = "another site has led here: read the query, and run it yourself"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryView:
+    """A query and its answer.
+
+    Attributes:
+        query: as it was asked; empty: none was.
+        answer: to it; None: there is none.
+        refusal: why there is none.
+        rows: the most that are given, on all pages.
+        max_rows: the most that can be asked for.
+        most: rows of a page.
+        secs: the time that a query has.
+        max_chars: of a query.
+        examples: queries that work here.
+        prefixes: that need no declaration.
+    """
+
+    query: str
+    answer: QueryAnswer | None
+    refusal: str
+    rows: int
+    max_rows: int
+    most: int
+    secs: float
+    max_chars: int
+    examples: list[QueryExample]
+    prefixes: dict[str, str]
+
+
+def routes(context: PageContext) -> list[web.RouteDef]:
+    """Return the routes of the view."""
+    access = context.access
+    desk = QueryDesk(access.root, QueryOptions.from_settings(access.settings))
+
+    async def show(request: web.Request) -> web.Response:
+        given = request.query
+        query = given.get("q", "").replace("\r\n", "\n")
+        max_rows = desk.options.max_rows
+        rows = whole_number(given, "rows", max_rows, least=1, most=max_rows)
+        most = whole_number(given, "most", _ON_PAGE, least=1, most=_MOST_ON_PAGE)
+        page = whole_number(given, "page", 0, least=1, most=_MOST_PAGES)
+        form = given.get("as", "")
+        answer, refusal, status = None, "", 200
+        try:
+            if query.strip():
+                _check(request, form)
+                if form:
+                    answer = await desk.file(query, rows=rows, form=form)
+                else:
+                    answer = await desk.page(AnswerKey(query, rows, most), page)
+        except QueryRefused as error:
+            refusal, status = str(error), error.status
+        if form and answer is not None and answer.kind != "boolean":
+            return _download(answer, form)
+        view = QueryView(
+            query=query,
+            answer=answer,
+            refusal=refusal,
+            rows=rows,
+            max_rows=max_rows,
+            most=most,
+            secs=desk.options.secs,
+            max_chars=MAX_QUERY_CHARS,
+            examples=await _examples(context),
+            prefixes=PREFIXES,
+        )
+        return context.renderer.respond(request, "query.html", view, status=status)
+
+    return [web.get("/query", show)]
+
+
+def _check(request: web.Request, form: str) -> None:
+    if form and form not in _TYPES:
+        raise QueryRefused(400, f"as: must be one of {', '.join(_TYPES)}")
+    if is_foreign(request):
+        raise QueryRefused(403, _FOREIGN)
+
+
+async def _examples(context: PageContext) -> list[QueryExample]:
+    terms = [
+        [str(term) for (term,) in await context.access.indexed(_TERMS, (kind,))]
+        for kind in ("class", "predicate")
+    ]
+    return make_examples(*terms)
+
+
+def _download(answer: QueryAnswer, form: str) -> web.Response:
+    """Return an answer as a file; a header tells whether there is more of it."""
+    return web.Response(
+        text=answer.text,
+        content_type=_TYPES[form],
+        headers={
+            "Content-Disposition": f'attachment; filename="answer.{form}"',
+            "Rdfcrawl-Rows": str(answer.n_rows),
+            "Rdfcrawl-Cut": "yes" if answer.is_cut else "no",
+        },
+    )

@@ -1,0 +1,121 @@
+"""Report: that of `scrapy report`, made when a visitor asks for it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
+
+from aiohttp import web
+
+from rdfcrawl.analysis.report.style import STYLE
+from rdfcrawl.frontier.queue.options import normal_form_of
+from rdfcrawl.monitor.page.foreign import is_foreign
+from rdfcrawl.monitor.page.report_desk import ReportDesk, checked_site
+
+if TYPE_CHECKING:
+    from rdfcrawl.monitor.page.context import PageContext
+    from rdfcrawl.monitor.page.report_desk import KeptReport
+
+# The report has one style and no script; as if it were of another site.
+_STYLE_HASH: Final = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+_POLICY: Final = (
+    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none';"
+    " form-action 'none'; frame-ancestors 'none'; sandbox"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportView:
+    """The last report, and the one that is being made.
+
+    Attributes:
+        site: that is reported; empty: all.
+        report: the last one; None: there is none.
+        age_secs: of the last one.
+        making: site whose report is being made, empty for all; None: none is.
+        making_secs: since when.
+        refusal: why the last one could not be made.
+        damages: of the logs.
+    """
+
+    site: str
+    report: KeptReport | None
+    age_secs: float | None
+    making: str | None
+    making_secs: float
+    refusal: str
+    damages: list[str]
+
+
+def routes(context: PageContext) -> list[web.RouteDef]:
+    """Return the routes of the view."""
+    access = context.access
+    parameters = normal_form_of(access.settings).session_parameters
+    desk = ReportDesk(access.root, parameters)
+
+    async def show(request: web.Request) -> web.Response:
+        site = _site(request)
+        if "make" in request.query:
+            return _begin(request, site)
+        report = await asyncio.to_thread(desk.kept, site)
+        age_secs = time.time() - report.made_ms / 1000 if report else None
+        view = ReportView(
+            site=site,
+            report=report,
+            age_secs=age_secs and max(0.0, round(age_secs, 1)),
+            making=desk.making,
+            making_secs=round(desk.making_secs, 1),
+            refusal=desk.refusal,
+            damages=desk.damages,
+        )
+        return context.renderer.respond(request, "report.html", view)
+
+    def _begin(request: web.Request, site: str) -> web.Response:
+        if is_foreign(request):
+            raise web.HTTPForbidden(reason="another site has led here")
+        desk.begin(site)  # or one is being made already, as the page tells
+        kept = {"site": site, "format": request.query.get("format", "")}
+        words = urlencode({name: value for name, value in kept.items() if value})
+        raise web.HTTPSeeOther(context.renderer.at("/report") + (words and f"?{words}"))
+
+    async def page(request: web.Request) -> web.Response:
+        content = await asyncio.to_thread(desk.page, _site(request))
+        if content is None:
+            raise web.HTTPNotFound(reason="no such report was made")
+        return web.Response(
+            body=content,
+            content_type="text/html",
+            charset="utf-8",
+            headers={"Content-Security-Policy": _POLICY},
+        )
+
+    async def file(request: web.Request) -> web.Response:
+        name = request.query.get("name", "")
+        content = await asyncio.to_thread(desk.file, _site(request), name)
+        if content is None:
+            raise web.HTTPNotFound(reason="no such file")
+        kind = "application/json" if name.endswith(".json") else "text/csv"
+        return web.Response(
+            body=content,
+            content_type=kind,
+            charset="utf-8",
+            headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        )
+
+    return [
+        web.get("/report", show),
+        web.get("/report/page", page),
+        web.get("/report/file", file),
+    ]
+
+
+def _site(request: web.Request) -> str:
+    try:
+        return checked_site(request.query.get("site", ""))
+    except ValueError as error:
+        raise web.HTTPBadRequest(reason=str(error)) from error

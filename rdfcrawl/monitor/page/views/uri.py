@@ -1,0 +1,109 @@
+"""A URI: everything that is known of it, and why it was fetched or was not."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+from rdfcrawl.monitor.page.uri_reading import UriReader
+
+if TYPE_CHECKING:
+    from rdfcrawl.monitor.page.context import PageContext
+
+_AT_ONCE: Final = 2  # searches of the logs
+_RECENT: Final = (
+    "SELECT ended_ms, uri, status, http_status, n_statements, reason"
+    " FROM recent_fetches ORDER BY ended_ms DESC LIMIT 20"
+)
+_EXAMPLES: Final = (
+    "SELECT reason, ended_ms, uri FROM fault_examples ORDER BY reason, ended_ms DESC"
+    " LIMIT 300"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RecentFetch:
+    """A document that was fetched lately."""
+
+    ended_ms: int
+    uri: str
+    status: str
+    http_status: int
+    n_statements: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FaultyUri:
+    """A document that had a fault."""
+
+    reason: str
+    ended_ms: int
+    uri: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UriStartView:
+    """Where a search for a URI begins.
+
+    Attributes:
+        recent: documents that were fetched last.
+        examples: the last documents with each fault.
+    """
+
+    recent: tuple[RecentFetch, ...]
+    examples: tuple[FaultyUri, ...]
+
+
+def routes(context: PageContext) -> list[web.RouteDef]:
+    """Return the routes of the view."""
+    reader = UriReader(context.access)
+    turns = asyncio.Semaphore(_AT_ONCE)
+
+    async def show(request: web.Request) -> web.Response:
+        text = request.query.get("u", "").strip()
+        if not text:
+            view = await read_start(context)
+            return context.renderer.respond(request, "uri_start.html", view)
+        async with turns:
+            found = await reader.read(
+                text,
+                version=request.query.get("version", ""),
+                former=request.query.get("former", ""),
+            )
+        return context.renderer.respond(request, "uri.html", found)
+
+    async def statements(request: web.Request) -> web.Response:
+        text = request.query.get("u", "").strip()
+        form = request.query.get("format", "ttl")
+        if form not in ("ttl", "nq"):
+            raise web.HTTPBadRequest(reason="format: must be ttl or nq")
+        async with turns:
+            body = await reader.download(
+                text, version=request.query.get("version", ""), form=form
+            )
+        if body is None:
+            raise web.HTTPNotFound(reason="no statements of this URI are stored")
+        # A type that no browser renders, whatever the statements look like.
+        return web.Response(
+            body=body,
+            headers={
+                "Content-Type": "text/plain; charset=utf-8",
+                "Content-Disposition": f'attachment; filename="statements.{form}"',
+            },
+        )
+
+    return [web.get("/uri", show), web.get("/uri/statements", statements)]
+
+
+async def read_start(context: PageContext) -> UriStartView:
+    """Return what the start of a search shows."""
+    recent = await context.access.indexed(_RECENT)
+    examples = await context.access.indexed(_EXAMPLES)
+    return UriStartView(
+        recent=tuple(RecentFetch(*row) for row in recent),
+        examples=tuple(FaultyUri(*row) for row in examples),
+    )

@@ -1,0 +1,100 @@
+"""Judge the pings for a crawl, and keep accepted ones in its Redis."""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+from typing import TYPE_CHECKING, Final, Self
+
+from redis.exceptions import RedisError
+
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.frontier.begun_crawl import begun_crawl
+from rdfcrawl.frontier.frontier_connection import FrontierConnection
+from rdfcrawl.frontier.queue.options import CrawlOptions
+from rdfcrawl.frontier.queue.pings import PingLimits, WaitingPings
+from rdfcrawl.frontier.queue.profiles import SpiderProfiles
+from rdfcrawl.monitor.pings.judging import PingAnswer, PingRefused, sitemap_url
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.uri.link_filter import LinkFilter
+
+_ANSWER_SECS: Final = 10.0  # for Redis, restarts of the embedded one included
+_FILTER_SECS: Final = 5.0  # how old the scope of the crawl may be
+_RETRY_SECS: Final = 60
+NO_REDIS: Final = PingAnswer(503, "the crawl cannot be reached", _RETRY_SECS)
+
+
+class PingIntake:
+    """Takes the pings for one crawl.
+
+    A ping is answered with 202 once Redis has the sitemap: from then on it survives the
+    end of this process and of all workers. The crawl need not be running: what waits
+    when it has ended is read by its next run.
+    """
+
+    def __init__(self, connection: FrontierConnection, options: CrawlOptions) -> None:
+        self.crawl_id = options.crawl_id
+        self._connection = connection
+        self._frontier = frontier = connection.frontier
+        self._guard = options.guard
+        self._pings = WaitingPings(frontier.redis, frontier.scripts, options.crawl_id)
+        self._profiles = SpiderProfiles(frontier, connection.outage)
+        self._filters: list[LinkFilter] = []
+        self._known_until = 0.0
+
+    @classmethod
+    async def open(cls, settings: BaseSettings) -> Self:
+        """Connect to the Redis of the crawl named by the settings.
+
+        Raises:
+            ConfigError: a setting is wrong, or Redis cannot be used.
+        """
+        name = begun_crawl(settings)
+        options = CrawlOptions.from_settings(settings, name)
+        connection = await FrontierConnection.connect(options, settings)
+        connection.opened()
+        return cls(connection, options)
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self._connection.close()
+
+    async def n_workers(self) -> int:
+        """Return how many workers of the crawl are running."""
+        return len(await self._frontier.live_workers())
+
+    async def take(self, text: str, limits: PingLimits) -> PingAnswer:
+        """Hand in the URL of a sitemap, in any spelling."""
+        try:
+            url = sitemap_url(text, self._guard)
+            return await asyncio.wait_for(self._keep(url, limits), _ANSWER_SECS)
+        except PingRefused as refused:
+            return refused.answer
+        except (RedisError, ConfigError, TimeoutError):
+            return NO_REDIS
+
+    async def _keep(self, url: str, limits: PingLimits) -> PingAnswer:
+        filters = await self._wanted()
+        if filters and not any(each.admits_source(url) for each in filters):
+            return PingAnswer(403, "not in the scope of this crawl")
+        persistent = self._connection.outage.persistent
+        kept = await persistent("keep a ping", self._pings.keep, url, limits)
+        match kept.word:
+            case "kept":
+                return PingAnswer(202, "accepted")
+            case "late":
+                return PingAnswer(429, "too many pings", max(1, kept.number))
+            case "full":
+                return PingAnswer(503, "too many sitemaps wait", _RETRY_SECS)
+            case _:
+                return PingAnswer(503, "there is no crawl", _RETRY_SECS)
+
+    async def _wanted(self) -> list[LinkFilter]:
+        if monotonic() >= self._known_until:
+            persistent = self._connection.outage.persistent
+            self._filters = await persistent("scope", self._profiles.link_filters)
+            self._known_until = monotonic() + _FILTER_SECS
+        return self._filters

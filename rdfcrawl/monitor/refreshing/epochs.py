@@ -1,0 +1,145 @@
+"""The epochs of refresh: bring the URL database up to date, plan, queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rdfcrawl.analysis.urldb.building import build
+from rdfcrawl.analysis.urldb.database import UrlDatabase
+from rdfcrawl.monitor.refreshing.plan_file import RefreshPlanFile, RefreshPlanHead
+from rdfcrawl.monitor.refreshing.planning import RefreshPlanner
+from rdfcrawl.stores.log.crawl_log import CrawlLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.analysis.urldb.building import UrlDatabaseReport
+    from rdfcrawl.frontier.queue.options import CrawlOptions
+    from rdfcrawl.monitor.refreshing.options import RefreshOptions
+    from rdfcrawl.monitor.refreshing.planning import PlannedFetch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedEpoch:
+    """What is to be fetched again in an epoch.
+
+    Attributes:
+        head: of the plan.
+        n_hosts: that were looked at; 0 if the plan was made before.
+        n_pages: of these hosts that may be fetched again; 0 as well.
+        n_due: that are fetched again.
+        damages: of the logs, for people.
+    """
+
+    head: RefreshPlanHead
+    n_hosts: int = 0
+    n_pages: int = 0
+    n_due: int = 0
+    is_new: bool = False
+    damages: tuple[str, ...] = ()
+
+
+class CrawlRefresh:
+    """Refresh of one crawl.
+
+    Args:
+        root: `CRAWL_DIR/<CRAWL_ID>`.
+        options: policy and budgets.
+        crawl: how to reach its frontier.
+    """
+
+    def __init__(
+        self, root: Path, options: RefreshOptions, crawl: CrawlOptions
+    ) -> None:
+        self._root = root
+        self._options = options
+        self._crawl = crawl
+        self.file = RefreshPlanFile(root)
+
+    def plan(
+        self, now_ms: int, tell: Callable[[int, int], None] = lambda *_: None
+    ) -> PlannedEpoch:
+        """Return the plan of the present epoch, which is made if there is none.
+
+        Args:
+            now_ms: Unix time.
+            tell: called for each page with the numbers of hosts and of pages so far.
+
+        Raises:
+            ConfigError: there is no log, or what is there is damaged.
+            OSError: a disk is full, or cannot be read.
+        """
+        head = self._head(now_ms)
+        there = self._there(head, now_ms)
+        if there is not None:
+            n_due = sum(1 for _ in self.file.fetches())
+            return PlannedEpoch(head=there, n_due=n_due)
+        built = self._build()
+        with UrlDatabase(self._root) as database:
+            planner = RefreshPlanner(database, self._options, now_ms)
+            n_due = self.file.write(head, _told(planner, tell))
+        return PlannedEpoch(
+            head=head,
+            n_hosts=planner.n_hosts,
+            n_pages=planner.n_pages,
+            n_due=n_due,
+            is_new=True,
+            damages=built.damages,
+        )
+
+    def preview(self, now_ms: int) -> Iterator[PlannedFetch]:
+        """Yield what the plan of the present epoch has, or would have; as `plan`."""
+        if self._there(self._head(now_ms), now_ms) is not None:
+            yield from self.file.fetches()
+            return
+        self._build()
+        with UrlDatabase(self._root) as database:
+            yield from RefreshPlanner(database, self._options, now_ms).plan()
+
+    def _head(self, now_ms: int) -> RefreshPlanHead:
+        options, log = self._options, CrawlLog(self._root)
+        return RefreshPlanHead(
+            log=log.identity.log,
+            generation=log.identity.generation,
+            begin_ms=now_ms - now_ms % options.epoch_ms,
+            length_ms=options.epoch_ms,
+            policy=options.policy_name,
+        )
+
+    def _there(self, head: RefreshPlanHead, now_ms: int) -> RefreshPlanHead | None:
+        """Return the plan that is there, if it is one of the present epoch."""
+        there = self.file.head()
+        return there if there and there.is_of_epoch(head, now_ms) else None
+
+    def _build(self) -> UrlDatabaseReport:
+        return build(self._root, self._crawl.normal_form, scratch=self._root)
+
+    async def queue(self, settings: BaseSettings, spider: str = "") -> int:
+        """Queue what is planned; return the number of pages that were not queued yet.
+
+        Args:
+            settings: of the crawl.
+            spider: whose arguments the records have; see `RefreshQueue.add`.
+
+        Raises:
+            ConfigError: Redis cannot be used, or the crawl has no such spider.
+        """
+        from rdfcrawl.monitor.refreshing.queueing import RefreshQueue  # noqa: PLC0415 (slow)
+
+        queue = await RefreshQueue.open(self._crawl, settings)
+        try:
+            return (await queue.add(self.file.fetches(), spider=spider)).new
+        finally:
+            await queue.close()
+
+
+def _told(
+    planner: RefreshPlanner, tell: Callable[[int, int], None]
+) -> Iterator[PlannedFetch]:
+    for number, each in enumerate(planner.plan(), start=1):
+        tell(planner.n_hosts, number)
+        yield each

@@ -1,0 +1,157 @@
+"""Queue what is planned in the frontier of a crawl."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Final, Self
+
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.records import NO_BUDGET, Record, Urgency
+from rdfcrawl.frontier.frontier_connection import FrontierConnection
+from rdfcrawl.frontier.queue.candidate import FORGOTTEN, SEEN_ONLY, AddedCounts
+from rdfcrawl.frontier.queue.dns_cache import AddressBook
+from rdfcrawl.frontier.queue.profiles import SpiderProfiles, keep_settings
+from rdfcrawl.frontier.queue.url_kind import kind_of
+from rdfcrawl.frontier.redis.batches import in_batches
+from rdfcrawl.frontier.worker.link_ingest import LinkIngest
+from rdfcrawl.uri import HostGrouping, PolitenessKey
+from rdfcrawl.uri.link_filter import CrawlExtent, CrawlScope, LinkFilter
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.frontier.queue.candidate import Candidate
+    from rdfcrawl.frontier.queue.options import CrawlOptions
+    from rdfcrawl.monitor.refreshing.planning import PlannedFetch
+
+_AT_ONCE: Final = 500
+
+
+class RefreshQueue:
+    """The frontier of a crawl, for what is fetched again; `open` connects."""
+
+    def __init__(
+        self,
+        connection: FrontierConnection,
+        ingest_of: Callable[[int], LinkIngest],
+        dns: AddressBook | None,
+    ) -> None:
+        self._connection = connection
+        self._frontier = connection.frontier
+        self._ingest_of = ingest_of
+        self._dns = dns
+
+    @classmethod
+    async def open(cls, options: CrawlOptions, settings: BaseSettings) -> Self:
+        """Connect to the frontier of a crawl.
+
+        Raises:
+            ConfigError: Redis cannot be used.
+        """
+        connection = await FrontierConnection.connect(options, settings)
+        frontier = connection.frontier
+        try:
+            with connection.explaining():
+                await frontier.open()
+                options = await keep_settings(frontier, options, settings)
+        except BaseException:
+            await connection.close()
+            raise
+        connection.opened()
+        dns = None
+        if options.keys.grouping is HostGrouping.IP:
+            dns = AddressBook(
+                frontier,
+                connection.outage,
+                is_allowed=options.guard.allows_address,
+            )
+        keys = PolitenessKey(options.keys.grouping, dns.address if dns else None)
+
+        def ingest_of(profile: int) -> LinkIngest:
+            return LinkIngest(
+                keys=keys,
+                normal_form=options.normal_form,
+                link_filter=LinkFilter(CrawlScope(CrawlExtent.ANY)),
+                partitions=frontier.partitions,
+                max_depth=255,
+                profile=profile,
+                budget=NO_BUDGET,
+            )
+
+        return cls(connection, cache(ingest_of), dns)
+
+    async def add(
+        self, fetches: Iterable[PlannedFetch], *, spider: str = ""
+    ) -> AddedCounts:
+        """Queue pages, those that were not queued for this change before.
+
+        Args:
+            fetches: the pages.
+            spider: whose arguments their records have; empty: of each, of the one
+                that has fetched it, or the first one if that is not known any more.
+
+        Raises:
+            ConfigError: Redis refuses, or the crawl has no such spider.
+        """
+        with self._connection.explaining():
+            profiles = SpiderProfiles(self._frontier, self._connection.outage)
+            numbers = await profiles.numbers()
+            if spider and spider not in numbers:
+                there = ", ".join(numbers) or "none"
+                raise ConfigError(
+                    f"--spider {spider}: not of this crawl, whose spiders are {there}"
+                )
+            return await self._add(fetches, numbers, spider)
+
+    async def _add(
+        self, fetches: Iterable[PlannedFetch], numbers: Mapping[str, int], spider: str
+    ) -> AddedCounts:
+        total = AddedCounts()
+        for group in in_batches(fetches, _AT_ONCE):
+            if self._dns is not None:
+                await self._dns.prime(each.url for each in group)
+            pages: list[Candidate] = []
+            marks: list[Candidate] = []
+            for each in group:
+                profile = numbers.get(spider or each.spider, 0)
+                page, *others = self._candidates(each, profile)
+                pages.append(page)
+                marks += others
+            total += await self._queue(pages)
+            await self._queue(marks)
+        return total
+
+    async def _queue(self, candidates: list[Candidate]) -> AddedCounts:
+        return await self._connection.outage.persistent(
+            "queue what is due", self._frontier.add, candidates
+        )
+
+    def _candidates(self, fetch: PlannedFetch, profile: int) -> Iterator[Candidate]:
+        """Yield a page, then what is to be known of it, and what is to be forgotten.
+
+        The frontier knows the page itself, unless its Redis was emptied: then its links
+        to itself would have it fetched once more.
+        """
+        record = Record(
+            fetch.url,
+            kind_of(fetch.url),
+            fetch.depth,
+            fetch.parent,
+            task=fetch.task,
+            change=fetch.change,
+        )
+        ingest = self._ingest_of(profile)
+        yield ingest.request(record, Urgency.REFRESH)
+        itself = ingest.request(replace(record, change=""), Urgency.REFRESH)
+        yield itself._replace(item=SEEN_ONLY)
+        for change in fetch.before:
+            former = ingest.request(replace(record, change=change), Urgency.REFRESH)
+            yield former._replace(item=FORGOTTEN)
+
+    async def close(self) -> None:
+        """Disconnect."""
+        if self._dns is not None:
+            await self._dns.close()
+        await self._connection.close()

@@ -1,0 +1,142 @@
+"""Extract RDF from an ordinary response, for spiders and scripts without a crawl."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Self
+
+from scrapy.settings import BaseSettings, Settings
+
+from rdfcrawl.core.options.merging import apply_values
+from rdfcrawl.core.reservations import ReservationPolicy
+from rdfcrawl.downloader.options import FetchOptions
+from rdfcrawl.downloader.robots.options import obeying_agent, reservation_policy
+from rdfcrawl.pipelines.callbacks.inspect_response import document_of, new_copy
+from rdfcrawl.pipelines.callbacks.inspection import (
+    InspectionReport,
+    InspectionRequest,
+    inspect,
+)
+from rdfcrawl.pipelines.callbacks.parsed_document import read_quads
+from rdfcrawl.rdf.extraction.messages import ExtractOutcome
+from rdfcrawl.rdf.extraction.options import ExtractOptions
+from rdfcrawl.rdf.links.policy import LinkPolicy
+
+if TYPE_CHECKING:
+    import pyoxigraph as ox
+    from scrapy.http import Response
+
+    from rdfcrawl.core.errors import Fault, Reason
+    from rdfcrawl.pipelines.keep import KeptQuads
+
+
+class ExtractedRdf:
+    """The RDF of one response, to be closed by `with` or by `close`.
+
+    Attributes:
+        url: of the response, without fragment.
+        format: name of its format; empty if not read.
+        decided_by: how the format was detected (see `sniffing.decide`).
+        n_quads: number of its statements.
+        is_partial: it has statements that were not read.
+        links: URLs that a crawl would follow from here, sorted.
+        faults: all of them, in order.
+        reservations: what the publisher asks for in headers and page.
+        withheld: `NOINDEX` or `TDM_RESERVED` if a crawl would therefore not store the
+            statements, by the settings `XROBOTS_POLICY` and `TDM_POLICY`; else None.
+    """
+
+    def __init__(
+        self,
+        inspection: InspectionReport,
+        statements: KeptQuads,
+        policy: ReservationPolicy,
+    ) -> None:
+        outcome = inspection.outcome or ExtractOutcome()
+        self.url = inspection.document.url
+        self.format = outcome.format.name if outcome.format else ""
+        self.decided_by = outcome.decided_by
+        self.n_quads = outcome.n_quads
+        self.is_partial = outcome.is_partial
+        self.links: tuple[str, ...] = tuple(sorted(inspection.followed))
+        faults = inspection.document.faults
+        self.faults: tuple[Fault, ...] = (*faults, *outcome.faults)
+        self.reservations = outcome.reservations
+        self.withheld: Reason | None = self.reservations.withholds(policy)
+        self._statements = statements
+
+    def __repr__(self) -> str:
+        """Return the URL and the number of statements in one line."""
+        return f"<ExtractedRdf {self.n_quads} of {self.url!r}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def quads(self) -> Iterator[ox.Quad]:
+        """Yield the statements, with one at a time in memory.
+
+        Statements outside of graphs of the document's own are in the default graph.
+        """
+        return read_quads(self.nquads())
+
+    def nquads(self) -> BinaryIO:
+        """Return the statements as a file of N-Quads, from its beginning."""
+        return self._statements.open()
+
+    def close(self) -> None:
+        """Free the memory, or the temporary file, that holds the statements."""
+        self._statements.close()
+
+
+async def extract(
+    response: Response,
+    *,
+    follow: str = "abox",
+    settings: BaseSettings | None = None,
+) -> ExtractedRdf:
+    """Return the RDF of an ordinary response of Scrapy, read as in a crawl.
+
+    Awaited in an asynchronous callback, or by `asyncio.run` in a script; it needs no
+    frontier and no Redis. All but small documents in simple formats are read in a
+    child process whose time and memory are bounded, and which ends with the event loop.
+    What the publisher reserves is told, and left to the caller.
+
+    Args:
+        response: fetched by Scrapy, or made by hand.
+        follow: which links to return, as in the argument `follow`.
+        settings: of the spider; without them, all settings have our defaults.
+
+    Raises:
+        ConfigError: a setting or `follow` is wrong. Faults of the document are in
+            `faults`.
+    """
+    ours = BaseSettings()  # those of a running crawl are frozen, and so are copies
+    ours.update(Settings() if settings is None else settings)
+    apply_values(ours)
+    request = _request(follow, ours)
+    statements = new_copy(request.fetch.spool_bytes)
+    try:
+        inspection = await inspect(
+            request, statements.take, document=document_of(response)
+        )
+    except BaseException:
+        statements.close()
+        raise
+    return ExtractedRdf(inspection, statements, reservation_policy(ours))
+
+
+def _request(follow: str, ours: BaseSettings) -> InspectionRequest:
+    return InspectionRequest(
+        target="",
+        follow=LinkPolicy.parse(follow),
+        fetch=FetchOptions.from_settings(ours, spool_dir=Path(tempfile.gettempdir())),
+        robots_agent=obeying_agent(ours),
+        extract=ExtractOptions.from_settings(ours),
+        reservation_policy=ReservationPolicy(agent=reservation_policy(ours).agent),
+        shares_children=True,
+    )

@@ -1,0 +1,289 @@
+"""One document, from a URL or a file, read as a crawl would read it."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from posixpath import normpath
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.bytesource import body_of
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import GUARDED, ConfigError, NeedsSandbox, Reason
+from rdfcrawl.core.formats import N_QUADS, N_TRIPLES, TRIG, TURTLE
+from rdfcrawl.core.link_relations import Relation
+from rdfcrawl.core.records import Document, FetchedResponse, Record
+from rdfcrawl.core.reservations import Obedience, ReservationPolicy, read_headers
+from rdfcrawl.downloader.ftp_logins import NO_LOGINS, FtpLogins
+from rdfcrawl.rdf.extraction.messages import ExtractOutcome, ReadingJob
+from rdfcrawl.rdf.links.policy import LinkPolicy, with_own
+from rdfcrawl.uri import CRAWLED_SCHEMES, BadUri, requestable
+from rdfcrawl.uri.schemes import scheme_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.downloader.by_hand import DetachedClient
+    from rdfcrawl.downloader.options import FetchOptions
+    from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
+    from rdfcrawl.rdf.context_sources import ContextDocument
+    from rdfcrawl.rdf.extraction.options import ExtractOptions
+    from rdfcrawl.rdf.extraction.sandbox import Sandbox
+
+_READ_HERE: Final = (N_TRIPLES, N_QUADS, TURTLE, TRIG)
+_PIECE_BYTES: Final = 2**20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectionRequest:
+    """A document to be read, and how."""
+
+    target: str  # URL, or path of a file; `-` is standard input
+    # replaces the server's, with its `charset`; empty believes the server
+    media_type: str = ""
+    # resolves relative IRIs, and chooses scraping rules; empty is the URL of the
+    # document
+    base: str = ""
+    follow: LinkPolicy  # which links a crawl would follow
+    fetch: FetchOptions
+    robots_agent: str  # product token for robots.txt, which is not obeyed if empty
+    extract: ExtractOptions
+    logins: FtpLogins = NO_LOGINS
+    # which reservations of publishers a crawl would obey; all are looked for
+    reservation_policy: ReservationPolicy
+    # child processes are those of the event loop, for later calls
+    shares_children: bool = False
+    fetchers: Mapping[str, SchemeFetcher] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectionReport:
+    """What became of a document."""
+
+    document: Document  # as it was fetched; a file is one of status 0
+    outcome: ExtractOutcome | None  # what was read of it; None if there was no body
+    # other URLs that a crawl would go on to, before its scope is applied
+    followed: frozenset[str]
+    # why a crawl would not store the statements, if it would not
+    withheld: Reason | None = None
+
+
+async def inspect(
+    request: InspectionRequest,
+    write: Callable[[bytes], object],
+    *,
+    document: Document | None = None,
+) -> InspectionReport:
+    """Return what becomes of one document.
+
+    Args:
+        request: what is read, and how.
+        write: gets the statements, as chunks of canonical N-Quads.
+        document: already fetched, in place of the target.
+
+    Raises:
+        ConfigError: the target is not a URL and no file that can be read.
+    """
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        web = _ClosedWeb(request, folder, stack)
+        if document is None:
+            document = await _find(request, web, folder)
+        source = body_of(document.response)
+        if source is None:
+            return InspectionReport(
+                document=document, outcome=None, followed=frozenset()
+            )
+        job = _job(request, document)
+        found: set[bytes] = set()
+        own = request.fetchers.keys() & {scheme_of(document.record.url)}
+        follow = with_own(request.follow, frozenset(own))
+
+        def keep(chunk: bytes) -> None:
+            write(chunk)
+            found.update(follow.scan(chunk))
+
+        outcome = None
+        if document.response.n_bytes <= request.fetch.spool_bytes:
+            outcome = _read_here(source, job, keep)
+        if outcome is None:
+            outcome = await _read_in_child(source, job, keep, request, web)
+        found |= follow.choose(outcome.links)
+    policy = request.reservation_policy
+    wants_nofollow = Relation.NOFOLLOW in follow.relations
+    if outcome.reservations.forbids_following(policy, wants_nofollow=wants_nofollow):
+        found.clear()
+    return InspectionReport(
+        document=document,
+        outcome=outcome,
+        followed=_requestable(found, document.record.url) - {job.url, job.page_url},
+        withheld=outcome.reservations.withholds(policy),
+    )
+
+
+def _read_here(
+    source: bytes | Path, job: ReadingJob, keep: Callable[[bytes], None]
+) -> ExtractOutcome | None:
+    """Return what a small document has, as in a crawl; None if it needs a sandbox."""
+    from rdfcrawl.rdf.extraction.reading import DocumentReading  # noqa: PLC0415 (slow to import)
+
+    reading = DocumentReading(source, job)
+    if reading.outcome.format not in _READ_HERE:
+        return None
+    try:
+        for chunk in reading:
+            keep(chunk)
+    except NeedsSandbox:  # nothing was read
+        return None
+    return reading.outcome
+
+
+async def _read_in_child(
+    source: bytes | Path,
+    job: ReadingJob,
+    keep: Callable[[bytes], None],
+    request: InspectionRequest,
+    web: _ClosedWeb,
+) -> ExtractOutcome:
+    async with _sandbox(request, web) as sandbox:
+        reading = await sandbox.read(source, job, load_context=web.load_context)
+        async for chunk in reading:
+            keep(chunk)
+    return reading.outcome
+
+
+@asynccontextmanager
+async def _sandbox(
+    request: InspectionRequest, web: _ClosedWeb
+) -> AsyncGenerator[Sandbox]:
+    # Not for small documents.
+    from rdfcrawl.rdf.extraction.sandbox import (  # noqa: PLC0415
+        Sandbox,
+        shared_sandbox,
+    )
+
+    options = request.extract
+    if request.shares_children:
+        yield await shared_sandbox(options)
+        return
+    async with Sandbox(
+        memory_bytes=options.memory_bytes,
+        scratch_dir=web.folder,
+        scratch_bytes=options.unpack.n_bytes,
+        custom=options.custom,
+        confinement=options.confinement,
+    ) as sandbox:
+        yield sandbox
+
+
+class _ClosedWeb:
+    """The web, opened at its first request: most files are read without it."""
+
+    def __init__(
+        self, request: InspectionRequest, folder: Path, stack: AsyncExitStack
+    ) -> None:
+        self._request, self.folder, self._stack = request, folder, stack
+        self._web: DetachedClient | None = None
+
+    async def open(self) -> DetachedClient:
+        """Return the web; the stack closes it."""
+        if self._web is None:
+            from rdfcrawl.downloader.by_hand import open_web  # noqa: PLC0415 (see above)
+
+            request = self._request
+            opening = open_web(
+                request.fetch,
+                self.folder,
+                robots_agent=request.robots_agent,
+                logins=request.logins,
+                fetchers=request.fetchers,
+            )
+            self._web = await self._stack.enter_async_context(opening)
+        return self._web
+
+    async def load_context(self, url: str, *, document_url: str) -> ContextDocument:
+        """Return a JSON-LD context, or raise `SourceFault`."""
+        web = await self.open()
+        return await web.contexts.load(url, document_url=document_url)
+
+
+async def _find(request: InspectionRequest, web: _ClosedWeb, folder: Path) -> Document:
+    schemes = CRAWLED_SCHEMES | request.fetchers.keys()
+    if request.target.lower().partition("://")[0] not in schemes:
+        return _of_file(request, folder)
+    try:
+        url = requestable(request.target, schemes=schemes)
+    except BadUri as error:
+        raise ConfigError(f"{request.target}: {error}") from error
+    document = await (await web.open()).look_up(url)
+    for fault in document.faults:
+        is_blocked = fault.reason in GUARDED
+        if is_blocked and document.url == url and not document.status:
+            raise ConfigError(f"{url}: {fault.detail}")
+    return document
+
+
+def _job(request: InspectionRequest, document: Document) -> ReadingJob:
+    """Return how to read a document, whatever its publisher reserves."""
+    seen = Obedience.RECORD
+    policy = replace(request.reservation_policy, robots=seen, tdm=seen)
+    media_type = charset = ""
+    if request.media_type:
+        from rdfcrawl.downloader.http.exchange import (  # noqa: PLC0415 (slow to import)
+            parse_content_type,
+        )
+
+        media_type, charset = parse_content_type(request.media_type)
+    return ReadingJob(
+        url=document.url,
+        graph=None,
+        media_type=media_type or document.media_type,
+        charset=charset or document.response.charset,
+        http_links=document.response.http_links,
+        base=request.base or None,
+        trust="all",
+        wants_hyperlinks=request.follow.wants_hyperlinks,
+        rules=request.extract.rules,
+        custom=request.extract.custom,
+        reservations=read_headers(
+            document.response.reservation_headers, policy, now=time.time()
+        ),
+        reservation_policy=policy,
+        at_secs=time.time(),
+        limits=request.extract.limits,
+        unpack=request.extract.unpack,
+    )
+
+
+def _of_file(request: InspectionRequest, folder: Path) -> Document:
+    """Return a file, or standard input, as a document, or raise `ConfigError`."""
+    target = request.target
+    path = Path("/dev/stdin" if target == "-" else target)
+    if not path.exists() or path.is_dir():
+        raise ConfigError(f"{target}: neither a file nor a URL that can be crawled")
+    url = Path(normpath(path.absolute())).as_uri()  # without `..`, which no URL has
+    if not path.is_file():  # read once only: a pipe, a terminal
+        path = _copied(path, folder / "input", request.fetch.max_document_bytes)
+    response = FetchedResponse(path=path, n_bytes=path.stat().st_size)
+    return Document(record=Record(url), url=url, response=response)
+
+
+def _copied(source: Path, target: Path, max_bytes: int) -> Path:
+    left = max_bytes
+    with source.open("rb") as read, target.open("wb") as written:
+        while left >= 0 and (piece := read.read(_PIECE_BYTES)):
+            left -= len(piece)
+            written.write(piece)
+    if left < 0:
+        raise ConfigError(f"{source}: longer than {counted(max_bytes, 'byte')}")
+    return target
+
+
+def _requestable(found: set[bytes], base: str) -> frozenset[str]:
+    urls = set()
+    for each in found:
+        with suppress(BadUri):
+            urls.add(requestable(each.decode("utf-8", "replace"), base))
+    return frozenset(urls)

@@ -1,0 +1,285 @@
+"""Send documents of a visit through the pipelines, and responses to callbacks."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from scrapy.http import Response
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.python.failure import Failure
+
+from rdfcrawl.core.bytesource import head_of
+from rdfcrawl.core.errors import (
+    CrawlGone,
+    Fault,
+    HeldBack,
+    Reason,
+    SourceFault,
+    one_line,
+    passing_fault,
+)
+from rdfcrawl.core.records import MAX_RETRIES, Document, FollowUp, Kind
+from rdfcrawl.core.reservations import NOTHING, read_headers
+from rdfcrawl.core.tasks.pages import RequestTask
+from rdfcrawl.downloader.services import services_of
+from rdfcrawl.frontier.queue.domain_epochs import note_outcome
+from rdfcrawl.frontier.queue.queued_requests import UnqueueableError, request_of
+from rdfcrawl.pipelines.account import AccountPipeline
+from rdfcrawl.pipelines.chunks import closing
+from rdfcrawl.sources.harvest.follow_up_queue import FollowUpQueue, HarvestedChunks
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from rdfcrawl.core.reservations import Reservations
+    from rdfcrawl.core.visits import Visit
+    from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.pipelines.callbacks.document_callbacks import DocumentParsing
+    from rdfcrawl.pipelines.items import HarvestingSpider
+    from rdfcrawl.pipelines.spider_options import SpiderOptions
+
+logger = logging.getLogger(__name__)
+
+
+class VisitProcessor:
+    """Processor of visits, one document after the other.
+
+    A document does not pass the spider middlewares, which judge requests: a visit has
+    none, and this would cost a tenth of a document.
+
+    `parsing` calls the spider's own `parse_document`, if there is one.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        spider: HarvestingSpider,
+        session: CrawlSession,
+        options: SpiderOptions,
+        parsing: DocumentParsing | None,
+    ) -> None:
+        self._crawler = crawler
+        self._spider = spider
+        self._session = session
+        self._policy = options.reservation_policy
+        self._at_once = options.harvest.sitemap_entries
+        self._parsing = parsing
+        self._services = services_of(crawler)
+        self._to_pipelines = crawler.engine.scraper.start_itemproc_async
+
+    async def process(self, visit: Visit, response: Response) -> None:
+        """Process the documents of a visit; those that failed stay in it."""
+        n_failed = 0
+        while len(visit.documents) > n_failed:  # what is left there was not processed
+            document = visit.current = visit.documents[n_failed]
+            if document.record.lost and document.response.path is None:
+                # What lies in a file is read by a child process, and harms nobody here.
+                await self._session.worker.begin(visit, "read")
+            try:
+                if 200 <= document.status < 300:
+                    self._set_reservations(document, visit)
+                await self._process(document, visit, response)
+                _keep_for_retry(document, visit, visit.index(document))
+                if visit.is_scheduled:
+                    note_outcome(visit, visit.index(document), document)
+            except CrawlGone:  # told by whoever stops the crawl
+                n_failed += 1
+            except Exception as error:  # the edge: a page that its source cannot read
+                self._failed(document, visit, error)
+                n_failed += 1
+            else:
+                del visit.documents[n_failed]
+            finally:
+                visit.current = None
+                self._release(document, visit)
+
+    def release(self, visit: Visit) -> None:
+        """Free the bodies of documents that were not processed."""
+        for document in visit.documents:
+            self._release(document, visit)
+
+    def _release(self, document: Document, visit: Visit) -> None:
+        spool = self._services.visitor.spool
+        if visit.is_cut:
+            spool.spare(document.response)
+        spool.release(document.response)
+
+    def _failed(self, document: Document, visit: Visit, error: Exception) -> None:
+        """Log an error with a document, which will be processed again."""
+        if isinstance(error, HeldBack) or self._session.bears(error, visit):
+            visit.return_untried(visit.index(document))
+        else:
+            logger.error(
+                "Error in the harvest of %s", document.record.url, exc_info=error
+            )
+
+    async def _process(
+        self, document: Document, visit: Visit, response: Response
+    ) -> None:
+        kind = document.record.kind
+        media_types = self._spider.harvesters.media_types
+        is_harvested = kind.is_of_url and document.media_type in media_types
+        if kind.is_source or is_harvested:
+            await self._harvest(document, visit, response)
+        elif kind is Kind.REQUEST:
+            await answer_request(document, self._crawler)
+        else:
+            await self._to_pipelines(document, response=response)
+            if self._parsing and visit.index(document) not in visit.returned:
+                await self._parsing.parse(document, response)
+
+    def _set_reservations(self, document: Document, visit: Visit) -> None:
+        """Apply the reservations of the site and of the headers of a response.
+
+        Those of the response override those of the site. The file of the site is
+        requested later, if the document turns out to need it.
+        """
+        robots, tdm = self._services.robots, self._services.tdm
+        found = stated = self._stated(document)
+        if robots is not None and robots.has_reservations:
+            found = robots.reserved(document.url).under(self._policy).refined(stated)
+        if tdm is not None and stated.tdm is None:
+            site = tdm.known(document.url)
+            if site is None:
+                document.asks_site = partial(tdm.of, document.url, visit)
+            elif site is not NOTHING:
+                found = site.under(self._policy).refined(found)
+        if found:
+            self._spider.obey(document, found)
+
+    def _stated(self, document: Document) -> Reservations:
+        """Return the reservations in the headers of a response."""
+        headers = document.response.reservation_headers
+        if not headers:  # as of most
+            return NOTHING
+        now = document.response.ended_ms / 1000
+        return read_headers(headers, self._policy, now=now)
+
+    async def _ask_site(self, document: Document) -> None:
+        """Apply the reservations in the file of a site to a response of a source."""
+        asks_site, document.asks_site = document.asks_site, None
+        site = await asks_site() if asks_site is not None else NOTHING
+        if site is None:
+            raise HeldBack(document.url)
+        if site:
+            found = site.under(self._policy).refined(document.reservations)
+            self._spider.obey(document, found)
+
+    async def _harvest(
+        self, document: Document, visit: Visit, response: Response
+    ) -> None:
+        """Process the documents and follow-ups in a response of a source.
+
+        If one of them fails, the response is put back, and the state of its source is
+        not changed.
+        """
+        await self._ask_site(document)
+        if document.reservations.closes(self._policy):
+            document.is_read = True
+            await self._to_pipelines(document, response=response)
+            return
+        try:
+            await self._process_harvested(document, visit, response)
+        except Exception as error:
+            if document.record.retries < MAX_RETRIES or passing_fault(error):
+                raise
+            logger.exception("%s: given up", document.record.url)
+            kind = document.record.kind
+            part = "harvester" if kind.is_of_url else kind.name.lower()
+            document.faults.append(
+                Fault(Reason.INTERNAL, one_line(repr(error)), part=part)
+            )
+            document.is_read, document.chunks = True, None
+            await self._to_pipelines(document, response=response)
+
+    async def _process_harvested(
+        self, document: Document, visit: Visit, response: Response
+    ) -> None:
+        index = visit.index(document)
+        harvesters = self._spider.harvesters_of(document.record)
+        queue = FollowUpQueue(self._session, self._at_once)
+        async with closing(harvesters.harvest(document)) as yielded:
+            async for each in yielded:
+                if isinstance(each, FollowUp):
+                    await queue.put(each, document)
+                    continue
+                self._obey_for(each, document)
+                if each.response.requested is document.response.requested:
+                    await queue.flush(document)  # it is counted now
+                    each.n_links += document.n_links
+                    each.n_follow_ups += document.n_follow_ups
+                self._unfold(each)
+                await self._to_pipelines(each, response=response)
+                _keep_for_retry(each, visit, index)
+                if visit.is_scheduled:
+                    note_outcome(visit, index, each)
+                if index in visit.returned:
+                    return
+                if self._parsing:
+                    await self._parsing.parse(each, response)
+        await queue.flush(document)
+
+    def _obey_for(self, part: Document, document: Document) -> None:
+        """Apply the reservations of a response to a document in it, and its own."""
+        if document.reservations:
+            self._spider.obey(part, document.reservations)
+        if part.response is not document.response and (stated := self._stated(part)):
+            self._spider.obey(part, stated)
+
+    def _unfold(self, document: Document) -> None:
+        """Set the chunks of a document from the statements of its harvester."""
+        parts, document.parts = document.parts, None
+        if parts is not None:
+            queue = FollowUpQueue(self._session, self._at_once)
+            document.chunks = HarvestedChunks(document, parts, queue)
+
+
+def _keep_for_retry(document: Document, visit: Visit, index: int) -> None:
+    """Keep a record for `retry=failed` if the crawler itself has failed on it."""
+    if not any(fault.is_own for fault in document.faults):  # as mostly
+        return
+    if index not in visit.failed and index not in visit.returned:
+        visit.failed.append(index)
+
+
+async def answer_request(document: Document, crawler: Crawler) -> None:
+    """Call the callback of a record's request, and wait until its output is processed.
+
+    Response, items and requests pass middlewares, pipelines and scheduler as usual.
+    """
+    task = document.record.task
+    if not isinstance(task, RequestTask):
+        raise TypeError(f"no request: {task}")
+    try:
+        request = request_of(document.url, task, crawler.spider)
+    except UnqueueableError as error:
+        logger.error("%s: given up: %s", document.url, error)  # noqa: TRY400
+        document.faults.append(Fault(Reason.INTERNAL, str(error)[: Fault.MAX_DETAIL]))
+    else:
+        result = _result(document, request)
+        scrape: Any = crawler.engine.scraper.enqueue_scrape(result, request)
+        await maybe_deferred_to_future(scrape)
+    account = crawler.get_item_pipeline(AccountPipeline)
+    if isinstance(account, AccountPipeline):
+        account.note(document)
+
+
+def _result(document: Document, request: Request) -> Response | Failure:
+    """Return the argument of the callback or the errback of a request."""
+    found = document.response.scrapy_response
+    if not isinstance(found, Response):
+        fault = document.faults[0] if document.faults else Fault(Reason.INTERNAL, "")
+        error = SourceFault(fault.reason, fault.detail)
+        return Failure(error)  # type: ignore[no-untyped-call]
+    sent = found.request
+    if sent is not None:  # with what middlewares and Scrapy have noted there
+        request.meta.update(sent.meta)
+        request.headers = sent.headers
+    requested = document.response.requested
+    if len(requested) > 1:
+        request.meta["redirect_urls"] = list(requested[:-1])
+    body = head_of(document.response, document.response.n_bytes)
+    return found.replace(body=body, request=request)

@@ -1,0 +1,81 @@
+"""`-o` and `-O`: formats of RDF, compressed files, and a file for each worker."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final
+
+from scrapy.commands import BaseRunSpiderCommand
+
+from rdfcrawl.core.console import fail, tell_interrupts
+from rdfcrawl.core.options.merging import apply_feed_formats
+
+if TYPE_CHECKING:
+    import argparse
+
+    from scrapy.settings import BaseSettings
+
+_GZIP: Final = "scrapy.extensions.postprocessing.GzipPlugin"
+_PLACEHOLDER: Final = "%("
+
+
+def add_page_option(parser: argparse.ArgumentParser) -> None:
+    """Declare `--page`."""
+    parser.add_argument(
+        "--page",
+        action="store_true",
+        help="serve the live page of the crawl meanwhile, as `page` does",
+    )
+
+
+class FeedsCommand(BaseRunSpiderCommand):
+    """Base of commands that run a spider, whose feeds may be RDF or compressed."""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of Scrapy."""
+        tell_interrupts()
+        super().add_options(parser)
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Apply the options."""
+        _add_formats(self.settings, opts)
+        super().process_options(args, opts)
+        _compress_feeds(self.settings, opts)
+
+
+def _add_formats(settings: BaseSettings | None, opts: argparse.Namespace) -> None:
+    """Add our formats to the settings, and name those of `.gz` files in the options."""
+    if settings is not None:
+        apply_feed_formats(settings)
+    for name in ("output", "overwrite_output"):
+        if given := getattr(opts, name):
+            setattr(opts, name, [_with_format(uri) for uri in given])
+
+
+def _with_format(uri: str) -> str:
+    path = PurePath(uri)
+    inner = PurePath(path.stem).suffix
+    return f"{uri}:{inner[1:]}" if path.suffix == ".gz" and inner else uri
+
+
+def _compress_feeds(settings: BaseSettings | None, opts: argparse.Namespace) -> None:
+    """Compress those of the options whose names end in `.gz`."""
+    feeds = settings.getdict("FEEDS") if settings is not None else {}
+    given = {*(opts.output or ()), *(opts.overwrite_output or ())}
+    given |= {uri.rpartition(":")[0] for uri in given}
+    packed = [uri for uri in feeds if uri in given and uri.endswith(".gz")]
+    if settings is None or not packed:
+        return
+    for uri in packed:
+        feeds[uri] = {"postprocessing": [_GZIP], **feeds[uri]}
+    settings.set("FEEDS", feeds, settings.getpriority("FEEDS") or 0)
+
+
+def check_feeds_of_workers(settings: BaseSettings, n_workers: int) -> None:
+    """Exit with one line if several workers would write one file."""
+    for uri in settings.getdict("FEEDS") if n_workers > 1 else ():
+        if _PLACEHOLDER not in str(uri):
+            fail(
+                f"workers: {uri}: each worker writes a feed of its own: put %(worker)s"
+                " into the name"
+            )

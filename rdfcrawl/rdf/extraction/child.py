@@ -1,0 +1,175 @@
+"""Run the child process of the sandbox, which reads one document at a time.
+
+The frames in its pipes are described in `messages`.
+"""
+
+from __future__ import annotations
+
+import ctypes  # noqa: F401  # numpy wants it, when its use is denied already
+import fcntl
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.rdf.context_sources import ContextDocument
+from rdfcrawl.rdf.environment import ReaderContext
+from rdfcrawl.rdf.extraction.bounds import ProcessBounds, used_secs
+from rdfcrawl.rdf.extraction.bulk import BulkPacker, BulkPart
+from rdfcrawl.rdf.extraction.confinement import NONE, Confinement, confine
+from rdfcrawl.rdf.extraction.gc_thresholds import raise_gc_thresholds
+from rdfcrawl.rdf.extraction.messages import HEADER, PIPE_BYTES, ReadingJob
+from rdfcrawl.rdf.extraction.reading import DocumentReading
+from rdfcrawl.rdf.html.extractors import CustomExtractor
+from rdfcrawl.rdf.unpack.scratch import FileScratch
+
+# Events of PEP 578 that parsing has no need of.
+_DENIED_EVENTS = (
+    *("socket.", "subprocess.", "urllib.", "ftplib.", "shutil.", "ctypes."),
+    *("sqlite3.", "signal.pthread_kill"),
+)
+_DENIED_OS_EVENTS = frozenset(
+    f"os.{call}"
+    for call in (
+        "chmod", "chown", "exec", "fork", "forkpty", "kill", "killpg", "link", "mkdir",
+        "posix_spawn", "putenv", "remove", "removexattr", "rename", "rmdir",
+        "setxattr", "spawn", "symlink", "system", "unsetenv", "utime",
+    )
+)  # fmt: skip
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+def main() -> None:
+    """Serve jobs from standard input until it ends.
+
+    Arguments of the process: bytes of memory; descriptor and largest size of the
+    scratch file; a `Confinement`; paths of the user's extractors.
+    """
+    raise_gc_thresholds()
+    memory_bytes, scratch_fd, scratch_bytes = map(int, sys.argv[1:4])
+    bounds = ProcessBounds(memory_bytes, scratch_bytes)
+    child = _Child(bounds, FileScratch(scratch_fd, scratch_bytes))
+    wanted, *paths = sys.argv[4:]
+    for path in paths:
+        # Before the bounds: libraries may need more memory while they are imported. A
+        # failure comes again when a document is read, and becomes a fault then.
+        with suppress(Exception):
+            CustomExtractor("", path).load()
+    bounds.set()
+    # The parent ends its children, after they have returned their statements.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.dont_write_bytecode = True
+    layers = () if wanted == Confinement.PROCESS else confine()
+    if wanted == Confinement.KERNEL and not layers:
+        sys.exit("the kernel does not confine this process")
+    # Also with the kernel: it names what is denied, and sees what Python code meant.
+    sys.addaudithook(deny_side_effects)
+    child.tell(layers)
+    while child.serve():
+        pass
+
+
+def deny_side_effects(event: str, args: tuple[Any, ...]) -> None:
+    """Deny network, processes and opening files for writing, as an audit hook.
+
+    Raises:
+        PermissionError: parsing does not need the event.
+    """
+    if event.startswith(_DENIED_EVENTS) or event in _DENIED_OS_EVENTS:
+        raise PermissionError(event)
+    if event == "os.truncate" and not isinstance(args[0], int):
+        raise PermissionError("truncate by path")
+    if event == "open":
+        _, mode, flags = args
+        if (isinstance(mode, str) and set(mode) & set("wax+")) or flags & _WRITING:
+            raise PermissionError("open for writing")
+
+
+class _Child:
+    """The process as seen by its jobs; also a `ContextSource`."""
+
+    def __init__(self, bounds: ProcessBounds, scratch: FileScratch) -> None:
+        self._bounds = bounds
+        self._scratch = scratch
+        self._environment = ReaderContext(
+            contexts=self, is_bounded=True, scratch=scratch, lift=bounds.lift_memory
+        )
+        self._jobs: BinaryIO = sys.stdin.buffer
+        # Output that a library prints must not come between the frames.
+        self._answers: BinaryIO = os.fdopen(os.dup(1), "wb")
+        with suppress(OSError, AttributeError):  # Linux only, and not beyond a quota
+            fcntl.fcntl(1, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        os.dup2(2, 1)
+
+    def tell(self, layers: tuple[str, ...]) -> None:
+        """Tell the parent how the kernel confines this process."""
+        self._send(b"S", "+".join(layers or (NONE,)).encode())
+
+    def serve(self) -> bool:
+        """Serve one job; return False if there is none, or this was the last one."""
+        kind, payload = self._receive()
+        if not kind:
+            return False
+        job = ReadingJob.from_bytes(payload)
+        kind, payload = self._receive()
+        source = Path(os.fsdecode(payload)) if kind == b"P" else payload
+        n_bytes = source.stat().st_size if isinstance(source, Path) else len(source)
+        used = used_secs()
+        self._bounds.begin(job.limits.secs, job.limits.secs_per_mb)
+        self._allow_cpu(used, job, n_bytes)
+        self._scratch.refusal = 0
+        reading = DocumentReading(source, job, environment=self._environment)
+        told = reading.outcome.reservations
+        self._send(b"F", reading.outcome.to_json())
+        packer = None if job.bulk is None else BulkPacker(job.bulk)
+        for chunk in reading:
+            if reading.outcome.reservations is not told:
+                told = reading.outcome.reservations
+                self._send(b"F", reading.outcome.to_json())
+            part = BulkPart(chunk) if packer is None else packer.part(chunk)
+            if part.piece is None:
+                self._send(b"C", chunk, reading.n_quads)
+            else:
+                self._send(b"Z", part.to_bytes(), reading.n_quads)
+            n_bytes += reading.earned_bytes(chunk)
+            self._allow_cpu(used, job, n_bytes)
+        is_last = self._bounds.end()
+        if self._scratch.refusal:
+            self._send(b"D", str(self._scratch.refusal).encode(), int(is_last))
+        else:
+            self._send(b"E", reading.outcome.to_json(), int(is_last))
+        return not is_last
+
+    def load(self, url: str, *, document_url: str) -> ContextDocument:
+        """Return a context from the parent."""
+        del document_url  # the parent knows it, and need not trust this process
+        self._send(b"L", url.encode(errors="replace"))
+        kind, payload = self._receive()
+        if kind == b"K":
+            final_url, _, content = payload.partition(b"\n")
+            return ContextDocument(url=final_url.decode(), content=content)
+        raise SourceFault(Reason.REMOTE_CONTEXT, payload.decode())
+
+    def _allow_cpu(self, used: float, job: ReadingJob, n_bytes: int) -> None:
+        limits = job.limits
+        allowed_secs = limits.secs + limits.secs_per_mb * n_bytes / 1e6
+        self._bounds.allow_cpu(used + allowed_secs)
+
+    def _receive(self) -> tuple[bytes, bytes]:
+        header = self._jobs.read(HEADER.size)
+        if len(header) < HEADER.size:
+            return b"", b""
+        kind, length, _ = HEADER.unpack(header)
+        return kind, self._jobs.read(length)
+
+    def _send(self, kind: bytes, payload: bytes, n_quads: int = 0) -> None:
+        self._answers.write(HEADER.pack(kind, len(payload), n_quads))
+        self._answers.write(payload)
+        self._answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,215 @@
+"""Give up what reading has no need of, for good, by means of the Linux kernel.
+
+What root has beyond other users is dropped, but to read any file. Landlock denies
+writing to files, running programs, TCP, and looking into or signalling other processes.
+A filter of system calls (seccomp) denies all sockets, new processes, and whatever
+changes files. Both need no privilege, hold for libraries in any language, and cannot be
+taken back. A kernel, or a container, that has one of them only gives that one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from enum import StrEnum
+from functools import cache
+from struct import Struct
+from typing import Final
+
+from rdfcrawl.rdf.extraction.system_calls import (
+    LAST_KNOWN,
+    denied_calls,
+    judged_calls,
+)
+
+
+class Confinement(StrEnum):
+    """What the setting `EXTRACT_SANDBOX` asks for."""
+
+    AUTO = "auto"  # whatever the kernel has
+    KERNEL = "kernel"  # no crawl begins without
+    PROCESS = "process"  # without the kernel
+
+
+LANDLOCK: Final = "landlock"
+SECCOMP: Final = "seccomp"
+NONE: Final = "process"  # its limits and the audit hook alone
+
+# See prctl(2) and seccomp(2).
+_SET_NO_NEW_PRIVS: Final = 38
+_GET_SECCOMP: Final = 21
+_SECCOMP: Final = {"x86_64": 317, "aarch64": 277}
+_SET_FILTER: Final = 1
+_ALL_THREADS: Final = 1
+
+# See capabilities(7), in two halves: effective, permitted and inheritable ones of each
+_CAPABILITIES_3: Final = Struct("=Ii").pack(0x2008_0522, 0)
+_HALVES: Final = Struct("=6I")
+_READ_SEARCH: Final = 1 << 2  # of root, which reads the files of others
+
+# See landlock(7): the same numbers on all architectures.
+_CREATE_RULESET: Final = 444
+_RESTRICT_SELF: Final = 446
+_ASK_VERSION: Final = 1
+_RULESET: Final = Struct("=QQQ")
+# Rights of files by the version that brought them: all but to read files and folders.
+_FILE_RIGHTS: Final = {1: 0b1_1111_1111_0011, 2: 1 << 13, 3: 1 << 14, 5: 1 << 15}
+_NET_RIGHTS: Final = {4: 0b11}  # to bind and connect TCP
+_SCOPES: Final = {6: 0b11}  # abstract sockets, signals
+_RULESET_BYTES: Final = {1: 8, 4: 16, 6: 24}
+
+# Classic BPF, linux/bpf_common.h and linux/seccomp.h.
+_STEP: Final = Struct("=HBBI")
+_LOAD, _EQUAL, _GREATER, _ANY_BIT, _RETURN = 0x20, 0x15, 0x25, 0x45, 0x06
+_NUMBER_AT, _MACHINE_AT, _ARGUMENTS_AT = 0, 4, 16
+_ALLOW, _KILL, _FAIL = 0x7FFF_0000, 0x8000_0000, 0x0005_0000
+_MACHINES: Final = {"x86_64": 0xC000_003E, "aarch64": 0xC000_00B7}
+
+_WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_THREAD: Final = 0x0001_0000  # CLONE_THREAD
+
+
+def kernel_layers() -> tuple[str, ...]:
+    """Return what this kernel has, without giving anything up."""
+    if sys.platform != "linux":
+        return ()
+    found = [LANDLOCK] if _landlock_version() else []
+    if os.uname().machine in _MACHINES and _c().prctl(_GET_SECCOMP, 0, 0, 0, 0) >= 0:
+        found.append(SECCOMP)
+    return tuple(found)
+
+
+def confine() -> tuple[str, ...]:
+    """Give up what reading has no need of; return what the kernel took.
+
+    Landlock holds for this thread and those that it begins: to be called before there
+    are others. The filter holds for all.
+    """
+    given = []
+    with suppress(OSError):
+        _drop_capabilities()
+    for name in kernel_layers():
+        try:
+            _take_landlock() if name == LANDLOCK else _take_seccomp()
+        except OSError:
+            continue  # a container may refuse what its kernel has
+        given.append(name)
+    return tuple(given)
+
+
+@cache
+def _c() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _call(function: str, *arguments: object) -> int:
+    result = int(getattr(_c(), function)(*arguments))
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
+
+
+def _landlock_version() -> int:
+    try:
+        return _call("syscall", _CREATE_RULESET, None, 0, _ASK_VERSION)
+    except OSError:
+        return 0
+
+
+def _take_landlock() -> None:
+    version = _landlock_version()
+
+    def known(table: dict[int, int]) -> list[int]:
+        return [value for since, value in table.items() if since <= version]
+
+    ruleset = _RULESET.pack(*map(sum, map(known, (_FILE_RIGHTS, _NET_RIGHTS, _SCOPES))))
+    n_bytes = known(_RULESET_BYTES)[-1]
+    ruleset_fd = _call("syscall", _CREATE_RULESET, ruleset, n_bytes, 0)
+    try:
+        # There are no rules: whatever the ruleset handles is denied.
+        _call("prctl", _SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        _call("syscall", _RESTRICT_SELF, ruleset_fd, 0)
+    finally:
+        os.close(ruleset_fd)
+
+
+def _drop_capabilities() -> None:
+    """Drop what root has beyond others, but to read any file.
+
+    A kernel lets those who may observe performance read the environment of others.
+    """
+    held = ctypes.create_string_buffer(_HALVES.size)
+    _call("capget", _CAPABILITIES_3, held)
+    effective, permitted, *_ = _HALVES.unpack(held.raw)
+    left = effective & _READ_SEARCH, permitted & _READ_SEARCH, 0, 0, 0, 0
+    _call("capset", _CAPABILITIES_3, _HALVES.pack(*left))
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("n_steps", ctypes.c_ushort), ("steps", ctypes.c_char_p))
+
+
+def _take_seccomp() -> None:
+    steps = b"".join(_STEP.pack(*step) for step in _filter(os.uname().machine))
+    program = _Program(len(steps) // _STEP.size, steps)
+    _call("prctl", _SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    number = _SECCOMP[os.uname().machine]
+    refused = _call("syscall", number, _SET_FILTER, _ALL_THREADS, ctypes.byref(program))
+    if refused:
+        raise OSError(errno.ESRCH, f"thread {refused} has a filter of its own")
+
+
+_Step = tuple[int, int, int, int]
+
+
+def _filter(machine: str) -> Iterator[_Step]:
+    """Yield the filter: of each call, the first verdict that there is."""
+    yield _LOAD, 0, 0, _MACHINE_AT
+    yield _EQUAL, 1, 0, _MACHINES[machine]
+    yield _RETURN, 0, 0, _KILL  # the calls of another architecture
+    yield _LOAD, 0, 0, _NUMBER_AT
+    # Libraries do without a call that a kernel does not have.
+    yield _GREATER, 0, 1, LAST_KNOWN
+    yield _RETURN, 0, 0, _FAIL | errno.ENOSYS
+    for number in denied_calls(machine).values():
+        yield _EQUAL, 0, 1, number
+        yield _RETURN, 0, 0, _FAIL | errno.EPERM
+    for name, number in judged_calls(machine).items():
+        judged = list(_judge(name))
+        yield _EQUAL, 0, len(judged), number
+        yield from judged
+    yield _RETURN, 0, 0, _ALLOW
+
+
+def _judge(name: str) -> Iterator[_Step]:
+    """Yield the verdict of a call that is judged by an argument."""
+    ours = os.getpid()
+    match name:
+        case "openat2" | "clone3":  # their arguments are out of sight
+            yield _RETURN, 0, 0, _FAIL | errno.ENOSYS
+            return
+        case "open" | "openat":
+            yield _LOAD, 0, 0, _argument(1 if name == "open" else 2)
+            yield _ANY_BIT, 0, 1, _WRITING
+        case "clone":
+            yield _LOAD, 0, 0, _argument(0)
+            yield _ANY_BIT, 1, 0, _THREAD
+        case "prlimit64":
+            yield _LOAD, 0, 0, _argument(0)
+            yield _EQUAL, 2, 0, 0
+            yield _EQUAL, 1, 0, ours
+        case _:  # signals: `abort` sends one to its own process
+            yield _LOAD, 0, 0, _argument(0)
+            yield _EQUAL, 1, 0, ours
+    yield _RETURN, 0, 0, _FAIL | errno.EPERM
+    yield _RETURN, 0, 0, _ALLOW
+
+
+def _argument(n: int) -> int:
+    """Return where the lower half of an argument is, on little-endian machines."""
+    return _ARGUMENTS_AT + 8 * n

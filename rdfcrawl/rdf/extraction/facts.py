@@ -1,0 +1,132 @@
+"""The facts of a document that only who reads it can know: fingerprints and links."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rdfcrawl.core.link_relations import Relation
+from rdfcrawl.core.records import DocumentFacts
+from rdfcrawl.rdf.fingerprints import (
+    MAX_STATEMENT_BYTES,
+    content_hash,
+    fingerprint_normal,
+    fingerprint_statements,
+    fingerprint_text,
+    normal_statements,
+)
+from rdfcrawl.rdf.html.error_pages import is_error_page
+from rdfcrawl.rdf.html.visible_text import (
+    count_images,
+    count_linked_words,
+    visible_text,
+)
+from rdfcrawl.rdf.links.outlinks import Outlinks, links_about_itself
+
+if TYPE_CHECKING:
+    from rdfcrawl.rdf.extraction.messages import ExtractOutcome, ReadingJob
+    from rdfcrawl.rdf.html.page import ParsedPage
+
+
+class FactsReading:
+    """Gathers the facts of a document while its statements pass.
+
+    Args:
+        job: says which facts are wanted.
+        body: of the document, if it is in memory.
+    """
+
+    def __init__(self, job: ReadingJob, body: bytes | None = None) -> None:
+        self._job, self._body = job, body
+        self._chunks: list[bytes] = []  # none, if there are too many
+        self._n_bytes = 0
+        self._page: DocumentFacts | None = None
+        self._outlinks = None
+        if job.outlinks is not None:
+            self._outlinks = Outlinks(job.outlinks, job.url)
+
+    def add(self, chunk: bytes) -> None:
+        """Take statements."""
+        if self._outlinks is not None:
+            self._outlinks.add(chunk)
+        self._n_bytes += len(chunk)
+        if self._n_bytes <= MAX_STATEMENT_BYTES:
+            self._chunks.append(chunk)
+        else:
+            self._chunks.clear()
+
+    def add_page(self, page: ParsedPage) -> None:
+        """Take a page in markup."""
+        if not self._job.wants_fingerprint:
+            return
+        if self._job.extractors is not None:  # its first reader has done so
+            self._page = DocumentFacts(canonical=page.canonical)
+            return
+        text = visible_text(page.lower)
+        n_linked_words = count_linked_words(page.lower)
+        self._page = DocumentFacts(
+            "",
+            *fingerprint_text(text),
+            canonical=page.canonical,
+            n_images=count_images(page.lower, text),
+            n_words=len(text.split()) if n_linked_words else 0,
+            n_linked_words=n_linked_words,
+            is_error_page=is_error_page(page.lower, text),
+        )
+
+    def end(self, outcome: ExtractOutcome) -> None:
+        """Set the facts of an outcome."""
+        if self._job.wants_fingerprint:
+            self._set_facts(outcome)
+        if self._outlinks is not None:
+            outcome.outlinks, outcome.targets = self._outlinks.end()
+
+    def _set_facts(self, outcome: ExtractOutcome) -> None:
+        shown = content_hash(self._body) if self._body else ""
+        page = self._page
+        canonical = (page.canonical if page else "") or _canonical_in(outcome)
+        if page is not None:
+            outcome.facts = page._replace(content_hash=shown, canonical=canonical)
+        elif self._chunks:
+            graph = self._job.graph or self._job.url
+            found = fingerprint_statements(b"".join(self._chunks), graph)
+            outcome.facts = DocumentFacts(shown, *found, canonical)
+        elif shown or canonical:
+            outcome.facts = DocumentFacts(shown, canonical=canonical)
+
+
+def set_facts_of_lines(
+    outcome: ExtractOutcome, job: ReadingJob, body: bytes, lines: list[bytes]
+) -> None:
+    """Set the facts of a document whose statements are at hand, as those of most.
+
+    Args:
+        outcome: gets the facts.
+        job: says which are wanted.
+        body: of the document.
+        lines: all of its statements as N-Triples, without line feeds, all in its own
+            graph.
+    """
+    normal = None
+    if job.wants_fingerprint:
+        normal = normal_statements(lines, job.graph or job.url)
+        outcome.facts = DocumentFacts(
+            content_hash(body), *fingerprint_normal(normal), _canonical_in(outcome)
+        )
+    if (options := job.outlinks) is None:
+        return
+    if normal is not None and normal.is_about_itself:
+        found = links_about_itself(options, job.url, normal)
+        if found is not None:
+            outcome.outlinks, outcome.targets = found
+            return
+    outlinks = Outlinks(options, job.url)
+    outlinks.add(b"\n".join(lines) + b"\n")
+    outcome.outlinks, outcome.targets = outlinks.end()
+
+
+def _canonical_in(outcome: ExtractOutcome) -> str:
+    """Return the canonical URL that a header `Link` or a page declares."""
+    if not outcome.links:  # as of most
+        return ""
+    stated = [x.url for x in outcome.links if x.relation is Relation.CANONICAL]
+    return min(stated, default="")

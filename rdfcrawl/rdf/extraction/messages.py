@@ -1,0 +1,184 @@
+"""Messages between a process and its reading child: jobs, outcomes, and their frames.
+
+A frame is `kind` (1 byte), `length` (4 bytes, big endian), a number (8 bytes) and
+`length` bytes. In: `J`, a job, and then `P`, the path of the document, or `B`, its
+bytes. Out: `S`, once, how the kernel confines the process; `F`, the outcome known at
+the beginning, and again when the reservations of a page are known; `C`, a chunk of
+N-Quads; `Z`, a part packed in the child, see `bulk`; `E`, the end with the outcome;
+`D`, the end because a disk refuses data for now: the number of the error; `L`, a
+request for a context, answered by `K`, the context, or `R`, the reason of its absence.
+End of input ends the process. The number is that of the statements so far in `C` and
+`Z`; in `E` and `D`, 1 if the process reads no further document.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import asdict, dataclass, field, replace
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from rdfcrawl.core import formats
+from rdfcrawl.core.errors import Fault, Reason
+from rdfcrawl.core.link_relations import Link, Relation
+from rdfcrawl.core.records import NO_FACTS, DocumentFacts, Member
+from rdfcrawl.core.reservations import (
+    IGNORE_ALL,
+    NOTHING,
+    ReservationPolicy,
+    Reservations,
+)
+from rdfcrawl.rdf.environment import DEFAULT_LIMITS, ParseLimits
+from rdfcrawl.rdf.unpack.limits import UnpackLimits
+
+if TYPE_CHECKING:
+    from rdfcrawl.rdf.extraction.bulk import BulkOutput
+    from rdfcrawl.rdf.graphs import Trust
+    from rdfcrawl.rdf.html.extractors import CustomExtractor
+    from rdfcrawl.rdf.links.outlinks import OutlinkOptions
+
+HEADER: Final = Struct(">cIQ")
+PIPE_BYTES: Final = 2**20  # a chunk fits: the processes need not take turns within one
+MAX_MEMBERS: Final = 100  # of an archive are described; the others are only counted
+
+_FORMATS: Final = {each.name: each for each in formats.FORMATS}
+
+
+@dataclass(slots=True, kw_only=True)
+class ExtractOutcome:
+    """Outcome of a document; complete when its statements are read.
+
+    Attributes:
+        format: of the document; unset if not read.
+        decided_by: see `sniffing.decide`.
+        packings: from the outside in.
+        members: of an archive, the first `MAX_MEMBERS`.
+        extracted: number of statements by extractor.
+        links: of pages and of the header `Link`.
+        facts: if they were wanted.
+        outlinks: links in its statements, as lines of the log of links.
+        targets: of all of these, for whoever follows the same links; None if unknown.
+        reservations: of header and page, unless ignored.
+        left: extractors that need a bounded process and were not run.
+        is_partial: the document has statements that were not read.
+        faults: one per reason, in order.
+    """
+
+    format: formats.Format | None = None
+    decided_by: str = ""
+    packings: tuple[str, ...] = ()
+    members: list[Member] = field(default_factory=list)
+    n_members: int = 0
+    extracted: dict[str, int] = field(default_factory=dict)
+    links: set[Link] = field(default_factory=set)
+    facts: DocumentFacts = NO_FACTS
+    outlinks: bytes = b""
+    targets: set[bytes] | None = None
+    reservations: Reservations = NOTHING
+    left: frozenset[str] = frozenset()
+    n_quads: int = 0
+    is_partial: bool = False
+    faults: list[Fault] = field(default_factory=list)
+
+    def to_json(self) -> bytes:
+        """Encode the outcome."""
+        members = {name: getattr(self, name) for name in self.__slots__} | {
+            "format": self.format and self.format.name,
+            "members": [(m.name, m.format, m.n_quads) for m in self.members],
+            "links": [(x.url, x.relation, x.media_type) for x in self.links],
+            "outlinks": self.outlinks.decode("latin-1"),
+            "targets": None,
+            "reservations": asdict(self.reservations),
+            "left": sorted(self.left),
+            "faults": [(f.reason, f.detail, f.count, f.part) for f in self.faults],
+        }
+        return json.dumps(members).encode()
+
+    @classmethod
+    def from_json(cls, text: bytes) -> Self:
+        """Decode the result of `to_json`."""
+        members: dict[str, Any] = json.loads(text)
+        members["format"] = _FORMATS.get(members["format"])
+        members["packings"] = tuple(members["packings"])
+        members["members"] = [
+            Member(name=name, format=format_name, n_quads=n)
+            for name, format_name, n in members["members"]
+        ]
+        members["links"] = {
+            Link(url, Relation(relation), media_type)
+            for url, relation, media_type in members["links"]
+        }
+        facts = DocumentFacts(*members["facts"])
+        members["facts"] = NO_FACTS if facts == NO_FACTS else facts
+        members["outlinks"] = members["outlinks"].encode("latin-1")
+        stated = members["reservations"]
+        stated["directives"] = tuple(stated["directives"])
+        members["reservations"] = Reservations(**stated)
+        members["left"] = frozenset(members["left"])
+        members["faults"] = [
+            Fault(Reason(reason), detail, count, part)
+            for reason, detail, count, part in members["faults"]
+        ]
+        return cls(**members)
+
+
+@dataclass(slots=True, kw_only=True)  # frozen ones take thrice as long to make
+class ReadingJob:
+    """Metadata of a document before it is read, and how to read its bytes."""
+
+    url: str  # of the document, after redirects, without fragment
+    graph: str | None  # of its statements; None is the default graph
+    media_type: str = ""
+    charset: str = ""
+    http_links: str = ""  # of the header `Link`, or empty
+    base: str | None = None  # of relative IRIs; `url` if unset
+    key: str = ""  # makes the blank node labels; `url` if empty
+    # whose graph names are believed; see `rdf.graphs.GraphRule`
+    trust: Trust = "same-origin"
+    wants_hyperlinks: bool = False  # of pages, beside the links that point to data
+    # left by a first reading of a page, see `rest`; None are all that the page needs
+    extractors: frozenset[str] | None = None
+    rules: str = ""  # file or folder of scraping rules, or empty
+    custom: tuple[CustomExtractor, ...] = ()
+    reservations: Reservations = NOTHING  # of the headers of the response
+    # which reservations are obeyed, including those in a page
+    reservation_policy: ReservationPolicy = IGNORE_ALL
+    at_secs: float = 0.0  # Unix time of the response
+    limits: ParseLimits = DEFAULT_LIMITS
+    unpack: UnpackLimits = field(default_factory=UnpackLimits)
+    wants_fingerprint: bool = False  # facts by which documents are compared
+    outlinks: OutlinkOptions | None = None  # instructions for the log of links
+    bulk: BulkOutput | None = None  # instructions for packing the statements in a child
+
+    @property
+    def wants_facts(self) -> bool:
+        """Whether anything is wanted that only who reads the statements can know."""
+        return self.wants_fingerprint or self.outlinks is not None
+
+    @property
+    def page_url(self) -> str:
+        """URL of a page, which also selects its rules."""
+        return (self.base or self.url).partition("#")[0]
+
+    def rest(self, outcome: ExtractOutcome) -> Self:
+        """Return the job for the extractors that a first reading left."""
+        n_quads = self.limits.n_quads - outcome.n_quads
+        return replace(
+            self,
+            extractors=outcome.left,
+            reservations=outcome.reservations,
+            # Labels of blank nodes must not meet those given out before.
+            key=f"{self.key or self.url}#rest",
+            limits=replace(self.limits, n_quads=n_quads),
+        )
+
+    def to_bytes(self) -> bytes:
+        """Encode the job."""
+        return pickle.dumps(self)
+
+    @classmethod
+    def from_bytes(cls, payload: bytes) -> Self:
+        """Decode the result of `to_bytes`; of nobody but the parent process."""
+        job: Self = pickle.loads(payload)  # noqa: S301  # see above
+        return job

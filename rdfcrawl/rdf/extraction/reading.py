@@ -1,0 +1,500 @@
+"""Read one document of any format and packing to statements and links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core import formats
+from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.errors import Fault, RdfcrawlError, Reason, SourceFault
+from rdfcrawl.core.faultlog import FaultLog, fault_of_exception
+from rdfcrawl.core.records import Member
+from rdfcrawl.core.reservations import NOTHING
+from rdfcrawl.rdf import sniffing
+from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.rdf.chunks import QuadChunk, quad_chunks
+from rdfcrawl.rdf.environment import INLINE, ReaderContext
+from rdfcrawl.rdf.extraction.custom_extractors import (
+    MAX_CONTENT_BYTES,
+    DocumentContent,
+    claim,
+)
+from rdfcrawl.rdf.extraction.facts import FactsReading, set_facts_of_lines
+from rdfcrawl.rdf.extraction.messages import MAX_MEMBERS, ExtractOutcome, ReadingJob
+from rdfcrawl.rdf.graphs import GraphRule, check_iri
+from rdfcrawl.rdf.html.extractors import SLOW
+from rdfcrawl.rdf.html.scan import scan
+from rdfcrawl.rdf.labels import BlankNodes
+from rdfcrawl.rdf.links.headers import context_link, links_of
+from rdfcrawl.rdf.output import QuadOutput
+from rdfcrawl.rdf.parse import DocumentParser, canonical_lines, is_blank
+
+if TYPE_CHECKING:
+    from rdfcrawl.rdf.extraction.custom_extractors import ExtractorClaim
+    from rdfcrawl.rdf.html.page import ParsedPage
+    from rdfcrawl.rdf.html.rules import PageRule, RuleSet
+    from rdfcrawl.rdf.unpack.documents import PackedDocument
+
+MAX_PAGE_BYTES: Final = 16 * 2**20  # a longer page is cut
+_SMALL_BYTES: Final = 16 * 1024  # what reading costs beside the statements counts here
+
+
+class DocumentReading:
+    """A document being read; iterate once, over chunks of N-Quads.
+
+    `outcome` is complete after iteration.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+
+    def __init__(
+        self,
+        source: bytes | Path | ByteSource,
+        job: ReadingJob,
+        *,
+        environment: ReaderContext = INLINE,
+    ) -> None:
+        self._source = ByteSource.of(source)
+        self._job = job
+        self._environment = environment
+        self._log = FaultLog()
+        self._noted_before: list[Fault] = []
+        self._writing: QuadOutput | None = None  # of the document or member being read
+        decision = sniffing.decide(job.media_type, job.url, self._source.head())
+        self._claim = claim(
+            job.custom,
+            self._source,
+            decision,
+            media_type=job.media_type,
+            name=job.url,
+        )
+        if self._claim is not None:
+            decision = formats.FormatDecision(None, self._claim.decided_by)
+        self._context_url = ""
+        if job.http_links and _is_plain_json(decision, job.media_type):
+            try:
+                self._context_url = context_link(job.http_links, base=job.url)
+            except SourceFault as error:
+                self._log.note(error.fault.reason, error.fault.detail)
+            if self._context_url and decision.format is None:
+                decision = formats.FormatDecision(formats.JSON_LD, "content-type")
+        self._decision = decision
+        self._is_member = False  # packed with others
+        self._is_users = False  # read by a class of the user's
+        self._n_unearned = 0  # bytes that this class has read
+        self._facts: FactsReading | None = None
+        self._lines: list[bytes] = []  # all statements, if they were at hand
+        self.outcome = ExtractOutcome(
+            format=decision.format,
+            decided_by=decision.decided_by,
+            reservations=job.reservations,
+        )
+        if job.http_links:
+            self.outcome.links |= links_of(job.http_links, base=job.url)
+
+    def __iter__(self) -> Iterator[QuadChunk]:
+        """Read the document; faults of the document are logged, not raised.
+
+        Raises:
+            NeedsSandbox: the document may not be read here; nothing was read.
+        """
+        outcome = self.outcome
+        try:
+            if is_blank(self._source):
+                self._log.note(Reason.EMPTY)
+            elif self._is_closed():
+                pass
+            elif (lines := self._ready_lines()) is not None:
+                yield from quad_chunks(lines)
+            else:
+                yield from self._observed_chunks()
+        except SourceFault as error:
+            self._note_partial(error.fault.reason, error.fault.detail)
+        except (RdfcrawlError, OSError):
+            raise
+        except Exception as error:  # the edge: a library fails on an archive, say
+            self._note_exception(error, str(self._decision.packing or "reading"))
+        if self._job.wants_facts:
+            self._end_facts()
+        noted, before = self._log.all(), self._noted_before
+        outcome.faults = [x for x in noted if x not in before] if before else noted
+
+    def _observed_chunks(self) -> Iterator[QuadChunk]:
+        if not self._job.wants_facts:
+            yield from self._chunks()
+            return
+        self._facts = facts = FactsReading(self._job, self._source.data)
+        for chunk in self._chunks():
+            facts.add(chunk)
+            yield chunk
+
+    def _end_facts(self) -> None:
+        job, body = self._job, self._source.data
+        if body and self._lines:
+            set_facts_of_lines(self.outcome, job, body, self._lines)
+        else:
+            (self._facts or FactsReading(job, body)).end(self.outcome)
+
+    def _chunks(self) -> Iterator[QuadChunk]:
+        if self._decision.packing is not None:
+            yield from self._unpack(self._decision.packing)
+        else:
+            output = self._output(self._job.graph, self._job.key)
+            yield from self._document(self._source, self._decision, self._claim, output)
+
+    @property
+    def n_quads(self) -> int:
+        """Statements written so far; counting lines again takes as long as a copy."""
+        writing = self._writing
+        return self.outcome.n_quads + (writing.n_quads if writing else 0)
+
+    def _is_closed(self) -> bool:
+        """Return whether all of a document is reserved; a page may override this."""
+        job = self._job
+        if job.reservations is NOTHING or not job.reservations.closes(
+            job.reservation_policy
+        ):
+            return False
+        return not self._is_page(self._source, self._decision)
+
+    def _ready_lines(self) -> bytes | None:
+        """Return the statements of a small canonical document, else None.
+
+        The lines only have to be labelled and placed into the graph, which takes
+        `DocumentParser` and `QuadOutput` three times as long. Most documents of Linked
+        Data are of this kind.
+        """
+        job, data, document_format = self._job, self._source.data, self._decision.format
+        limits = job.limits
+        if (
+            data is None
+            or document_format is None
+            or job.graph is None
+            or len(data) > min(_SMALL_BYTES, limits.literal_bytes)
+        ):
+            return None
+        found = canonical_lines(
+            data, document_format, charset=job.charset, limits=limits
+        )
+        if found is None:
+            return None
+        lines, has_graphs = found
+        if has_graphs:
+            return None
+        if b"_" in lines and b"_:" in lines:  # one byte is found far sooner than two
+            lines = BlankNodes(job.key or job.url).relabel(lines)
+        # In a line, there is no line feed.
+        split = lines.split(b"\n")
+        statements = [line[:-1] for line in split]
+        placed = (b"<%s> .\n" % check_iri(job.graph).encode()).join(statements)
+        n_quads = len(statements) - 1
+        if n_quads > limits.n_quads:
+            return None
+        self.outcome.n_quads = n_quads
+        split.pop()  # behind the last line feed
+        self._lines = split
+        return placed
+
+    def _output(self, graph: str | None, key: str) -> QuadOutput:
+        limits, job, n_quads = self._job.limits, self._job, self.outcome.n_quads
+        if n_quads:  # of other members
+            limits = replace(limits, n_quads=limits.n_quads - n_quads)
+        return QuadOutput(
+            url=job.url,
+            graph=graph,
+            key=key,
+            trust=job.trust,
+            limits=limits,
+            log=self._log,
+        )
+
+    def _document(
+        self,
+        source: ByteSource,
+        decision: formats.FormatDecision,
+        chosen: ExtractorClaim | None,
+        output: QuadOutput,
+    ) -> Iterator[QuadChunk]:
+        self._writing = output
+        try:
+            if chosen is not None:
+                yield from self._extract(chosen, source, output)
+            elif self._is_page(source, decision):
+                yield from self._page(source, output)
+            else:
+                yield from self._parse(source, decision, output)
+        except (RdfcrawlError, OSError):
+            raise
+        except Exception as error:  # the edge: others of the archive are still read
+            name = decision.format.name if decision.format else decision.found
+            self._note_exception(error, chosen.extractor.name if chosen else name)
+        finally:
+            self.outcome.n_quads += output.n_quads
+            self._writing, self._is_users = None, False
+            self.outcome.is_partial |= output.has_unreadable
+
+    def _parse(
+        self, source: ByteSource, decision: formats.FormatDecision, output: QuadOutput
+    ) -> Iterator[QuadChunk]:
+        job = self._job
+        parse = DocumentParser(
+            source,
+            decision,
+            charset=job.charset,
+            base=job.url if job.base is None else job.base,
+            context_url=self._context_url,
+            limits=job.limits,
+            environment=self._environment,
+            log=self._log,
+            output=output,
+        )
+        yield from parse
+        self.outcome.is_partial |= parse.is_partial
+
+    def _extract(
+        self, chosen: ExtractorClaim, source: ByteSource, output: QuadOutput
+    ) -> Iterator[QuadChunk]:
+        """Read with a user's extractor, whose failure is a fault of the document.
+
+        Statements before the failure are kept.
+        """
+        name = chosen.extractor.name
+        self._environment.demand_bounds(f"the extractor for {name}")
+        job = self._job
+        media_type = "" if self._is_member else job.media_type.partition(";")[0]
+        content = DocumentContent(
+            source,
+            url=job.url,
+            media_type=media_type,
+            charset=job.charset,
+            note_read=self._note_read,
+        )
+        self._is_users = True
+        lines = iter_checked(chosen.extractor.lines(content), self._log)
+        try:
+            yield from output.chunks(lines, has_graphs=True)
+        except SourceFault as error:
+            fault = error.fault
+            part = name if fault.is_own else ""
+            self._note_partial(fault.reason, f"{name}: {fault.detail}", part)
+        except (RdfcrawlError, OSError):
+            raise
+        except Exception as error:
+            self._note_exception(error, name)
+        if content.is_cut:
+            cut = f"{name}: cut at {MAX_CONTENT_BYTES} bytes"
+            self._note_partial(Reason.TOO_LARGE, cut)
+        self._count_extracted(name, output.n_quads)
+
+    def earned_bytes(self, chunk: QuadChunk) -> int:
+        """Return the number of bytes by which a chunk extends the time for reading.
+
+        Unpacked statements extend the time as the bytes of a file do. A class of the
+        user's, which may yield for ever, earns time by the bytes it reads.
+        """
+        if not self._is_users:
+            return len(chunk)
+        n_unearned, self._n_unearned = self._n_unearned, 0
+        return n_unearned
+
+    def _count_extracted(self, extractor: str, n_quads: int) -> None:
+        known = self.outcome.extracted.get(extractor, 0)
+        self.outcome.extracted[extractor] = known + n_quads
+
+    def _note_read(self, n_bytes: int) -> None:
+        self._n_unearned += n_bytes
+
+    def _note_partial(self, reason: Reason, detail: str, part: str = "") -> None:
+        self._log.note(reason, detail, part=part)
+        self.outcome.is_partial = True
+
+    def _note_exception(self, error: Exception, part: str) -> None:
+        found = fault_of_exception(error, part, self._job.url)
+        self._note_partial(found.reason, found.detail, found.part)
+
+    # -- pages ---------------------------------------------------------------------
+
+    def _is_page(self, source: ByteSource, decision: formats.FormatDecision) -> bool:
+        """Return whether markup or JSON is read by extractors."""
+        if decision.format is not None:
+            return decision.format is formats.HTML
+        if decision.found == "XML":  # RDFa is allowed in any XML
+            return bool(scan(source.head()))
+        return decision.found == "JSON" and bool(self._rules())
+
+    def _page(self, source: ByteSource, output: QuadOutput) -> Iterator[QuadChunk]:
+        # Slow to import, as everything for pages is: many crawls meet none.
+        from rdfcrawl.rdf.html.page import ParsedPage  # noqa: PLC0415
+        from rdfcrawl.rdf.html.page_reservations import PageReservations  # noqa: PLC0415
+        from rdfcrawl.rdf.html.reading import PageReading  # noqa: PLC0415
+
+        job = self._job
+        data = self._page_bytes(source)
+        page = ParsedPage(
+            data,
+            url=job.page_url,
+            media_type=job.media_type,
+            charset=job.charset,
+        )
+        if job.extractors is not None and not page.is_json:
+            self._note_as_before(page)
+        reservations = PageReservations(
+            job.reservations,
+            job.reservation_policy,
+            at_secs=job.at_secs,
+            is_member=self._is_member,
+        )
+        custom = tuple(each for each in job.custom if each.reads_pages)
+        if custom:
+            self._is_users = True
+            self._note_read(len(data))
+        excluded: frozenset[str] = frozenset()
+        if not self._environment.is_bounded:
+            excluded = SLOW.union(each.name for each in custom) if custom else SLOW
+        reading = PageReading(
+            page,
+            extractors=job.extractors,
+            excluded=excluded,
+            rules=self._rules(),
+            custom=custom,
+            wants_hyperlinks=job.wants_hyperlinks,
+            environment=self._environment,
+            limits=job.limits,
+            log=self._log,
+            output=output,
+            reservations=reservations,
+        )
+        outcome = self.outcome
+        for chunk in reading:
+            if not self._is_member:  # known before the first statement
+                outcome.reservations = reservations.found
+            yield chunk
+        outcome.is_partial |= reading.is_partial
+        outcome.links |= page.links
+        if not self._is_member:
+            outcome.reservations = reservations.found
+        outcome.left = reading.left
+        for extractor, n_quads in reading.extracted.items():
+            self._count_extracted(extractor, n_quads)
+        if self._facts is not None and not self._is_member and not page.is_json:
+            self._facts.add_page(page)
+
+    def _note_as_before(self, page: ParsedPage) -> None:
+        """Log the faults of the first reading again, by which statements are judged."""
+        _ = page.utf8  # finds the faults
+        for fault in page.faults.all():
+            self._log.note(fault.reason, fault.detail, fault.count)
+        self._noted_before = self._log.all()
+
+    def _page_bytes(self, source: ByteSource) -> bytes:
+        if source.data is not None:
+            data = source.data
+        else:
+            with source.open() as stream:
+                data = stream.read(MAX_PAGE_BYTES + 1)
+        if len(data) > MAX_PAGE_BYTES:
+            detail = f"page cut at {MAX_PAGE_BYTES} bytes"
+            self._note_partial(Reason.TOO_LARGE, detail)
+        return data[:MAX_PAGE_BYTES]
+
+    def _rules(self) -> tuple[PageRule, ...]:
+        rules = self._job.rules
+        return rules_in(rules).matching(self._job.page_url) if rules else ()
+
+    # -- archives ------------------------------------------------------------------
+
+    def _unpack(self, packing: formats.PackingKind) -> Iterator[QuadChunk]:
+        self._environment.demand_bounds(f"unpacking {packing}")
+        from rdfcrawl.rdf.unpack.documents import INCOMPLETE, iter_documents  # noqa: PLC0415
+
+        job, outcome = self._job, self.outcome
+        outcome.format = None
+        for packed in iter_documents(
+            self._source,
+            packing,
+            url=job.url,
+            media_type=job.media_type,
+            limits=job.unpack,
+            scratch=self._environment.scratch,
+            log=self._log,
+            is_read=self._is_read,
+        ):
+            if not outcome.packings:
+                outcome.packings = packed.packings
+            if outcome.format is None:
+                outcome.format = packed.decision.format
+                outcome.decided_by = packed.decision.decided_by
+            self._is_member = any(packed.names)
+            yield from self._member(packed)
+        outcome.is_partial |= any(self._log.count(each) for each in INCOMPLETE)
+
+    def _is_read(
+        self, name: str, source: ByteSource, decision: formats.FormatDecision
+    ) -> bool:
+        """Return whether a member that is not RDF is read by an extractor."""
+        found = claim(self._job.custom, source, decision, media_type="", name=name)
+        return found is not None or self._is_page(source, decision)
+
+    def _member(self, packed: PackedDocument) -> Iterator[QuadChunk]:
+        job, outcome = self._job, self.outcome
+        n_before = outcome.n_quads
+        key = f"{job.key or job.url}#{packed.name}"
+        output = self._output(self._graph_of(packed), key)
+        media_type = "" if self._is_member else job.media_type
+        source, decision = packed.source, packed.decision
+        found = claim(
+            job.custom, source, decision, media_type=media_type, name=packed.file_name
+        )
+        if found is not None:
+            outcome.decided_by = found.decided_by
+        yield from self._document(source, decision, found, output)
+        if any(packed.names):
+            outcome.n_members += 1
+            if len(outcome.members) < MAX_MEMBERS:
+                read_as = None if found else decision.format
+                name, n_quads = read_as.name if read_as else "", outcome.n_quads
+                outcome.members.append(
+                    Member(name=packed.name, format=name, n_quads=n_quads - n_before)
+                )
+
+    def _graph_of(self, packed: PackedDocument) -> str | None:
+        """Return the graph of a member: a URI in its name, unless of another site.
+
+        Source: Semantic Sitemaps, section 2.3: the name of a member may be the
+        URL-encoded URI that the member describes.
+        """
+        from rdfcrawl.rdf.unpack.members import graph_of_member  # noqa: PLC0415
+
+        job = self._job
+        graph = graph_of_member(packed.names[-1]) if packed.names else None
+        if graph is None:
+            return job.graph
+        if GraphRule(job.url, job.trust).admits(graph):
+            return graph
+        self._log.note(Reason.FOREIGN_GRAPH, f"a member named {graph}")
+        return job.graph
+
+
+@lru_cache(maxsize=8)
+def rules_in(path: str) -> RuleSet:
+    """Return the scraping rules of a file or folder, read once; none for an empty path.
+
+    Raises:
+        ConfigError: a rule is wrong.
+    """
+    from rdfcrawl.rdf.html.rules import RuleSet, load_rules  # noqa: PLC0415 (YAML, lxml)
+
+    return load_rules(Path(path)) if path else RuleSet(())
+
+
+def _is_plain_json(decision: formats.FormatDecision, media_type: str) -> bool:
+    """Return whether a context in the header counts (JSON-LD 1.1 section 6.1)."""
+    essence = media_type.partition(";")[0].strip().lower()
+    if decision.format is formats.JSON_LD:  # by its keywords or its name
+        return essence not in formats.JSON_LD.media_types
+    return decision.found == "JSON"

@@ -1,0 +1,409 @@
+"""Read large or hostile documents in child processes.
+
+A child has a limit of memory and, per document, of CPU time; it may open no socket,
+start no process and write to no file but one for scratch, by an audit hook and, where
+there is one, by the kernel (see `confinement`); its environment holds no secrets.
+When a child is stopped or crashes, its output is kept and the next document
+gets a new one.
+
+A pool of children belongs to a crawl, or to an event loop: that outlives a call and
+ends with its loop, as `asyncio.run` ends it, or with this process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+import tempfile
+from asyncio.subprocess import PIPE, Process
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Hashable,
+    Sequence,
+)
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from rdfcrawl.core.errors import OWN, Fault, Reason, SourceFault, safe_text
+from rdfcrawl.rdf.chunks import quad_chunks
+from rdfcrawl.rdf.extraction.bulk import BulkPart
+from rdfcrawl.rdf.extraction.child_errors import ChildErrors, fault_of_death
+from rdfcrawl.rdf.extraction.confinement import Confinement
+from rdfcrawl.rdf.extraction.messages import (
+    HEADER,
+    PIPE_BYTES,
+    ExtractOutcome,
+    ReadingJob,
+)
+
+if TYPE_CHECKING:
+    from rdfcrawl.rdf.context_sources import ContextDocument
+    from rdfcrawl.rdf.extraction.options import ExtractOptions
+    from rdfcrawl.rdf.html.extractors import CustomExtractor
+
+    # Given a URL and the keyword `document_url`; raises `SourceFault`.
+    LoadContext = Callable[..., Awaitable[ContextDocument]]
+
+
+logger = logging.getLogger(__name__)
+
+MEMORY_BYTES = 2**30
+SCRATCH_BYTES = 50 * 2**30
+# The CPU clock of the child is the limit. These only tell a child that hangs from
+# one that shares its CPU with many: no answer for so long ends it.
+_SILENCE_FACTOR = 4
+_LEAST_SILENCE_SECS = 10.0
+_MOST_TOLD = 100  # documents whose children write to standard error
+_KEPT_BYTES = str(16 * 2**20)  # of memory, free or not
+_START = "from rdfcrawl.rdf.extraction.child import main; main()"
+
+
+async def no_contexts(url: str, *, document_url: str) -> ContextDocument:
+    """Refuse every context that is not bundled.
+
+    Raises:
+        SourceFault: `REMOTE_CONTEXT`.
+    """
+    del document_url
+    raise SourceFault(Reason.REMOTE_CONTEXT, url)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Child:
+    """A process with its pipes."""
+
+    process: Process
+    jobs: asyncio.StreamWriter
+    answers: asyncio.StreamReader
+    errors: ChildErrors
+
+    async def send(self, kind: bytes, payload: bytes) -> None:
+        self.jobs.write(HEADER.pack(kind, len(payload), 0) + payload)
+        with suppress(ConnectionError):
+            await self.jobs.drain()
+
+    async def end(self) -> None:
+        with suppress(ProcessLookupError):
+            self.process.kill()
+        self.jobs.close()
+        # Not `wait`: that waits for the end of a pipe, which nobody reads while the
+        # reader's buffer is full.
+        await self.process.communicate()
+        self.errors.close()
+
+
+class Sandbox:
+    """A pool of reading child processes, used by `async with`.
+
+    Args:
+        n: children at most; further documents wait for their turn.
+        memory_bytes: address space of each child.
+        scratch_dir: of the children's scratch files; the system's if unset.
+        scratch_bytes: longest scratch file of each child.
+        load_context: gives contexts of JSON-LD that are not bundled.
+        custom: the user's extractors, which are imported when a child starts.
+        confinement: what the kernel is asked for.
+        tell: called for each child with how the kernel confines it, such as
+            `landlock+seccomp`; `process` if it does not.
+    """
+
+    def __init__(
+        self,
+        n: int = 1,
+        *,
+        memory_bytes: int = MEMORY_BYTES,
+        scratch_dir: Path | None = None,
+        scratch_bytes: int = SCRATCH_BYTES,
+        load_context: LoadContext = no_contexts,
+        custom: Sequence[CustomExtractor] = (),
+        confinement: Confinement = Confinement.AUTO,
+        tell: Callable[[str], object] = str,
+    ) -> None:
+        self._turns = asyncio.Semaphore(n)
+        self._memory_bytes = memory_bytes
+        self._scratch_dir = scratch_dir
+        self._scratch_bytes = scratch_bytes
+        self._load_context = load_context
+        self._paths = [each.path for each in custom]
+        self._confinement = confinement
+        self.tell = tell
+        self._idle: list[_Child] = []
+        self._n_told = 0
+        self._is_closed = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End the idle children; busy ones end with their document."""
+        self._is_closed = True
+        while self._idle:
+            await self._idle.pop().end()
+
+    async def read(
+        self,
+        source: bytes | Path,
+        job: ReadingJob,
+        *,
+        load_context: LoadContext | None = None,
+    ) -> SandboxedReading:
+        """Return the N-Quads of one document, as `reading.DocumentReading` does.
+
+        Waits for a free child, which is busy until the result is exhausted or closed.
+        `load_context` replaces that of the pool.
+
+        Raises:
+            OSError: the file cannot be read, or no child can be started.
+        """
+        n_bytes = source.stat().st_size if isinstance(source, Path) else len(source)
+        await self._turns.acquire()
+        child: _Child | None = None
+        try:
+            child = await self._take()
+            await child.send(b"J", job.to_bytes())
+            if isinstance(source, Path):
+                await child.send(b"P", os.fsencode(source.absolute()))
+            else:
+                await child.send(b"B", source)
+        except BaseException:
+            if child is not None:
+                await child.end()
+            self._turns.release()
+            raise
+        secs = job.limits.secs + job.limits.secs_per_mb * n_bytes / 1e6
+        silence_secs = max(secs * _SILENCE_FACTOR, _LEAST_SILENCE_SECS)
+        load = partial(load_context or self._load_context, document_url=job.url)
+        return SandboxedReading(self, child, job.url, silence_secs, load)
+
+    async def _take(self) -> _Child:
+        while self._idle:
+            child = self._idle.pop()
+            if child.process.returncode is None:
+                return child
+        errors, stderr = await ChildErrors.open()
+        try:
+            process = await self._start(stderr)
+        finally:
+            os.close(stderr)  # of a child that was not started, it ends the reader
+        if process.stdin is None or process.stdout is None:
+            raise OSError("a child without pipes")
+        return _Child(process, process.stdin, process.stdout, errors)
+
+    async def _start(self, stderr: int) -> Process:
+        with tempfile.TemporaryFile(dir=self._scratch_dir) as scratch:
+            return await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-c", _START),
+                *map(str, (self._memory_bytes, scratch.fileno(), self._scratch_bytes)),
+                self._confinement,
+                *self._paths,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=stderr,
+                limit=PIPE_BYTES,
+                env=_environment(),
+                pass_fds=(scratch.fileno(),),
+            )
+
+    def tell_errors(self, url: str, lines: Sequence[str], fault: Fault | None) -> None:
+        """Log what a child wrote to standard error, and how it ended if it did.
+
+        The text may quote the document: control characters are escaped, and pages that
+        make a library write cannot fill the log.
+        """
+        is_own = fault is not None and fault.reason in OWN
+        if not (lines or is_own) or self._n_told > _MOST_TOLD:
+            return
+        self._n_told += 1
+        if self._n_told > _MOST_TOLD:
+            logger.warning("Further output of reading processes is not logged")
+            return
+        found = [fault.detail, *lines] if fault else lines
+        text = safe_text(" | ".join(found))
+        log = logger.error if is_own else logger.warning
+        log("%s: the reading process said: %s", safe_text(url), text)
+
+    async def _give_back(self, child: _Child, *, is_sound: bool) -> None:
+        if is_sound and not self._is_closed:
+            self._idle.append(child)
+        else:
+            await child.end()
+        self._turns.release()
+
+
+class SandboxedReading:
+    """A document being read in a child; iterate once, over chunks of N-Quads.
+
+    `outcome` is complete after iteration.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        child: _Child,
+        url: str,
+        silence_secs: float,
+        load_context: Callable[[str], Awaitable[ContextDocument]],
+    ) -> None:
+        self.outcome = ExtractOutcome()
+        self._n_quads = 0
+        self._is_last = False  # the child reads no further document
+        self._sandbox, self._silence_secs = sandbox, silence_secs
+        self._url = url
+        self._load_context = load_context
+        self._child: _Child | None = child
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        """Yield the chunks; the child waits for the consumer.
+
+        Raises:
+            OSError: the disk of the scratch files refuses data for now.
+        """
+        async with aclosing(self.parts()) as parts:
+            async for part in parts:
+                yield part.lines
+
+    async def parts(self) -> AsyncGenerator[BulkPart]:
+        """Yield the parts of the chunks, if the job has `bulk`.
+
+        Raises:
+            OSError: see `__aiter__`.
+        """
+        try:
+            while self._child is not None:
+                kind, payload = await self._receive(self._child)
+                if kind == b"C":
+                    for chunk in quad_chunks(payload):
+                        yield BulkPart(chunk)
+                elif kind == b"Z":
+                    yield BulkPart.from_bytes(payload)
+                elif kind == b"L":
+                    await self._answer(self._child, payload.decode())
+                elif kind == b"S":
+                    self._sandbox.tell(payload.decode())
+                elif kind == b"F":
+                    self.outcome = ExtractOutcome.from_json(payload)
+                elif kind == b"E":
+                    await self._finish(ExtractOutcome.from_json(payload))
+                elif kind == b"D":
+                    await self._finish(self.outcome)
+                    raise OSError(int(payload), f"scratch: {os.strerror(int(payload))}")
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Discard the rest of the document: the child ends, the next job may begin."""
+        child, self._child = self._child, None
+        if child is not None:
+            await self._sandbox._give_back(child, is_sound=False)  # noqa: SLF001
+
+    async def _answer(self, child: _Child, url: str) -> None:
+        try:
+            context = await self._load_context(url)
+        except SourceFault as error:
+            await child.send(b"R", error.fault.detail.encode(errors="replace"))
+        else:
+            final_url = context.url.encode(errors="replace")
+            await child.send(b"K", final_url + b"\n" + context.content)
+
+    async def _receive(self, child: _Child) -> tuple[bytes, bytes]:
+        """Return the next frame; an empty one after a failure of the child."""
+        try:
+            async with asyncio.timeout(self._silence_secs):
+                header = await child.answers.readexactly(HEADER.size)
+                kind, length, n_quads = HEADER.unpack(header)
+                payload = await child.answers.readexactly(length)
+                if kind in (b"C", b"Z"):
+                    self._n_quads = n_quads
+                else:  # 0 but at the end
+                    self._is_last = bool(n_quads)
+                return kind, payload
+        except TimeoutError:
+            await self._fail(Fault(Reason.PARSE_SECS, "no answer from the parser"))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            lines = await child.errors.last_lines()
+            form = self.outcome.format
+            part = form.name if form else "reading process"
+            fault = await fault_of_death(child.process, lines, part)
+            self._sandbox.tell_errors(self._url, lines, fault)
+            await self._fail(fault)
+        return b"", b""
+
+    async def _fail(self, fault: Fault) -> None:
+        self.outcome.faults.append(fault)
+        self.outcome.is_partial = True
+        self.outcome.n_quads = self._n_quads
+        await self.close()
+
+    async def _finish(self, outcome: ExtractOutcome) -> None:
+        self.outcome = outcome
+        child, self._child = self._child, None
+        if child is not None:
+            self._sandbox.tell_errors(self._url, child.errors.take(), None)
+            is_sound = not self._is_last
+            await self._sandbox._give_back(child, is_sound=is_sound)  # noqa: SLF001
+
+
+_Key = tuple[asyncio.AbstractEventLoop, "Hashable"]
+_keepers: dict[_Key, tuple[AsyncGenerator[Sandbox], Sandbox]] = {}
+
+
+async def shared_sandbox(options: ExtractOptions) -> Sandbox:
+    """Return the pool of the running event loop for these options."""
+    limits = options.processes, options.memory_bytes, options.unpack.n_bytes
+    key = asyncio.get_running_loop(), (*limits, options.custom, options.confinement)
+    if key not in _keepers:
+        keeper = _keep(key, options)
+        _keepers[key] = keeper, await anext(keeper)
+    return _keepers[key][1]
+
+
+async def _keep(key: _Key, options: ExtractOptions) -> AsyncGenerator[Sandbox]:
+    """Yield a pool; a loop that is shut down closes its generators."""
+    try:
+        async with Sandbox(
+            options.processes,
+            memory_bytes=options.memory_bytes,
+            scratch_bytes=options.unpack.n_bytes,
+            custom=options.custom,
+            confinement=options.confinement,
+        ) as sandbox:
+            yield sandbox
+    finally:
+        del _keepers[key]
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment that a child needs to find the same modules."""
+    bytecode = {}
+    if sys.dont_write_bytecode:
+        bytecode["PYTHONDONTWRITEBYTECODE"] = "1"
+    if sys.pycache_prefix is not None:
+        bytecode["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+    return {
+        # Where nobody compiles modules at installation, the first child does.
+        **bytecode,
+        # An egg or a checkout is on the path of this process only.
+        "PYTHONPATH": os.pathsep.join(entry or os.getcwd() for entry in sys.path),  # noqa: PTH109
+        "LANG": "C.UTF-8",
+        # glibc gives memory back to the system after each large block that is freed,
+        # and asks for it again: a tenth of the time that a dump takes.
+        "MALLOC_MMAP_THRESHOLD_": _KEPT_BYTES,
+        "MALLOC_TRIM_THRESHOLD_": _KEPT_BYTES,
+        # One thread for each core takes 40 MB of address space each, which is bounded.
+        "OPENBLAS_NUM_THREADS": "1",
+        # numpy sets them while it is imported, which a child may not.
+        "OPENBLAS_MAIN_FREE": "1",
+        "GOTOBLAS_MAIN_FREE": "1",
+    }

@@ -1,0 +1,136 @@
+"""Extract JSON-LD from the script elements of a page.
+
+Source: JSON-LD 1.1 section 7 "Embedding JSON-LD in HTML Documents"; API section 6.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.namespaces import JSON_LD
+from rdfcrawl.rdf.html.json_repair import load_json
+from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
+from rdfcrawl.rdf.jsonld.reading import read_json_ld_value
+
+if TYPE_CHECKING:
+    from rdfcrawl.rdf.environment import ReaderContext
+    from rdfcrawl.rdf.html.page import ParsedPage
+
+MAX_BLOCKS: Final = 1000
+MEDIA_TYPE: Final = "application/ld+json"
+
+# Scripts of these profiles are for other scripts and say nothing themselves.
+_NO_DATA: Final = frozenset((JSON_LD + "context", JSON_LD + "frame"))
+_PROFILE = re.compile(
+    r""";\s*profile\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;]+))""", re.IGNORECASE
+)
+# For pages that are too deep to be parsed: comments and scripts as a tokenizer
+# finds them.
+_SCRIPTS = re.compile(
+    r"<!--(?:[^-]|-(?!->))*+(?:-->|\Z)"
+    r"|<script\b([^<>]*+)>((?:[^<]|<(?!/script))*+)(?:</script|\Z)",
+    re.IGNORECASE,
+)
+_TYPE = re.compile(r"""\stype\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+))""", re.IGNORECASE)
+
+
+def iter_blocks(page: ParsedPage, fragment: str = "") -> Iterator[tuple[str, str]]:
+    """Yield text and profiles of a page's JSON-LD scripts, in document order.
+
+    With a fragment, yield just the script with this `id`, or raise `SourceFault`
+    (`SYNTAX`: "loading document failed"). A page too deep to be parsed is searched as
+    text.
+    """
+    if fragment:
+        yield _targeted(page, fragment)
+        return
+    try:
+        tree = page.head_tree if page.has_json_ld_in_head_only else page.tree
+        nodes = tree.css("script[type]")
+    except SourceFault:
+        yield from _iter_as_text(page)
+        return
+    for node in nodes:
+        media_type = node.attributes["type"] or ""
+        if _is_json_ld(media_type):
+            yield node.text(), _profile(media_type)
+
+
+def extract_json_ld(
+    page: ParsedPage, environment: ReaderContext, log: FaultLog
+) -> Iterator[bytes]:
+    """Yield the statements of all blocks, as canonical N-Quads that may have graphs.
+
+    An unreadable block does not affect the others. Blank nodes are not shared between
+    blocks. `log` takes one `REPAIRED` for each kind of damage.
+
+    Raises:
+        NeedsSandbox: before anything was yielded.
+    """
+    if environment.is_bounded:
+        yield from _iter_statements(page, environment, log)
+        return
+    # All or nothing: what is read again elsewhere must leave nothing here.
+    own_log = FaultLog()
+    blocks = list(_iter_statements(page, environment, own_log))
+    for fault in own_log.all():
+        is_apart = fault.reason is Reason.REPAIRED
+        log.note(fault.reason, fault.detail, fault.count, apart=is_apart)
+    yield from blocks
+
+
+def _iter_statements(
+    page: ParsedPage, environment: ReaderContext, log: FaultLog
+) -> Iterator[bytes]:
+    for number, (text, profile) in enumerate(iter_blocks(page)):
+        if number == MAX_BLOCKS:
+            log.note(Reason.TOO_LARGE, f"more than {MAX_BLOCKS} blocks of JSON-LD")
+            return
+        if not text.strip() or not _NO_DATA.isdisjoint(profile.split()):
+            continue
+        try:
+            value, repairs = load_json(text)
+            for kind, count in repairs.items():
+                log.note(Reason.REPAIRED, f"JSON-LD: {kind}", count, apart=True)
+            yield from read_json_ld_value(
+                value,
+                options=JsonLdReaderOptions(
+                    base=page.likely_base, scope=f"script{number}"
+                ),
+                environment=environment,
+                log=log,
+            )
+        except SourceFault as error:
+            log.note(error.fault.reason, f"json-ld: {error.fault.detail}")
+
+
+def _is_json_ld(media_type: str) -> bool:
+    return media_type.partition(";")[0].strip().lower() == MEDIA_TYPE
+
+
+def _profile(media_type: str) -> str:
+    found = _PROFILE.search(media_type)
+    return (found[1] or found[2] or found[3] or "") if found else ""
+
+
+def _targeted(page: ParsedPage, fragment: str) -> tuple[str, str]:
+    """Return the script that a fragment names: API section 6, step 5."""
+    for node in page.tree.css("[id]"):
+        if node.attributes["id"] == fragment:
+            media_type = node.attributes.get("type") or ""
+            if node.tag == "script" and _is_json_ld(media_type):
+                return node.text(), _profile(media_type)
+            break
+    raise SourceFault(Reason.SYNTAX, f"loading document failed: no script {fragment}")
+
+
+def _iter_as_text(page: ParsedPage) -> Iterator[tuple[str, str]]:
+    for script in _SCRIPTS.finditer(page.text):
+        found = _TYPE.search(script[1] or "")
+        media_type = (found[1] or found[2] or found[3] or "") if found else ""
+        if _is_json_ld(media_type):
+            yield script[2], _profile(media_type)

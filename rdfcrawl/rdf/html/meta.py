@@ -1,0 +1,166 @@
+"""Extract Open Graph and Dublin Core from `<meta>` and `<link>`.
+
+Open Graph tags are RDFa: as in RDFa 1.1 the subject is the page, the property
+`og:image:width` is `http://ogp.me/ns#image:width`, and the content is a literal in the
+language of the page, also where it is a URL. Prefixes declared by `prefix` are used;
+`product` is known beside the prefixes of RDFa.
+
+Dublin Core follows "Expressing Dublin Core metadata using HTML/XHTML meta and link
+elements" (DCMI, 2008): `DC.date.issued` is `dcterms:issued` and `DC.title` is
+`dc:title`, or what `<link rel="schema.DC">` declares. The content is a literal in the
+language of its element or, if `scheme` names an encoding of Dublin Core, with that
+datatype; the target of a `<link>` is an IRI.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.namespaces import DC, DCTERMS
+from rdfcrawl.rdf.html.iris import escape_url, resolve
+from rdfcrawl.rdf.html.rdfa.scope import prefix_pairs
+from rdfcrawl.rdf.terms import iri, literal, statement
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.rdf.html.page import ParsedPage
+
+MAX_TAGS: Final = 5000
+
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_MAX_NAME_CHARS: Final = 1000
+_OPEN_GRAPH: Final = {
+    "og": "http://ogp.me/ns#",
+    **{
+        name: f"http://ogp.me/ns/{name}#"
+        for name in ("music", "video", "article", "book", "profile", "product")
+    },
+}
+_NAMESPACES: Final = {"dc": DC, "dcterms": DCTERMS, "dct": DCTERMS}
+# DCMI Metadata Terms, sections 3, 2, 6 and, below, 5 "Syntax Encoding Schemes"
+_ELEMENTS: Final = frozenset(
+    (
+        *("contributor", "coverage", "creator", "date", "description", "format"),
+        *("identifier", "language", "publisher", "relation", "rights", "source"),
+        *("subject", "title", "type"),
+    )
+)
+_TERMS: Final = {
+    name.lower(): name
+    for name in (
+        *_ELEMENTS,
+        *("abstract", "accessRights", "accrualMethod", "accrualPeriodicity"),
+        *("accrualPolicy", "alternative", "audience", "available"),
+        *("bibliographicCitation", "conformsTo", "created", "dateAccepted"),
+        *("dateCopyrighted", "dateSubmitted", "educationLevel", "extent"),
+        *("hasFormat", "hasPart", "hasVersion", "instructionalMethod", "isFormatOf"),
+        *("isPartOf", "isReferencedBy", "isReplacedBy", "isRequiredBy"),
+        *("isVersionOf", "issued", "license", "mediator", "medium", "modified"),
+        *("provenance", "references", "replaces", "requires", "rightsHolder"),
+        *("spatial", "tableOfContents", "temporal", "valid"),
+        *("Agent", "AgentClass", "BibliographicResource", "Collection", "FileFormat"),
+        *("Frequency", "Jurisdiction", "LicenseDocument", "LinguisticSystem"),
+        *("Location", "LocationPeriodOrJurisdiction", "MediaType"),
+        *("MediaTypeOrExtent", "MethodOfAccrual", "MethodOfInstruction"),
+        *("PeriodOfTime", "PhysicalMedium", "PhysicalResource", "Policy"),
+        *("ProvenanceStatement", "RightsStatement", "SizeOrDuration", "Standard"),
+    )
+}
+_ENCODINGS: Final = {
+    name.lower(): name
+    for name in (
+        *("Box", "ISO3166", "ISO639-2", "ISO639-3", "Period", "Point"),
+        *("RFC1766", "RFC3066", "RFC4646", "RFC5646", "URI", "W3CDTF"),
+    )
+}
+
+
+def extract_open_graph(page: ParsedPage, log: FaultLog) -> Iterator[str]:
+    """Yield the statements of the Open Graph tags, at most `MAX_TAGS` (`TOO_LARGE`).
+
+    Raises:
+        SourceFault: see `ParsedPage.tree`.
+
+    Source: The Open Graph protocol (ogp.me); RDFa Core 1.1 Initial Context.
+    """
+    root = page.tree.root
+    if root is None:
+        return
+    head = page.tree.head
+    namespaces = dict(_OPEN_GRAPH)
+    for element in filter(None, (root, head)):
+        namespaces |= prefix_pairs(element.attributes.get("prefix") or "")
+    subject, document = iri(page.base), page.url.partition("#")[0]
+    language = page.language_of(head or root)
+    for node in _limited(page.tree.css("meta[property][content]"), log):
+        attrs = node.attributes
+        content = literal(
+            _NOT_IN_XML.sub("", attrs["content"] or ""), language=language
+        )
+        for name in dict.fromkeys((attrs["property"] or "").split()):
+            prefix, _, local = name.partition(":")
+            namespace = namespaces.get(prefix.lower())
+            if namespace and len(namespace) <= _MAX_NAME_CHARS:
+                predicate = iri(resolve(namespace + local, document))
+                yield statement(subject, predicate, content)
+
+
+def extract_dublin_core(page: ParsedPage, log: FaultLog) -> Iterator[str]:
+    """Yield the statements of the Dublin Core tags; see `extract_open_graph`."""
+    schemas = _schemas(page)
+    tags = page.tree.css("meta[name][content],link[rel][href]")
+    nodes = [node for node in tags if _namespace(_name(node), schemas)]
+    subject = iri(page.base)
+    for node in _limited(nodes, log):
+        name = _name(node)
+        if term := _TERMS.get(name.rpartition(".")[2].lower()):
+            namespace = _namespace(name, schemas)
+            if namespace == DC and term not in _ELEMENTS:
+                namespace = DCTERMS
+            yield statement(subject, iri(namespace + term), _value(page, node))
+
+
+def _limited(nodes: list[LexborNode], log: FaultLog) -> list[LexborNode]:
+    if len(nodes) > MAX_TAGS:
+        log.note(Reason.TOO_LARGE, f"more than {MAX_TAGS} tags of metadata")
+    return nodes[:MAX_TAGS]
+
+
+def _name(node: LexborNode) -> str:
+    attrs = node.attributes
+    return (
+        (attrs.get("name") if node.tag == "meta" else attrs.get("rel")) or ""
+    ).strip()
+
+
+def _schemas(page: ParsedPage) -> dict[str, str]:
+    """Return the namespaces that a page declares for prefixes."""
+    schemas = dict(_NAMESPACES)
+    for node in page.tree.css("link[rel][href]"):
+        word, _, prefix = _name(node).lower().partition(".")
+        href = (node.attributes["href"] or "").strip()
+        if word == "schema" and href in {DC, DCTERMS}:
+            schemas[prefix] = href
+    return schemas
+
+
+def _namespace(name: str, schemas: dict[str, str]) -> str:
+    prefix, dot, local = name.lower().partition(".")
+    is_term = dot and local and len(local) <= _MAX_NAME_CHARS
+    return schemas.get(prefix, "") if is_term else ""
+
+
+def _value(page: ParsedPage, node: LexborNode) -> str:
+    attrs = node.attributes
+    if node.tag == "link":
+        return iri(resolve(escape_url(attrs["href"] or ""), page.base))
+    content = attrs["content"] or ""
+    scheme = (attrs.get("scheme") or "").rpartition(".")[2].strip().lower()
+    if scheme in _ENCODINGS:
+        return literal(content, datatype=DCTERMS + _ENCODINGS[scheme])
+    return literal(content, language=page.language_of(node))

@@ -1,0 +1,312 @@
+"""Find the items of a page in its tree and make of each a tree for mf2py.
+
+mf2py reads trees of BeautifulSoup. Only items are made into such trees: parsing a whole
+page for it costs ten times as much as all else. Items for which mf2py would take long
+are left out: it reads an element again for each property around it, and copies the
+elements of microformats 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from bs4 import BeautifulSoup
+
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.rdf.html.iris import resolve
+from rdfcrawl.rdf.html.language import language_tag
+from rdfcrawl.rdf.html.microformats.mapping import classic_roots, item_types
+from rdfcrawl.rdf.html.rdfa.recorder import html_end, html_start, html_text
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.rdf.html.walking import Attributes
+
+# Roots of microformats 1, by their names in microformats 2.
+CLASSIC: Final = frozenset(
+    (
+        *("adr", "geo", "hentry", "hfeed", "hproduct", "hrecipe", "hresume"),
+        *("hreview", "hreview-aggregate", "vcard", "vevent"),
+    )
+)
+# Drafts of microformats 1: what is in them is said of them, not of the item around.
+DRAFTS: Final = frozenset(
+    ("haudio", "hlisting", "hmedia", "vjournal", "vtodo", "xfolkentry")
+)
+# Classes of style sheets (Tailwind, Tachyons) that look like roots: they are none.
+STYLES: Final = frozenset(
+    f"h-{name}"
+    for name in (
+        *("auto", "fit", "full", "inherit", "initial", "max", "min", "px", "screen"),
+        *("dvh", "dvw", "lh", "lvh", "lvw", "svh", "svw"),
+    )
+)
+UNKNOWN_LANGUAGE: Final = "und"  # of an item within one whose language is known
+MAX_DEPTH: Final = 120  # of elements in an item: mf2py recurses
+MAX_WORK: Final = 500_000  # elements that mf2py looks at, some microseconds each
+_ROOT_COST: Final = 20
+_PROPERTY_COST: Final = 3
+MAX_CHARS: Final = 32 * 2**20  # that it copies
+MAX_JOINED: Final = 10**10  # bytes: it joins texts piece by piece
+MARKUP: Final = " markup"  # no attribute of HTML has a blank in its name
+
+_ROOTS: Final = CLASSIC | item_types().keys()
+_NONE: Final[Mapping[str, str]] = {}
+
+# Properties of microformats 1 whose values are markup, and those that are times.
+_CLASSIC_MARKUP: Final = frozenset(("entry-content", "instructions"))
+_CLASSIC_TIMES: Final = frozenset(
+    (
+        *("bday", "dtend", "dtreviewed", "dtstart", "duration", "published"),
+        "updated",
+    )
+)
+_ROOT = re.compile(r"h-(?:[a-z0-9]+-)?[a-z]+(?:-[a-z]+)*")
+_PROPERTY = re.compile(r"(?:p|u|dt|e)-(?:[a-z0-9]+-)?[a-z]+(?:-[a-z]+)*")
+
+
+class _Frame:
+    """An open element.
+
+    Attributes:
+        fed: its name in mf2py's tree.
+        classic: what property classes of microformats 1 mean in it.
+        weight: how often mf2py will read its content.
+        began: pieces and characters of text before it.
+        markup: number of its content in `ContentRecorder`, if that is a value.
+        is_dated: has a property that is a time.
+    """
+
+    __slots__ = (
+        *("began", "classic", "fed", "is_dated", "is_property", "is_root"),
+        *("language", "markup", "name", "root_language", "weight"),
+    )
+
+    def __init__(self, name: str, outer: _Frame | None) -> None:
+        self.name = self.fed = name
+        self.language: str = outer.language if outer else ""
+        self.root_language: str = outer.root_language if outer else ""
+        self.weight: int = outer.weight if outer else 0
+        self.classic: Mapping[str, str] = outer.classic if outer else _NONE
+        self.is_root = self.is_property = self.is_dated = False
+        self.markup: int | None = None
+        self.began: tuple[int, int] | None = None
+
+
+class ItemGatherer:
+    """Handler for the outermost items of a page, each kept as a tree.
+
+    `authored` has the markup of `e-*` properties, as the page has it.
+    """
+
+    def __init__(self, language: str, base: str, log: FaultLog) -> None:
+        self.items: list[BeautifulSoup] = []
+        self.authored = ContentRecorder(base, MAX_CHARS)
+        self._log = log
+        self._frames = [_Frame("", None)]
+        self._frames[0].language = language_tag(language)
+        self._soup: BeautifulSoup | None = None
+        self._n_depth = self._n_muted = 0
+        self._n_work = self._n_chars = self._n_pieces = self._n_joined = 0
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        """Handle the start of an element."""
+        frame = _Frame(name, self._frames[-1])
+        self._frames.append(frame)
+        if "lang" in attributes:
+            frame.language = language_tag(attributes["lang"] or "")
+        self.authored.start(name, attributes)
+        if self._n_muted:
+            self._n_muted += 1
+            return
+        classes = (attributes.get("class") or "").split()
+        if self._soup is None and _ROOTS.isdisjoint(classes):
+            return
+        classes = self._weigh(frame, classes)
+        if self._is_refused(frame):
+            self._n_muted = 1
+            return
+        self._feed(frame, attributes, classes)
+
+    def end(self) -> None:
+        """Handle the end of the innermost element."""
+        frame = self._frames.pop()
+        if frame.markup is not None and not self.authored.end(frame.markup):
+            self._log.note(Reason.TOO_LARGE, "markup within markup of a microformat")
+        self.authored.stop(frame.name)
+        if self._n_muted:
+            self._n_muted -= 1
+            return
+        if self._soup is None:
+            return
+        if frame.began:
+            n_pieces = self._n_pieces - frame.began[0]
+            n_chars = self._n_chars - frame.began[1]
+            self._n_joined += frame.weight * n_pieces * (n_chars + 8 * n_pieces)
+        self._soup.handle_endtag(frame.fed)
+        self._n_depth -= 1
+        if not self._n_depth:
+            self._finish()
+
+    def text(self, text: str) -> None:
+        """Handle text."""
+        self.authored.text(text, self._frames[-1].name)
+        if self._soup and not self._n_muted:
+            self._n_chars += len(text) * self._frames[-1].weight
+            self._n_pieces += 1
+            self._soup.handle_data(text)
+
+    def comment(self, text: str) -> None:
+        """Handle a comment, which only markup keeps."""
+        self.authored.comment(text)
+
+    def _weigh(self, frame: _Frame, classes: list[str]) -> list[str]:
+        """Set how often mf2py reads an element; return its classes for mf2py.
+
+        A root is parsed once for each of its properties; one of microformats 1 is
+        copied before, with all its content.
+        """
+        known = [each for each in classes if not _is_style(each)]
+        if _ROOTS.isdisjoint(classes):
+            known += [f"h-x-{each}" for each in classes if each in DRAFTS]
+        # mf2py forgets these for one root of microformats 1 within another.
+        known += [frame.classic[each] for each in classes if each in frame.classic]
+        n_properties = sum(_PROPERTY.fullmatch(each) is not None for each in known)
+        is_modern = any(map(_ROOT.fullmatch, known))
+        frame.is_root = is_modern or not CLASSIC.isdisjoint(classes)
+        frame.is_property = n_properties > 0
+        frame.is_dated = any(each.startswith("dt-") for each in known)
+        frame.is_dated |= not _CLASSIC_TIMES.isdisjoint(classes)
+        if any(each.startswith("e-") or each in _CLASSIC_MARKUP for each in known):
+            frame.markup = self.authored.begin()
+        if frame.is_root:
+            is_classic = not is_modern
+            frame.weight = max(1, frame.weight) * max(1, n_properties) + is_classic
+            frame.classic = _NONE
+            for each in classes if is_classic else ():
+                frame.classic = {**frame.classic, **classic_roots().get(each, _NONE)}
+        elif n_properties:
+            frame.weight += 1
+        return list(dict.fromkeys(known))
+
+    def _is_refused(self, frame: _Frame) -> bool:
+        """Return whether an element is left out with all its content."""
+        if frame.name == "base":  # mf2py would take it for the page's
+            return True
+        if self._n_depth >= MAX_DEPTH:
+            self._log.note(Reason.TOO_DEEP, "elements in a microformat")
+            return True
+        cost = _ROOT_COST if frame.is_root else 1 + _PROPERTY_COST * frame.is_property
+        self._n_work += cost * frame.weight
+        if self._n_work > MAX_WORK or self._n_chars > MAX_CHARS:
+            self._log.note(Reason.TOO_LARGE, "microformats within one another")
+            return True
+        return False
+
+    def _feed(self, frame: _Frame, attributes: Attributes, classes: list[str]) -> None:
+        """Put an element into the tree of its item."""
+        if self._soup is None:
+            self._soup = BeautifulSoup("", "html.parser")
+        if frame.is_root or frame.is_property:
+            frame.began = self._n_pieces, self._n_chars
+        own = {key: value or "" for key, value in attributes.items()}
+        name = frame.name
+        if "class" in own:
+            if "value-title" in classes and self._frames[-2].is_dated:
+                # mf2py takes the title of the wrong element for times.
+                name, own["value"] = "data", own.get("title", "")
+                classes = ["value"]
+            own["class"] = " ".join(classes)
+        if frame.markup is not None:
+            own[MARKUP] = str(frame.markup)
+        if frame.is_root:
+            if frame.language != frame.root_language or not self._n_depth:
+                own["lang"] = frame.language or UNKNOWN_LANGUAGE
+            frame.root_language = frame.language
+        self._n_chars += sum(map(len, own.values())) * frame.weight
+        frame.fed = name
+        self._soup.handle_starttag(name, None, None, own)
+        self._n_depth += 1
+
+    def _finish(self) -> None:
+        soup, self._soup = self._soup, None
+        if soup is None:
+            return
+        if self._n_joined > MAX_JOINED:
+            self._log.note(Reason.TOO_LARGE, "text of a microformat in many pieces")
+            self._n_joined = 0
+            return
+        soup.endData()
+        self.items.append(soup)
+
+
+def _is_style(name: str) -> bool:
+    """Return whether a class only looks like a root, also to mf2py's laxer pattern."""
+    return name in STYLES or (name.startswith("h-") and _ROOT.fullmatch(name) is None)
+
+
+# As mf2py does: a literal has no base that they could be resolved against later.
+_URLS: Final = frozenset(("cite", "data", "href", "poster", "src"))
+
+
+class ContentRecorder:
+    """Recorder of the content of elements, which may nest, while a page passes by.
+
+    URLs in the markup are resolved against `base`; at most `max_chars` are kept in all.
+    """
+
+    def __init__(self, base: str, max_chars: int) -> None:
+        self._base = base
+        self._n_left = max_chars
+        self._open: list[int] = []
+        self._pieces: list[str] = []
+        self._contents: list[str | None] = []
+
+    def begin(self) -> int:
+        """Start a recording; return its number for `content`."""
+        self._open.append(len(self._pieces))
+        self._contents.append(None)
+        return len(self._contents) - 1
+
+    def end(self, number: int) -> bool:
+        """End the innermost recording; return whether there was room for the markup."""
+        pieces = self._pieces[self._open.pop() :]
+        self._n_left -= sum(map(len, pieces))
+        has_room = self._n_left >= 0
+        if has_room:
+            self._contents[number] = "".join(pieces).strip()
+        if not self._open:
+            self._pieces.clear()
+        return has_room
+
+    def content(self, number: int) -> str | None:
+        """Return the recorded markup; None if there was no room to keep the text."""
+        return self._contents[number]
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        """Record a start tag."""
+        if self._open:
+            written = {
+                key: resolve(value.strip(), self._base)
+                if value is not None and key in _URLS
+                else value
+                for key, value in attributes.items()
+            }
+            self._pieces.append(html_start(name, written))
+
+    def stop(self, name: str) -> None:
+        """Record an end tag."""
+        if self._open:
+            self._pieces.append(html_end(name))
+
+    def text(self, text: str, parent: str) -> None:
+        """Record text."""
+        if self._open:
+            self._pieces.append(html_text(text, parent))
+
+    def comment(self, text: str) -> None:
+        """Record a comment."""
+        if self._open:
+            self._pieces.append(f"<!--{text}-->")

@@ -1,0 +1,281 @@
+"""One page, decoded and parsed at most once, and the end of its head."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from rdfcrawl.core.errors import Fault, SourceFault
+from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.rdf.html.charset import page_to_utf8
+from rdfcrawl.rdf.html.iris import escape_url, resolve
+from rdfcrawl.rdf.html.language import language_tag
+from rdfcrawl.rdf.html.weight import TAG, check_weight, is_heavy
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.link_relations import Link
+
+_MAX_BASE_CHARS: Final = 4096  # every relative link is resolved against it
+_NO_BASES: Final = ("data:", "javascript:")
+
+
+class ParsedPage:
+    """A page as all extractors see it, decoded and parsed on first use.
+
+    Attributes:
+        data: as it came, at most a few MiB.
+        url: after redirects, without fragment.
+        media_type: declared, lower case, or empty; so is `charset`.
+        links: filled as extractors run.
+        canonical: URL of the first link of that relation; filled with the links.
+        faults: of decoding; complete once `text`, `utf8` or `tree` was used.
+    """
+
+    def __init__(
+        self, data: bytes, *, url: str, media_type: str = "", charset: str = ""
+    ) -> None:
+        self.data = data
+        self.url = url
+        self.media_type = media_type
+        self.charset = charset
+        self.links: set[Link] = set()
+        self.canonical = ""
+        self.faults = FaultLog()
+        self._refusal: Fault | None = None
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the page is JSON, not markup; only scraping rules can read it."""
+        if self.media_type.endswith("json"):
+            return True
+        return self.data[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+
+    @cached_property
+    def utf8(self) -> bytes:
+        """The page decoded, as UTF-8, with replacement characters.
+
+        Source: HTML Standard 13.2.3.2, "Determining the character encoding".
+        """
+        return page_to_utf8(
+            self.data,
+            charset=self.charset,
+            is_xml=self.media_type.endswith("xml"),
+            log=self.faults,
+        )
+
+    @cached_property
+    def lower(self) -> bytes:
+        """The page in UTF-8, with ASCII in lower case."""
+        return self.utf8.lower()
+
+    @cached_property
+    def text(self) -> str:
+        """The page decoded; see `utf8`."""
+        return self.utf8.decode("utf-8", "replace")
+
+    @cached_property
+    def is_heavy(self) -> bool:
+        """Whether parsing the page may take long and needs a bounded process."""
+        return is_heavy(self.utf8)
+
+    @cached_property
+    def tree(self) -> LexborHTMLParser:
+        """The page parsed as HTML5.
+
+        Raises:
+            SourceFault: `TOO_DEEP` or `TOO_LARGE`: parsing would take time that grows
+                with the square of the page's length.
+        """
+        if self._refusal is None and self.is_heavy:
+            try:
+                check_weight(self.utf8)
+            except SourceFault as error:
+                self._refusal = error.fault
+        if self._refusal is not None:
+            raise SourceFault(self._refusal.reason, self._refusal.detail)
+        return LexborHTMLParser(self.utf8)
+
+    @cached_property
+    def head_bytes(self) -> int:
+        """Length of the page's head in `utf8`; 0 if unknown."""
+        return end_of_head(self.lower)
+
+    @property
+    def head_tree(self) -> LexborHTMLParser:
+        """The tree, if the page was parsed before; else that of its head alone."""
+        if "tree" in self.__dict__ or not self.head_bytes:
+            return self.tree
+        return self._head_tree
+
+    @cached_property
+    def is_head_heavy(self) -> bool:
+        """As `is_heavy`, for `head_tree`."""
+        return is_heavy(self._head) if self.head_bytes else self.is_heavy
+
+    @cached_property
+    def _head_tree(self) -> LexborHTMLParser:
+        if self.is_head_heavy:
+            check_weight(self._head)
+        return LexborHTMLParser(self._head)
+
+    @property
+    def _head(self) -> bytes:
+        return self.utf8[: self.head_bytes]
+
+    @cached_property
+    def has_json_ld_in_head_only(self) -> bool:
+        """Whether `head_tree`, which is quick to parse, has all scripts of JSON-LD."""
+        if not self.head_bytes or self.is_head_heavy:
+            return False
+        if self.lower.find(b"ld+json", self.head_bytes) >= 0:
+            return False
+        # Those in what was taken for the body may be gone: a frame set removes it.
+        scripts = self.head_tree.css("script[type]")
+        return all(script.parent.tag == "head" for script in scripts if script.parent)
+
+    @property
+    def likely_base(self) -> str:
+        """As `base`; the URL of the page if that is too deep to be parsed."""
+        try:
+            return self.base
+        except SourceFault:
+            return self.url
+
+    @cached_property
+    def base(self) -> str:
+        """Base of relative URLs: `<base href>` or the page.
+
+        Source: HTML Standard 4.2.3, "frozen base URL".
+        """
+        node = self.head_tree.css_first("base[href]")
+        href = (node.attributes["href"] or "").strip() if node is not None else ""
+        if not href or len(href) > _MAX_BASE_CHARS:
+            return self.url
+        url = resolve(escape_url(href), self.url).partition("#")[0]
+        return self.url if url.lower().startswith(_NO_BASES) else url
+
+    @cached_property
+    def default_language(self) -> str:
+        """Language of elements without `lang`: HTML Standard, "pragma-set default"."""
+        selector = 'meta[http-equiv="content-language" i][content]'
+        node = self.tree.css_first(selector)
+        return language_tag(node.attributes["content"] or "") if node else ""
+
+    def language_of(self, node: LexborNode) -> str:
+        """Return the language of an element; empty if unknown.
+
+        Source: HTML Standard 3.2.6.2: nearest `lang`, then `xml:lang`, of itself and
+        its ancestors.
+        """
+        known = self._languages
+        if len(known) == 1:
+            return known[0]
+        above: list[int] = []
+        at: LexborNode | None = node
+        while at is not None:
+            key = at.mem_id
+            language = known.get(key)
+            if language is not None:
+                break
+            above.append(key)
+            at = at.parent
+        else:
+            language = known[0]
+        for key in above:
+            known[key] = language
+        return language
+
+    @cached_property
+    def _languages(self) -> dict[int, str]:
+        """Languages by `mem_id` of elements; by 0 that of all others.
+
+        Most pages declare one language on the root element: then 0 is the only key.
+        """
+        found: dict[int, str] = {}
+        # What is read of foreign elements as `xml:lang` is to a selector `lang`.
+        for node in self.tree.css(r"[lang],[xml\:lang]"):
+            attrs = node.attributes
+            written = attrs["lang"] if "lang" in attrs else attrs.get("xml:lang")
+            found[node.mem_id] = language_tag(written or "")
+        root = self.tree.root
+        if len(found) == 1 and root is not None and root.mem_id in found:
+            return {0: found[root.mem_id]}
+        return found | {0: self.default_language}
+
+
+_MAX_TAGS: Final = 1000  # of a head; of one with more, the whole page is parsed
+_END = re.compile(rb"<(?:/head|body)[\s/>]")
+_COMMENT = re.compile(rb"<!--(?:-?>|.*?--!?>)", re.DOTALL)
+# HTML Standard 13.2.6.2 and those that use it: elements that hold text alone.
+_ENDS_OF_TEXT: Final = {
+    name: re.compile(rb"</" + name + rb"(?=[\t\n\f\r />])")
+    for name in (
+        *(b"title", b"textarea", b"style", b"xmp", b"iframe", b"noembed"),
+        *(b"noframes", b"script"),
+    )
+}
+# In these, tags mean something else than in a head.
+_NOT_TOLD: Final = frozenset(
+    (b"template", b"svg", b"math", b"select", b"frameset", b"plaintext")
+)
+
+
+def end_of_head(lower: bytes) -> int:
+    """Return where the tag begins that ends the head of a page; 0 if unknown.
+
+    The page is in lower case. Text like this tag in a comment, a script or a value does
+    not count.
+
+    >>> end_of_head(b"<head><!--<body>--><title></head></title></head>")
+    41
+    """
+    if _END.search(lower) is None:
+        return 0
+    at = lower.find(b"<")
+    for _ in range(_MAX_TAGS):
+        if at < 0:
+            break
+        tag = TAG.match(lower, at)
+        if tag is None:
+            end = _after_other(lower, at)
+        else:
+            slash, name = tag[1], tag[2]
+            if name == (b"head" if slash else b"body"):
+                return at
+            end = tag.end() if slash else _after_element(lower, name, tag.end())
+        if end < 0:
+            break
+        at = lower.find(b"<", end)
+    return 0
+
+
+def _after_other(lower: bytes, at: int) -> int:
+    """Return where a comment, other markup or plain text ends; -1 if nowhere."""
+    if lower.startswith(b"<!--", at):
+        comment = _COMMENT.match(lower, at)
+        return comment.end() if comment else -1
+    if lower[at + 1 : at + 2] in {b"!", b"?", b"/"}:
+        return lower.find(b">", at)
+    return at + 1
+
+
+def _after_element(lower: bytes, name: bytes, at: int) -> int:
+    """Return where tags may begin again after a start tag; -1 if unknown."""
+    if name in _NOT_TOLD:
+        return -1
+    end_of_text = _ENDS_OF_TEXT.get(name)
+    if end_of_text is None:
+        return at
+    end = end_of_text.search(lower, at)
+    if end is None:
+        return -1
+    # 13.2.5.20 "Script data escaped state" and those after it: a script in a comment
+    # in a script hides the end of that.
+    if name == b"script":
+        comment = lower.find(b"<!--", at, end.start())
+        if comment >= 0 and lower.find(b"<script", comment, end.start()) >= 0:
+            return -1
+    return end.start()

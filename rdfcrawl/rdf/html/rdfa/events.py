@@ -1,0 +1,128 @@
+"""Parse a page as XML into a list of events."""
+
+from __future__ import annotations
+
+import re
+from html.entities import name2codepoint
+from typing import TYPE_CHECKING, NamedTuple
+from xml.parsers import expat
+
+if TYPE_CHECKING:
+    from rdfcrawl.rdf.html.walking import Attributes, PageHandler
+
+# Entities of HTML that a document of XML may use if it names a document type.
+_NAMED = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z]")
+_ENTITIES = "".join(
+    f'<!ENTITY {name} "&#{code};">'
+    for name, code in name2codepoint.items()
+    if name not in {"amp", "lt", "gt", "quot"}
+).encode()
+_DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>", re.IGNORECASE)
+# What is not to be: a page may not grow to more than this by its own entities.
+_MAX_GROWTH = 20
+
+
+class StartTag(NamedTuple):
+    """The start of an element."""
+
+    name: str
+    attributes: Attributes
+
+
+class EndTag(NamedTuple):
+    """The end of the innermost element."""
+
+
+class CommentEvent(NamedTuple):
+    """A comment, which only XML literals keep."""
+
+    text: str
+
+
+Event = StartTag | EndTag | CommentEvent | str
+END = EndTag()
+
+
+def read_xml(text: str) -> list[Event] | None:
+    """Return the events of a page of XML; None if not well-formed.
+
+    Nothing is fetched: entities of HTML are known if there is a document type, and
+    expat bounds the growth by others (100 times beyond 8 MiB).
+    """
+    declaration = _DECLARATION.match(text.removeprefix("\ufeff"))
+    body = text.removeprefix("\ufeff")[declaration.end() if declaration else 0 :]
+    reader = _XmlReader(len(body), has_entities=_NAMED.search(body) is not None)
+    try:
+        reader.feed(body.lstrip().encode("utf-8", "replace"))
+    except (expat.ExpatError, _TooMuch):
+        return None
+    return reader.events
+
+
+class _TooMuch(Exception):
+    """Entities make the page grow too much."""
+
+
+class _XmlReader:
+    def __init__(self, n_chars: int, *, has_entities: bool) -> None:
+        self.events: list[Event] = []
+        self._has_subset = False
+        self._n_left = _MAX_GROWTH * n_chars + 4096
+        parser = self._parser = expat.ParserCreate("utf-8")
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = lambda _name: self.events.append(END)
+        parser.CharacterDataHandler = self._text
+        parser.CommentHandler = lambda text: self.events.append(CommentEvent(text))
+        if has_entities:
+            parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_ALWAYS)
+            parser.ExternalEntityRefHandler = self._external
+            parser.UseForeignDTD(True)
+
+    def feed(self, data: bytes) -> None:
+        self._parser.Parse(data, True)
+
+    def _external(self, context: str | None, *_: str | None) -> int:
+        # No context: the external subset of the document type, or parameter entities.
+        # Any other entity whose text is elsewhere stays empty.
+        if context is None and not self._has_subset:
+            self._has_subset = True
+            subset = self._parser.ExternalEntityParserCreate(context)
+            subset.Parse(_ENTITIES, True)
+        return 1
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._spend(64 + sum(map(len, attributes.values())))
+        self.events.append(StartTag(name, {**attributes}))
+
+    def _text(self, text: str) -> None:
+        self._spend(len(text))
+        self.events.append(text)
+
+    def _spend(self, n_chars: int) -> None:
+        self._n_left -= n_chars
+        if self._n_left < 0:
+            raise _TooMuch
+
+
+def replay(events: list[Event], handler: PageHandler) -> None:
+    """Hand the events of a page to a handler."""
+    for event in events:
+        if type(event) is str:
+            handler.text(event)
+        elif type(event) is StartTag:
+            handler.start(event.name, event.attributes)
+        elif type(event) is EndTag:
+            handler.end()
+        else:
+            handler.comment(event.text)  # type: ignore[union-attr]
+
+
+def first_base(events: list[Event]) -> str | None:
+    """Return the `href` of the first `base` of a page of XHTML."""
+    for event in events:
+        if type(event) is StartTag and event.name.rpartition(":")[2] == "base":
+            href = event.attributes.get("href")
+            if href is not None:
+                return href
+    return None

@@ -1,0 +1,175 @@
+"""Extract the RDFa of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.html.host import HostMarkup, sniff_host
+from rdfcrawl.rdf.html.iris import escape_url, resolve
+from rdfcrawl.rdf.html.rdfa import events
+from rdfcrawl.rdf.html.rdfa.patterns import Triple, copy_patterns
+from rdfcrawl.rdf.html.rdfa.processor import RdfaProcessor
+from rdfcrawl.rdf.html.rdfa.scope import OutputOverflow, RdfaBudget
+from rdfcrawl.rdf.html.walking import walk, walk_node
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.rdf.html.page import ParsedPage
+
+# What a page may make of itself: 50 times its length, and at least this much.
+_MIN_CHARS: Final = 16 * 2**20
+_GROWTH: Final = 50
+_MAX_BASE_CHARS: Final = 4096  # as `Page.base` has it
+
+
+def extract_rdfa(
+    page: ParsedPage, log: FaultLog, *, media_type: str = "", version: str = ""
+) -> Iterator[str]:
+    """Yield the statements of a page's RDFa as lines of N-Quads.
+
+    A page that claims to be XML is read as XML if well-formed, else as HTML5. Nothing
+    is fetched: no document type, no profile, no vocabulary. `log` takes `TOO_LARGE` if
+    a page repeats itself so often that reading ends. `media_type` and `version` ("1.0"
+    or "1.1" of RDFa) are instead of the page's.
+
+    Raises:
+        SourceFault: see `ParsedPage.tree`.
+
+    Source: RDFa Core 1.1 section 7.5; HTML+RDFa 1.1 section 3; RDFa in XHTML (1.0)
+    section 5.5. The vocabularies are not expanded (RDFa Core 1.1 section 10).
+    """
+    text = page.text
+    host = sniff_host(text, media_type=media_type or page.media_type, version=version)
+    read = events.read_xml(text) if host.is_xml else None
+    document = page.url.partition("#")[0]
+    budget = RdfaBudget(max(_MIN_CHARS, _GROWTH * len(text)))
+    processor = RdfaProcessor(
+        host,
+        document=document,
+        base=_base(page, host, read) or document,
+        budget=budget,
+        n_elements=text.count("<"),
+        is_xml=read is not None,
+    )
+    try:
+        if read is not None:
+            events.replay(read, processor)
+        elif host.rdfa_version == "1.0":
+            walk(page.tree, processor)
+        else:
+            walk_marked(page.tree, processor)
+        processor.close()
+    except OutputOverflow:
+        log.note(Reason.TOO_LARGE, "RDFa that repeats itself")
+    found: Iterable[Triple] = processor.statements
+    if processor.has_patterns:
+        found = copy_patterns(found, budget)
+    try:
+        for triple in found:
+            yield terms.statement(*triple)
+    except OutputOverflow:
+        log.note(Reason.TOO_LARGE, "RDFa with too many copies of patterns")
+
+
+def _base(page: ParsedPage, host: HostMarkup, read: list[events.Event] | None) -> str:
+    """Return the `href` of the `base` element: HTML+RDFa 1.1 section 3.1."""
+    if not host.is_html:
+        return ""
+    if read is None:
+        return page.base
+    href = (events.first_base(read) or "").strip()
+    if not href or len(href) > _MAX_BASE_CHARS:
+        return ""
+    return resolve(escape_url(href), page.url).partition("#")[0]
+
+
+# Without one of these an element states nothing (RDFa Core 1.1 section 7.5), unless
+# a relation around it waits for an object or a subject: then the others name one.
+_STATING: Final = "[property],[rel],[rev],[typeof],[vocab]"
+_NAMING: Final = _STATING + ",[about],[resource],[href],[src]"
+
+
+def walk_marked(tree: LexborHTMLParser, processor: RdfaProcessor) -> None:
+    """Hand the elements that matter to RDFa 1.1 to its processor.
+
+    Most elements of a page state nothing. The others are found by selectors, in C;
+    beside these, only their ancestors are visited, once each. The result is that of
+    `walking.walk`; elements are left open, for its `close`.
+    """
+    walk = _MarkedWalk(processor)
+    for node in tree.css(_STATING):
+        walk.visit(node)
+
+
+class _MarkedWalk:
+    """A walk through one tree in document order."""
+
+    def __init__(self, processor: RdfaProcessor) -> None:
+        self._processor = processor
+        self._n_open = 0  # elements that the processor was given
+        # By element that was looked at: how many of these are around its content.
+        self._depths: dict[int, int] = {}
+        self._is_waiting = False  # a relation around waits
+
+    def visit(self, node: LexborNode) -> None:
+        """End elements that do not contain a node; begin its ancestors and the node."""
+        key = node.mem_id
+        # `css` gives an element once for each of the selectors that it matches.
+        if key in self._depths:
+            return
+        processor = self._processor
+        depth = self._go_to(node)
+        attributes = node.attributes
+        if processor.state(node, attributes):
+            self._depths[key] = depth
+            return
+        self._depths[key] = depth + 1
+        self._n_open += 1
+        processor.start(node.tag or "", attributes, node.text)
+        if processor.is_recording:
+            self._hand_over_content(node)
+        elif processor.is_waiting and not self._is_waiting:
+            self._is_waiting = True
+            for inner in node.css(_NAMING):
+                self.visit(inner)
+            self._is_waiting = False
+
+    def _go_to(self, node: LexborNode) -> int:
+        """Go to the parent of a node; return how many elements are open.
+
+        Of the ancestors only the root and the relevant ones are given to the processor.
+        """
+        depths = self._depths
+        path: list[LexborNode] = []
+        above = node.parent
+        while above is not None and above.mem_id not in depths:
+            path.append(above)
+            above = above.parent
+        depth = 0 if above is None else depths[above.mem_id]
+        processor = self._processor
+        while self._n_open > depth:
+            self._n_open -= 1
+            processor.end()
+        for ancestor in reversed(path):
+            if ancestor.is_element_node:
+                attributes = ancestor.attributes
+                if not depth or processor.is_relevant(ancestor.tag or "", attributes):
+                    processor.start(ancestor.tag or "", attributes)
+                    depth += 1
+            depths[ancestor.mem_id] = depth
+        self._n_open = depth
+        return depth
+
+    def _hand_over_content(self, node: LexborNode) -> None:
+        """Hand over all content of an element whose markup is recorded."""
+        for inner in node.css(_NAMING):
+            self._depths[inner.mem_id] = 0
+        for child in node.iter(include_text=True):
+            walk_node(child, self._processor)
+        self._n_open -= 1
+        self._processor.end()

@@ -1,0 +1,128 @@
+"""Find the subject of an element: steps 5 and 6 of RDFa, in both versions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rdfcrawl.rdf import terms
+
+if TYPE_CHECKING:
+    from rdfcrawl.rdf.html.rdfa.scope import Incomplete, RdfaNames, RdfaScope
+    from rdfcrawl.rdf.html.walking import Attributes
+
+
+class RdfaElement:
+    """An element being processed; names as in RDFa Core 1.1 section 7.5.
+
+    Attributes:
+        outer: scope of its parent; `scope` is its own, to hand on to its children.
+        is_section: the `head` or `body` of HTML.
+        rel: predicates; None without the attribute; so is `rev`.
+        subject: "new subject".
+        object: "current object resource", or empty.
+        typed: "typed resource", or empty.
+        target: of `resource`, `href` or `src`, or empty.
+        is_skipped: the "skip element" flag.
+        incomplete: "local list of incomplete triples".
+    """
+
+    __slots__ = (
+        *("attributes", "incomplete", "is_root", "is_section", "is_skipped", "name"),
+        *("object", "outer", "rel", "rev", "scope", "subject", "target", "typed"),
+    )
+
+    def __init__(
+        self, name: str, attributes: Attributes, *, outer: RdfaScope, scope: RdfaScope
+    ) -> None:
+        self.name, self.attributes = name, attributes
+        self.outer, self.scope = outer, scope
+        self.is_root = self.is_section = self.is_skipped = False
+        self.rel: Sequence[str] | None = None
+        self.rev: Sequence[str] | None = None
+        self.subject = self.object = self.typed = self.target = ""
+        self.incomplete: Incomplete = []
+
+    @property
+    def is_link(self) -> bool:
+        """Whether the element has `rel` or `rev`."""
+        return self.rel is not None or self.rev is not None
+
+
+def find_subject(element: RdfaElement, names: RdfaNames) -> None:
+    """Set subject, object, typed resource and target: RDFa Core 1.1 section 7.5."""
+    attributes = element.attributes
+    has_type = "typeof" in attributes
+    about = _resource("about", element, names) if "about" in attributes else ""
+    if not _TARGETS.isdisjoint(attributes):
+        element.target = _target(element, names, ("resource", "href", "src"))
+    if element.is_link:
+        element.subject = about or _default(element)
+        element.object = element.target
+        if has_type and "about" in attributes:
+            element.typed = element.subject
+        elif has_type:
+            element.typed = element.object = element.target or names.new_blank()
+    elif "property" in attributes and _HAS_VALUE.isdisjoint(attributes):
+        element.subject = about or _default(element)
+        if has_type:
+            root = _default(element) if element.is_root else ""
+            section = _default(element) if element.is_section else ""
+            typed = about or root or element.target or section or names.new_blank()
+            element.typed = element.object = typed
+    else:
+        element.subject = about or element.target or _default_or_new(element, names)
+        element.typed = element.subject if has_type else ""
+
+
+def find_subject_first(element: RdfaElement, names: RdfaNames) -> None:
+    """Set the same for RDFa 1.0: "RDFa in XHTML" section 5.5, steps 4 and 5."""
+    has_type = "typeof" in element.attributes
+    about = _resource("about", element, names) or _target(element, names, ("src",))
+    element.target = _target(element, names, ("resource", "href"))
+    if not element.is_link:
+        about = about or element.target
+    element.object = element.target if element.is_link else ""
+    if not about and element.is_section:
+        about = terms.iri(element.scope.base)
+    element.subject = about or _default_or_new(element, names)
+    element.typed = element.subject if has_type else ""
+
+
+_TARGETS = frozenset({"resource", "href", "src"})
+_HAS_VALUE = frozenset({"content", "datatype"})
+
+
+def _default(element: RdfaElement) -> str:
+    """Return the subject of an element that names none."""
+    if element.is_root:
+        return terms.iri(element.scope.base)
+    return element.outer.object
+
+
+def _default_or_new(element: RdfaElement, names: RdfaNames) -> str:
+    if element.is_root or element.is_section:
+        return _default(element)
+    if "typeof" in element.attributes:
+        return names.new_blank()
+    element.is_skipped = not element.is_link and "property" not in element.attributes
+    return element.outer.object
+
+
+def _resource(name: str, element: RdfaElement, names: RdfaNames) -> str:
+    if name not in element.attributes:
+        return ""
+    return names.resource(element.attributes[name] or "", element.scope)
+
+
+def _target(element: RdfaElement, names: RdfaNames, among: tuple[str, ...]) -> str:
+    for name in among:
+        if name not in element.attributes:
+            continue
+        if name == "resource":
+            found = _resource(name, element, names)
+        else:
+            found = names.url(element.attributes[name] or "", element.scope)
+        if found:
+            return found
+    return ""

@@ -1,0 +1,225 @@
+"""Read a page with one extractor after another, each isolated from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from rdfcrawl.core.errors import OWN, NeedsSandbox, Reason, SourceFault
+from rdfcrawl.core.extras import needed_by_document
+from rdfcrawl.core.faultlog import FaultLog, fault_of_exception
+from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.rdf.html.extractors import CustomExtractor, Extractor
+from rdfcrawl.rdf.html.jsonld import extract_json_ld
+from rdfcrawl.rdf.html.meta import extract_dublin_core, extract_open_graph
+from rdfcrawl.rdf.html.microdata import extract_microdata
+from rdfcrawl.rdf.html.page_links import has_links_in_body, links_of_page
+from rdfcrawl.rdf.html.page_reservations import PageReservations
+from rdfcrawl.rdf.html.rdfa import extract_rdfa
+from rdfcrawl.rdf.html.rules import PageRule, scrape
+from rdfcrawl.rdf.html.scan import scan
+from rdfcrawl.rdf.html.timebox import OutOfTime, TimeShares
+
+if TYPE_CHECKING:
+    from rdfcrawl.rdf.chunks import QuadChunk
+    from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
+    from rdfcrawl.rdf.html.page import ParsedPage
+    from rdfcrawl.rdf.output import QuadOutput
+
+T = TypeVar("T")
+
+# Cheap ones first: what they found is out before another can fail.
+ORDER: Final = tuple(Extractor)
+_BUDGET: Final = 0.8  # of the process's time for the document; the rest is for others
+
+
+class PageReading:
+    """A page being read; iterate once, over chunks of N-Quads.
+
+    `extractors` are those to run, or None for all that the page needs; `excluded` ones
+    may not run here; `custom` ones of the user run last, or instead of ours. Links are
+    added to `page.links`, `log` takes the faults; those of an extractor name it. In a
+    bounded process each extractor gets a time limit.
+
+    Raises:
+        NeedsSandbox: on iteration, before anything was read: parsing may take long.
+
+    Attributes:
+        extracted: statements by extractor, of all that were run.
+        left: needed extractors that were not run.
+        reservations: of its publisher, complete when the links were read.
+        is_partial: an extractor failed, so that statements are missing.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is of another make
+        self,
+        page: ParsedPage,
+        *,
+        extractors: frozenset[str] | None,
+        excluded: frozenset[str],
+        rules: tuple[PageRule, ...],
+        custom: tuple[CustomExtractor, ...] = (),
+        wants_hyperlinks: bool,
+        environment: ReaderContext,
+        limits: ParseLimits,
+        log: FaultLog,
+        output: QuadOutput,
+        reservations: PageReservations | None = None,
+    ) -> None:
+        self._page, self._rules = page, rules
+        self._wanted, self._excluded = extractors, excluded
+        self._custom = {each.name: each for each in custom}
+        self._wants_hyperlinks = wants_hyperlinks
+        self._environment, self._limits = environment, limits
+        self._log, self._output = log, output
+        self.reservations = reservations or PageReservations()
+        self.extracted: dict[str, int] = {}
+        self.left: frozenset[str] = frozenset()
+        self.is_partial = False
+        self._timebox: TimeShares | None = None
+
+    def __iter__(self) -> Iterator[QuadChunk]:
+        """Read the page; faults of the page are logged, not raised."""
+        page = self._page
+        needed = self._needed()
+        of_tree = self._of_tree(needed)
+        is_whole = self._is_whole(of_tree)
+        if self._wanted is None and self.reservations.are_in_body(page):
+            is_whole = True
+        is_heavy = not page.is_json and (
+            page.is_heavy if of_tree or is_whole else page.is_head_heavy
+        )
+        if is_heavy:
+            self._environment.demand_bounds("a page of very many tags")
+        if self._environment.is_bounded:
+            limits = self._limits
+            secs = limits.secs + limits.secs_per_mb * len(page.data) / 1e6
+            self._timebox = TimeShares(_BUDGET * secs)
+        self.left = needed & self._excluded
+        if self._wanted is None:  # else the page is read for what was left of it
+            self._read_page_itself(is_whole=is_whole)
+        if self.reservations.are_against_reading:
+            self.left = frozenset()
+            return
+        for extractor in dict.fromkeys((*ORDER, *self._custom)):
+            if extractor in needed and extractor not in self.left:
+                yield from self._extract(extractor)
+
+    def _of_tree(self, needed: frozenset[str]) -> frozenset[str]:
+        """Return the extractors for which the page has to be parsed whole."""
+        runs = needed - self._excluded
+        if runs == {Extractor.JSON_LD} and self._page.has_json_ld_in_head_only:
+            return needed - runs
+        return needed
+
+    def _is_whole(self, of_tree: frozenset[str]) -> bool:
+        """Return whether links are searched in the whole page, not just its head."""
+        page = self._page
+        if of_tree - self._excluded and not page.is_json and not page.is_heavy:
+            return True  # it is parsed anyway, and that cannot fail
+        return has_links_in_body(page, wants_hyperlinks=self._wants_hyperlinks)
+
+    def _needed(self) -> frozenset[str]:
+        page = self._page
+        needed: frozenset[str] = frozenset() if page.is_json else scan(page.lower)
+        if self._custom and not page.is_json:
+            needed |= {
+                each.name
+                for each in self._custom.values()
+                if each.marker.encode() in page.lower
+            }
+        if self._rules:
+            needed |= {Extractor.RULES}
+        return needed if self._wanted is None else needed & self._wanted
+
+    def _read_page_itself(self, *, is_whole: bool) -> None:
+        if not self._page.is_json:
+            self._run("links", partial(self._find_links, is_whole))
+        for fault in self._page.faults.all():
+            self._log.note(fault.reason, fault.detail, fault.count)
+
+    def _find_links(self, is_whole: bool) -> None:
+        page = self._page
+        if self.reservations.is_hinted:
+            self.reservations.read(page.tree if is_whole else page.head_tree)
+        if self.reservations.are_against_links:
+            return
+        page.links |= links_of_page(
+            page,
+            wants_hyperlinks=self._wants_hyperlinks,
+            log=self._log,
+            is_whole=is_whole,
+        )
+
+    def _extract(self, extractor: str) -> Iterator[QuadChunk]:
+        """Run one extractor, and keep its output also after a failure."""
+        if self._output.is_full:
+            return
+        before = self._output.n_quads
+        found = self._run(extractor, partial(self._blocks, extractor))
+        if found is None:
+            return
+        blocks, has_graphs = found
+        chunks = iter(self._output.chunks(blocks, has_graphs=has_graphs))
+        take = partial(next, chunks, None)
+        while (chunk := self._run(extractor, take)) is not None:
+            yield chunk
+        self.extracted[extractor] = self._output.n_quads - before
+
+    def _blocks(self, extractor: str) -> tuple[Iterable[bytes], bool]:
+        """Return checked lines of an extractor, and whether lines may name graphs."""
+        page, log = self._page, self._log
+        if (custom := self._custom.get(extractor)) is not None:
+            return iter_checked(custom.lines(page), log), True
+        match Extractor(extractor):
+            case Extractor.JSON_LD:
+                return extract_json_ld(page, self._environment, log), True
+            case Extractor.MICRODATA:
+                lines = extract_microdata(page, log)
+            case Extractor.OPEN_GRAPH:
+                lines = extract_open_graph(page, log)
+            case Extractor.DUBLIN_CORE:
+                lines = extract_dublin_core(page, log)
+            case Extractor.RULES:
+                lines = scrape(page, self._rules, log)
+            case Extractor.RDFA:
+                lines = extract_rdfa(page, log, media_type=page.media_type)
+            case Extractor.MICROFORMATS:
+                lines = _microformats(page, log)
+        return iter_checked(lines, log), False
+
+    def _run(self, what: str, step: Callable[[], T]) -> T | None:
+        """Run one step of an extractor; return None on failure."""
+        try:
+            if self._timebox is None:
+                return step()
+            return self._timebox.run(what, step)
+        except NeedsSandbox:
+            if self._environment.is_bounded:
+                self._fail(Reason.PARSE_CRASH, what, "needs what is not here")
+            else:
+                self.left |= {what}
+        except SourceFault as error:
+            self._fail(error.fault.reason, what, error.fault.detail)
+        except OutOfTime as error:
+            self._fail(Reason.PARSE_SECS, what, str(error))
+        except Exception as error:
+            self.is_partial = True
+            found = fault_of_exception(error, what, self._page.url)
+            self._log.note(found.reason, found.detail, apart=True, part=found.part)
+        return None
+
+    def _fail(self, reason: Reason, what: str, detail: str) -> None:
+        self.is_partial = True
+        part = what if reason in OWN else ""
+        self._log.note(reason, f"{what}: {detail}", apart=True, part=part)
+
+
+def _microformats(page: ParsedPage, log: FaultLog) -> Iterator[str]:
+    with needed_by_document("microformats"):
+        from rdfcrawl.rdf.html.microformats import (  # noqa: PLC0415 (slow to import)
+            extract_microformats,
+        )
+
+    return extract_microformats(page, log)

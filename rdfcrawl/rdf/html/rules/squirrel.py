@@ -1,0 +1,322 @@
+"""Read the scraping rules of Squirrel.
+
+A file is for one host, and has a block for each kind of page: `regex`, which is
+searched for in the page's URI, ignoring case, and `resources`, which maps parts of the
+page to statements of a subject. Selectors are those of jsoup, as far as XPath can
+express them. Newer versions of Squirrel search for the text of `regex`, older ones for
+a match of it as an expression; files for both are in use, so that either counts.
+
+Two things are read more strictly than there: a selected URL is an IRI only with the
+scheme http or https, and relative links are resolved by RFC 3986.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from cssselect import SelectorError
+from cssselect.xpath import ExpressionError, GenericTranslator, XPathExpr
+from parsel.csstranslator import HTMLTranslator
+
+from rdfcrawl.rdf.html.rules.model import (
+    PageRule,
+    RulePlace,
+    SquirrelProperty,
+    SquirrelResource,
+    SquirrelSource,
+)
+from rdfcrawl.rdf.html.rules.names import is_attribute, is_iri, url_parts
+from rdfcrawl.rdf.html.rules.nodes import (
+    Node,
+    RuleError,
+    TableNode,
+    TextNode,
+    made,
+    members,
+)
+from rdfcrawl.rdf.html.rules.patterns import MAX_PATTERN_CHARS, MAX_URL_CHARS
+from rdfcrawl.rdf.html.rules.selectors import MAX_SELECTOR_CHARS, Selector, compiled
+
+if TYPE_CHECKING:
+    from cssselect.parser import Function
+
+_PSEUDO = re.compile(r":contains(?:Own)?\(")
+_EXPRESSION = re.compile(r"~=|:matches\w*(?=\()")
+_UNQUOTED = re.compile(r"\[\s*([\w-]+)\s*([|^$*]?=)\s*([^\"'\]\s][^\"'\]]*?)\s*\]")
+# XPath 1.0 has no lower-case(); these are the letters of Latin-1.
+_UPPER: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞ"
+
+
+class _JsoupTranslator(HTMLTranslator):
+    """CSS with the extensions of jsoup."""
+
+    def xpath_contains_function(
+        self, xpath: XPathExpr, function: Function
+    ) -> XPathExpr:
+        """Translate `:contains()`, which ignores case."""
+        return self._contains(xpath, function, "normalize-space(.)")
+
+    def xpath_containsown_function(
+        self, xpath: XPathExpr, function: Function
+    ) -> XPathExpr:
+        """Translate `:containsOwn()`, which looks at the element's own text."""
+        return self._contains(xpath, function, "normalize-space(text())")
+
+    def xpath_eq_function(self, xpath: XPathExpr, function: Function) -> XPathExpr:
+        """Translate `:eq(n)`, the n-th child, from 0."""
+        return self._index(xpath, function, "=")
+
+    def xpath_lt_function(self, xpath: XPathExpr, function: Function) -> XPathExpr:
+        """Translate `:lt(n)`, before the n-th child."""
+        return self._index(xpath, function, "<")
+
+    def xpath_gt_function(self, xpath: XPathExpr, function: Function) -> XPathExpr:
+        """Translate `:gt(n)`, after the n-th child."""
+        return self._index(xpath, function, ">")
+
+    @staticmethod
+    def _contains(xpath: XPathExpr, function: Function, text: str) -> XPathExpr:
+        if function.argument_types() not in (["STRING"], ["IDENT"]):
+            raise ExpressionError("contains() needs one text")
+        wanted = (function.arguments[0].value or "").lower()
+        lower = f"translate({text}, '{_UPPER}', '{_UPPER.lower()}')"
+        quoted = GenericTranslator.xpath_literal(wanted)
+        return xpath.add_condition(f"contains({lower}, {quoted})")
+
+    @staticmethod
+    def _index(xpath: XPathExpr, function: Function, operator: str) -> XPathExpr:
+        if function.argument_types() != ["NUMBER"]:
+            raise ExpressionError("eq(), lt() and gt() need one number")
+        number = int(function.arguments[0].value or 0)
+        return xpath.add_condition(f"count(preceding-sibling::*) {operator} {number}")
+
+
+_translator = _JsoupTranslator()
+
+
+def jsoup(text: str) -> Selector:
+    """Parse a selector of jsoup; raise `ValueError` if not translatable."""
+    text = text.strip()
+    if not text or len(text) > MAX_SELECTOR_CHARS:
+        raise ValueError(f"a selector has 1 to {MAX_SELECTOR_CHARS} characters")
+    if expression := _EXPRESSION.search(text):
+        raise ValueError(
+            f"selector {text!r}: {expression[0]} takes a regular expression there"
+        )
+    quoted = _UNQUOTED.sub(r'[\1\2"\3"]', _quoted(text))
+    try:
+        return Selector(text, compiled(_translator.css_to_xpath(quoted)))
+    except (SelectorError, ValueError, RecursionError) as error:
+        raise ValueError(f"selector {text!r}: {error}") from error
+
+
+def closing(text: str, start: int) -> int:
+    """Return where the parenthesis is closed that was opened before `start`, or -1."""
+    depth = 1
+    for index in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[index], 0)
+        if not depth:
+            return index
+    return -1
+
+
+def _quoted(text: str) -> str:
+    """Quote the argument of `:contains()`, which jsoup does not require."""
+    pieces: list[str] = []
+    start = 0
+    while found := _PSEUDO.search(text, start):
+        end = closing(text, found.end())
+        if end < 0:
+            break
+        wanted = text[found.end() : end].strip()
+        if wanted[:1] not in {'"', "'"}:
+            wanted = '"' + wanted.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        pieces += [text[start : found.end()], wanted, ")"]
+        start = end + 1
+    return "".join(pieces) + text[start:]
+
+
+FILE_KEY: Final = "file_descriptor"
+
+_WRAPPED = re.compile(r"s\((.*)\)", re.DOTALL)
+_CALL = re.compile(r"(l|attr|append)\(", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class SquirrelPattern:
+    """The host of a file, without `www.`, and the URLs of a block.
+
+    One of the `texts`, in lower case, has to be in the URL in lower case, or one of the
+    `expressions` to be found in it.
+    """
+
+    host: str
+    texts: tuple[str, ...]
+    expressions: tuple[re.Pattern[str], ...]
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The host with and without `www.`."""
+        return self.host, f"www.{self.host}"
+
+    def match(self, url: str) -> Mapping[str, str] | None:
+        """Return an empty mapping if the page matches, else None."""
+        host = url_parts(url)[0].partition(":")[0].lower()
+        if host not in self.hosts or len(url) > MAX_URL_CHARS:
+            return None
+        lower = url.lower()
+        is_meant = any(text in lower for text in self.texts) or any(
+            expression.search(url) for expression in self.expressions
+        )
+        return {} if is_meant else None
+
+
+def iter_rules(
+    path: Path, node: Node
+) -> Iterator[tuple[str, RulePlace, Callable[[], PageRule]]]:
+    """Yield name, place and reader of each block; a reader may raise `RuleError`.
+
+    The same is raised if the file does not name its host.
+    """
+    if not isinstance(node, TableNode):
+        raise RuleError(node.line, f"`{FILE_KEY}` is a mapping")
+    entries = node.entries()
+    if "check" not in entries:
+        raise RuleError(node.line, "`check` with the `domain` is missing")
+    line, check = entries.pop("check")
+    checks = check.entries() if isinstance(check, TableNode) else {}
+    domain = checks.get("domain", (line, None))[1]
+    if not isinstance(domain, TextNode) or not domain.text.strip():
+        raise RuleError(line, "`domain` is missing")
+    host = domain.text.strip().lower().removeprefix("www.")
+    ignore = checks.get("ignore-request", (line, None))[1]
+    cuts_query = isinstance(ignore, TextNode) and ignore.text.lower() == "true"
+    for name, (line, block) in entries.items():
+        place = RulePlace(path, line)
+        yield name, place, partial(_rule, name, place, host, block, cuts_query)
+
+
+def _rule(
+    name: str, place: RulePlace, host: str, block: Node, cuts_query: bool
+) -> PageRule:
+    return PageRule(
+        name=name,
+        place=place,
+        patterns=(_pattern(host, block),),
+        squirrel=tuple(_resources(block)),
+        cuts_query=cuts_query,
+    )
+
+
+def _pattern(host: str, block: Node) -> SquirrelPattern:
+    entries = block.entries() if isinstance(block, TableNode) else {}
+    if "regex" not in entries:
+        raise RuleError(block.line, "`regex` is missing")
+    line, node = entries["regex"]
+    texts: list[str] = []
+    expressions: list[re.Pattern[str]] = []
+    for member in members(node):
+        if not isinstance(member, TextNode) or not member.text:
+            raise RuleError(line, "`regex` is a text or a list of texts")
+        if len(member.text) > MAX_PATTERN_CHARS:
+            raise RuleError(member.line, f"longer than {MAX_PATTERN_CHARS} characters")
+        texts.append(member.text.lower())
+        # As it stands: in lower case, `\D` would become `\d`.
+        with suppress(re.error, OverflowError, RecursionError):  # a text alone
+            expressions.append(re.compile(member.text, re.IGNORECASE))
+    return SquirrelPattern(host, tuple(texts), tuple(expressions))
+
+
+def _resources(block: Node) -> Iterator[SquirrelResource]:
+    entries = block.entries() if isinstance(block, TableNode) else {}
+    for key, (line, _) in entries.items():
+        if key not in {"regex", "resources"}:
+            raise RuleError(line, f"{key!r} has no counterpart here")
+    line, node = entries.get("resources", (block.line, block))
+    if node is block or not isinstance(node, TableNode):
+        raise RuleError(line, "`resources` is missing")
+    # In files of the oldest kind, predicates of the page stand there without subject.
+    page = tuple(x for x in node.pairs if not isinstance(x[1], TableNode))
+    found = list(_resource("$uri", TableNode(node.line, page))) if page else []
+    for name, value in node.pairs:
+        if isinstance(value, TableNode):
+            if name.text == "javascript":
+                raise RuleError(name.line, "`javascript` needs a browser")
+            found += _resource(name.text, value)
+    _check_numbers(found, line)
+    yield from found
+
+
+def _resource(subject: str, table: TableNode) -> Iterator[SquirrelResource]:
+    wrapped = _WRAPPED.fullmatch(subject.strip())
+    subject = wrapped[1] if wrapped else subject.strip()
+    name = subject.removesuffix("*")
+    if not name.startswith("$uri") and not is_iri(name.replace("$label", "x")):
+        raise RuleError(table.line, f"subject {subject!r} is not an IRI")
+    properties: list[SquirrelProperty] = []
+    nested: list[SquirrelResource] = []
+    for key, value in table.pairs:
+        if isinstance(value, TableNode):
+            nested += _resource(key.text, value)
+            continue
+        predicate = key.text.removesuffix("*")
+        if not is_iri(predicate):
+            raise RuleError(key.line, f"predicate {key.text!r} is not an IRI")
+        for member in members(value):
+            if not isinstance(member, TextNode) or not member.text.strip():
+                raise RuleError(key.line, "an object is a selector or a list of them")
+            properties.append(
+                SquirrelProperty(
+                    predicate=predicate,
+                    is_numbered=key.text.endswith("*"),
+                    source=_source(member.line, member.text.strip()),
+                )
+            )
+    is_numbered = subject.endswith("*") or any(x.is_numbered for x in properties)
+    yield SquirrelResource(
+        subject=name, is_numbered=is_numbered, properties=tuple(properties)
+    )
+    yield from nested
+
+
+def _check_numbers(resources: list[SquirrelResource], line: int) -> None:
+    numbered = {x.subject for x in resources if x.is_numbered}
+    for resource in resources:
+        for source in (each.source for each in resource.properties):
+            if source.is_numbered and source.prefix not in numbered:
+                raise RuleError(line, f"there is no subject {source.prefix}*")
+
+
+def _source(line: int, text: str) -> SquirrelSource:
+    call = _CALL.match(text)
+    if call is None:
+        return SquirrelSource(selector=made(line, jsoup, text), is_link=True)
+    end = closing(text, call.end())
+    if end < 0:
+        raise RuleError(line, f"a parenthesis is not closed: {text!r}")
+    argument, rest = text[call.end() : end], text[end + 1 :].strip()
+    if call[1] == "l":
+        if rest.startswith("+"):
+            return SquirrelSource(prefix=argument, selector=made(line, jsoup, rest[1:]))
+        if rest not in {"", "*"}:
+            raise RuleError(line, f"{rest!r} after l() is not understood")
+        argument = argument.strip() + rest
+        return SquirrelSource(
+            prefix=argument.removesuffix("*"), is_numbered=argument.endswith("*")
+        )
+    if rest:
+        raise RuleError(line, f"{rest!r} after {call[1]}() is not understood")
+    if call[1] == "append":
+        return SquirrelSource(prefix="$uri", selector=made(line, jsoup, argument))
+    attribute, colon, selector = argument.partition(":")
+    if not colon or not is_attribute(attribute.strip()):
+        raise RuleError(line, "attr() is written attr(name:selector)")
+    return SquirrelSource(
+        selector=made(line, jsoup, selector), attribute=attribute.strip().lower()
+    )

@@ -1,0 +1,178 @@
+"""Refuse pages that are slow to parse: too deep, or with too many attributes.
+
+Parsers of HTML walk the open elements at most tags ("has an element in scope"), and
+compare each attribute of a tag with those before it: both take the square of the time.
+Browsers cut at a depth of 512.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from rdfcrawl.core.errors import Reason, SourceFault
+
+MAX_LIGHT_TAGS: Final = 20_000  # if all were nested, parsing took half a second
+MAX_DEPTH: Final = 4096
+MAX_ATTRIBUTES: Final = 1024  # of one element
+_LONG_TAG_BYTES: Final = 4 * 1024
+_LOOKS: Final = 8  # at a byte, as a part of tags that begin in one another
+
+# What has no tags in it; also if it does not end, so that it is read but once.
+_SCRIPT = re.compile(
+    rb"<!--(?:-?>|.*?(?:--!?>|\Z))|<(script|style|textarea|title)\b.*?(?:</\1|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+# HTML Standard 13.2.5.6 to 13.2.5.39, from the name of a tag to its end.
+_SPACE: Final = rb"\t\n\f\r "
+_NAME: Final = rb"[^>/" + _SPACE + rb"]*+"
+_VALUE: Final = rb"\"[^\"]*+\"?|'[^']*+'?|[^>\"'" + _SPACE + rb"][^>" + _SPACE + rb"]*+"
+_ATTRIBUTE_NAME: Final = rb"[^>/" + _SPACE + rb"][^>/=" + _SPACE + rb"]*+"
+_EQUALS: Final = rb"[" + _SPACE + rb"]*+=[" + _SPACE + rb"]*+"
+_ATTRIBUTE: Final = _ATTRIBUTE_NAME + rb"(?:" + _EQUALS + rb"(?:" + _VALUE + rb")?+)?+"
+_ATTRIBUTES: Final = rb"(?:[/" + _SPACE + rb"]++|" + _ATTRIBUTE + rb")*+"
+TAG = re.compile(rb"<(/?)([a-zA-Z]" + _NAME + rb")(" + _ATTRIBUTES + rb")>?")
+_EACH_ATTRIBUTE = re.compile(_ATTRIBUTE)
+# Begins of tags, but not of those that have few attributes and end before another
+# tag begins: they are told from others by what is quicker to match.
+_ODD_TAG = re.compile(
+    rb"<(?=[a-zA-Z])(?![^<>\"'=/\t\n\f\r ]*+(?:[/\t\n\f\r ]++"
+    rb"(?:[^<>\"'=/\t\n\f\r ]++(?:=(?:\"[^\"<]*+\"|'[^'<]*+'"
+    rb"|[^<>\"'=\t\n\f\r ][^<>\"'\t\n\f\r ]*+))?+)?+){0,64}+>)"
+)
+_WHITE_SPACE: Final = b"\t\n\f\r "
+_BEFORE_VALUE: Final = b"=" + _WHITE_SPACE
+_VALUE_BEGINS: Final = tuple(bytes((byte,)) for byte in _BEFORE_VALUE)
+_VOID: Final = frozenset(
+    b"area base br col embed hr img input link meta param source track wbr".split()
+)
+# Their end tags may be left out: the next one of the kind ends them.
+_IMPLIED: Final = frozenset(
+    b"a p li dt dd option optgroup tr td th tbody thead tfoot colgroup rp rt rb".split()
+)
+_FOREIGN: Final = frozenset((b"svg", b"math"))
+# HTML Standard 13.2.4.2, "have a particular element in scope": an end tag does not
+# see what is open outside of these.
+_SCOPES: Final = frozenset(
+    b"applet caption html table td th marquee object template foreignobject".split()
+)
+
+
+def is_heavy(data: bytes) -> bool:
+    """Return whether parsing a page in UTF-8 may take longer than its length suggests.
+
+    Everything like a tag counts as one, also in a comment, a script or a value: a page
+    cannot hide tags, it can only be heavier than it seems.
+    """
+    if len(data) > MAX_LIGHT_TAGS and data.count(b"<") > MAX_LIGHT_TAGS:
+        return True
+    n_bytes_left = _LOOKS * len(data)
+    for begin in _iter_odd_tags(data):
+        near = TAG.match(data, begin, begin + _LONG_TAG_BYTES)
+        if near is None or near.end() < begin + _LONG_TAG_BYTES:
+            continue
+        tag = TAG.match(data, begin)
+        n_bytes_left -= len(tag[0]) if tag else 0
+        if n_bytes_left < 0 or (tag and _has_many_attributes(tag[3])):
+            return True
+    return False
+
+
+def _iter_odd_tags(data: bytes) -> Iterator[int]:
+    """Yield where tags begin that are odd and may be long.
+
+    A tag ends at the first `">` in it, if that does not follow an equals sign: then
+    it would begin a value. So between two of these that are near to each other no
+    long tag begins, and only the stretches without them are searched. A value in
+    single quotes may hold them; if one does, all of the page is searched.
+    """
+    if _hides_end_of_tag(data):
+        yield from (odd.start() for odd in _ODD_TAG.finditer(data))
+        return
+    at = 0
+    while at < len(data):
+        end = _last_end_of_tag(data, at, at + _LONG_TAG_BYTES)
+        if end < 0:
+            end = _next_end_of_tag(data, at + _LONG_TAG_BYTES - 1)
+            yield from (odd.start() for odd in _ODD_TAG.finditer(data, at, end))
+        at = end
+
+
+def _last_end_of_tag(data: bytes, begin: int, end: int) -> int:
+    """Return where the last `">` in a range that ends a tag has its end; else -1."""
+    at = data.rfind(b'">', begin + 1, end)
+    while at >= 0:
+        if data[at - 1] not in _BEFORE_VALUE:
+            return at + 2
+        at = data.rfind(b'">', begin + 1, at + 1)
+    return -1
+
+
+def _next_end_of_tag(data: bytes, begin: int) -> int:
+    """Return where the first `">` that ends a tag has its end, or all has."""
+    at = data.find(b'">', begin)
+    while at >= 0:
+        if data[at - 1] not in _BEFORE_VALUE:
+            return at + 2
+        at = data.find(b'">', at + 1)
+    return len(data)
+
+
+def _hides_end_of_tag(data: bytes) -> bool:
+    """Return whether a possible value in single quotes holds `">`."""
+    before = b""
+    for part in data.split(b"'"):
+        if (
+            before.endswith(_VALUE_BEGINS)
+            and b'">' in part
+            and before.rstrip(_WHITE_SPACE).endswith(b"=")
+        ):
+            return True
+        before = part
+    return False
+
+
+def check_weight(data: bytes) -> None:
+    """Refuse a page that is nested too deep or has too many attributes.
+
+    The depth is estimated from the tags alone, rather too large than too small. The
+    fault is `TOO_DEEP` or `TOO_LARGE`.
+    """
+    stack: list[bytes] = []
+    n_foreign = 0
+    for tag in TAG.finditer(_SCRIPT.sub(b"", data)):
+        end, raw_name, attributes = tag.groups()
+        if len(attributes) > _LONG_TAG_BYTES and _has_many_attributes(attributes):
+            detail = f"more than {MAX_ATTRIBUTES} attributes of one element"
+            raise SourceFault(Reason.TOO_LARGE, detail)
+        name = raw_name.lower()
+        if end:
+            n_foreign -= _close(stack, name)
+            continue
+        if name in _VOID or (n_foreign and attributes.endswith(b"/")):
+            continue
+        if name in _IMPLIED and not n_foreign:
+            continue
+        n_foreign += name in _FOREIGN
+        stack.append(name)
+        if len(stack) > MAX_DEPTH:
+            raise SourceFault(Reason.TOO_DEEP, f"more than {MAX_DEPTH} elements open")
+
+
+def _close(stack: list[bytes], name: bytes) -> int:
+    """Close an element with its descendants; return how many of these were foreign."""
+    for depth in range(len(stack) - 1, -1, -1):
+        if stack[depth] == name:
+            n_foreign = sum(each in _FOREIGN for each in stack[depth:])
+            del stack[depth:]
+            return n_foreign
+        if stack[depth] in _SCOPES:
+            break
+    return 0
+
+
+def _has_many_attributes(attributes: bytes) -> bool:
+    found = islice(_EACH_ATTRIBUTE.finditer(attributes), MAX_ATTRIBUTES + 1)
+    return sum(1 for _ in found) > MAX_ATTRIBUTES

@@ -1,0 +1,155 @@
+"""Links in the HTTP header `Link`: of a page, of a data document, of a context.
+
+Source: RFC 8288 "Web Linking", section 3 and appendix B; JSON-LD 1.1 sections 4.7
+and 6.1; FAIR Signposting.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.link_relations import Link, Relation, strongest_relation
+from rdfcrawl.core.namespaces import JSON_LD
+from rdfcrawl.uri import BadUri, parse_uri, requestable
+
+MAX_HEADER_CHARS: Final = 64 * 1024
+MAX_LINKS: Final = 1000  # signposting headers name every file of a data set
+
+JSON_LD_CONTEXT: Final = JSON_LD + "context"
+_JSON_LD_TYPE: Final = "application/ld+json"
+
+# Possessive throughout: a header is read once, whatever is in it.
+_TARGET = re.compile(r"<([^<>]*+)>")
+# B.3; a quoted string that does not end is read as far as a token would go.
+_PARAMETER = re.compile(
+    r"\s*+;\s*+([^\s=;,]*+)\s*+"
+    r'(?:=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^;,]*+)))?+',
+    re.DOTALL,
+)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeaderLink:
+    """One link of a `Link` header."""
+
+    url: str  # target, resolved; of any scheme, perhaps with a fragment
+    # relation types, in lower case, as they compare (RFC 8288 2.1)
+    relations: frozenset[str]
+    media_type: str = ""  # declared for the target; lower case, without parameters
+    # context of the link, if that is not the document that came with the header: the
+    # URL, resolved if it is one
+    anchor: str = ""
+
+
+def parse_link_header(value: str, *, base: str) -> list[HeaderLink]:
+    """Return the links of a header, in its order, without damaged ones.
+
+    Args:
+        value: of one `Link` header, or of several joined by commas. What follows
+            `MAX_HEADER_CHARS`, or the first `MAX_LINKS` links, is not read.
+        base: URL of the response; targets and anchors are resolved against it.
+
+    >>> [link.url for link in parse_link_header("</b>; rel=next", base="http://a/")]
+    ['http://a/b']
+    """
+    raw = _iter_raw(value[:MAX_HEADER_CHARS])
+    links = (link for target, given in raw if (link := _link(target, given, base)))
+    return list(islice(links, MAX_LINKS))
+
+
+def links_of(value: str, *, base: str) -> set[Link]:
+    """Return the links of a `Link` header that a crawl may follow.
+
+    They are requestable, and each has the strongest of its relations. `ALTERNATE`
+    are only those whose declared media type is one of data that is read.
+
+    The arguments are those of `parse_link_header`.
+    """
+    found: set[Link] = set()
+    for link in parse_link_header(value, base=base) if value else ():
+        relation = strongest_relation(link.relations, link.media_type)
+        if relation is None or link.anchor:
+            continue
+        with suppress(BadUri):
+            found.add(Link(requestable(link.url), relation, link.media_type))
+    return found
+
+
+def context_link(value: str, *, base: str) -> str:
+    """Return the URL of the context for plain JSON; empty if none is named.
+
+    Raises:
+        SourceFault: `REMOTE_CONTEXT`: there are several (JSON-LD 1.1 API, error
+            "multiple context link headers").
+    """
+    found = [
+        link.url
+        for link in parse_link_header(value, base=base)
+        if JSON_LD_CONTEXT in link.relations and not link.anchor
+    ]
+    if len(found) > 1:
+        detail = f"multiple context link headers: {', '.join(found)}"
+        raise SourceFault(Reason.REMOTE_CONTEXT, detail)
+    return found[0] if found else ""
+
+
+def json_ld_alternate(value: str, *, base: str) -> str:
+    """Return the URL of the document as JSON-LD; empty if the header names none."""
+    for link in parse_link_header(value, base=base):
+        is_alternate = Relation.ALTERNATE in link.relations and not link.anchor
+        if is_alternate and link.media_type == _JSON_LD_TYPE:
+            with suppress(BadUri):
+                return requestable(link.url)
+    return ""
+
+
+def _iter_raw(value: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield target and parameters of each link; the first of a name counts."""
+    at = 0
+    while match := _TARGET.search(value, at):
+        at = match.end()
+        parameters: dict[str, str] = {}
+        while parameter := _PARAMETER.match(value, at):
+            at = parameter.end()
+            name, quoted, token = parameter.groups()
+            if quoted is not None:
+                text = _ESCAPED.sub(r"\1", quoted)
+            else:
+                text = (token or "").strip(' \t"')
+            parameters.setdefault(name.lower(), text)
+        yield match[1].strip(), parameters
+
+
+def _link(target: str, parameters: dict[str, str], base: str) -> HeaderLink | None:
+    relations = frozenset(parameters.get("rel", "").lower().split())
+    if not relations:
+        return None
+    try:
+        url = parse_uri(target, base)
+    except BadUri:
+        return None
+    return HeaderLink(
+        url=url,
+        relations=relations,
+        media_type=parameters.get("type", "").partition(";")[0].strip().lower(),
+        anchor=_foreign(parameters.get("anchor", ""), base),
+    )
+
+
+def _foreign(anchor: str, base: str) -> str:
+    """Return the context of a link, unless that is the document or a part of it."""
+    if not anchor:
+        return ""
+    try:
+        url = parse_uri(anchor, base)
+        own = parse_uri(base)
+    except BadUri:
+        return anchor
+    return "" if url.partition("#")[0] == own.partition("#")[0] else url

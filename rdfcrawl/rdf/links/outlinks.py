@@ -1,0 +1,228 @@
+"""The links of one document, as lines of the log of links: relation and target.
+
+    <http://xmlns.com/foaf/0.1/knows> <http://example.org/bob>
+
+The relation is the predicate of a statement; or an IANA link relation (RFC 8288), as
+RFC 4287 4.2.7.2 writes it as an IRI; or one of our own.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rdfcrawl.core.link_relations import Link, Relation
+from rdfcrawl.core.namespaces import RC, RELATIONS
+from rdfcrawl.rdf.links.policy import (
+    MAX_NESTED_TERMS,
+    TERM,
+    LinkPolicy,
+    LinkPosition,
+    find_triple_terms,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from rdfcrawl.rdf.fingerprints import NormalStatements
+
+    _Find = Callable[[bytes], list[bytes]]
+    _FindPairs = Callable[[bytes], list[tuple[bytes, bytes]]]
+
+_OURS: Final = frozenset({Relation.HYPERLINK, Relation.NOFOLLOW, Relation.DATASET})
+_RELATION_IRIS: Final = {
+    each: f"{RC if each in _OURS else RELATIONS}{each}" for each in Relation
+}
+_SUBJECT: Final = f"{RC}subject> <".encode()
+_PREDICATE: Final = f"{RC}predicate> <".encode()
+_find_subjects = re.compile(rb"\n<([^>\n]*+)").findall
+_find_predicates = re.compile(rb"\n%s <([^>\n]*+)" % TERM).findall
+_has_fragment = re.compile(rb"#[^>]*+(?:>\n<|\Z)").search
+_is_iri = re.compile(r"[^\x00-\x20<>]+").fullmatch
+
+
+def relation_iri(relation: Relation) -> str:
+    """Return the IRI of a relation of links in pages, as logged."""
+    return _RELATION_IRIS[relation]
+
+
+class OutlinkOptions:
+    """Which links of a document are logged.
+
+    Args:
+        follow: selects the links in statements.
+        most: of one document.
+    """
+
+    __slots__ = "finders", "follow", "most"
+
+    def __init__(self, follow: LinkPolicy, most: int) -> None:
+        self.follow, self.most = follow, most
+        self.finders = _finders(follow)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Leave out the expressions, which the reading child compiles again."""
+        return OutlinkOptions, (self.follow, self.most)
+
+
+class Outlinks:
+    """The links in the statements of one document, each relation to a target once.
+
+    Args:
+        options: of the log.
+        own: URL of the document, which is no link.
+    """
+
+    def __init__(self, options: OutlinkOptions, own: str) -> None:
+        self._options, self._most = options, options.most
+        self._own = own.encode()
+        self._found: dict[bytes, bytes] = {}  # of each `relation> <target`, the target
+        self._is_about_itself = False
+        self._is_full = False  # nothing more is looked for: that would cost a dump much
+
+    def add(self, chunk: bytes) -> None:
+        """Add the links in whole lines of canonical N-Quads."""
+        if self._is_full:
+            return
+        found, finders = self._found, self._options.finders
+        lines = b"\n" + chunk
+        for _ in range(1 + MAX_NESTED_TERMS):
+            if finders.objects is not None:
+                found.update(finders.objects(lines))
+            for relation, find in finders.others:
+                if relation is _SUBJECT and self._begins_all(lines):
+                    self._is_about_itself = True
+                    continue
+                found.update([(relation + x, x) for x in dict.fromkeys(find(lines))])
+            if b"(" not in lines or b" <<( " not in lines:  # as `LinkPolicy.scan`
+                break
+            lines = b"\n" + b"\n".join(find_triple_terms(lines))
+        if len(found) > self._most:
+            self._found = self._crawled()
+            self._is_full = len(self._found) > self._most
+
+    def _begins_all(self, lines: bytes) -> bool:
+        """Return whether only the document's IRI begins lines."""
+        # Mostly so. To search for a URL takes twice as long as to compare it.
+        begins = b"<%b> " % self._own, b"_:"
+        if not lines.startswith(begins, 1):
+            return False
+        return not [x for x in lines.split(b"\n") if x and not x.startswith(begins)]
+
+    def end(self) -> tuple[bytes, set[bytes] | None]:
+        """Return all links that were added.
+
+        Returns:
+            The lines of the log, with no link to the document itself; and the targets
+            as `LinkPolicy.scan` returns them, None if there are too many to log.
+        """
+        found = self._crawled()
+        targets = set(found.values())
+        if self._own in targets:
+            found = {each: url for each, url in found.items() if url != self._own}
+        if self._is_about_itself:
+            targets.add(self._own)
+        if self._is_full:
+            lines = b">\n<".join(islice(found, self._most))
+            return b"<%b>\n" % lines if lines else b"", None
+        lines = b">\n<".join(found)
+        return b"<%b>\n" % lines if lines else b"", targets
+
+    def _crawled(self) -> dict[bytes, bytes]:
+        """Return what was found and is crawled, targets without fragments."""
+        found = self._found
+        text = b">\n<".join(found)
+        n_web = text.count(b"> <http://")
+        if n_web != len(found):
+            n_web += text.count(b"> <https://")
+        if n_web != len(found) or b"\\" in text:
+            return self._crawled_of_each()
+        if b"#" in text and _has_fragment(text):  # mostly, relations alone have one
+            return self._crawled_of_each()
+        return found
+
+    def _crawled_of_each(self) -> dict[bytes, bytes]:
+        crawled_url = self._options.follow.crawled_url
+        found: dict[bytes, bytes] = {}
+        for each, target in self._found.items():
+            if url := crawled_url(target):
+                found[each[: len(each) - len(target)] + url] = url
+        return found
+
+
+def links_about_itself(
+    options: OutlinkOptions, own: str, statements: NormalStatements
+) -> tuple[bytes, set[bytes]] | None:
+    """Return the links of a document about itself, as `Outlinks.end` does.
+
+    Args:
+        options: of the log.
+        own: URL of the document.
+        statements: all of the document, with no other subject.
+
+    Returns:
+        None if `Outlinks` has to look: there are triple terms, or IRIs with another
+        scheme, a fragment or an escape; or predicates are followed.
+    """
+    find, text = options.finders.plain_objects, statements.text
+    if find is None:
+        return None
+    found = find(text)
+    n = len(found)
+    # An object that is an IRI or a triple term stands behind `> <`.
+    if (n != len(statements.lines) and n != text.count(b"> <")) or n > options.most:
+        return None
+    targets = {url for _, url in found}
+    if options.finders.has_subjects:
+        targets.add(own.encode())
+    lines = b">\n<".join([each for each, _ in found])
+    return b"<%b>\n" % lines if lines else b"", targets
+
+
+def lines_of_links(links: Iterable[Link]) -> bytes:
+    """Return the lines of links of a page or header, in the order of their targets."""
+    found = {
+        (each.url.partition("#")[0], _RELATION_IRIS[each.relation])
+        for each in links
+        if _is_iri(each.url)
+    }
+    lines = [f"<{relation}> <{url}>\n" for url, relation in sorted(found)]
+    return "".join(lines).encode("utf-8", "replace")
+
+
+class _Finders(NamedTuple):
+    """What finds links in statements, each behind a line feed.
+
+    Attributes:
+        objects: finds `relation> <target`, and the target; None if none is followed.
+        plain_objects: the same in statements without their subjects, of http and https,
+            without fragments and escapes; None if predicates are followed, too, or no
+            objects are.
+        others: relations, and what finds targets.
+        has_subjects: subjects are among these.
+    """
+
+    objects: _FindPairs | None
+    plain_objects: _FindPairs | None
+    others: tuple[tuple[bytes, _Find], ...]
+    has_subjects: bool
+
+
+@lru_cache(maxsize=64)
+def _finders(follow: LinkPolicy) -> _Finders:
+    others = []
+    has_subjects = LinkPosition.SUBJECT in follow.positions
+    if has_subjects:
+        others.append((_SUBJECT, _find_subjects))
+    if LinkPosition.PREDICATE in follow.positions:
+        others.append((_PREDICATE, _find_predicates))
+    if not follow.positions & {LinkPosition.OBJECT, LinkPosition.TYPE}:
+        return _Finders(None, None, tuple(others), has_subjects)
+    wanted = follow.predicates()
+    plain = None
+    if LinkPosition.PREDICATE not in follow.positions:
+        plain = re.compile(rb"\n<(%s> <(https?://[^>#\\\n]*+))>" % wanted).findall
+    objects = re.compile(rb"\n%s <(%s> <([^>\n]*+))" % (TERM, wanted)).findall
+    return _Finders(objects, plain, tuple(others), has_subjects)

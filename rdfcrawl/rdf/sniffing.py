@@ -1,0 +1,332 @@
+"""The decision on the format of a response, by its headers, name and first bytes.
+
+`Content-Type` is believed when it names an RDF format and the content does not
+flatly contradict it; vague types (`text/plain`, `application/xml`, none, …) are
+resolved by the URL's extension and then by the first bytes.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rdfcrawl.core.formats import (
+    HDT,
+    HEXTUPLES,
+    HTML,
+    JSON_LD,
+    N_QUADS,
+    N_TRIPLES,
+    RDF_JSON,
+    RDF_XML,
+    TRIG,
+    TRIX,
+    TURTLE,
+    DecidedBy,
+    Format,
+    FormatDecision,
+    PackingKind,
+    file_name,
+    format_of_media_type,
+    format_of_name,
+)
+from rdfcrawl.core.namespaces import RDF
+
+_BROTLI_MEDIA_TYPES = frozenset(
+    {"application/brotli", "application/x-brotli", "application/br"}
+)
+_NAMES_WITHOUT_MAGIC = frozenset({"br", "tar"})  # see `_packing_without_magic`
+
+# First bytes of what is known by name and not read as text.
+_MAGIC: tuple[tuple[bytes, str | PackingKind | Format], ...] = (
+    (b"\x1f\x8b", PackingKind.GZIP),
+    *((b"BZh%d1AY&SY" % level, PackingKind.BZIP2) for level in range(1, 10)),
+    *((b"BZh%d\x17rE8P\x90" % level, PackingKind.BZIP2) for level in range(1, 10)),
+    (b"\xfd7zXZ\x00", PackingKind.XZ),
+    (b"\x28\xb5\x2f\xfd", PackingKind.ZSTD),
+    # RFC 8878 3.1.2: skippable frames, which pzstd puts first
+    *((bytes((0x50 + i, 0x2A, 0x4D, 0x18)), PackingKind.ZSTD) for i in range(16)),
+    (b"\x04\x22\x4d\x18", PackingKind.LZ4),
+    (b"PK\x03\x04", PackingKind.ZIP),
+    (b"PK\x05\x06", PackingKind.ZIP),  # an empty one
+    (b"7z\xbc\xaf\x27\x1c", PackingKind.SEVEN_ZIP),
+    (b"$HDT", HDT),
+    (b"%PDF-", "PDF"),
+    (b"\x89PNG", "PNG"),
+    (b"\xff\xd8\xff", "JPEG"),
+    (b"GIF8", "GIF"),
+)
+# Of these, nothing is ever read.
+_MEDIA = (
+    *((magic, what) for magic, what in _MAGIC if what in ("PDF", "PNG", "JPEG", "GIF")),
+    *((b"ID3%c" % version, "MP3") for version in (2, 3, 4)),
+    (b"OggS\x00", "Ogg"),
+    (b"fLaC\x00", "FLAC"),
+    (b"\x1a\x45\xdf\xa3", "Matroska"),
+    (b"FLV\x01", "FLV"),
+    (b"\x00\x00\x01\x00", "icon"),
+    (b"II*\x00", "TIFF"),
+    (b"MM\x00*", "TIFF"),
+    (b"wOFF", "WOFF"),
+    (b"wOF2", "WOFF"),
+    (b"%!PS-", "PostScript"),
+    (b"{\\rtf1", "RTF"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "Microsoft Office"),
+)
+_RIFF_TYPES = (b"WEBP", b"WAVE", b"AVI ")
+_MEDIA_STARTS = tuple(magic for magic, _ in _MEDIA)
+_MAGIC_STARTS = tuple(magic for magic, _ in _MAGIC)
+_TAR_MAGIC = slice(257, 262), b"ustar"  # POSIX pax, "ustar Interchange Format"
+
+_IRI = rb"<[^<>\"{}|^`\s]*>"
+_IRI_OR_BLANK = rb"(?:" + _IRI + rb"|_:[^\s<>\"]{1,200}+)"
+_LITERAL = rb'"(?>[^"\\\n]++|\\.)*+"(?:@[\w-]++|\^\^' + _IRI + rb")?"
+_COMMENTS = rb"(?>\s++|#[^\n]*+\n)*+"
+_STATEMENT = re.compile(
+    _COMMENTS  # a relative IRI at the begin: Turtle
+    + (
+        rb"(?=_:|<[A-Za-z][\w+.-]*+:)"
+        + _IRI_OR_BLANK
+        + rb"[ \t]*+"
+        + _IRI
+        + rb"[ \t]*+"
+    )
+    + (rb"(?:" + _IRI_OR_BLANK + rb"|" + _LITERAL + rb"|<<\([^\n]*\)>>)[ \t]*+")
+    + (rb"(" + _IRI_OR_BLANK + rb")?[ \t]*+\.[ \t]*+(?:#[^\n]*+)?(?:[\r\n]|$)")
+)
+_DIRECTIVE = re.compile(
+    _COMMENTS + rb"(?:@prefix\s|@base\s|(?i:prefix\s+[^\s:]*:\s*<|base\s+<))"
+)
+# A subject that is no tag: `<html>\n<head>` begins a page.
+_TURTLE_START = re.compile(
+    _COMMENTS
+    + (rb"(?:(?=_:|<(?:[A-Za-z][\w+.-]*+:|[#./?>]))" + _IRI_OR_BLANK + rb"|\[\s*+\])")
+    + (rb"\s+(?:a\s|" + _IRI + rb"|[\w-]*:[\w-])")
+)
+_GRAPH_BLOCK = re.compile(
+    rb"[\n.}][ \t]*+(?:(?i:graph)[ \t]++)?"
+    rb"(?:" + _IRI_OR_BLANK + rb"|[\w-]*+:[\w.-]*+)?[ \t]*+\r?\n?[ \t]*+\{"
+)
+# Atomic groups: a prolog of thousands of comments must not make it backtrack.
+_XML_ROOT = re.compile(
+    rb"(?>\s++|<\?(?!xml\w).*?\?>|<\?.*?\?>|<!--.*?-->)*+"
+    rb"<(?:!(?i:doctype)\s++([\w:.-]++)|([\w:.-]++)(?=\s|/?>|$))",
+    re.DOTALL,
+)
+_XML_ELEMENT = re.compile(rb"<([A-Za-z_][\w:.-]*+)[^<>]*+")
+_NODE_ATTRIBUTE = re.compile(rb"\s[\w.-]++:(?:about|ID|nodeID)\s*+=")
+# Elements of other vocabularies, in which RDF/XML would find statements all the same;
+# `Ontology` is OWL/XML.
+_OTHER_ROOTS = frozenset(
+    {b"feed", b"rss", b"svg", b"svg:svg", b"sparql", b"x:xmpmeta", b"Ontology"}
+)
+_XML_START = re.compile(rb"\s*<(?:\?xml\s|!(?i:doctype)\s|!--|[\w:.-]+\s+xmlns\b)")
+_JSON_START = re.compile(rb'\s*(?:\{\s*"|\[\s*\{|\{\s*\}\s*$|\[\s*\]\s*$)')
+_RDF_JSON_START = re.compile(
+    rb'\s*\{\s*"[^"\s]*"\s*:\s*\{\s*"[A-Za-z][^"\s]*"\s*:\s*\[\s*\{'
+    rb'[^{}]*"type"\s*:\s*"(?:uri|literal|bnode)"'
+)
+_JSON_STRING = rb'"(?>[^"\\\n]++|\\.)*+"'
+# A line that is an array of six strings, of which the first two are not empty
+_HEXTUPLE = re.compile(
+    rb"\s*\[\s*(?:(?!\"\")%b\s*,\s*){2}(?:%b\s*,\s*){3}%b\s*\][ \t]*(?:[\r\n]|$)"
+    % ((_JSON_STRING,) * 3)
+)
+_JSON_LD_KEY = re.compile(rb'"@(?:context|id|graph|type)"\s*:')
+_RDF_NAMESPACE = RDF.encode()
+_HTML_ROOTS = frozenset({b"html", b"head", b"body", b"script", b"meta", b"div"})
+_CONTROLS = bytes({*range(9), *range(0x0E, 0x20)} - {0x1B})
+
+_NOTHING = FormatDecision(None, "content")
+
+
+def decide(media_type: str, url: str, head: bytes) -> FormatDecision:
+    """Return what the response with these first bytes is to be read as.
+
+    Args:
+        media_type: of `Content-Type`, with or without parameters, or empty.
+        url: of which only the extension counts.
+        head: first `HEAD_BYTES` of the body.
+    """
+    declared = format_of_media_type(media_type)
+    head = _as_ascii_superset(head)
+    if declared is not None and declared is not HTML and _says_nothing(url):
+        return _checked(declared, "content-type", head)
+    if packing := _packing_without_magic(media_type, url, head):
+        return FormatDecision(None, "extension", packing, packing)
+    by_name = format_of_name(url)
+    # Servers call whatever they do not know a page.
+    if declared is not None and (declared is not HTML or by_name is None):
+        return _checked(declared, "content-type", head)
+    if by_name is not None:
+        return _checked(by_name, "extension", head)
+    return _sniff(head)
+
+
+def media_at(head: bytes) -> str:
+    r"""Return the name of the picture, sound, video or the like that begins so, or "".
+
+    >>> media_at(b"\x89PNG\r\n"), media_at(b"<html>")
+    ('PNG', '')
+    """
+    if head.startswith(_MEDIA_STARTS):
+        return next(what for magic, what in _MEDIA if head.startswith(magic))
+    if head[:1] == b"\0" and head[4:8] == b"ftyp":
+        return "MP4"
+    return "RIFF" if head[:4] == b"RIFF" and head[8:12] in _RIFF_TYPES else ""
+
+
+def _checked(claimed: Format, decided_by: DecidedBy, head: bytes) -> FormatDecision:
+    """Return the claimed format unless the content flatly contradicts the claim."""
+    if (
+        decided_by == "content-type"
+        and claimed.is_line_based
+        and head[:1] in (b"<", b"_")
+        and _TURTLE_START.match(head)
+        and head[_TAR_MAGIC[0]] != _TAR_MAGIC[1]
+    ):
+        return FormatDecision(claimed, decided_by)  # as `_sniff` finds it to be text
+    sniffed = _sniff(head)
+    actual = sniffed.format
+    if actual is None:
+        return (
+            sniffed
+            if _refutes(sniffed.found, claimed, head)
+            else FormatDecision(claimed, decided_by)
+        )
+    if actual.family != claimed.family:
+        return sniffed
+    # Inside the text family a Content-Type is believed, a file's name less so.
+    if decided_by == "extension" and (
+        (actual is N_QUADS and claimed is not N_QUADS)
+        or (actual in (TURTLE, TRIG) and claimed.is_line_based)
+    ):
+        return sniffed
+    return FormatDecision(claimed, decided_by)
+
+
+def _refutes(found: str, claimed: Format, head: bytes) -> bool:
+    """Return whether content without a known RDF format cannot be the claimed one."""
+    if found == "JSON":  # JSON-LD without keywords, if its context comes apart
+        return claimed.family != "json"
+    if found == "XML":  # RDF/XML may do without rdf:RDF; `<a>` may be an IRI
+        if claimed.family == "xml":
+            return _xml_root(head)[0] in _OTHER_ROOTS
+        return claimed.family != "html" and _XML_START.match(head) is not None
+    return bool(found) or _is_binary(head)
+
+
+def _sniff(head: bytes) -> FormatDecision:
+    if head.startswith(_MAGIC_STARTS):
+        return _by_magic(next(what for magic, what in _MAGIC if head.startswith(magic)))
+    if head[_TAR_MAGIC[0]] == _TAR_MAGIC[1]:
+        return _by_magic(PackingKind.TAR)
+    if text_format := _sniff_text(head):
+        return FormatDecision(text_format, "content")
+    if _HEXTUPLE.match(head):
+        return FormatDecision(HEXTUPLES, "content")
+    return _sniff_json(head) if _JSON_START.match(head) else _sniff_markup(head)
+
+
+def _by_magic(what: str | PackingKind | Format) -> FormatDecision:
+    if isinstance(what, Format):
+        return FormatDecision(what, "content")
+    packing = what if isinstance(what, PackingKind) else None
+    return FormatDecision(None, "content", what, packing)
+
+
+def _packing_without_magic(
+    media_type: str, url: str, head: bytes
+) -> PackingKind | None:
+    """Return brotli or an old tar if the content may be one: only their names tell."""
+    essence = media_type.partition(";")[0].strip().lower()
+    extension = file_name(url).rpartition(".")[2]
+    if essence in _BROTLI_MEDIA_TYPES or extension == "br":
+        # It may be called so because it was on the way, and be decoded already.
+        is_other = _is_text(head) or _sniff(head) != _NOTHING
+        return None if is_other else PackingKind.BROTLI
+    if extension == "tar" and b"\0" in head[:100] and _sniff(head) == _NOTHING:
+        return PackingKind.TAR
+    return None
+
+
+def _sniff_text(head: bytes) -> Format | None:
+    if _DIRECTIVE.match(head):
+        return TRIG if b"{" in head and _GRAPH_BLOCK.search(head) else TURTLE
+    if statement := _STATEMENT.match(head):
+        return N_QUADS if statement[1] else N_TRIPLES
+    return TURTLE if _TURTLE_START.match(head) else None
+
+
+def _sniff_json(head: bytes) -> FormatDecision:
+    if _JSON_LD_KEY.search(head):
+        return FormatDecision(JSON_LD, "content")
+    if _RDF_JSON_START.match(head):
+        return FormatDecision(RDF_JSON, "content")
+    return FormatDecision(None, "content", "JSON")
+
+
+def _sniff_markup(head: bytes) -> FormatDecision:
+    match = _XML_ROOT.match(head)
+    if match is None:
+        found = "XML" if _XML_START.match(head) else ""
+        return FormatDecision(None, "content", found)
+    root, tag = _xml_root(head)
+    names = {name.rpartition(b":")[2] for name in (match[1] or root, root)}
+    lower = {name.lower() for name in names}
+    if lower & _HTML_ROOTS:
+        return FormatDecision(HTML, "content")
+    if b"trix" in lower:
+        return FormatDecision(TRIX, "content")
+    # RDF/XML may do without rdf:RDF; other XML may have it somewhere inside.
+    is_node = _NODE_ATTRIBUTE.search(tag) if tag else root not in _OTHER_ROOTS
+    if b"RDF" in names or (_RDF_NAMESPACE in head and is_node):
+        return FormatDecision(RDF_XML, "content")
+    return FormatDecision(None, "content", "XML")
+
+
+def _xml_root(head: bytes) -> tuple[bytes, bytes]:
+    """Return the name of the first element and its tag, which may be cut off.
+
+    Where the element is not among the first bytes, the name is that of the DOCTYPE.
+    """
+    match = _XML_ROOT.match(head)
+    if match is None:
+        return b"", b""
+    element = _XML_ELEMENT.search(
+        head, match.end(1) if match[1] else match.start(2) - 1
+    )
+    return (element[1], element[0]) if element else (match[1] or match[2], b"")
+
+
+def _as_ascii_superset(head: bytes) -> bytes:
+    """Return the head as UTF-8 without byte order mark, if UTF-16 or UTF-8."""
+    if head.startswith(b"\xef\xbb\xbf"):
+        return head[3:]
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return head[: len(head) & ~1].decode("utf-16", "replace").encode()
+    if head.startswith(b"<\0"):
+        return head[: len(head) & ~1].decode("utf-16-le", "replace").encode()
+    if head.startswith(b"\0<"):
+        return head[: len(head) & ~1].decode("utf-16-be", "replace").encode()
+    return head
+
+
+def _is_text(head: bytes) -> bool:
+    try:
+        head[:-3].decode()
+    except UnicodeDecodeError:
+        return False
+    return len(head.translate(None, _CONTROLS)) == len(head)
+
+
+def _is_binary(head: bytes) -> bool:
+    """Return whether bytes are no UTF-8, and a tenth of them control characters."""
+    if head.isascii() or len(head.translate(None, _CONTROLS)) >= len(head) * 0.9:
+        return False
+    return "\ufffd" in head[:-3].decode("utf-8", "replace")
+
+
+def _says_nothing(url: str) -> bool:
+    """Return whether a name has no extension, as those of most resources."""
+    name = file_name(url)
+    return "." not in name and name not in _NAMES_WITHOUT_MAGIC

@@ -1,0 +1,49 @@
+"""Checked terms of SPARQL queries."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.rdf import terms
+
+MAX_KEY_CHARS: Final = 400
+# SPARQL 1.1, 19.2: an escape is undone before the query is parsed, so that an escaped
+# `>` would end the IRI; and some implementations undo it after `\\` as well.
+_BAD_TEXT: Final = re.compile(r"[\\\ud800-\udfff\x00]")
+
+
+def is_safe(key: str) -> bool:
+    """Return whether a key can stand in queries and tasks, and sorts as it compares.
+
+    Virtuoso 7 sorts strings beyond ASCII in another order than it compares them.
+    """
+    return len(key) <= MAX_KEY_CHARS and key.isascii() and not _BAD_TEXT.search(key)
+
+
+def iri(value: str) -> str:
+    """Return an IRI as a term of SPARQL.
+
+    Raises:
+        SourceFault: the value has characters that no IRI has.
+    """
+    if terms.has_forbidden(value):
+        raise SourceFault(Reason.BAD_TERM, f"no IRI to ask for: {value[:100]!r}")
+    return f"<{value}>"
+
+
+def can_be_named(value: str) -> bool:
+    """Return whether a value can stand in a query as an IRI."""
+    return not terms.has_forbidden(value)
+
+
+def text(value: str) -> str:
+    """Return a string as a term of SPARQL.
+
+    Raises:
+        SourceFault: the value has characters that are not safe at every endpoint.
+    """
+    if _BAD_TEXT.search(value):
+        raise SourceFault(Reason.BAD_TERM, f"no text to ask for: {value[:100]!r}")
+    return terms.literal(value)

@@ -1,0 +1,355 @@
+"""Incremental decoders of compressed streams.
+
+Each piece of output is bounded; the caller bounds the total.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import brotli  # type: ignore[import-untyped]
+import inflate64
+import lz4.frame
+from isal import igzip_lib
+
+from rdfcrawl.core.formats import PackingKind
+
+if sys.version_info >= (3, 14):  # pragma: no cover
+    from compression import zstd
+else:
+    from backports import zstd
+
+if TYPE_CHECKING:
+    from rdfcrawl.rdf.unpack.limits import UnpackLimits
+
+PIECE_BYTES: Final = 256 * 1024  # longest piece of output, so a bomb stays small
+_KEPT_BYTES: Final = 256 * 1024  # first bytes, kept to decode them again up to an error
+_TRAILER_BYTES: Final = 32  # at least what follows the data of a stream
+_STEP_BYTES: Final = 32 * 1024  # decoded at once, and lost if an error follows
+_ANY: Final = bytes(range(256))
+
+# Raised by the libraries for broken input; only their code runs where these are caught.
+_BROKEN: Final[tuple[Any, ...]] = (  # the C modules' classes are typed loosely
+    igzip_lib.error,
+    brotli.error,
+    zstd.ZstdError,
+    lzma.LZMAError,
+    OSError,
+    ValueError,
+    RuntimeError,
+    EOFError,
+)
+_MEMORY_WORDS: Final = ("memory usage limit", "too much memory")
+
+
+class BrokenStream(Exception):
+    """Raised for bytes that are invalid, or need too much memory (`needs_memory`)."""
+
+    def __init__(self, detail: str, *, needs_memory: bool = False) -> None:
+        super().__init__(detail)
+        self.needs_memory = needs_memory
+
+    @classmethod
+    def of(cls, error: Exception) -> BrokenStream:
+        """Return the exception for an error of a library."""
+        detail = str(error)[:200]
+        lower = detail.lower()
+        return cls(detail, needs_memory=any(each in lower for each in _MEMORY_WORDS))
+
+
+class StreamCodec(Protocol):
+    """Decoder of one stream."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the stream has ended where it should."""
+
+    @property
+    def garbage(self) -> bytes:
+        """First bytes after the end that begin no further frame."""
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """Yield the decoded `data`, at most `PIECE_BYTES` at a time.
+
+        Raises:
+            BrokenStream: the data is invalid.
+        """
+
+
+class _FramedStreams:
+    """Decoder of consecutive streams of one coding.
+
+    Args:
+        make: given the first bytes, returns a decompressor with the interface of `bz2`
+            and `lzma`.
+        follow: first bytes of further streams. Zeros before one are padding; other
+            bytes are garbage, at which decoding ends.
+    """
+
+    def __init__(self, make: Callable[[bytes], Any], *, follow: bytes = _ANY) -> None:
+        self._make = make
+        self._follow = follow
+        self._stream: Any = None
+        self.is_complete = False
+        self.garbage = b""
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        if self._stream is None:
+            data = self._begin(data)
+        while (stream := self._stream) is not None:
+            try:
+                piece = stream.decompress(data, _STEP_BYTES)
+            except _BROKEN as exc:
+                raise BrokenStream.of(exc) from exc
+            if piece:
+                yield piece
+            if stream.eof:
+                self._stream, self.is_complete = None, True
+                data = self._begin(stream.unused_data or b"")
+            elif stream.needs_input or not (piece or data):
+                return
+            else:
+                data = b""
+
+    def _begin(self, data: bytes) -> bytes:
+        """Open the next stream, if any; return its bytes."""
+        if self.garbage:
+            return b""
+        if self.is_complete and self._follow is not _ANY:
+            data = data.lstrip(b"\0")
+            if data and data[0] not in self._follow:
+                self.garbage = data
+                return b""
+        if data:
+            try:
+                self._stream = self._make(data)
+            except _BROKEN as exc:
+                raise BrokenStream.of(exc) from exc
+            self.is_complete = False
+        return data
+
+
+class _CarefulCodec:
+    """Wrapper of a codec that yields the output up to an error.
+
+    The libraries raise and discard the output of the latest input, which may be all of
+    a short document. So the last bytes, perhaps a checksum, are passed one by one, and
+    a stream with an error near its beginning is decoded again in short parts. An error
+    further on loses the latest output.
+    """
+
+    def __init__(self, make: Callable[[], StreamCodec]) -> None:
+        self._make = make
+        self._codec = make()
+        self._kept: list[bytes] = []
+        self._n_in = self._n_out = 0
+
+    @property
+    def is_complete(self) -> bool:
+        return self._codec.is_complete
+
+    @property
+    def garbage(self) -> bytes:
+        return self._codec.garbage
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        self._n_in += len(data)
+        try:
+            for part in (data[:-_TRAILER_BYTES], *_parts(data[-_TRAILER_BYTES:], 1)):
+                for piece in self._codec.pieces(part):
+                    self._n_out += len(piece)
+                    yield piece
+        except BrokenStream as error:
+            if self._n_in <= _KEPT_BYTES and not error.needs_memory:
+                yield from self._again(data)
+            raise
+        if self._n_in <= _KEPT_BYTES:
+            self._kept.append(data)
+        else:
+            self._kept.clear()
+
+    def _again(self, data: bytes) -> Iterator[bytes]:
+        """Yield the output between the last piece and the error."""
+        codec, n_known = self._make(), self._n_out
+        with suppress(BrokenStream):
+            for part in chain(self._kept, _parts(data, _TRAILER_BYTES)):
+                for piece in codec.pieces(part):
+                    if len(piece) > n_known:
+                        yield piece[n_known:]
+                    n_known = max(0, n_known - len(piece))
+
+
+def _parts(data: bytes, n_bytes: int) -> Iterator[bytes]:
+    return (data[i : i + n_bytes] for i in range(0, len(data), n_bytes))
+
+
+class _Brotli:
+    """Decoder of brotli, whose windows are at most 16 MiB."""
+
+    # The library rounds its limit up to the end of a block, at most twice as much.
+    _LIMIT: Final = _STEP_BYTES
+
+    def __init__(self) -> None:
+        self._stream = brotli.Decompressor()
+        self.garbage = b""
+
+    @property
+    def is_complete(self) -> bool:
+        return bool(self._stream.is_finished())
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        if self._stream.is_finished():
+            self.garbage = self.garbage or data
+            return
+        while piece := self._process(data):
+            yield piece
+            if self._stream.is_finished():
+                return
+            data = b""
+
+    def _process(self, data: bytes) -> bytes:
+        try:
+            piece: bytes = self._stream.process(data, output_buffer_limit=self._LIMIT)
+        except _BROKEN as exc:
+            raise BrokenStream.of(exc) from exc
+        return piece
+
+
+class _Deflate64:
+    """Decoder of Deflate64, in zip and 7z: deflate with windows of 64 KiB."""
+
+    # The library does not limit its output; deflate grows by 1032 at most.
+    _STEP: Final = PIECE_BYTES // 1032
+
+    def __init__(self) -> None:
+        self._stream = inflate64.Inflater()
+        self.garbage = b""
+
+    @property
+    def is_complete(self) -> bool:
+        return bool(self._stream.eof)
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        for start in range(0, len(data), self._STEP):
+            if self._stream.eof:
+                return
+            try:
+                piece = self._stream.inflate(data[start : start + self._STEP])
+            except _BROKEN as exc:
+                raise BrokenStream.of(exc) from exc
+            if piece:
+                yield piece
+
+
+class _StoredCodec:
+    is_complete = True
+    garbage = b""
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        if data:
+            yield data
+
+
+class SizedStream:
+    """Wrapper of a codec that ends the stream after so many bytes."""
+
+    garbage = b""
+
+    def __init__(self, codec: StreamCodec, n_bytes: int) -> None:
+        self._codec, self._n_left = codec, n_bytes
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all bytes were decoded."""
+        return not self._n_left
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """Yield the decoded `data`; see `StreamCodec`."""
+        if not self._n_left:
+            return
+        for piece in self._codec.pieces(data):
+            part = piece[: self._n_left]
+            self._n_left -= len(part)
+            yield part
+            if not self._n_left:
+                return
+
+
+def gzip() -> StreamCodec:
+    """Return a decoder of consecutive gzip members (RFC 1952 2.2), with their CRCs."""
+    return _careful(
+        lambda _: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP),
+        follow=b"\x1f",
+    )
+
+
+def deflate(*, is_bare: bool | None = None) -> StreamCodec:
+    """Return a decoder of deflate, bare (RFC 1951) or in zlib format (RFC 1950)."""
+
+    def make(data: bytes) -> Any:
+        # RFC 1950 2.2: the low four bits of the first byte are 8, or it is bare.
+        bare = data[0] & 0x0F != 8 if is_bare is None else is_bare
+        flag = igzip_lib.DECOMP_DEFLATE if bare else igzip_lib.DECOMP_ZLIB
+        return igzip_lib.IgzipDecompressor(flag=flag)
+
+    return _careful(make, follow=b"")
+
+
+def bzip2() -> StreamCodec:
+    """Return a decoder of consecutive bzip2 streams."""
+    return _careful(lambda _: bz2.BZ2Decompressor(), follow=b"B")
+
+
+def _xz(memory_bytes: int) -> StreamCodec:
+    """Return a decoder of consecutive xz streams with padding."""
+    limit = memory_bytes + 2**20  # for what is allocated beside the dictionary
+    return _careful(
+        lambda _: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=limit), follow=b"\xfd"
+    )
+
+
+def raw_lzma(filters: list[dict[str, int]]) -> StreamCodec:
+    """Return a decoder of LZMA or LZMA2 without container."""
+    return _careful(
+        lambda _: lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=filters), follow=b""
+    )
+
+
+def zstandard(window_log: int) -> StreamCodec:
+    """Return a decoder of zstd (RFC 8878) with windows up to 2**`window_log`."""
+    options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: window_log}
+    return _careful(lambda _: zstd.ZstdDecompressor(options=options))
+
+
+def br() -> StreamCodec:
+    """Return a decoder of brotli (RFC 7932)."""
+    return _CarefulCodec(_Brotli)
+
+
+def _careful(make: Callable[[bytes], Any], follow: bytes = _ANY) -> StreamCodec:
+    return _CarefulCodec(lambda: _FramedStreams(make, follow=follow))
+
+
+_MAKERS: Final[dict[str, Callable[[UnpackLimits], StreamCodec]]] = {
+    PackingKind.GZIP: lambda _: gzip(),
+    PackingKind.BZIP2: lambda _: bzip2(),
+    PackingKind.XZ: lambda limits: _xz(limits.codec_memory_bytes),
+    PackingKind.ZSTD: lambda limits: zstandard(limits.window_log),
+    PackingKind.BROTLI: lambda _: br(),
+    # consecutive frames (LZ4 frame format 1.6)
+    PackingKind.LZ4: lambda _: _careful(lambda _: lz4.frame.LZ4FrameDecompressor()),
+    "stored": lambda _: _StoredCodec(),
+    "deflate": lambda _: deflate(is_bare=True),
+    "deflate64": lambda _: _Deflate64(),
+}
+
+
+def codec_of(name: str, limits: UnpackLimits) -> StreamCodec:
+    """Return a decoder of a `PackingKind` or a method of zip and 7z."""
+    return _MAKERS[name](limits)

@@ -1,0 +1,135 @@
+"""Limits on unpacking, and the counters that enforce them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import Reason, SourceFault
+
+RATIO_FREE_BYTES = 2**20  # short content may compress as well as it likes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnpackLimits:
+    """Limits on one packed document; output before a limit is kept."""
+
+    # output of all layers together: `x.nt.gz` counts once, `x.nt.gz` in a compressed
+    # zip twice. As large as the longest dump that is fetched.
+    n_bytes: int = 50 * 2**30
+    # decoded to encoded bytes, beyond the first 1 MiB decoded: of each layer, and of
+    # all layers to the published bytes
+    ratio: float = 200.0
+    n_members: int = 100_000  # entries of all archives, including folders
+    depth: int = 3  # of nested packings; `x.tar.gz` has two
+    # longest packed archive that is spooled to be read out of order (zip and 7z have
+    # their directories at the end)
+    seekable_bytes: int = 8 * 2**30
+    # window or dictionary of one decoder. 128 MiB is what `zstd --ultra -22` asks for,
+    # and twice that of `xz -9` and `7z -mx=9`.
+    codec_memory_bytes: int = 128 * 2**20
+
+    @property
+    def window_log(self) -> int:
+        """Exponent of the largest power of two within `codec_memory_bytes`."""
+        return min(31, max(10, self.codec_memory_bytes.bit_length() - 1))
+
+
+class UnpackMeter:
+    """Counts over all layers of one packed document.
+
+    Attributes:
+        n_in: published bytes read.
+        n_out: bytes that all layers decoded to.
+        is_over: a limit on the whole was passed: nothing more is read.
+    """
+
+    def __init__(self, limits: UnpackLimits, *, n_in: int = 0) -> None:
+        self.limits = limits
+        self.n_in = n_in
+        self.n_out = 0
+        self._n_members = 0
+        self.is_over = False
+
+    def again(self) -> UnpackMeter:
+        """Return a meter for a second reading, with the same limits."""
+        return UnpackMeter(self.limits, n_in=self.n_in)
+
+    def count_member(self) -> None:
+        """Count an entry of an archive.
+
+        Raises:
+            SourceFault: `TOO_MANY_MEMBERS`.
+        """
+        self._n_members += 1
+        if self._n_members > self.limits.n_members:
+            self.is_over = True
+            detail = f"more than {self.limits.n_members}"
+            raise SourceFault(Reason.TOO_MANY_MEMBERS, detail)
+
+
+class PackingLayer:
+    """Counts of one packing, within its outer layers.
+
+    Args:
+        outer: layer that this one reads from; None for the published bytes.
+        is_container: the layer only groups members, which are decoded one by one.
+
+    Attributes:
+        is_cut: the layer ended early, so that inner layers must end early too.
+    """
+
+    def __init__(
+        self,
+        meter: UnpackMeter,
+        outer: PackingLayer | None = None,
+        *,
+        is_container: bool = False,
+    ) -> None:
+        self.meter = meter
+        self._outer = outer
+        is_published = outer is None or not outer._hides  # noqa: SLF001
+        self._hides: bool = not (is_container and is_published)
+        self.n_in = 0
+        self.n_out = 0
+        self.is_cut = False
+
+    def inside(self, *, is_container: bool = False) -> PackingLayer:
+        """Return a layer that reads from this one."""
+        return PackingLayer(self.meter, self, is_container=is_container)
+
+    def is_within_cut(self) -> bool:
+        """Return whether this or an outer layer ended early."""
+        return self.is_cut or (self._outer is not None and self._outer.is_within_cut())
+
+    def take(self, n_bytes: int) -> None:
+        """Count encoded bytes."""
+        self.n_in += n_bytes
+        if self._outer is None or not self._outer._hides:  # noqa: SLF001
+            self.meter.n_in += n_bytes
+
+    def give(self, n_bytes: int) -> None:
+        """Count decoded bytes.
+
+        Raises:
+            SourceFault: `TOO_LARGE`, by bytes or ratio, of this layer or of all.
+        """
+        meter, limits = self.meter, self.meter.limits
+        self.n_out += n_bytes
+        meter.n_out += n_bytes
+        if meter.n_out > limits.n_bytes:
+            meter.is_over = True
+            detail = f"unpacks to more than {counted(limits.n_bytes, 'byte')}"
+            raise SourceFault(Reason.TOO_LARGE, detail)
+        if self.n_out > max(RATIO_FREE_BYTES, self.n_in * limits.ratio):
+            raise _bomb("ratio", self, limits)
+        if meter.n_out > max(RATIO_FREE_BYTES, meter.n_in * limits.ratio):
+            meter.is_over = True
+            raise _bomb("ratio over all", meter, limits)
+
+
+def _bomb(
+    what: str, counts: PackingLayer | UnpackMeter, limits: UnpackLimits
+) -> SourceFault:
+    told = f"{counted(counts.n_out, 'byte')} out of {counts.n_in:,}"
+    return SourceFault(Reason.TOO_LARGE, f"{what} over {limits.ratio:g}: {told}")

@@ -1,0 +1,70 @@
+"""Members of archives; their names are data, never paths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote_to_bytes, urlsplit
+
+from rdfcrawl.core.formats import PackingKind
+
+if TYPE_CHECKING:
+    from rdfcrawl.rdf.unpack.limits import PackingLayer
+
+ARCHIVES: Final = frozenset({PackingKind.ZIP, PackingKind.TAR, PackingKind.SEVEN_ZIP})
+MAX_NAME_CHARS: Final = 1000
+
+_ENCODED_URI: Final = re.compile(
+    r"(?:https?|ftp)%3A%2F%2F[\w.~%!$&'()*+,;=:@-]+", re.ASCII | re.IGNORECASE
+)
+_NO_IRI: Final = re.compile(r'[\x00-\x20<>"{}|^`\\\x7f-\x9f]')
+_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveEntry:
+    """A file in an archive that is being read."""
+
+    name: str  # as in the archive, shortened and without controls
+    layer: PackingLayer  # counts the bytes that the file is decoded from and to
+    # starts reading, counted by a layer; may be called again, with another layer, if
+    # `is_reopenable`
+    pieces: Callable[[PackingLayer], Iterator[bytes]]
+    is_reopenable: bool = False
+
+
+def decode_name(octets: bytes, fallback: str = "latin-1") -> str:
+    """Return a name as text: UTF-8 if valid, else in the other charset."""
+    try:
+        return clean_name(octets.decode())
+    except UnicodeDecodeError:
+        return clean_name(octets.decode(fallback, "replace"))
+
+
+def clean_name(name: str) -> str:
+    """Return a name that can be shown and stored; controls become U+FFFD."""
+    return _CONTROLS.sub("\ufffd", name[:MAX_NAME_CHARS])
+
+
+def graph_of_member(name: str) -> str | None:
+    """Return the URI that is URL-encoded in the name of a member, if there is one.
+
+    Source: Semantic Sitemaps section 2.3: "each file name is the URL encoded
+    URI/URL". Folders before the name do not count.
+
+    >>> graph_of_member("dump/http%3A%2F%2Fexample.org%2Fcaf%C3%A9")
+    'http://example.org/café'
+    >>> graph_of_member("dump.nt") is None
+    True
+    """
+    encoded = name.rpartition("/")[2]
+    if len(name) >= MAX_NAME_CHARS or not _ENCODED_URI.fullmatch(encoded):
+        return None
+    try:
+        uri = unquote_to_bytes(encoded).decode()
+        has_host = bool(urlsplit(uri).hostname)
+    except ValueError:
+        return None
+    return uri if has_host and not _NO_IRI.search(uri) else None

@@ -1,0 +1,356 @@
+r"""Statements of documents about datasets and access to their data.
+
+    <d> void:dataDump <f> . <e> sd:endpoint <q> . <x> dcat:downloadURL <g> .
+
+Sources: VoID (W3C Note 2011) sections 3 and 4, DCAT 3 sections 6.7 and 6.8, SPARQL 1.1
+Service Description section 3, schema.org `DataDownload`, Semantic Sitemaps section 2.2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from rdfcrawl.core import namespaces
+from rdfcrawl.core.namespaces import DCAT, DCTERMS, SD, VOID
+from rdfcrawl.rdf.graphs import is_crawls
+from rdfcrawl.sources.alternatives import group_alternatives
+from rdfcrawl.sources.ckan.targets import FETCHED, TargetKind, classify
+from rdfcrawl.sources.sitemaps.access import AccessMethod, DatasetAccess
+from rdfcrawl.uri import BadUri
+
+MAX_FACTS: Final = 100_000  # of one document
+
+_SCHEMA = (namespaces.SCHEMA, namespaces.SCHEMA_HTTPS)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDistribution:
+    """A distribution of a dataset that a document names."""
+
+    dataset: str  # IRI, or a substitute within the document
+    way: AccessMethod  # kind of access
+    url: str  # absolute, as written; not checked
+    formats: tuple[str, ...] = ()  # media types, names, IRIs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetDescriptions:
+    """Descriptions of datasets in one document."""
+
+    # distributions, in the order of the document
+    named: tuple[NamedDistribution, ...] = ()
+    links: tuple[str, ...] = ()  # pages about datasets, or pages that may contain data
+    # dataset -> prefixes of its URIs
+    spaces: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()  # URLs of data that is declared not to be RDF
+    # names among `named` of services that belong to no dataset
+    services: frozenset[str] = frozenset()
+
+    def with_service(self, own: str, replaced: Iterable[str]) -> DatasetDescriptions:
+        """Return the same with the endpoint that the document itself describes.
+
+        Args:
+            own: URL of the endpoint and of the document; empty if there is none.
+            replaced: URLs that are no endpoints, or other names of `own`.
+        """
+        gone = set(replaced)
+        named = [
+            x
+            for x in self.named
+            if x.way is not AccessMethod.SPARQL or x.url not in gone
+        ]
+        if own and own not in (x.url for x in named):
+            named.append(NamedDistribution(own, AccessMethod.SPARQL, own))
+        return replace(self, named=tuple(named), services=self.services | {own})
+
+    def without(self, way: AccessMethod) -> DatasetDescriptions:
+        """Return the same without one kind of access."""
+        return replace(self, named=tuple(x for x in self.named if x.way is not way))
+
+
+# Predicates that name a URL, and predicates that describe the URL.
+_WAYS: Final = {
+    VOID + "dataDump": AccessMethod.DUMP,
+    VOID + "sparqlEndpoint": AccessMethod.SPARQL,
+    SD + "endpoint": AccessMethod.SPARQL,
+    SD + "url": AccessMethod.SPARQL,  # of drafts; Virtuoso says both
+}
+_DOWNLOAD: Final = DCAT + "downloadURL"
+_ACCESS: Final = DCAT + "accessURL"  # perhaps of a page about the file
+_CONTENTS: Final = frozenset(each + "contentUrl" for each in _SCHEMA)  # of any media
+_FILES: Final = frozenset({_DOWNLOAD, _ACCESS}) | _CONTENTS
+_SERVICE: Final = DCAT + "endpointURL"  # of whatever kind
+_PAGES: Final = frozenset(
+    VOID + name for name in ("rootResource", "exampleResource", "subset")
+)
+_SPACE: Final = VOID + "uriSpace"
+_PATTERN: Final = VOID + "uriRegexPattern"
+_FORMATS: Final = frozenset(
+    {DCAT + "mediaType", DCTERMS + "format", DCTERMS + "conformsTo"}
+    | {each + "encodingFormat" for each in _SCHEMA}
+)
+_PARTS: Final = frozenset(
+    {DCAT + "distribution", DCAT + "accessService"}
+    | {each + "distribution" for each in _SCHEMA}
+)
+_SERVED: Final = DCAT + "servesDataset"
+_LABELS: Final = (namespaces.RDF + "value", namespaces.RDFS + "label")  # of formats
+
+# Chunks without any of these have none of the predicates; long ones are found faster.
+_MARKS: Final = (SD.encode(), VOID.encode(), DCAT.encode(), b"://schema.org/")
+_PREDICATES: Final = (
+    *_WAYS, *_FILES, *_FORMATS, *_PARTS, *_PAGES, _SERVICE, _SERVED, _SPACE, _PATTERN,
+)  # fmt: skip
+_OBJECT: Final = rb'(<[^>\n]*+>|_:[^ \n]*+|"(?:[^"\\\n]|\\.)*+")'
+
+
+def _any_of(predicates: Iterable[str]) -> bytes:
+    return b"|".join(re.escape(each.encode()) for each in predicates)
+
+
+_find = re.compile(
+    rb"\n(<[^>\n]*+>|_:[^ \n]*+) <(%s)> %s" % (_any_of(_PREDICATES), _OBJECT)
+).findall
+_find_labels = re.compile(
+    rb"\n(_:[^ \n]*+) <(?:%s)> %s" % (_any_of(_LABELS), _OBJECT)
+).findall
+_is_web = re.compile(r"(?i:https?|ftps?)://[^\x00-\x20<>\"]+").fullmatch
+_is_prefix = re.compile(r"https?://[^/\x00-\x20<>\"]+/[^\x00-\x20<>\"#]*").fullmatch
+_ALL: Final = re.compile(r"\(?\.[*+]\)?\$?\Z")  # what follows does not matter
+_SPECIAL: Final = re.compile(r"[\[\](){}*+?|^$]")
+_escaped = re.compile(r"\\(.)").sub
+_MAX_PARTS: Final = 3  # dataset, distribution, service
+_ACCESS_OF_KIND: Final[dict[TargetKind | None, AccessMethod]] = {
+    TargetKind.DUMP: AccessMethod.DUMP,
+    TargetKind.SPARQL: AccessMethod.SPARQL,
+}
+
+
+@dataclass(slots=True)
+class AccessScan:
+    """Collects descriptions of datasets from the statements of one document.
+
+    `urls` has the URLs of distributions so far, in UTF-8: these are no ordinary links.
+    """
+
+    urls: set[bytes] = field(default_factory=set)
+    _named: dict[tuple[str, str, AccessMethod], None] = field(default_factory=dict)
+    _files: dict[tuple[str, str], str] = field(default_factory=dict)  # -> predicate
+    _services: dict[tuple[str, str], None] = field(default_factory=dict)
+    _datasets: set[str] = field(default_factory=set)  # that have an endpoint
+    _pages: dict[str, None] = field(default_factory=dict)
+    _spaces: dict[str, dict[str, None]] = field(default_factory=dict)
+    _formats: dict[str, list[str]] = field(default_factory=dict)
+    _labels: dict[str, list[str]] = field(default_factory=dict)  # of blank formats
+    _whole: dict[str, str] = field(default_factory=dict)  # part -> dataset
+    _n_facts: int = 0
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next statements: whole lines of canonical N-Quads."""
+        if not any(mark in chunk for mark in _MARKS):
+            return
+        lines = b"\n" + chunk
+        for subject, predicate, obj in _find(lines):
+            if self._n_facts >= MAX_FACTS:
+                return
+            self._n_facts += 1
+            self._take(*map(_decoded, (subject, predicate, obj)))
+        if b"/ns/dcat#" in chunk:
+            for subject, obj in _find_labels(lines):
+                if self._n_facts >= MAX_FACTS:
+                    return
+                self._n_facts += 1
+                labels = self._labels.setdefault(_decoded(subject), [])
+                labels.append(_text(_decoded(obj)))
+
+    def _take(self, subject: str, predicate: str, obj: str) -> None:
+        if predicate in _FORMATS:
+            self._formats.setdefault(subject, []).append(obj)
+        elif predicate == _SERVED:
+            self._whole.setdefault(subject, obj)
+        elif predicate in _PARTS:
+            self._whole.setdefault(obj, subject)
+        elif predicate in (_SPACE, _PATTERN):
+            find = space_of if predicate == _SPACE else space_of_pattern
+            if space := find(_text(obj)):
+                self._spaces.setdefault(subject, {})[space] = None
+        elif _is_web(obj[1:-1]):
+            self._take_url(subject, predicate, obj[1:-1].partition("#")[0])
+
+    def _take_url(self, subject: str, predicate: str, url: str) -> None:
+        if predicate == _SERVICE:
+            self._services[subject, url] = None
+            return
+        self.urls.add(url.encode())
+        if predicate in _PAGES:
+            self._pages[url] = None
+        elif predicate in _FILES:
+            self._files.setdefault((subject, url), predicate)
+        else:
+            self._named[subject, url, _WAYS[predicate]] = None
+            if not predicate.startswith(SD):
+                self._datasets.add(subject)
+
+    def read(self, document_url: str) -> DatasetDescriptions:
+        """Return the descriptions; `document_url` names datasets without an IRI.
+
+        A data service is an endpoint if it is declared to support SPARQL. A file is a
+        dump if its format or name says so; of unknown format, a page.
+        """
+        if not self._n_facts:  # as most documents
+            return DatasetDescriptions()
+        accesses = [
+            self._access(subject, way, url, document_url)
+            for subject, url, way in self._named
+        ]
+        links = dict(self._pages)
+        left_out: set[str] = set()
+        for subject, url, predicate in self._iter_files():
+            kind = self._kind(subject, url)
+            if kind in _ACCESS_OF_KIND:
+                way = _ACCESS_OF_KIND[kind]
+                accesses.append(self._access(subject, way, url, document_url))
+            elif kind is not None and kind not in FETCHED:
+                left_out.add(url)
+            elif kind is not None and (
+                predicate not in _CONTENTS or subject in self._whole
+            ):
+                links[url] = None
+        for subject, url in self._services:
+            access = self._access(subject, AccessMethod.SPARQL, url, document_url)
+            if any("sparql" in each.lower() for each in access.formats):
+                accesses.append(access)
+        taken = {access.url for access in accesses}
+        return DatasetDescriptions(
+            named=tuple(dict.fromkeys(accesses)),
+            links=tuple(url for url in links if url not in taken),
+            spaces={
+                self._name(subject, document_url): tuple(spaces)
+                for subject, spaces in self._spaces.items()
+            },
+            left_out=tuple(sorted(left_out - taken)),
+            services=frozenset(self._iter_services(document_url)),
+        )
+
+    def _iter_services(self, document_url: str) -> Iterator[str]:
+        """Yield the names of described services that belong to no dataset."""
+        described = {
+            subject for subject, _, way in self._named if way is AccessMethod.SPARQL
+        }
+        described.update(subject for subject, _ in self._services)
+        for subject in described - self._datasets - self._whole.keys():
+            yield self._name(subject, document_url)
+
+    def _iter_files(self) -> Iterator[tuple[str, str, str]]:
+        """Yield files; no `accessURL` where a distribution has a `downloadURL`."""
+        direct = {who for (who, _), name in self._files.items() if name == _DOWNLOAD}
+        for (subject, url), predicate in self._files.items():
+            if predicate != _ACCESS or subject not in direct:
+                yield subject, url, predicate
+
+    def _kind(self, subject: str, url: str) -> TargetKind | None:
+        """Return what is behind a URL; None if the URL cannot be requested.
+
+        An endpoint has to be declared: a path such as `/sparql` is not enough.
+        """
+        kinds = []
+        for text in self._formats_of(subject) or ("",):
+            try:
+                target = classify(url, file_format=text)
+            except BadUri:
+                return None
+            if target.kind is TargetKind.SPARQL and target.reason == "path":
+                kinds.append(TargetKind.UNKNOWN)
+            elif target.reason == "format":
+                kinds.insert(0, target.kind)
+            else:
+                kinds.append(target.kind)
+        sure = (x for x in (TargetKind.SPARQL, TargetKind.DUMP) if x in kinds)
+        return next(sure, kinds[0])
+
+    def _formats_of(self, subject: str) -> tuple[str, ...]:
+        texts: list[str] = []
+        for term in self._formats.get(subject, ()):
+            blank = term.startswith("_:")
+            texts += self._labels.get(term, ()) if blank else (term[1:-1],)
+        return tuple(texts)
+
+    def _access(
+        self, subject: str, way: AccessMethod, url: str, document_url: str
+    ) -> NamedDistribution:
+        name = self._name(subject, document_url)
+        return NamedDistribution(name, way, url, self._formats_of(subject))
+
+    def _name(self, subject: str, document_url: str) -> str:
+        dataset = subject
+        for _ in range(_MAX_PARTS):
+            dataset = self._whole.get(dataset, dataset)
+        if dataset.startswith("<") and not is_crawls(dataset[1:-1]):
+            return dataset[1:-1]
+        return f"{document_url}#{dataset.removeprefix('_:').strip('<>')}"
+
+
+def _decoded(term: bytes) -> str:
+    return term.decode("utf-8", "replace")
+
+
+def _text(term: str) -> str:
+    """Return the text of a literal or an IRI, unescaping single characters."""
+    return re.sub(r"\\(.)", r"\1", term[1:-1])
+
+
+def ways_by_dataset(
+    named: Iterable[NamedDistribution],
+) -> dict[str, tuple[DatasetAccess, ...]]:
+    """Return the access methods of each dataset, in the order to try.
+
+    All dumps of a dataset are taken for parts of it, as most often they are. Dumps
+    that differ in format alone are mirrors of one part.
+
+    Source: Semantic Sitemaps section 2.2: a dump before an endpoint.
+    """
+    urls: dict[str, dict[AccessMethod, dict[str, None]]] = {}
+    for each in named:
+        urls.setdefault(each.dataset, {}).setdefault(each.way, {})[each.url] = None
+    ways = {}
+    for dataset, of_way in urls.items():
+        found = []
+        if dumps := of_way.get(AccessMethod.DUMP):
+            found.append(DatasetAccess(AccessMethod.DUMP, group_alternatives(dumps)))
+        if endpoints := of_way.get(AccessMethod.SPARQL):
+            found.append(DatasetAccess(AccessMethod.SPARQL, (tuple(endpoints),)))
+        ways[dataset] = tuple(found)
+    return ways
+
+
+# -- URI spaces: VoID section 4.2 --------------------------------------------------
+
+
+def space_of(text: str) -> str:
+    """Return the prefix that `void:uriSpace` states; empty if unusable.
+
+    A prefix without a path would include other hosts.
+    """
+    return text if _is_prefix(text) else ""
+
+
+def space_of_pattern(pattern: str) -> str:
+    r"""Return the prefix that `void:uriRegexPattern` means; empty for other patterns.
+
+    >>> space_of_pattern(r"^http://a\.example/r/.*")
+    'http://a.example/r/'
+    >>> space_of_pattern(r"^http://a\.example/r/[0-9]+$")
+    ''
+    """
+    body = pattern.removeprefix("^")
+    is_open = bool(_ALL.search(body))
+    body = _ALL.sub("", body)
+    if not is_open and body.endswith("$"):
+        return ""
+    literal = re.sub(r"\\[^A-Za-z0-9]", "", body)
+    if _SPECIAL.search(literal) or "\\" in literal:
+        return ""
+    return space_of(_escaped(r"\1", body))

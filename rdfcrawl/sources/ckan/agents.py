@@ -1,0 +1,113 @@
+"""Publishers, creators and contacts of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from rdfcrawl.core.namespaces import DCAT, DCTERMS, FOAF, PROV, VCARD
+from rdfcrawl.rdf import terms
+from rdfcrawl.sources.ckan.fields import AGENT_FIELDS, AGENTS, CONTACT_FIELDS
+from rdfcrawl.sources.ckan.values import (
+    PackageFields,
+    is_empty,
+    iter_objects,
+    text_of,
+)
+from rdfcrawl.sources.ckan.writing import TYPE, DatasetWriter, iter_fields
+
+if TYPE_CHECKING:
+    from rdfcrawl.sources.ckan.api import PortalAddress
+
+_FLAT: Final = ("uri", "name", "email", "url", "type", "identifier", "phone")
+
+
+def iter_agents(
+    fields: PackageFields, dataset: str, portal: PortalAddress, writer: DatasetWriter
+) -> Iterator[str]:
+    """Yield statements about publisher, organization, creators and contacts."""
+    publishers = list(_iter_said(fields, "publisher"))
+    organization = next(iter_objects(fields.get("organization")), None)
+    for one in publishers:
+        yield from _agent(one, dataset, f"{DCTERMS}publisher", writer)
+    if organization is not None:
+        # Whoever keeps the entry publishes it, unless somebody else is said to.
+        predicate = f"{PROV}wasAttributedTo" if publishers else f"{DCTERMS}publisher"
+        yield from _organization(organization, dataset, predicate, portal, writer)
+    for key, predicate in AGENTS:
+        for one in _iter_said(fields, key):
+            yield from _agent(one, dataset, predicate, writer)
+    author = {"name": fields.get("author"), "email": fields.get("author_email")}
+    if _says_something(author) and not any(_iter_said(fields, "creator")):
+        yield from _agent(author, dataset, f"{DCTERMS}creator", writer)
+    for one in _iter_contacts(fields):
+        node = writer.node(one.get("uri"))
+        yield terms.statement(dataset, f"<{DCAT}contactPoint>", node)
+        yield terms.statement(node, TYPE, f"<{VCARD}Kind>")
+        yield from iter_fields(PackageFields(one), CONTACT_FIELDS, node, writer)
+
+
+def _iter_said(fields: PackageFields, role: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the agents of a role: objects of a list, flat keys, or a bare name."""
+    value = fields.get(role)
+    objects = list(iter_objects(value))
+    if objects:
+        yield from objects
+        return
+    flat = {key: fields.get(f"{role}_{key}") for key in _FLAT}
+    if is_empty(flat["name"]) and text_of(value):
+        flat["name"] = value
+    if _says_something(flat):
+        yield flat
+
+
+def _iter_contacts(fields: PackageFields) -> Iterator[Mapping[str, Any]]:
+    for role in ("contact", "contact_point"):
+        found = list(_iter_said(fields, role))
+        if found:
+            yield from found
+            return
+    for name, mail in (
+        ("maintainer", ("maintainer_email", "contact-email")),
+        ("author", ("author_email",)),
+    ):
+        person = {"name": fields.get(name), "email": fields.get(*mail)}
+        if _says_something(person):
+            yield person
+            return
+
+
+def _says_something(agent: Mapping[str, Any]) -> bool:
+    return not all(is_empty(agent.get(key)) for key in ("uri", "name", "email", "url"))
+
+
+def _agent(
+    agent: Mapping[str, Any], dataset: str, predicate: str, writer: DatasetWriter
+) -> Iterator[str]:
+    node = writer.node(agent.get("uri"))
+    yield terms.statement(dataset, f"<{predicate}>", node)
+    yield terms.statement(node, TYPE, f"<{FOAF}Agent>")
+    yield from iter_fields(PackageFields(agent), AGENT_FIELDS, node, writer)
+
+
+def _organization(
+    organization: Mapping[str, Any],
+    dataset: str,
+    predicate: str,
+    portal: PortalAddress,
+    writer: DatasetWriter,
+) -> Iterator[str]:
+    fields = PackageFields(organization)
+    name = fields.text("id", "name")
+    node = writer.node(fields.get("uri"), name and portal.page("organization", name))
+    yield terms.statement(dataset, f"<{predicate}>", node)
+    yield terms.statement(node, TYPE, f"<{FOAF}Agent>")
+    # `type` is CKAN's own word for it, `title` what people call it.
+    said = {
+        "name": fields.get("title_translated", "title", "display_name", "name"),
+        "type": fields.get("dcat_type"),
+    }
+    said |= {key: fields.get(key) for key in ("email", "url", "identifier")}
+    yield from iter_fields(PackageFields(said), AGENT_FIELDS, node, writer)
+    description = fields.get("description")
+    yield from writer.texts(node, f"<{DCTERMS}description>", description)

@@ -1,0 +1,268 @@
+"""Walk through a portal: from a task to its request, from its response to the next.
+
+A harvest walks `package_search` by the time of modification. Each page begins at the
+time of the row before it, so that moving rows (a dataset that changes meanwhile goes
+to the end) leave no gap; repeated rows are the same dataset and replace each other.
+Where a portal refuses that order, the walk falls back to counted rows in a stable
+order, to counted rows, to `package_list` with one request for each dataset, and to
+`current_package_list_with_resources`. A page that is too large or cut off is requested
+again with fewer rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.tasks.ckan import DEFAULT_ROWS, CkanOrder, CkanStep, CkanTask
+from rdfcrawl.sources.ckan.envelope import (
+    CkanAnswer,
+    RequestRefused,
+    read_names,
+    read_package,
+    read_page,
+    read_result,
+)
+from rdfcrawl.sources.ckan.outcome import (
+    DEFAULT_PLAN_LIMITS,
+    CkanOutcome,
+    DatasetListing,
+    PlanLimits,
+)
+from rdfcrawl.sources.ckan.paging import NOT_THERE, PageWork, sort_of
+from rdfcrawl.sources.ckan.times import solr_time
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.sources.ckan.api import CkanRequest, PortalAddress
+
+
+def first_task(
+    portal: PortalAddress,
+    *,
+    since: str = "",
+    has_known: bool = False,
+    rows: int = DEFAULT_ROWS,
+) -> CkanTask:
+    """Return the first task of a harvest.
+
+    Args:
+        portal: to be harvested.
+        since: `times.since_for_next` of the last success; empty for everything.
+        has_known: earlier harvests remember datasets; find the deleted ones.
+        rows: size of a page, at least 2, as pages overlap by a row; portals may
+            give less.
+    """
+    is_whole = portal.scope.is_whole
+    # A part of a portal has no list of names: there the walk itself is the listing.
+    is_listing = has_known and not is_whole
+    return CkanTask(
+        step=CkanStep.SEARCH,
+        since=since,
+        cursor="" if is_listing else since,
+        is_sweep=not since or is_listing,
+        is_listing=is_listing,
+        finds_deleted=has_known,
+        rows=max(2, rows),
+        most=max(2, rows),
+    )
+
+
+def request_of(task: CkanTask, portal: PortalAddress) -> CkanRequest:
+    """Return the request of a task."""
+    page = {"limit": task.rows, "offset": task.start}
+    match task.step:
+        case CkanStep.SEARCH:
+            return portal.search(
+                rows=task.rows,
+                start=task.start,
+                sort=sort_of(task),
+                modified_from=task.cursor if task.order is CkanOrder.KEYSET else "",
+            )
+        case CkanStep.CURRENT:
+            return portal.action("current_package_list_with_resources", page)
+        case CkanStep.NAMES | CkanStep.LISTING:
+            return portal.action("package_list", page)
+        case CkanStep.ABOUT:
+            return portal.status()
+        case CkanStep.CONFIRM if not task.is_alone:
+            return portal.search_ids(task.ids, rows=len(task.ids))
+    return portal.show(task.ids[0] if task.ids else "")
+
+
+def advance(
+    task: CkanTask,
+    answer: CkanAnswer,
+    portal: PortalAddress,
+    log: FaultLog,
+    *,
+    n_known: int = 0,
+    limits: PlanLimits = DEFAULT_PLAN_LIMITS,
+) -> CkanOutcome:
+    """Return the outcome of the response to a task.
+
+    Args:
+        task: of the request.
+        answer: the response; 429 and 503 are better waited out first.
+        portal: as for the request.
+        log: takes `BAD_ANSWER`, `TOO_LARGE`, `PAGING_LOOP`, `TOO_MANY_ENTRIES` and
+            `INCOMPLETE`.
+        n_known: datasets remembered from earlier harvests of this scope.
+        limits: bounds.
+
+    Raises:
+        SourceFault: for the same reasons, where no other request is left: the harvest
+            has failed, and no dataset counts as deleted.
+    """
+    match task.step:
+        case CkanStep.SEARCH | CkanStep.CURRENT:
+            paging = PageWork(task, portal, log, n_known=n_known, limits=limits)
+            return paging.advance(answer)
+        case CkanStep.NAMES:
+            return _after_names(task, answer, log, limits)
+        case CkanStep.LISTING:
+            return _after_listing(task, answer, log, limits)
+        case CkanStep.SHOW:
+            outcome = _after_show(answer, log)
+        case CkanStep.ABOUT:
+            outcome = CkanOutcome(catalogue=_catalogue(answer, log))
+        case _ if task.is_alone:
+            outcome = _after_confirm_alone(task, answer)
+        case _:
+            outcome = _after_confirm(task, answer, log)
+    return outcome
+
+
+def _after_names(
+    task: CkanTask, answer: CkanAnswer, log: FaultLog, limits: PlanLimits
+) -> CkanOutcome:
+    """Follow with one request for each name, and then the next page."""
+    names = _read_names(task, answer, log)
+    if names is None:
+        current = replace(task, step=CkanStep.CURRENT, order=CkanOrder.PLAIN)
+        return CkanOutcome(tasks=(current,))
+    following = _next_names(task, names, log, limits)
+    # Whatever their time: one that fails must not be taken for old the next time.
+    shows = (CkanTask(step=CkanStep.SHOW, ids=(name,)) for name in names)
+    is_end = not following
+    return CkanOutcome(
+        names=tuple(names),
+        tasks=(*shows, *following),
+        is_swept=is_end,
+        listing=DatasetListing.NAMES if is_end and task.finds_deleted else None,
+    )
+
+
+def _after_listing(
+    task: CkanTask, answer: CkanAnswer, log: FaultLog, limits: PlanLimits
+) -> CkanOutcome:
+    names = _read_names(task, answer, log)
+    if names is None:
+        # No list: walk over all by search, and write only what is new.
+        sweep = CkanTask(
+            step=CkanStep.SEARCH,
+            since=task.since,
+            is_sweep=True,
+            is_listing=True,
+            finds_deleted=True,
+        )
+        return CkanOutcome(tasks=(sweep,))
+    following = _next_names(task, names, log, limits)
+    return CkanOutcome(
+        names=tuple(names),
+        tasks=following,
+        listing=None if following else DatasetListing.NAMES,
+    )
+
+
+def _read_names(task: CkanTask, answer: CkanAnswer, log: FaultLog) -> list[str] | None:
+    """Return the names of a page; None if the portal refuses the first page."""
+    try:
+        return read_names(answer)
+    except RequestRefused as refusal:
+        if task.page:
+            raise
+        log.note(Reason.BAD_ANSWER, refusal.fault.detail)
+        return None
+
+
+def _next_names(
+    task: CkanTask, names: list[str], log: FaultLog, limits: PlanLimits
+) -> tuple[CkanTask, ...]:
+    """Return the next page of names, if any; a page may be shorter than requested."""
+    if not names or len(names) > task.rows:  # more than asked for: all there are
+        return ()
+    if names[0] == task.last:
+        log.note(Reason.PAGING_LOOP, "the list of names takes no offset")
+        return ()
+    if task.page >= limits.n_pages:
+        detail = f"more than {counted(limits.n_pages, 'page')} of names"
+        raise SourceFault(Reason.TOO_MANY_ENTRIES, detail)
+    start = task.start + len(names)
+    return (replace(task, start=start, last=names[0], page=task.page + 1),)
+
+
+def _after_show(answer: CkanAnswer, log: FaultLog) -> CkanOutcome:
+    try:
+        package = read_package(answer)
+    except RequestRefused as refusal:
+        if refusal.status not in NOT_THERE:
+            raise
+        log.note(Reason.BAD_ANSWER, refusal.fault.detail)  # listed, and not shown
+        return CkanOutcome()
+    if package.state == "deleted":
+        return CkanOutcome(deleted=(package.id,))
+    return CkanOutcome(
+        packages=(package,) if package.state == "active" else (),
+        present=(package.id,),
+        newest=solr_time(package.modified),
+    )
+
+
+def _catalogue(answer: CkanAnswer, log: FaultLog) -> dict[str, Any]:
+    """Return the status of a portal; empty if it requires a login."""
+    try:
+        status = read_result(answer)
+    except SourceFault as fault:
+        log.note(Reason.BAD_ANSWER, fault.fault.detail)
+        return {}
+    return status if isinstance(status, dict) else {}
+
+
+def _after_confirm(task: CkanTask, answer: CkanAnswer, log: FaultLog) -> CkanOutcome:
+    """Write the datasets of a response again; the other requested ones are deleted."""
+    try:
+        page = read_page(answer)
+    except SourceFault as fault:
+        log.note(Reason.BAD_ANSWER, fault.fault.detail)
+        return CkanOutcome(tasks=_alone(task))
+    alive = {one.id: one for one in page.packages if one.state == "active"}
+    is_whole = not page.damage and page.count is not None
+    if not is_whole or page.count != page.n_rows or alive.keys() - set(task.ids):
+        log.note(Reason.BAD_ANSWER, "a search by id that has not just these")
+        return CkanOutcome(tasks=_alone(task))
+    return CkanOutcome(
+        packages=tuple(alive.values()),
+        present=tuple(alive),
+        deleted=tuple(one for one in task.ids if one not in alive),
+    )
+
+
+def _after_confirm_alone(task: CkanTask, answer: CkanAnswer) -> CkanOutcome:
+    try:
+        package = read_package(answer)
+    except RequestRefused as refusal:
+        # A deleted dataset is not found or, for the anonymous, not authorized: but
+        # only CKAN itself can say so, not what stands before it.
+        if refusal.status in NOT_THERE and refusal.kind:
+            return CkanOutcome(deleted=task.ids)
+        raise
+    if package.state == "deleted":
+        return CkanOutcome(deleted=task.ids)
+    return CkanOutcome(packages=(package,), present=(package.id,))
+
+
+def _alone(task: CkanTask) -> tuple[CkanTask, ...]:
+    return tuple(replace(task, ids=(one,), is_alone=True) for one in task.ids)

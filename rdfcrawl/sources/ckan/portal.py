@@ -1,0 +1,119 @@
+"""Recognition of CKAN portals by a page or a URL; nothing is requested."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from rdfcrawl.sources.ckan.api import SCHEMES, is_api_url, portal_url
+from rdfcrawl.uri import BadUri, requestable
+from rdfcrawl.uri.origin import is_same_origin
+
+LOOKED_AT_BYTES: Final = 512 * 1024
+_NAMED_WITHIN_BYTES: Final = 64 * 1024
+_ENOUGH: Final = 3  # of the marks below, where no generator is named
+_MAX_LINKS: Final = 1000  # with the path of a mark that are looked at
+_MAX_LINK_BYTES: Final = 2048  # of an element up to that path
+
+_find_metas = re.compile(rb"<meta\s[^>]{0,500}>").findall
+_IS_GENERATOR = re.compile(rb"\sname\s*+=\s*+[\"']?generator[\"'\s/>]").search
+_NAMES_CKAN = re.compile(
+    rb"\scontent\s*+=\s*+[\"']?\s*+ckan"
+    rb"(?:[ /]+v?[0-9][0-9a-z.+-]{0,20})?[\"'\s/>]"
+).search
+_SITE_ROOT = re.compile(
+    rb"data-site-root(?<=\sdata-site-root)\s*+=\s*+"
+    rb"(?:\"([^\"]{1,2000})\"|'([^']{1,2000})')",
+    re.IGNORECASE,
+).search
+_DATASET: Final = b"/dataset"
+_dataset_paths = re.compile(_DATASET + rb"(?:/[\w-]|[\"'?>\s])").finditer
+_organization_paths = re.compile(rb"/organization(?:/|[\"'?>\s])").finditer
+_is_link = re.compile(rb"href\s*+=\s*+[\"']?[^\"'>\s]*+\Z").match
+_is_anchor = re.compile(rb"<a\s").match
+# What else CKAN's own templates have, each behind a literal that is found fast.
+_MARKS: Final = tuple(
+    re.compile(text).search
+    for text in (
+        rb"data-module(?<=\sdata-module)\s*+=",
+        rb"data-(?<=\sdata-)(?:site|locale)-root\s*+=",
+        (
+            rb"/(?:webassets/(?:base|vendor)|fanstatic"
+            rb"|base/(?:css|images)/(?:main|ckan)|public/base)"
+        ),
+        rb"/api/3(?:/action/|[\"'/])",
+        rb"ckan-footer-logo|ckan-icon|docs\.ckan\.org",
+    )
+)
+
+
+def recognize(url: str, body: bytes = b"") -> str:
+    """Return the URL of the portal of a page, or an empty string.
+
+    A URL of the action API is enough. Of a page the first `LOOKED_AT_BYTES` count: the
+    generator, or three marks of CKAN's templates. A root that the page names is
+    believed on its own origin only.
+    """
+    try:
+        base = portal_url(url)
+    except BadUri:
+        return ""
+    if is_api_url(url):
+        return base
+    if b"<" not in body[:1024]:
+        return ""
+    head = body[:LOOKED_AT_BYTES]
+    if not _is_named(head) and not _has_marks(head):
+        return ""
+    return _site_root(head, url) or base
+
+
+def _is_named(head: bytes) -> bool:
+    """Return whether a page names CKAN as its generator."""
+    lower = head[:_NAMED_WITHIN_BYTES].lower()
+    return b"ckan" in lower and any(
+        _IS_GENERATOR(meta) and _NAMES_CKAN(meta) for meta in _find_metas(lower)
+    )
+
+
+def _has_marks(head: bytes) -> bool:
+    """Return whether a page has enough marks; each portal links to its datasets."""
+    if _DATASET not in head:  # as nearly all
+        return False
+    n_marks = sum(search(head) is not None for search in _MARKS)
+    n_marks += _has_link(head, _dataset_paths(head), is_anchor=True)
+    n_marks += _has_link(head, _organization_paths(head), is_anchor=False)
+    return n_marks >= _ENOUGH
+
+
+def _has_link(
+    head: bytes, paths: Iterator[re.Match[bytes]], *, is_anchor: bool
+) -> bool:
+    """Return whether one of the paths is that of a link; each is read backwards."""
+    for path in islice(paths, _MAX_LINKS):
+        end = path.start()
+        begin = max(0, end - _MAX_LINK_BYTES)
+        link = head.rfind(b"href", begin, end)
+        if link < 0 or not _is_link(head, link, end):
+            continue
+        tag = head.rfind(b"<", begin, link) if is_anchor else -1
+        if not is_anchor or (tag >= 0 and _is_anchor(head, tag)):
+            return True
+    return False
+
+
+def _site_root(head: bytes, url: str) -> str:
+    """Return the root that CKAN's templates state, if the page has its origin."""
+    found = _SITE_ROOT(head)
+    if not found:
+        return ""
+    text = html.unescape((found[1] or found[2]).decode("utf-8", "replace"))
+    try:
+        root = requestable(text, url, schemes=SCHEMES)
+    except BadUri:
+        return ""
+    is_above = requestable(url).startswith(root.rstrip("/"))
+    return root.rstrip("/") if is_above and is_same_origin(root, url) else ""

@@ -1,0 +1,266 @@
+"""Classification of the URLs of a dataset by metadata alone; nothing is requested.
+
+The format and media type of a resource count more than its URL; a packing does not say
+what is packed. Files of other formats are recognized, so that the spreadsheets of a
+portal are not downloaded by mistake.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, Literal
+from urllib.parse import urlsplit
+
+from rdfcrawl.core.formats import FORMATS, HTML
+from rdfcrawl.sources.ckan.values import (
+    PackageFields,
+    iter_objects,
+    iter_values,
+    text_of,
+)
+from rdfcrawl.sources.ckan.vocabularies import word_of
+from rdfcrawl.uri import BadUri, requestable
+
+if TYPE_CHECKING:
+    from rdfcrawl.sources.ckan.api import PortalAddress
+
+
+class TargetKind(StrEnum):
+    """What is behind a URL."""
+
+    DUMP = "dump"  # RDF in a file, packed or not
+    SPARQL = "sparql"  # an endpoint
+    SITEMAP = "sitemap"  # a (semantic) sitemap
+    ARCHIVE = "archive"  # packed, and nobody says what
+    API = "api"  # a service of another protocol
+    PAGE = "page"  # for people; it may have RDF in it
+    UNKNOWN = "unknown"  # nothing is said: asking for it as a page will tell
+    FILE = "file"  # data or a document that is no RDF
+
+
+Reason = Literal["format", "media_type", "extension", "path", "service", "none"]
+
+_NOT_FETCHED: Final = {TargetKind.ARCHIVE, TargetKind.API, TargetKind.FILE}
+FETCHED: Final = frozenset(TargetKind) - _NOT_FETCHED
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetTarget:
+    """A URL of a dataset as requested, its kind, and what gave the kind away."""
+
+    url: str
+    kind: TargetKind
+    reason: Reason
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_RDF_FORMATS: Final = [one for one in FORMATS if one is not HTML]
+_RDF_MEDIA_TYPES: Final = frozenset(m for one in _RDF_FORMATS for m in one.media_types)
+_RDF_EXTENSIONS: Final = frozenset(e for one in _RDF_FORMATS for e in one.extensions)
+# Words as `vocabularies.word_of` makes them of what people write
+_RDF_WORDS: Final = (
+    _RDF_EXTENSIONS
+    | {word_of(one.name) for one in _RDF_FORMATS}
+    | _words("""
+    rdf rdfxml rdfturtle rdfntriples rdfnquads rdftrig rdftrix rdfn3 rdfhdt rdfjsonld
+    rdfowl rdfjson jsonld skos skosxml skosrdf linkeddata void metavoid ntriple nquad
+    rdfnt rdfttl notation3 owlxml rdfs xturtle xntriples xnquads xtrig metardf
+    """)
+)
+_WITHIN: Final = _RDF_WORDS - {"rdfs", "void"}  # that tell as one word of several
+_PACKED: Final = _words("""
+    zip gz gzip tgz targz tar bz2 bzip2 tarbz2 xz txz tarxz 7z 7zip zst zstd br brotli
+    lz4 rar compressed archive xzip xgzip xtar xbzip2 x7zcompressed xzipcompressed
+""")
+_API_WORDS: Final = _words("""
+    api restapi rest webapi webservice service wms wfs wcs wmts csw wps sos ogcwms
+    ogcwfs ogcwcs ogcwmts ogccsw ogcapi ogcapifeatures esrirest arcgisrest arcgisserver
+    odata soap wsdl oaipmh graphql openapi swagger wmssrvc wfssrvc wcssrvc wmtssrvc
+    sossrvc mapsrvc featureserver mapserver tms arcgisgeoservicesrestapi
+""")
+_PAGE_WORDS: Final = _words("""
+    html html5 htm xhtml webpage website web page url link www webseite site webapp
+    htmlpage hyperlink app rdfa weblink php asp aspx jsp xhtmlxml
+""")
+_SPARQL_WORDS: Final = _words(
+    "sparql sparqlendpoint apisparql sparqlq sparqlapi sparqlservice sparql11"
+)
+_SITEMAP_WORDS: Final = _words("sitemap metasitemap sitemapxml semanticsitemap")
+_FILE_EXTENSIONS: Final = _words("""
+    csv tsv tab xls xlsx xlsm xlsb ods doc docx odt rtf pdf ppt pptx odp txt xml json
+    geojson topojson ndjson jsonl kml kmz gml gpx shp shx dbf prj gpkg gdb mdb accdb
+    tif tiff geotiff jpg jpeg png gif svg bmp webp ecw las laz nc hdf h5 grib grb grib2
+    mp3 mp4 avi mov wav mpg mpeg webm ogg dta sas por rds rdata parquet feather
+    avro orc px sql sqlite db dwg dxf dgn stl obj ifc exe msi dmg apk iso img bin jar
+    yaml yml ics vcf epub mobi css js py r ipynb xsd xsl xslt rss atom
+""")
+_KINDS: Final = (
+    (_SPARQL_WORDS, TargetKind.SPARQL),
+    (_RDF_WORDS, TargetKind.DUMP),
+    (_SITEMAP_WORDS, TargetKind.SITEMAP),
+    (_PACKED, TargetKind.ARCHIVE),
+    (_API_WORDS, TargetKind.API),
+    (_PAGE_WORDS, TargetKind.PAGE),
+)
+_KIND_OF_EXTENSION: Final = (
+    (_RDF_EXTENSIONS, TargetKind.DUMP),
+    (_FILE_EXTENSIONS, TargetKind.FILE),
+    (_PAGE_WORDS, TargetKind.PAGE),
+)
+_EXTENSIONS = re.compile(r"\.([a-z0-9]{1,10})(?=\.|\Z)")
+_SPARQL_PATH = re.compile(r"/(?:sparql|sparql-auth|sparqlendpoint)/?\Z").search
+_API_PATH = re.compile(
+    r"/(?:wms|wfs|wcs|wmts|csw|odata|soap|graphql|rest/services)(?:/|\Z)"
+).search
+_API_QUERY = re.compile(
+    r"(?:\A|&)service=(?:wms|wfs|wcs|wmts|csw|wps|sos)(?:&|\Z)"
+).search
+_SITEMAP_NAME = re.compile(r"(?=[\w-]++\.xml(?:\.gz)?\Z)(?:[\w-]*?[_-])?sitemap").match
+_AUTHORITY = re.compile(
+    r"https?://(?:publications\.europa\.eu/resource/authority/file-type"
+    r"|(?:www\.)?iana\.org/assignments/media-types|(?:www\.)?w3\.org/ns/formats)/",
+    re.IGNORECASE,
+).match
+_SURE: Final = frozenset({TargetKind.SPARQL, TargetKind.DUMP, TargetKind.SITEMAP})
+_SAYS_NOTHING: Final = frozenset({"", "application/octet-stream", "unknown", "other"})
+_EXAMPLE = re.compile(r"(?:example|mapping|meta|api)/", re.IGNORECASE).match
+
+
+def classify(
+    url: str, *, file_format: str = "", media_type: str = "", inner_type: str = ""
+) -> DatasetTarget:
+    """Return what a URL leads to.
+
+    Args:
+        url: absolute.
+        file_format: of the resource: a word, media type or the IRI of either.
+        media_type: of the resource, or its IRI.
+        inner_type: media type of the packed content.
+
+    Raises:
+        BadUri: the URL cannot be requested.
+    """
+    url = requestable(url)
+    by_url = _by_url(url)
+    words: tuple[tuple[str, Reason], ...] = (
+        (file_format, "format"),
+        (inner_type, "media_type"),
+        (media_type, "media_type"),
+    )
+    said = [
+        DatasetTarget(url, kind, reason)
+        for text, reason in words
+        if (kind := _by_word(text))
+    ]
+    told = [*said, by_url]
+    # What is RDF is so for whoever knows it, whatever others call it.
+    sure = [one for one in told if one.kind in _SURE]
+    known = [one for one in said if one.kind is not TargetKind.ARCHIVE]
+    # How it is packed tells less than the name of the file does.
+    packed = said if by_url.kind is TargetKind.UNKNOWN else []
+    return next(iter((*sure, *known, *packed, by_url)))
+
+
+def iter_targets(
+    package: Mapping[str, Any], portal: PortalAddress
+) -> Iterator[DatasetTarget]:
+    """Yield the places of a dataset's data, each URL once, in the order of resources.
+
+    The URL and the download of a resource are classified by its format; its services
+    are APIs or SPARQL endpoints; a landing page or documentation is a page. URLs that
+    cannot be requested (the mapping counts them) and the portal's own pages are left
+    out.
+    """
+    seen: set[str] = set()
+    for target in _iter_all(package):
+        is_own_page = target.kind in {TargetKind.PAGE, TargetKind.UNKNOWN} and (
+            target.url.startswith((f"{portal.url}/dataset/", f"{portal.url}/api/"))
+        )
+        if target.url not in seen and not is_own_page:
+            seen.add(target.url)
+            yield target
+
+
+def _iter_all(package: Mapping[str, Any]) -> Iterator[DatasetTarget]:
+    resources = package.get("resources")
+    for resource in resources if isinstance(resources, list) else ():
+        if isinstance(resource, dict):
+            yield from _iter_resource(PackageFields(resource))
+    fields = PackageFields(package)
+    for key in ("url", "landing_page", "documentation"):
+        for one in iter_values(fields.get(key)):
+            yield from _classified(text_of(one), file_format="HTML")
+
+
+def _iter_resource(fields: PackageFields) -> Iterator[DatasetTarget]:
+    said = {
+        "file_format": fields.text("format"),
+        "media_type": fields.text("mimetype"),
+        "inner_type": fields.text("mimetype_inner"),
+    }
+    for key in ("download_url", "url", "access_url"):
+        yield from _classified(fields.text(key), **said)
+    for service in iter_objects(fields.get("access_services")):
+        for url in iter_values(service.get("endpoint_url")):
+            for target in _classified(text_of(url)):
+                is_endpoint = target.kind is TargetKind.SPARQL
+                kind = TargetKind.SPARQL if is_endpoint else TargetKind.API
+                yield DatasetTarget(target.url, kind, "service")
+
+
+def _classified(url: str, **said: str) -> Iterator[DatasetTarget]:
+    if url:
+        with suppress(BadUri):
+            yield classify(url, **said)
+
+
+def _by_word(text: str) -> TargetKind | None:
+    """Return the kind that a format stands for; None if the text says nothing."""
+    text = text.strip().lower()
+    if authority := _AUTHORITY(text):
+        text = text[authority.end() :]
+    essence = text.partition(";")[0].strip().lstrip(".")
+    if essence in _SAYS_NOTHING or "://" in essence:
+        return None
+    if essence in _RDF_MEDIA_TYPES:
+        return TargetKind.DUMP
+    # `meta/void`, `example/rdf+xml`: of what the resource is an example or a part
+    tail = essence.partition("/")[2] if _EXAMPLE(essence) else ""
+    subtype = essence.rpartition("/")[2] if "/" in essence else ""
+    for word in map(word_of, (essence, tail, subtype)):
+        for words, kind in _KINDS:
+            if word in words:
+                return kind
+    parts = set(re.split(r"[^a-z0-9]+", essence))
+    if parts & _WITHIN:  # `ttl.gz`, `RDF (zip)`
+        return TargetKind.DUMP
+    is_endpoint = "sparql" in parts and "results" not in parts
+    return TargetKind.SPARQL if is_endpoint else TargetKind.FILE
+
+
+def _by_url(url: str) -> DatasetTarget:
+    parts = urlsplit(url.lower())
+    if _SPARQL_PATH(parts.path) and "query=" not in parts.query:
+        return DatasetTarget(url, TargetKind.SPARQL, "path")
+    if _API_PATH(parts.path) or _API_QUERY(parts.query):
+        return DatasetTarget(url, TargetKind.API, "path")
+    name = parts.path.rpartition("/")[2]
+    if _SITEMAP_NAME(name):
+        return DatasetTarget(url, TargetKind.SITEMAP, "path")
+    extensions = _EXTENSIONS.findall(name)
+    is_packed = bool(extensions) and extensions[-1] in _PACKED
+    while extensions and extensions[-1] in _PACKED:
+        extensions.pop()
+    last = extensions[-1] if extensions else ""
+    for known, kind in _KIND_OF_EXTENSION:
+        if last in known:
+            return DatasetTarget(url, kind, "extension")
+    kind = TargetKind.ARCHIVE if is_packed else TargetKind.UNKNOWN
+    return DatasetTarget(url, kind, "extension" if is_packed else "none")

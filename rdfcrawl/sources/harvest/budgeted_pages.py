@@ -1,0 +1,134 @@
+"""Pages that wait for the other sitemaps of their site, as a budget is to go to some.
+
+With `max_per_host` or `max_per_domain`, the pages of the highest priority are accepted.
+Whichever sitemap is the last to be read takes what the others have left here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.task_records import decode_follow_up, encode_follow_up
+from rdfcrawl.core.tasks.pages import ListedPage
+from rdfcrawl.core.tasks.sitemap import SitemapTask
+from rdfcrawl.sources.harvest.listed_pages import by_priority
+from rdfcrawl.sources.harvest.run_state import RunState
+from rdfcrawl.uri.origin import site_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.records import FollowUp, Record
+    from rdfcrawl.sources.harvest.protocol import HarvestContext
+
+# Tables of a site (`site_of`), with the number of the run in their names.
+_UNREAD: Final = "budget unread"  # sitemaps that are still to be read
+_READ: Final = "budget read"  # those that were
+_HELD: Final = "budget held"  # URL and rank -> the rest of what is listed
+_TAKEN: Final = "budget taken"  # `by` a record, which has taken what waits
+_MAX_HELD: Final = 50_000  # pages of one site; others do not wait
+
+
+class BudgetedPages:
+    """Pages of sitemaps that wait, for all workers of a crawl; none without a budget.
+
+    Notes stay until the run is over: a record that is done again finds the same.
+    """
+
+    def __init__(self, context: HarvestContext) -> None:
+        budget = context.arguments.budget
+        self.has_budget = budget.of_host > 0 or budget.of_domain > 0
+        self._store = context.state_store
+        state = RunState(self._store, context.run)
+        self._begin, self._of_run = state.begin, state.table
+
+    async def will_read(self, sitemaps: Iterable[str], task: SitemapTask) -> None:
+        """Note sitemaps of one task that are going to be read."""
+        if not self.has_budget or task.is_confirming:
+            return
+        urls = list(sitemaps)
+        for site, some in _by_site(urls, task).items():
+            await self._begin(site, (_UNREAD, _READ, _HELD, _TAKEN))
+            unread = self._of_run(_UNREAD)
+            await self._store.put(site, unread, dict.fromkeys(some, ""))
+            # In this order: one of them may be read at any time, and is so once.
+            texts = await self._store.get_many(site, self._of_run(_READ), some)
+            read = [url for url, x in zip(some, texts, strict=True) if x is not None]
+            await self._store.drop(site, unread, read)
+
+    async def will_begin(self, records: Iterable[Record]) -> None:
+        """Note the sitemaps, and the robots.txt, that the operator has named."""
+        await self.will_read((each.url for each in records), SitemapTask())
+
+    async def robots_read(self, robots: str, task: SitemapTask) -> None:
+        """Note the end of a robots.txt; its sitemaps, of a task, are noted before."""
+        if self.has_budget and not task.is_confirming:
+            await self._note_read(site_of(robots), robots)
+
+    async def after(
+        self, record: Record, task: SitemapTask, found: list[FollowUp]
+    ) -> list[FollowUp]:
+        """Return what to queue once a sitemap was read, or cannot be.
+
+        Its pages wait if another sitemap of its site is still to be read; those that
+        have waited come by their priority.
+        """
+        if not self.has_budget or task.is_confirming:
+            return found
+        pages = [each for each in found if isinstance(each.record.task, ListedPage)]
+        others = [x for x in found if not isinstance(x.record.task, ListedPage)]
+        (site,) = _by_site([record.url], task)
+        own = f"{record.url} {record.task_text()}"
+        over = await self._hold(site, pages)
+        # In this order: who reads the last one finds what the others have left.
+        await self._note_read(site, record.url)
+        taken = self._of_run(_TAKEN)
+        if await self._store.size(site, self._of_run(_UNREAD)):
+            by = await self._store.get(site, taken, "by")
+        else:
+            by = await self._store.claim(site, taken, "by", own)
+        if by == own:
+            over += await self._held(site)
+        elif by is not None:  # nobody takes what is left now
+            over = pages
+        return [*others, *by_priority(over)]
+
+    async def _note_read(self, site: str, url: str) -> None:
+        await self._store.put(site, self._of_run(_READ), {url: ""})
+        await self._store.drop(site, self._of_run(_UNREAD), [url])
+
+    async def _hold(self, site: str, pages: list[FollowUp]) -> list[FollowUp]:
+        """Let pages wait; return those that are too many."""
+        held, table = dict(map(_entry, pages)), self._of_run(_HELD)
+        room = max(0, _MAX_HELD - await self._store.size(site, table))
+        if room < len(held):
+            known = await self._store.get_many(site, table, held)
+            new = [k for k, x in zip(held, known, strict=True) if x is None]
+            over = {key: held.pop(key) for key in new[room:]}
+        else:
+            over = {}
+        if held:
+            await self._store.put(site, table, held)
+        return [_follow_up(*each) for each in over.items()]
+
+    async def _held(self, site: str) -> list[FollowUp]:
+        entries = self._store.entries(site, self._of_run(_HELD))
+        return [_follow_up(key, text) async for key, text in entries]
+
+
+def _entry(page: FollowUp) -> tuple[str, str]:
+    task = page.record.task
+    rank = task.rank if isinstance(task, ListedPage) else 0
+    return f"{page.record.url} {rank}", encode_follow_up(page)
+
+
+def _follow_up(key: str, text: str) -> FollowUp:
+    return decode_follow_up(key.partition(" ")[0], text)
+
+
+def _by_site(urls: Iterable[str], task: SitemapTask) -> dict[str, list[str]]:
+    """Return sitemaps by the site whose pages they list."""
+    found: dict[str, list[str]] = {}
+    for url in urls:
+        site = task.robots_hosts[0] if task.robots_hosts else site_of(url)
+        found.setdefault(site, []).append(url)
+    return found

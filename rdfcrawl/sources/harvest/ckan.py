@@ -1,0 +1,393 @@
+"""CKAN portals as a source: each dataset a document, each page of a search a record.
+
+The state store remembers the datasets of the last run: only changed datasets are
+requested, and deleted datasets become tombstones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote_plus
+
+from rdfcrawl.core.bytesource import body_of, head_of
+from rdfcrawl.core.codec import decode, encode
+from rdfcrawl.core.errors import SourceFault
+from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.records import (
+    Document,
+    FollowUp,
+    HarvestedPart,
+    Kind,
+    Record,
+    Urgency,
+)
+from rdfcrawl.core.tasks.ckan import CkanStep, CkanTask
+from rdfcrawl.core.tasks.source import SourceTask
+from rdfcrawl.downloader.answer import HttpRequest
+from rdfcrawl.frontier.arguments.seeds import iter_seeds
+from rdfcrawl.sources.ckan.api import PortalAddress, PortalScope, portal_url
+from rdfcrawl.sources.ckan.deletions import (
+    check_listing,
+    check_missing,
+    iter_confirmations,
+)
+from rdfcrawl.sources.ckan.envelope import MAX_ANSWER_BYTES, CkanAnswer
+from rdfcrawl.sources.ckan.mapping import (
+    catalogue_url,
+    document_url,
+    iter_catalogue,
+    iter_statements,
+)
+from rdfcrawl.sources.ckan.outcome import CkanOutcome, DatasetListing
+from rdfcrawl.sources.ckan.plan import advance, first_task, request_of
+from rdfcrawl.sources.ckan.targets import FETCHED, TargetKind, iter_targets
+from rdfcrawl.sources.ckan.times import since_for_next
+from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
+from rdfcrawl.sources.harvest.known_datasets import KnownDataset
+from rdfcrawl.sources.harvest.options import ObeyRobots
+from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester
+from rdfcrawl.sources.harvest.quad_buffer import iter_quads
+from rdfcrawl.sources.harvest.run_state import RunState
+from rdfcrawl.sources.harvest.tasks import has_moved, next_step, read_task
+from rdfcrawl.sources.sitemaps.access import AccessMethod, DatasetAccess
+
+# Tables of a portal, or of a part of a portal (`_key_of`).
+_STATE: Final = "ckan"  # in a run: `first` task, `began`, `newest`, `count`
+_SUCCESS: Final = "success"  # `FinishedHarvest`
+_KNOWN: Final = "known"  # id -> name
+_MET: Final = "met"  # in a run: id, and "name " + name
+_AT_ONCE: Final = 1000
+_NOT_FIRST: Final = frozenset({CkanStep.SHOW, CkanStep.CONFIRM})
+_SOURCES: Final = {TargetKind.SPARQL: Kind.SPARQL, TargetKind.SITEMAP: Kind.SITEMAP}
+
+
+def _keys(context: HarvestContext) -> Iterator[tuple[str, str]]:
+    """Yield portals and their keys; a general key is one for each named portal."""
+    for url, key in context.options.ckan_keys:
+        if url:
+            yield url, key
+            continue
+        for portal in iter_seeds(context.arguments.portals):
+            if isinstance(portal, str):
+                yield portal_url(portal), key
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedHarvest:
+    """A successful harvest of a portal: its begin, and the newest change in it."""
+
+    began_ms: int
+    newest: str = ""
+
+
+class CkanHarvester(Harvester):
+    """See `protocol.Harvester`."""
+
+    def __init__(self, context: HarvestContext) -> None:
+        self._context = context
+        self._store = context.state_store
+        self._run_state = RunState(context.state_store, context.run)
+        self._keys = tuple(_keys(context))
+
+    def root(self, url: str, *, is_named: bool = True) -> Record:
+        """Return the first record of the harvest of a portal."""
+        task = SourceTask(self._context.run, is_named)
+        return Record(portal_url(url), Kind.CKAN, task=task)
+
+    def ignores_robots(self, record: Record) -> bool:
+        """Return whether the API of a portal is requested despite robots.txt.
+
+        CKAN's own robots.txt forbids the API, which is made for programs.
+        """
+        obeyed = self._context.options.ckan_robots
+        if obeyed is ObeyRobots.DISCOVERED:
+            return read_task(record).is_named
+        return obeyed is ObeyRobots.NEVER
+
+    async def question(self, record: Record) -> HttpRequest | None:
+        """Return the request of a page."""
+        portal = self._portal(record)
+        request = request_of(await self._task(record), portal)
+        return HttpRequest(url=request.url, headers=request.headers, data=request.body)
+
+    async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
+        """Yield the datasets of a page, and tombstones of deleted datasets."""
+        if has_moved(document):
+            yield document.harvested()
+            return
+        log = FaultLog()
+        portal = self._portal(document.record)
+        outcome = await self._outcome(document, portal, log)
+        if outcome is not None:
+            n_documents = 0
+            for each in _documents(outcome, document, portal):
+                n_documents += 1
+                yield each
+            async for follow_up in self._take(outcome, document, portal, log):
+                yield follow_up
+            yield _page(document, outcome, n_documents, portal, log)
+            return
+        found = NOTHING_FOUND
+        if not await self._store.size(_key_of(portal), _KNOWN):
+            found = await self._native_catalogue(portal, document)
+        for follow_up in found.follow_ups:
+            yield follow_up
+        faults = [*document.faults, *found.faults]
+        if document.status or not faults:
+            faults += log.all()  # else it is known why there is no answer
+        yield document.harvested(faults=faults)
+
+    async def _native_catalogue(
+        self, portal: PortalAddress, document: Document
+    ) -> Discovery:
+        """Return the first page of the DCAT of a portal whose API refuses requests.
+
+        Its formats are tried one after the other; a format leads to its further pages.
+
+        Source: the documentation of ckanext-dcat, "RDF endpoints".
+        """
+        step = read_task(document.record).payload
+        if isinstance(step, CkanTask) and step.step in _NOT_FIRST:
+            return NOTHING_FOUND  # the portal has answered before
+        formats = DatasetAccess(AccessMethod.DUMP, (portal.catalogue_urls,))
+        known = KnownDataset(name=f"{portal.url}/catalog", ways=(formats,))
+        return await self._context.datasets.register(known, document)
+
+    async def _outcome(
+        self, document: Document, portal: PortalAddress, log: FaultLog
+    ) -> CkanOutcome | None:
+        """Return the outcome of a response; None if the response is useless."""
+        try:
+            task = await self._task(document.record)
+            return await self._advance(task, document, portal, log)
+        except SourceFault as error:
+            log.note(error.fault.reason, error.fault.detail)
+            return None
+
+    async def _task(self, record: Record) -> CkanTask:
+        """Return the task of a record; the first task depends on the last run.
+
+        The first task is decided once: if its statements were lost and the record is
+        done again, newer memories must not leave the statements out.
+        """
+        task = read_task(record)
+        if isinstance(task.payload, CkanTask):
+            return task.payload
+        portal = self._portal(record)
+        source = _key_of(portal)
+        since = ""
+        if success := await self._run_state.before(source, _SUCCESS):
+            last = decode(success, FinishedHarvest)
+            since = since_for_next(last.began_ms, last.newest)
+        first = first_task(
+            portal,
+            since=since,
+            has_known=await self._store.size(source, _KNOWN) > 0,
+            rows=self._context.options.ckan_rows,
+        )
+        await self._run_state.begin(source, (_STATE, _MET))
+        state = self._run_state.table(_STATE)
+        text = await self._store.claim(source, state, "first", encode(first))
+        return decode(text, CkanTask)
+
+    def _portal(self, record: Record) -> PortalAddress:
+        arguments = self._context.arguments
+        front = portal_url(record.url)  # it may have moved to another host
+        if not read_task(record).is_named:
+            return PortalAddress(url=front)
+        key = next((key for url, key in self._keys if _is_within(front, url)), "")
+        scope = PortalScope(
+            organization=arguments.organization,
+            group=arguments.group,
+            q=arguments.q,
+            fq=arguments.fq,
+        )
+        return PortalAddress(url=front, scope=scope, key=key)
+
+    async def _advance(
+        self, task: CkanTask, document: Document, portal: PortalAddress, log: FaultLog
+    ) -> CkanOutcome:
+        response = document.response
+        body = response.error_body
+        if body_of(response) is not None:  # as far as it is read, and a byte more
+            body = await asyncio.to_thread(head_of, response, MAX_ANSWER_BYTES + 1)
+        answer = CkanAnswer(status=document.status, body=body, url=document.url)
+        n_known = await self._store.size(_key_of(portal), _KNOWN)
+        return await asyncio.to_thread(
+            advance, task, answer, portal, log, n_known=n_known
+        )
+
+    # -- what comes next, and what is to be remembered -------------------------------
+
+    async def _take(
+        self,
+        outcome: CkanOutcome,
+        document: Document,
+        portal: PortalAddress,
+        log: FaultLog,
+    ) -> AsyncIterator[FollowUp]:
+        """Remember the content of a page, and yield the tasks that follow."""
+        try:
+            await self._remember(outcome, document, portal)
+            tasks = list(outcome.tasks)
+            if read_task(document.record).payload is None:  # as the harvest begins
+                tasks.append(CkanTask(step=CkanStep.ABOUT))
+            for task in tasks:
+                yield next_step(document.record, task, urgency=Urgency.SOON)
+            if outcome.listing is not None:
+                for task in await self._confirmations(outcome.listing, portal):
+                    yield next_step(document.record, task, urgency=Urgency.SOON)
+            if outcome.is_swept:
+                await self._end(document, portal)
+        except SourceFault as error:
+            log.note(error.fault.reason, error.fault.detail)
+
+    async def _remember(
+        self, outcome: CkanOutcome, document: Document, portal: PortalAddress
+    ) -> None:
+        store, source = self._store, _key_of(portal)
+        state, met = self._run_state.table(_STATE), self._run_state.table(_MET)
+        names = {package.id: package.name for package in outcome.packages}
+        await store.put(source, _KNOWN, names)
+        ids = [*outcome.present, *names, *(f"name {name}" for name in outcome.names)]
+        await store.put(source, met, dict.fromkeys(ids, ""))
+        await store.drop(source, _KNOWN, outcome.deleted)
+        newest = await store.get(source, state, "newest") or ""
+        entries = {"newest": max(newest, outcome.newest)}
+        if outcome.count is not None:
+            entries["count"] = str(outcome.count)
+        await store.put(source, state, entries)
+        started_ms = str(document.response.started_ms)
+        await store.claim(source, state, "began", started_ms)
+
+    async def _end(self, document: Document, portal: PortalAddress) -> None:
+        """Remember that the whole portal was harvested, with its newest change."""
+        source, state = _key_of(portal), self._run_state.table(_STATE)
+        started_ms = str(document.response.started_ms)
+        began_ms = await self._store.claim(source, state, "began", started_ms)
+        newest = await self._store.get(source, state, "newest") or ""
+        success = FinishedHarvest(int(began_ms), newest)
+        await self._run_state.put(source, _SUCCESS, encode(success))
+
+    async def _confirmations(
+        self, listing: DatasetListing, portal: PortalAddress
+    ) -> Iterable[CkanTask]:
+        """Return tasks that request the datasets which a complete listing lacks."""
+        source = _key_of(portal)
+        is_sweep = listing is DatasetListing.SWEEP
+        ids = set[str]()  # as a table's entries may come twice
+        async for key, _ in self._store.entries(source, self._run_state.table(_MET)):
+            if key.startswith("name ") is not is_sweep:
+                ids.add(key)
+        n_known = await self._store.size(source, _KNOWN)
+        count = await self._store.get(source, self._run_state.table(_STATE), "count")
+        check_listing(
+            n_listed=len(ids), n_known=n_known, count=int(count) if count else None
+        )
+        del ids
+        missing = await self._missing(source, n_known, is_sweep=is_sweep)
+        return iter_confirmations(missing, by_search=not is_sweep)
+
+    async def _missing(self, source: str, n_known: int, *, is_sweep: bool) -> list[str]:
+        """Return the ids of remembered datasets that this run did not meet.
+
+        Raises:
+            SourceFault: too many are missing.
+        """
+        met = self._run_state.table(_MET)
+        missing: list[str] = []
+        batch: list[tuple[str, str]] = []
+
+        async def look_up() -> None:
+            keys = [each if is_sweep else f"name {name}" for each, name in batch]
+            marks = await self._store.get_many(source, met, keys)
+            pairs = zip(batch, marks, strict=True)
+            missing.extend(each for (each, _), mark in pairs if mark is None)
+            check_missing(n_missing=len(missing), n_known=n_known)
+            batch.clear()
+
+        async for entry in self._store.entries(source, _KNOWN):
+            batch.append(entry)
+            if len(batch) == _AT_ONCE:
+                await look_up()
+        await look_up()
+        return list(dict.fromkeys(missing))  # a table's entries may come twice
+
+
+def _key_of(portal: PortalAddress) -> str:
+    """Return the key of a portal in the state store; each scope has its own."""
+    scope = portal.scope
+    if scope.is_whole:
+        return portal.url
+    words = (scope.organization, scope.group, scope.q, scope.fq)
+    return " ".join((portal.url, *map(quote_plus, words)))
+
+
+def _documents(
+    outcome: CkanOutcome, page: Document, portal: PortalAddress
+) -> Iterator[Document]:
+    """Yield the datasets of a page, and tombstones."""
+    for package in outcome.packages:
+        content = package.load()
+        if url := document_url(content, portal):
+            parts = _dataset(content, url, page.record, portal)
+            # Its data are what it distributes; all else that it names are facts.
+            yield page.part(url, parts, is_followed=False)
+    for dataset_id in outcome.deleted:
+        yield page.part(document_url({"id": dataset_id}, portal), is_deleted=True)
+
+
+async def _dataset(
+    content: dict[str, Any], url: str, record: Record, portal: PortalAddress
+) -> AsyncIterator[HarvestedPart]:
+    """Yield the statements about a dataset, and records for its distributions."""
+    log = FaultLog()
+    statements = iter_statements(content, portal, log)
+    async for part in iter_quads(statements, url, log):
+        yield part
+    for target in iter_targets(content, portal):
+        if target.kind in FETCHED:
+            yield FollowUp(_record(target.url, target.kind, record, url))
+
+
+def _page(
+    document: Document,
+    outcome: CkanOutcome,
+    n_documents: int,
+    portal: PortalAddress,
+    log: FaultLog,
+) -> Document:
+    """Return the document of a page; the response about the portal is a catalogue."""
+    # What the status means is known by now.
+    faults = [] if document.status else list(document.faults)
+    if document.status or not faults:
+        faults += log.all()
+    if outcome.catalogue is None:
+        return document.harvested(faults=faults, n_documents=n_documents)
+    own = FaultLog()
+    url = catalogue_url(portal)
+    return document.harvested(
+        iter_quads(iter_catalogue(outcome.catalogue, portal, own), url, own),
+        url=url,
+        is_followed=False,
+        faults=faults,
+        n_documents=n_documents,
+    )
+
+
+def _record(url: str, kind: TargetKind, portal: Record, parent: str) -> Record:
+    depth = portal.depth + 1
+    if kind in _SOURCES:
+        task = SourceTask(read_task(portal).run)
+        return Record(url, _SOURCES[kind], depth, parent, task=task)
+    is_dump = kind is TargetKind.DUMP
+    return Record(url, Kind.DUMP if is_dump else Kind.PAGE, depth, parent)
+
+
+def _is_within(portal: str, url: str) -> bool:
+    """Return whether a key for a URL, or for all if that is empty, fits a portal."""
+    url = url.rstrip("/")
+    return not url or portal == url or portal.startswith(f"{url}/")

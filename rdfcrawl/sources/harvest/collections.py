@@ -1,0 +1,247 @@
+"""Pages of collections (Hydra, `Link`, TREE, LDES), within a run and in later runs.
+
+A page is a record like any other; its task names the collection. The state store keeps
+the pages of a collection under the URL of the first page: so loops are found, and later
+runs request the pages again, conditionally. An immutable page is fetched once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.codec import decode, encode
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.formats import HTML
+from rdfcrawl.core.link_relations import Relation
+from rdfcrawl.core.records import Document, FollowUp, Record
+from rdfcrawl.core.tasks.pages import CollectionPage
+from rdfcrawl.downloader.answer import HttpRequest, conditional_headers
+from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery, found
+from rdfcrawl.sources.paging import choose_next, is_immutable, requestable_pages
+from rdfcrawl.uri import host_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.sources.harvest.protocol import HarvestContext
+    from rdfcrawl.sources.harvest.scan import DocumentScan
+    from rdfcrawl.sources.paging import PagingFacts
+
+MAX_ROOT_CHARS: Final = 4096  # of the URL of a collection, which is in each task
+MAX_NODES: Final = 1_000_000  # pages of one collection
+_CRAWL: Final = "crawl:"  # stands for the crawl itself where a source is asked for
+_COLLECTIONS: Final = "collections"  # table of the crawl: their first pages
+# Tables of a collection.
+_PAGES: Final = "pages"  # URL -> PageState
+_MEMBERS: Final = "members"  # run and digest of members -> number of the page
+_AT_ONCE: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageState:
+    """State of a page.
+
+    Attributes:
+        number: see `CollectionPage`.
+        depth: of the record.
+        run: in which the page was read.
+        etag, last_modified: of that response; empty if the response had faults.
+        is_done: the page is not requested again.
+    """
+
+    number: int
+    depth: int
+    run: int = 0
+    etag: str = ""
+    last_modified: str = ""
+    is_done: bool = False
+
+
+class CollectionPages:
+    """The collections of a crawl, shared by all workers."""
+
+    def __init__(self, context: HarvestContext) -> None:
+        self._run = context.run
+        self._store = context.state_store
+
+    async def question(self, record: Record) -> HttpRequest | None:
+        """Return a conditional request for a page of an earlier run; else None.
+
+        A page of this run is requested unconditionally: its statements may be lost.
+        """
+        task = record.task
+        if not isinstance(task, CollectionPage) or not task.run:
+            return None
+        text = await self._store.get(task.root, _PAGES, record.url)
+        state = decode(text, PageState) if text else None
+        if state is None or state.run >= task.run:
+            return None
+        headers = conditional_headers(state.etag, state.last_modified)
+        return HttpRequest(url=record.url, headers=headers) if headers else None
+
+    async def again(self) -> AsyncIterator[list[FollowUp]]:
+        """Yield all pages that may have changed since the last run, in groups."""
+        group: list[FollowUp] = []
+        async for root, _ in self._store.entries(_CRAWL, _COLLECTIONS):
+            async for url, text in self._store.entries(root, _PAGES):
+                state = decode(text, PageState)
+                if not state.is_done:
+                    task = CollectionPage(self._run, state.number, root)
+                    record = Record(url, depth=state.depth, parent=root, task=task)
+                    group.append(FollowUp(record, change=f"run {self._run}"))
+                if len(group) == _AT_ONCE:
+                    yield group
+                    group = []
+        if group:
+            yield group
+
+    async def find(self, document: Document, scan: DocumentScan) -> Discovery:
+        """Remember a page that was read to its end; return the pages that follow."""
+        record = document.record
+        task = record.task if isinstance(record.task, CollectionPage) else None
+        if not document.n_quads:
+            if task is not None and document.status == 410:
+                await self._gone(task, record)
+            return NOTHING_FOUND
+        if task is None and not (scan.has_any or document.links):
+            return NOTHING_FOUND  # as most documents
+        facts = scan.paging.facts(record.url, document.url)
+        named = _next_of(facts, document)
+        if task is None:
+            if not (facts.is_page or named):
+                return self._views(facts, document)
+            task = CollectionPage(self._run, 1, record.url)
+        if len(task.root) > MAX_ROOT_CHARS:
+            return NOTHING_FOUND
+        log = FaultLog()
+        await self._remember(task, facts, document)
+        follow_ups = await self._choose(task, facts, named, document, log)
+        return Discovery(tuple(follow_ups), tuple(log.all()))
+
+    # -- what comes next ---------------------------------------------------------------
+
+    def _views(self, facts: PagingFacts, document: Document) -> Discovery:
+        """Return the first view of a described collection: any view has everything."""
+        if not facts.views:
+            return NOTHING_FOUND
+        task, depth = (
+            CollectionPage(self._run, 1, facts.views[0]),
+            document.record.depth,
+        )
+        first = Record(task.root, depth=depth + 1, parent=document.url, task=task)
+        return found(FollowUp(first))
+
+    async def _choose(
+        self,
+        task: CollectionPage,
+        facts: PagingFacts,
+        named: list[str],
+        document: Document,
+        log: FaultLog,
+    ) -> list[FollowUp]:
+        targets = dict.fromkeys(facts.nodes)
+        for own in (document.url, document.record.url):
+            targets.pop(own, None)
+        if facts.is_cut:
+            log.note(Reason.TOO_MANY_ENTRIES, "relations of one page")
+        states = await self._states(task.root, [*named, *targets])
+        if named and await self._is_new(task, facts, log):
+            number = task.number + 1
+            visited = {url for url, state in states.items() if state.number != number}
+            following = choose_next(
+                named, document.url, log, visited=visited, n_pages=task.number
+            )
+            if following:
+                targets[following] = None
+        if len(targets) + await self._store.size(task.root, _PAGES) > MAX_NODES:
+            log.note(Reason.TOO_MANY_ENTRIES, f"more than {MAX_NODES} pages")
+            targets = {url: None for url in targets if url in states}
+        return await self._queue(task, targets, states, document)
+
+    async def _queue(
+        self,
+        task: CollectionPage,
+        targets: Iterable[str],
+        states: dict[str, PageState],
+        document: Document,
+    ) -> list[FollowUp]:
+        """Return the records of pages, after noting the pages for the next run.
+
+        All pages of a collection on one host have the depth of the first page.
+        """
+        next_task = replace(task, number=task.number + 1)
+        depth = document.record.depth
+        follow_ups = []
+        new: dict[str, str] = {}
+        for url in targets:
+            is_near = host_of(url) == host_of(document.url)
+            deep = depth if is_near else depth + 1
+            record = Record(url, depth=deep, parent=document.url, task=next_task)
+            follow_ups.append(FollowUp(record))
+            if url not in states:
+                new[url] = encode(PageState(number=next_task.number, depth=deep))
+        await self._store.put(task.root, _PAGES, new)
+        return follow_ups
+
+    async def _is_new(
+        self, task: CollectionPage, facts: PagingFacts, log: FaultLog
+    ) -> bool:
+        """Return whether a page has members that no earlier page had.
+
+        Some servers answer any page number, with the last page, the first, or nothing:
+        their URLs never repeat.
+        """
+        number = str(task.number)
+        if facts.digest:
+            key = f"{task.run} {facts.digest}"
+            if await self._store.claim(task.root, _MEMBERS, key, number) != number:
+                log.note(Reason.PAGING_LOOP, "the members of an earlier page")
+                return False
+        elif not facts.n_members and await self._store.size(task.root, _MEMBERS):
+            log.note(Reason.PAGING_LOOP, "a page without members")
+            return False
+        return True
+
+    # -- state -------------------------------------------------------------------------
+
+    async def _remember(
+        self, task: CollectionPage, facts: PagingFacts, document: Document
+    ) -> None:
+        state = PageState(number=task.number, depth=document.record.depth, run=task.run)
+        response = document.response
+        if not (document.faults or document.is_partial):
+            state = replace(
+                state,
+                etag=response.etag,
+                last_modified=response.last_modified,
+                is_done=facts.is_immutable or is_immutable(response.cache_control),
+            )
+        entries = {document.record.url: encode(state)}
+        if document.url != document.record.url:  # it was redirected there
+            entries[document.url] = encode(replace(state, is_done=True))
+        await self._store.put(_CRAWL, _COLLECTIONS, {task.root: ""})
+        await self._store.put(task.root, _PAGES, entries)
+
+    async def _gone(self, task: CollectionPage, record: Record) -> None:
+        """Request a page no more that is gone; its statements remain true."""
+        state = PageState(number=task.number, depth=record.depth, is_done=True)
+        await self._store.put(task.root, _PAGES, {record.url: encode(state)})
+
+    async def _states(self, root: str, urls: list[str]) -> dict[str, PageState]:
+        texts = await self._store.get_many(root, _PAGES, urls)
+        pairs = zip(urls, texts, strict=True)
+        return {url: decode(text, PageState) for url, text in pairs if text}
+
+
+def _next_of(facts: PagingFacts, document: Document) -> list[str]:
+    """Return the next pages by statements and, except for HTML, by the header `Link`.
+
+    The `rel="next"` of a page for people is an ordinary link.
+    """
+    following = list(facts.following)
+    if document.reading.format is not HTML:
+        following += sorted(
+            x.url for x in document.links if x.relation is Relation.NEXT
+        )
+    return requestable_pages(following, document.url)

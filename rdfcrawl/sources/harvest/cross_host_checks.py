@@ -1,0 +1,322 @@
+"""Statements of sitemaps about other hosts, and confirmation by the hosts.
+
+A dataset with data on other hosts waits until the sitemaps of these hosts are read:
+unconfirmed statements are recorded and not followed.
+
+Source: Semantic Sitemaps, first revision, section 2.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.codec import decode, encode
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.records import Document, FollowUp, Kind, Record
+from rdfcrawl.core.tasks.pages import RevisitedPage
+from rdfcrawl.core.tasks.sitemap import RobotsTask
+from rdfcrawl.core.tasks.source import SourceTask
+from rdfcrawl.core.w3c_dates import parse_point
+from rdfcrawl.sources.harvest.known_datasets import KnownDataset
+from rdfcrawl.sources.sitemaps.access import (
+    CrossHostStatement,
+    believed,
+    claims_about_others,
+    is_confirmed,
+    ways_to_dataset,
+)
+from rdfcrawl.sources.sitemaps.addresses import may_list
+from rdfcrawl.sources.sitemaps.description import dataset_iri
+from rdfcrawl.sources.sitemaps.entry import ChangeFrequency  # noqa: TC001 (decoded)
+from rdfcrawl.sources.sitemaps.semantic import (
+    DataLocation,
+    SitemapDataset,
+    Slicing,
+    UriPrefix,
+)
+from rdfcrawl.uri.origin import site_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.sources.harvest.consent import SitemapConsents
+    from rdfcrawl.sources.harvest.discovery import Discovery
+    from rdfcrawl.sources.harvest.protocol import HarvestContext
+    from rdfcrawl.sources.harvest.response import HarvestedResponse
+
+ROBOTS: Final = "/robots.txt"
+
+# Tables of a site (`site_of`); those for one run have its number in their names.
+_OWN: Final = "own"  # its datasets -> run in which they were read
+_STATE: Final = "site"  # `robots` -> run in which it was read
+_READING: Final = "reading"  # in a run: its sitemaps that are still to be read
+_READ: Final = "done"  # in a run: those that were read, or cannot be
+_WAITING: Final = "waiting"  # in a run: datasets of others that say something of it
+_MAX_DATASETS: Final = 1000  # of one site, and that wait for one
+_MAX_SITES: Final = 100  # that are asked because of one sitemap
+
+
+class CrossHostChecks:
+    """Statements about other hosts, shared by all workers of a crawl.
+
+    Notes stay until the run is over: a record that is done again finds the same.
+    """
+
+    def __init__(self, context: HarvestContext, consents: SitemapConsents) -> None:
+        self._store = context.state_store
+        self._run = context.run
+        self._reading = f"{_READING} {self._run}"
+        self._read = f"{_READ} {self._run}"
+        self._waiting = f"{_WAITING} {self._run}"
+        self._crawl = context.crawl.crawl_id
+        self._datasets = context.datasets
+        self._trust = context.arguments.trust
+        self._consents = consents
+
+    async def robots_read(self, site: str, sitemaps: Iterable[str]) -> None:
+        """Note the sitemaps in the robots.txt of a site."""
+        for table in (_READING, _READ, _WAITING):
+            await self._store.clear(site, f"{table} {self._run - 1}")
+        await self.will_read(sitemaps, [site])
+        await self._store.put(site, _STATE, {"robots": str(self._run)})
+
+    async def will_read(self, sitemaps: Iterable[str], sites: Iterable[str]) -> None:
+        """Note sitemaps that are going to be read, for their sites."""
+        urls = list(sitemaps)
+        for site in sites:
+            await self._store.put(site, self._reading, dict.fromkeys(urls, ""))
+            # In this order: one of them may be read at any time, and is so once.
+            texts = await self._store.get_many(site, self._read, urls)
+            read = [url for url, x in zip(urls, texts, strict=True) if x is not None]
+            await self._store.drop(site, self._reading, read)
+
+    async def is_read(
+        self, sitemap: str, sites: Iterable[str], response: HarvestedResponse
+    ) -> None:
+        """Note the end of a sitemap that was read, or cannot be."""
+        for site in sites:
+            await self._store.put(site, self._read, {sitemap: ""})
+            await self._store.drop(site, self._reading, [sitemap])
+            if not await self._is_known(site):
+                continue
+            texts = {x async for x, _ in self._store.entries(site, self._waiting)}
+            await self._decide_all(sorted(texts), response)
+
+    async def stays(
+        self, sites: Iterable[str], sitemap: str, response: HarvestedResponse
+    ) -> None:
+        """Note that a sitemap has not changed since the run before.
+
+        The data of its datasets may have. `sitemap` is its URL after redirects, and
+        `response` shows that it is the same.
+        """
+        _add(await self._datasets.stays(sitemap, response.record), response)
+        for site in sites:
+            texts = [text async for text, _ in self._of_sitemap(site, sitemap)]
+            await self._store.put(site, _OWN, dict.fromkeys(texts, str(self._run)))
+
+    async def withdraw(
+        self,
+        datasets: Iterable[SitemapDataset],
+        sitemap: str,
+        response: HarvestedResponse,
+    ) -> None:
+        """Forget what a sitemap, read to its end, said of all but these datasets."""
+        kept = [dataset_iri(dataset, sitemap) for dataset in datasets]
+        found = await self._datasets.withdraw(sitemap, kept, response.document)
+        _add(found, response)
+
+    async def has_said(self, sites: Iterable[str], document: Document) -> None:
+        """Forget datasets of earlier runs that are not in a sitemap any more."""
+        for site in sites:
+            entries = self._of_sitemap(site, document.response.requested[-1])
+            texts = [text async for text, run in entries if run != str(self._run)]
+            await self._store.drop(site, _OWN, texts)
+
+    async def _of_sitemap(
+        self, site: str, sitemap: str
+    ) -> AsyncIterator[tuple[str, str]]:
+        """Yield the datasets of a site in one sitemap, and their runs."""
+        async for text, run in self._store.entries(site, _OWN):
+            if _from_text(text)[1] == sitemap:
+                yield text, run
+
+    async def take(
+        self,
+        datasets: Iterable[SitemapDataset],
+        response: HarvestedResponse,
+        sites: tuple[str, ...],
+        *,
+        is_asked: bool,
+    ) -> None:
+        """Take the datasets of a sitemap, or let the datasets wait for other hosts.
+
+        `sites` are those whose robots.txt names the sitemap. With `is_asked` the
+        datasets only confirm statements of others.
+        """
+        texts = [_to_text(x, response.final_url, sites) for x in datasets]
+        for site in sites:
+            await self._put(site, _OWN, texts, response.log)
+        if not is_asked:
+            await self._decide_all(texts, response)
+
+    async def _decide_all(
+        self, texts: Iterable[str], response: HarvestedResponse
+    ) -> None:
+        """Decide about datasets; those of different names share round trips."""
+        first: dict[str, str] = {}
+        again: list[str] = []
+        for text in texts:
+            dataset, sitemap, _ = _from_text(text)
+            if first.setdefault(dataset_iri(dataset, sitemap), text) is not text:
+                again.append(text)
+        await self._store.gather(self._decide(x, response) for x in first.values())
+        for text in again:
+            await self._decide(text, response)
+
+    async def _decide(self, text: str, response: HarvestedResponse) -> None:
+        """Take a dataset, unless a host in its statements is still to be read."""
+        dataset, sitemap, sites = _from_text(text)
+        document, log = response.document, response.log
+        refused: list[CrossHostStatement] = []
+        is_waiting = False
+        for claim in claims_about_others(dataset, sitemap, sites):
+            site = site_of(claim.url)
+            if self._trust.covers(claim.url):
+                continue
+            # In this order: what it waits for may happen at any time.
+            await self._put(site, self._waiting, [text], log)
+            is_known = await self._is_known(site)
+            if is_confirmed(claim, dataset, sitemap, await self._own(site)):
+                continue
+            if await self._consents.is_given(site, sitemap):
+                continue  # it is a sitemap of that site, too
+            if is_known:
+                refused.append(claim)
+            elif self._ask_site(claim.url, response):
+                is_waiting = True
+            else:
+                log.note(Reason.TOO_MANY_ENTRIES, "hosts that a sitemap speaks of")
+                refused.append(claim)
+        if is_waiting:
+            return
+        kept = believed(dataset, refused, log)
+        response.follow_ups.extend(
+            _part(part.url, document) for part in kept.parts_left
+        )
+        slicings = (endpoint.slicing for endpoint in kept.endpoints)
+        known = KnownDataset(
+            name=dataset_iri(dataset, sitemap),
+            ways=ways_to_dataset(kept, seed=self._crawl),
+            prefixes=kept.prefixes,
+            samples=kept.samples,
+            lastmod=dataset.lastmod.text if dataset.lastmod else "",
+            changefreq=dataset.changefreq,
+            described_by=next(filter(None, slicings), Slicing.CBD),
+        )
+        found = await self._datasets.register(known, document, source=sitemap)
+        _add(found, response)
+        if dataset.uri and may_list(dataset.uri, sitemap, sites):
+            response.follow_ups.append(self._itself(dataset.uri, document))
+
+    def _itself(self, uri: str, document: Document) -> FollowUp:
+        """Return the record of the page about a dataset, which each run asks for."""
+        depth, parent, run = document.record.depth + 1, document.record.url, self._run
+        task = RevisitedPage(run)
+        page = Record(uri.partition("#")[0], Kind.PAGE, depth, parent, task=task)
+        return FollowUp(page, change=f"run {run}" if run else "")
+
+    async def _is_known(self, site: str) -> bool:
+        """Return whether all sitemaps of a site are read."""
+        if await self._store.get(site, _STATE, "robots") != str(self._run):
+            return False
+        return await self._store.size(site, self._reading) == 0
+
+    async def _put(
+        self, site: str, table: str, texts: Sequence[str], log: FaultLog
+    ) -> None:
+        """Note datasets of a site, up to a bound."""
+        kept = dict.fromkeys(texts, str(self._run))
+        room = _MAX_DATASETS - await self._store.size(site, table)
+        if len(kept) > room:  # those that are noted already are never too many
+            known = await self._store.get_many(site, table, kept)
+            new = [text for text, x in zip(kept, known, strict=True) if x is None]
+            for text in new[max(0, room) :]:
+                log.note(Reason.TOO_MANY_ENTRIES, f"datasets of {site}")
+                del kept[text]
+        if kept:
+            await self._store.put(site, table, kept)
+
+    async def _own(self, site: str) -> list[SitemapDataset]:
+        return [
+            _from_text(text)[0]
+            async for text, run in self._store.entries(site, _OWN)
+            if run == str(self._run)
+        ]
+
+    def _ask_site(self, url: str, response: HarvestedResponse) -> bool:
+        """Queue the robots.txt of a site; return whether the bound allows that."""
+        scheme, _, rest = url.partition("://")
+        origin = f"{scheme}://{rest.partition('/')[0]}"
+        task = SourceTask(self._run, payload=RobotsTask(is_confirming=True))
+        depth, parent = response.record.depth, response.document.url
+        record = Record(origin + ROBOTS, Kind.SITEMAP, depth, parent, task=task)
+        asked = {x.record.url for x in response.follow_ups if x.record.task == task}
+        if record.url not in asked:
+            if len(asked) >= _MAX_SITES:
+                return False
+            response.follow_ups.append(FollowUp(record, is_part_of_source=True))
+        return True
+
+
+def _add(found: Discovery, response: HarvestedResponse) -> None:
+    response.follow_ups.extend(found.follow_ups)
+    response.document.faults += found.faults
+
+
+def _part(url: str, document: Document) -> FollowUp:
+    """Return the record of a file with a part of a dataset whose rest is missing."""
+    depth, parent = document.record.depth + 1, document.record.url
+    return FollowUp(Record(url, Kind.DUMP, depth, parent), is_part_of_source=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeardDataset:
+    """The stored fields of a `SitemapDataset`.
+
+    `sitemap` is a URL after redirects, `sites` are those whose robots.txt names it.
+    """
+
+    sitemap: str
+    sites: tuple[str, ...]
+    position: int
+    label: str
+    uri: str
+    dumps: tuple[DataLocation, ...] = ()
+    fragments: tuple[DataLocation, ...] = ()
+    endpoints: tuple[DataLocation, ...] = ()
+    prefixes: tuple[UriPrefix, ...] = ()
+    graphs: tuple[str, ...] = ()
+    samples: tuple[str, ...] = ()
+    are_mirrors: bool = True
+    lastmod: str = ""
+    changefreq: ChangeFrequency | None = None
+
+
+_KEPT: Final = tuple(
+    each.name for each in fields(HeardDataset) if each.name not in ("sitemap", "sites")
+)
+
+
+def _to_text(dataset: SitemapDataset, sitemap: str, sites: tuple[str, ...]) -> str:
+    kept = {name: getattr(dataset, name) for name in _KEPT}
+    kept["lastmod"] = dataset.lastmod.text if dataset.lastmod else ""
+    return encode(HeardDataset(sitemap=sitemap, sites=sites, **kept))
+
+
+def _from_text(text: str) -> tuple[SitemapDataset, str, tuple[str, ...]]:
+    heard = decode(text, HeardDataset)
+    kept = {name: getattr(heard, name) for name in _KEPT}
+    kept["lastmod"] = parse_point(heard.lastmod) if heard.lastmod else None
+    return SitemapDataset(**kept), heard.sitemap, heard.sites

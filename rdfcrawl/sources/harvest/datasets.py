@@ -1,0 +1,492 @@
+"""The registry of datasets: each is fetched by the best known access method.
+
+Sitemaps, VoID, DCAT and service descriptions feed the registry. Where a method fails,
+the next is tried; each run of a crawl begins with the best one again, and asks for
+files that may have changed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import (
+    AsyncIterator,
+    Collection,
+    Iterable,
+    Iterator,
+    Sequence,
+)
+from hashlib import blake2b
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.codec import encode
+from rdfcrawl.core.errors import Decision, Fault, Reason
+from rdfcrawl.core.records import Document, FollowUp, Kind, Record
+from rdfcrawl.core.tasks.pages import DescribedSample, DumpPart, RevisitedPage
+from rdfcrawl.core.tasks.source import SourceTask
+from rdfcrawl.frontier.queue.deferred import MAX_DEFERRED
+from rdfcrawl.sources.access import DatasetDescriptions, ways_by_dataset
+from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery, combined, found
+from rdfcrawl.sources.harvest.known_datasets import DATASET, KnownDataset, KnownDatasets
+from rdfcrawl.sources.harvest.page_fetches import PageFetches
+from rdfcrawl.sources.harvest.sample_records import describe_url, sample_of
+from rdfcrawl.sources.sitemaps.access import (
+    AccessMethod,
+    DatasetAccess,
+    choose_way,
+    place_of,
+)
+from rdfcrawl.sources.sitemaps.addresses import may_list
+from rdfcrawl.sources.sitemaps.revisits import ListedPageClaim, PageFetch, RevisitPolicy
+from rdfcrawl.sources.sitemaps.semantic import UriPrefix
+from rdfcrawl.uri import BadUri, requestable
+from rdfcrawl.uri.origin import site_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.uri.hosts import HostNames
+
+_SERVED: Final = "datasets"  # of a file or an endpoint: the datasets in it
+_CRAWL: Final = "crawl:"  # stands for the crawl itself where a source is asked for
+_FAILED: Final = "failed places"  # of the crawl: URL -> what is wrong with it
+_MAX_FAILED: Final = 100_000  # that no dataset has named so far
+_MAX_NAME_CHARS: Final = 4096  # of a dataset, which is in the tasks of its files
+_MAX_GRAPHS_CHARS: Final = 2048  # the rest of a task needs room
+MAX_SAMPLES: Final = 20  # of a dataset that are compared
+_MAX_PLACES: Final = 1000  # of one dataset that are noted
+_WHOLE: Final = frozenset(
+    {AccessMethod.DUMP, AccessMethod.FRAGMENTS, AccessMethod.SPARQL}
+)
+
+
+class DatasetRegistry:
+    """The known datasets, shared by all workers of a crawl."""
+
+    def __init__(self, session: CrawlSession, revisit_secs: int) -> None:
+        self._session = session
+        self._store = session.state_store
+        self._said = KnownDatasets(session.state_store)
+        self._fetches = PageFetches(session.state_store)
+        self._revisit_secs = revisit_secs
+
+    async def described(
+        self, findings: DatasetDescriptions, document: Document
+    ) -> Discovery:
+        """Return what to fetch of the datasets that a document describes."""
+        trust = self._session.arguments_of(document.record).trust
+        named = ways_by_dataset(findings.named)
+        datasets: list[KnownDataset] = []
+        services: list[KnownDataset] = []
+        for name, ways in named.items():
+            prefixes = _believed(findings.spaces.get(name, ()), ways, document, trust)
+            known = KnownDataset(name=name, ways=ways, prefixes=prefixes)
+            (services if name in findings.services else datasets).append(known)
+        discovery = await self._register_all(datasets, document)
+        # Behind them: a dump may have all that is known behind a service.
+        services = await self._not_taken_otherwise(services)
+        discovery += await self._register_all(services, document)
+        if self._session.run and not (document.faults or document.is_partial):
+            url = document.record.url
+            discovery += await self.withdraw(url, named.keys(), document)
+        # Last: what is below the prefixes of a dataset by now is not asked for.
+        depth, parent = document.record.depth + 1, document.record.url
+        pages = (Record(url, Kind.PAGE, depth, parent) for url in findings.links)
+        return discovery + found(*map(FollowUp, pages))
+
+    async def _register_all(
+        self, datasets: Iterable[KnownDataset], document: Document
+    ) -> Discovery:
+        calls = (self.register(each, document) for each in datasets)
+        return combined(await self._store.gather(calls))
+
+    async def _not_taken_otherwise(
+        self, services: Sequence[KnownDataset]
+    ) -> list[KnownDataset]:
+        """Return the services behind which something is known that has no dump."""
+        places = {each.name: each.ways[0].parts[0][0] for each in services if each.ways}
+        endpoints = list(dict.fromkeys(places.values()))
+        taken = await self._store.gather(map(self.is_taken_otherwise, endpoints))
+        is_taken = dict(zip(endpoints, taken, strict=True))
+        return [
+            x for x in services if x.name in places and not is_taken[places[x.name]]
+        ]
+
+    async def register(
+        self,
+        dataset: KnownDataset,
+        document: Document,
+        *,
+        source: str = "",
+    ) -> Discovery:
+        """Return the records that fetch a dataset.
+
+        For a known dataset these are the same records again, which the frontier has; in
+        a later run they are new, as far as its data may have changed.
+
+        Args:
+            dataset: as it is described.
+            document: in which it is described, or that has confirmed it.
+            source: URL of the sitemap that describes it; this is read in each run.
+        """
+        if not dataset.ways or len(dataset.name) > _MAX_NAME_CHARS:
+            return NOTHING_FOUND
+        before = await self.known(dataset.name) if self._session.run else None
+        dataset = await self._said.say(dataset, source or document.record.url)
+        await self._note_places(dataset, encode(dataset))
+        depth = document.record.depth + 1
+        if not (source or isinstance(document.record.task, RevisitedPage)):
+            await self._said.ask_again(dataset.name, depth)
+        found_records = await self._take(dataset, document.record, depth)
+        if before is not None and before.ways != dataset.ways:
+            found_records += self._left(before, dataset, document.record)
+        return found_records
+
+    async def again(self) -> AsyncIterator[list[FollowUp]]:
+        """Yield the data of datasets whose descriptions are not read in each run."""
+        async for group in self._said.to_ask_again():
+            calls = (
+                self._take(
+                    dataset, Record(dataset.name, depth=max(0, depth - 1)), depth
+                )
+                for dataset, depth in group
+            )
+            yield list(combined(await self._store.gather(calls)).follow_ups)
+
+    async def stays(self, source: str, record: Record) -> Discovery:
+        """Return the records of the datasets of a sitemap that is the same."""
+        names = await self._said.described_by(source)
+        calls = (self._stay(name, record) for name in names)
+        return combined(await self._store.gather(calls))
+
+    async def _stay(self, name: str, record: Record) -> Discovery:
+        known = await self.known(name)
+        if known is None:
+            return NOTHING_FOUND
+        return await self._take(known, record, record.depth + 1)
+
+    async def withdraw(
+        self, source: str, kept: Collection[str], document: Document
+    ) -> Discovery:
+        """Forget the datasets that a document, read to its end, describes no more.
+
+        The URLs below the prefixes of one that nobody describes are crawled again.
+        """
+        names = await self._said.described_by(source, but=kept)
+        calls = (self._withdraw(name, source, document) for name in names)
+        return combined(await self._store.gather(calls))
+
+    async def _withdraw(self, name: str, source: str, document: Document) -> Discovery:
+        discovery = NOTHING_FOUND
+        known = await self.known(name)
+        rest = await self._said.unsay(name, source)
+        if known is not None and rest is None:
+            prefixes = [prefix.url for prefix in known.prefixes]
+            discovery = await self._uncover(prefixes, name)
+            discovery += self._left(known, None, document.record)
+            await self._said.forget(name)
+        await self._said.end(name, source)
+        return discovery
+
+    def _left(
+        self, before: KnownDataset, now: KnownDataset | None, record: Record
+    ) -> Discovery:
+        """Return the records of files that a dataset has no more: each once more.
+
+        Only its own answer says that a file is gone.
+        """
+        ways = now.ways if now else ()
+        kept = {url for way in ways for url in way.urls}
+        files = [
+            url
+            for way in before.ways
+            if way.way in (AccessMethod.DUMP, AccessMethod.FRAGMENTS)
+            for url in way.urls
+            if url not in kept
+        ]
+        records = (Record(x, Kind.DUMP, record.depth + 1, record.url) for x in files)
+        change = f"run {self._session.run}"
+        return found(*(FollowUp(each, change=change) for each in records))
+
+    async def instead_of_file(self, document: Document, lack: str) -> Discovery:
+        """Return the records to fetch instead of a file with a deficiency, `lack`.
+
+        There is a fault for each dataset of the file.
+        """
+        record = document.record
+        url = record.chain[0] if record.chain else record.url
+        own = record.task.dataset if isinstance(record.task, DumpPart) else ""
+        return await self._instead_of(url, document, lack, own)
+
+    async def instead_of_endpoint(
+        self, document: Document, graphs: tuple[str, ...], lack: str
+    ) -> Discovery:
+        """Return the records to fetch instead of an endpoint with a deficiency, `lack`.
+
+        There is a fault for each dataset of the requested graphs, see `DatasetAccess`.
+        """
+        place = place_of(document.record.url, graphs)
+        return await self._instead_of(place, document, lack, "")
+
+    async def _instead_of(
+        self, place: str, document: Document, lack: str, own: str
+    ) -> Discovery:
+        """Return the records to fetch instead of a failed place of data.
+
+        The failure is noted before the datasets of the place are looked up; `register`
+        does both the other way round: so one of them finds the other.
+        """
+        is_noted = own or await self._store.size(_CRAWL, _FAILED) < _MAX_FAILED
+        if is_noted:
+            await self._store.put(_CRAWL, _FAILED, {place: self._of_run(lack)})
+        url = place.partition(" ")[0]
+        names = {name async for name, _ in self._store.entries(url, _SERVED)}
+        discovery = NOTHING_FOUND
+        for name in sorted(names | {own} - {""}):
+            dataset = await self.known(name)
+            if dataset is None:
+                continue
+            taken = await self.way_taken(name) or 0
+            is_taken = any(
+                place in (url, way.place_of(url)) and url in way.urls
+                for way in dataset.ways[taken : taken + 1]
+            )
+            if place == url:  # all of it, and so each graph of an endpoint
+                places = {way.place_of(url) for way in dataset.ways if url in way.urls}
+                failed = dict.fromkeys(places, self._of_run(lack))
+                await self._store.put(_CRAWL, _FAILED, failed)
+            if is_taken or name == own:
+                detail = f"{name}: {lack}: {url}"[: Fault.MAX_DETAIL]
+                fault = Fault(Reason.WAY_FAILED, detail)
+                discovery += Discovery(faults=(fault,))
+            depth = document.record.depth
+            discovery += await self._take(
+                dataset, document.record, depth, has_failed=True
+            )
+        return discovery
+
+    async def is_taken_otherwise(self, endpoint: str) -> bool:
+        """Return whether every dataset of an endpoint is fetched in another way."""
+        has_any = False
+        async for name, _ in self._store.entries(endpoint, _SERVED):
+            has_any = True
+            dataset = await self.known(name)
+            taken = await self.way_taken(name)
+            if dataset is None or taken is None or taken >= len(dataset.ways):
+                return False
+            if dataset.ways[taken].way in (AccessMethod.SPARQL, AccessMethod.PREFIX):
+                return False
+        return has_any
+
+    async def known(self, name: str) -> KnownDataset | None:
+        """Return a dataset by its name."""
+        return await self._said.known(name)
+
+    async def way_taken(self, name: str) -> int | None:
+        """Return the index of the access method in use; their number if all failed."""
+        text = await self._store.get(name, DATASET, "way")
+        return None if text is None else int(text.partition(" ")[0])
+
+    def _of_run(self, text: str) -> str:
+        """Return a text with the number of the run, which alone it holds for."""
+        return f"{text} {self._session.run}"
+
+    def _is_of_run(self, text: str | None) -> bool:
+        return text is not None and text.endswith(f" {self._session.run}")
+
+    # -- ways ------------------------------------------------------------------------
+
+    async def _note_places(self, dataset: KnownDataset, text: str) -> None:
+        """Note the dataset of each place of data, once for each form of a dataset."""
+        form = blake2b(text.encode(), digest_size=8).hexdigest()
+        if await self._store.get(dataset.name, DATASET, "noted") == form:
+            return
+        first = sorted(dataset.ways, key=lambda way: way.way is not AccessMethod.SPARQL)
+        urls = dict.fromkeys(url for way in first for url in way.urls)
+        # Of what is beyond, the dataset that asks for it first is known by the task.
+        await self._store.gather(
+            self._store.put(url, _SERVED, {dataset.name: ""})
+            for url in islice(urls, _MAX_PLACES)
+        )
+        await self._store.put(dataset.name, DATASET, {"noted": form})
+
+    async def _take(
+        self,
+        dataset: KnownDataset,
+        record: Record,
+        depth: int,
+        *,
+        has_failed: bool = False,
+    ) -> Discovery:
+        """Return the records of the best access method, and remember the method.
+
+        Repetition gives the same result, as failures are noted before. Another worker
+        may find a failure meanwhile, too early to see the method that is remembered
+        here; so failures are looked up once more. Each run begins with the best method.
+
+        Args:
+            dataset: as it is known now.
+            record: of the document with the description, or of a deficient one.
+            depth: of the records.
+            has_failed: the record is that of a failed place of data.
+        """
+        prefixes = [prefix.url for prefix in dataset.prefixes]
+        usable = await self._usable(dataset, record, depth)
+        discovery = NOTHING_FOUND
+        while True:
+            text = await self._store.get(dataset.name, DATASET, "way")
+            is_begun = self._is_of_run(text)
+            taken = await self.way_taken(dataset.name) if is_begun else None
+            index = choose_way(dataset.ways, taken, usable)
+            chosen = self._of_run(str(index))
+            await self._store.put(dataset.name, DATASET, {"way": chosen})
+            way = dataset.ways[index] if index < len(dataset.ways) else None
+            if way is not None and way.way in _WHOLE:
+                await self._session.datasets.cover(prefixes, dataset.name)
+            elif has_failed or (text is not None and taken != index):
+                discovery += await self._uncover(prefixes, dataset.name)
+            before = usable
+            usable = await self._usable(dataset, record, depth)
+            if usable == before:
+                break
+            has_failed = True
+        if way is None:
+            return discovery
+        records = await self._records(dataset, index, way, usable, record, depth)
+        return discovery + found(*records)
+
+    async def _uncover(self, prefixes: list[str], name: str) -> Discovery:
+        """Release the URLs below the prefixes of a dataset that cannot be fetched."""
+        if await self._session.datasets.uncover(prefixes, name):
+            return NOTHING_FOUND
+        detail = f"more than {MAX_DEFERRED} URLs below one of {prefixes}"
+        fault = Fault(Reason.TOO_MANY_ENTRIES, detail[: Fault.MAX_DETAIL])
+        return Discovery(faults=(fault,))
+
+    async def _usable(
+        self, dataset: KnownDataset, record: Record, depth: int
+    ) -> frozenset[str]:
+        """Return the places of data that have not failed and that the crawl wants."""
+        places = {
+            way.place_of(url): url
+            for way in dataset.ways
+            if way.way in _WHOLE and sum(map(len, way.graphs)) <= _MAX_GRAPHS_CHARS
+            for url in way.urls
+        }
+        failed = await self._store.get_many(_CRAWL, _FAILED, places)
+        return frozenset(
+            place
+            for (place, url), lack in zip(places.items(), failed, strict=True)
+            if not self._is_of_run(lack) and self._is_wanted(url, depth, record)
+        )
+
+    def _is_wanted(self, url: str, depth: int, record: Record) -> bool:
+        """Return whether the crawl wants data of a dataset; log why not."""
+        try:
+            why = self._session.ingests.of(record).refusal(requestable(url), depth)
+        except BadUri:
+            why = Decision.BAD_URI
+        if why is not None:
+            self._session.note_decision(why, [url], record.url)
+        return why is None
+
+    async def _records(
+        self,
+        dataset: KnownDataset,
+        index: int,
+        way: DatasetAccess,
+        usable: frozenset[str],
+        record: Record,
+        depth: int,
+    ) -> list[FollowUp]:
+        parent, run = record.url, self._session.run
+        if way.way is AccessMethod.PREFIX:
+            records = [Record(x[0], depth=depth, parent=parent) for x in way.parts]
+            return [FollowUp(record, is_part_of_source=True) for record in records]
+        chosen = [
+            next(n for n, url in enumerate(mirrors) if way.place_of(url) in usable)
+            for mirrors in way.parts
+        ]
+        if way.way is AccessMethod.SPARQL:
+            whole = SourceTask(run, graphs=way.graphs)
+            url = way.parts[0][chosen[0]]
+            endpoint = Record(url, Kind.SPARQL, depth, parent, task=whole)
+            samples = self._samples(dataset, endpoint, way.graphs)
+            return [FollowUp(endpoint), *samples]
+        urls = [mirrors[n] for mirrors, n in zip(way.parts, chosen, strict=True)]
+        changes = await self._changes(dataset, urls)
+        files = []
+        for number, (url, change) in enumerate(zip(urls, changes, strict=True)):
+            graphs = _graphs_elsewhere(dataset, url)
+            task = DumpPart(dataset.name, index, number, run, dataset.lastmod, graphs)
+            part = Record(url, Kind.DUMP, depth, parent, task=task)
+            if change is not None:
+                files.append(FollowUp(part, change=change))
+        samples = (sample_of(dataset, uri, depth, parent) for uri in dataset.samples)
+        return [*files, *samples]
+
+    def _samples(
+        self, dataset: KnownDataset, endpoint: Record, graphs: Sequence[str]
+    ) -> Iterator[FollowUp]:
+        """Yield the samples of a dataset, and what its endpoint says of them."""
+        depth, parent = endpoint.depth, endpoint.parent
+        for uri in dataset.samples[:MAX_SAMPLES]:
+            yield sample_of(dataset, uri, depth, parent)
+            task = DescribedSample(dataset.name, uri)
+            url = describe_url(endpoint.url, uri, graphs)
+            yield FollowUp(Record(url, Kind.PAGE, depth, parent, task=task))
+
+    async def _changes(
+        self, dataset: KnownDataset, urls: list[str]
+    ) -> list[str | None]:
+        """Return what sets a fetch of each file in this run apart; None if nothing.
+
+        A file with validators is requested in each run: 304 costs no body.
+        """
+        run = self._session.run
+        if not run:
+            return ["" for _ in urls]
+        lastmod, changefreq = dataset.lastmod, dataset.changefreq
+        claim = ListedPageClaim(run, 0, lastmod, changefreq, since=run)
+        policy = RevisitPolicy(run, int(time.time()), self._revisit_secs)
+        fetches = await self._fetches.last_of(urls)
+        changes: list[str | None] = []
+        for url in urls:
+            fetch = fetches[url]
+            # A record of this run is the same once more.
+            is_due = fetch is None or fetch.run == run or _is_worth_asking(fetch)
+            is_due = is_due or policy.change_of(claim, fetch) is not None
+            changes.append(f"run {run}" if is_due else None)
+        return changes
+
+
+def _believed(
+    spaces: Iterable[str],
+    ways: Iterable[DatasetAccess],
+    document: Document,
+    trust: HostNames,
+) -> tuple[UriPrefix, ...]:
+    """Return the credible URI spaces of a dataset.
+
+    Document, data and URI space have to be of one site, or anybody could keep a site
+    from being crawled. Files may also be on the site's FTP server, and on hosts that
+    the operator trusts.
+    """
+    places = {url for way in ways for part in way.parts for url in part}
+    sites = {
+        site_of(url)
+        for url in places
+        if not (trust.covers(url) or may_list(url, document.url, ()))
+    }
+    sites.add(site_of(document.url))
+    return tuple(UriPrefix(x, requestable(x)) for x in spaces if sites == {site_of(x)})
+
+
+def _graphs_elsewhere(dataset: KnownDataset, dump: str) -> tuple[str, ...]:
+    """Return the prefixes of a dataset on other sites than that of a dump."""
+    urls = (prefix.url for prefix in dataset.prefixes)
+    others = tuple(url for url in urls if site_of(url) != site_of(dump))
+    return others if sum(map(len, others)) <= _MAX_GRAPHS_CHARS else ()
+
+
+def _is_worth_asking(fetch: PageFetch) -> bool:
+    return bool(fetch.n_failures or fetch.etag or fetch.last_modified)

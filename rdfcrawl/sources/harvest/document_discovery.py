@@ -1,0 +1,316 @@
+"""Everything that a document leads to beside its links."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.bytesource import head_of
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.records import Document, FollowUp, Kind, Record
+from rdfcrawl.core.tasks.pages import RefreshedPage, RevisitedPage
+from rdfcrawl.core.tasks.sitemap import RobotsTask
+from rdfcrawl.core.tasks.source import SourceTask
+from rdfcrawl.downloader.answer import HttpRequest
+from rdfcrawl.downloader.redirects import validators_for
+from rdfcrawl.frontier.arguments.parsers import VOID
+from rdfcrawl.frontier.arguments.seeds import iter_seeds
+from rdfcrawl.sources.ckan import portal
+from rdfcrawl.sources.harvest.collections import CollectionPages
+from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery, found
+from rdfcrawl.sources.harvest.found_sources import FoundSources
+from rdfcrawl.sources.harvest.page_fetches import PageFetches, shortfall_of
+from rdfcrawl.sources.harvest.tasks import read_task
+from rdfcrawl.sources.sitemaps.access import AccessMethod
+from rdfcrawl.sources.sparql import recognition
+from rdfcrawl.sources.sparql.recognition import ERROR_STATUSES, PAGE_TYPES, TABLE_TYPES
+from rdfcrawl.uri import is_of_web
+from rdfcrawl.uri.origin import origin_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.sources.harvest.protocol import HarvestContext
+    from rdfcrawl.sources.harvest.scan import DocumentScan
+
+_MAX_ENDPOINTS: Final = 100_000  # that the operator named
+
+
+class DocumentDiscovery:
+    """Asks the discoverers, in the order in which their follow-ups are queued.
+
+    Args:
+        context: of the crawl.
+        harvest: reads the response of a source; see `Harvester.harvest`.
+    """
+
+    def __init__(
+        self,
+        context: HarvestContext,
+        harvest: Callable[[Document], AsyncIterator[Document | FollowUp]],
+    ) -> None:
+        self._run = context.run
+        self.follow = context.arguments.follow
+        self._sources = RecognizedSources(context)
+        self._sites = SiteOffers(context)
+        self._datasets = context.datasets
+        self._wants_endpoints = Kind.SPARQL in context.arguments.harvest
+        self._collections = CollectionPages(context)
+        self._fetches = PageFetches(context.state_store)
+        self._found = FoundSources(context)
+        self._harvest = harvest
+        self._endpoints = context.arguments.endpoints
+
+    async def find(self, document: Document, scan: DocumentScan) -> Discovery:
+        """Return all that a document, read to its end, leads to beside its links."""
+        kind, response = document.record.kind, document.response
+        if kind.is_source:
+            return await self._of_source(document)
+        discoveries = []
+        if not document.is_nofollow:
+            is_shown = response.error_body or response.media_type in LOOKED_AT
+            if is_shown or self._sources.wants_lists:  # most documents show nothing
+                discoveries.append(
+                    await self._noted(await self._sources.find(document))
+                )
+            if self._sites.wants_any or document.record.url.endswith(PATH):
+                discoveries.append(await self._noted(self._sites.find(document)))
+            if scan.has_any or isinstance(document.record.task, RevisitedPage):
+                discoveries.append(await self._described(document, scan))
+            may_be_page = scan.has_any or document.links or document.record.task
+            if may_be_page and self.follow.wants_datasets:
+                discoveries.append(await self._collections.find(document, scan))
+        if kind is Kind.DUMP and (lack := shortfall_of(document)):
+            discoveries.append(await self._datasets.instead_of_file(document, lack))
+        task = document.record.task
+        if isinstance(task, RefreshedPage):
+            discoveries.append(_left_behind(document, task))
+        elif task is not None and (left := await self._fetches.left_by(document)):
+            discoveries.append(self._once_more(left, document))
+        some = [each for each in discoveries if each is not NOTHING_FOUND]
+        return self._without_named(sum(some, NOTHING_FOUND)) if some else NOTHING_FOUND
+
+    async def _of_source(self, document: Document) -> Discovery:
+        """Return the records for the site of a source, and for pages that waited."""
+        discovery = self._sites.of_source(document.record)
+        lost = any(fault.reason is Reason.LEASES_LOST for fault in document.faults)
+        if lost and document.record.kind is Kind.SITEMAP:  # it was not harvested
+            n_faults = len(document.faults)
+            async for part in self._harvest(document):
+                if isinstance(part, FollowUp):
+                    discovery += found(part)
+                else:
+                    discovery += Discovery(faults=tuple(part.faults[n_faults:]))
+        return discovery
+
+    async def request(self, record: Record) -> HttpRequest | None:
+        """Return the conditional request for a page of an earlier run; else None."""
+        if isinstance(record.task, RefreshedPage):
+            return _refreshing(record, record.task)
+        listed = await self._fetches.question(record)
+        return listed or await self._collections.question(record)
+
+    async def revisits(self) -> AsyncIterator[list[FollowUp]]:
+        """Yield the records that another run of the crawl repeats, in groups."""
+        if not self._run:
+            return
+        repeated = (
+            self._collections.again(),
+            self._found.again(),
+            self._datasets.again(),
+        )
+        for groups in repeated:
+            async for group in groups:
+                yield list(self._without_named(found(*group)).follow_ups)
+
+    def _once_more(self, url: str, document: Document) -> Discovery:
+        """Return the record of a page, which answers for itself."""
+        depth, parent = document.record.depth, document.record.url
+        record = Record(url, document.record.kind, depth, parent)
+        return found(FollowUp(record, change=f"run {self._run}"))
+
+    async def _noted(self, discovery: Discovery) -> Discovery:
+        """Return a discovery of sources, which later runs ask again."""
+        if discovery.follow_ups:
+            await self._found.note(discovery.follow_ups)
+        return discovery
+
+    async def _described(self, document: Document, scan: DocumentScan) -> Discovery:
+        """Return the records of the datasets in the statements of a document."""
+        findings = scan.accesses.read(document.url)
+        if scan.services.has_some:
+            own = scan.services.own_endpoint(document.url)
+            replaced = scan.services.replaced(document.url)
+            findings = findings.with_service(own, replaced)
+        left_out = Discovery(not_rdf=findings.left_out)
+        if not self._wants_endpoints:
+            findings = findings.without(AccessMethod.SPARQL)
+        return left_out + await self._datasets.described(findings, document)
+
+    def _without_named(self, found: Discovery) -> Discovery:
+        """Return a discovery without endpoints that are harvested anyway."""
+        named = self._named_endpoints
+        if not named:
+            return found
+        kept = tuple(
+            each
+            for each in found.follow_ups
+            if each.record.kind is not Kind.SPARQL or each.record.url not in named
+        )
+        return replace(found, follow_ups=kept)
+
+    @cached_property
+    def _named_endpoints(self) -> frozenset[str]:
+        named = islice(iter_seeds(self._endpoints), _MAX_ENDPOINTS)
+        return frozenset(x for x in named if isinstance(x, str))
+
+
+def _refreshing(record: Record, task: RefreshedPage) -> HttpRequest | None:
+    headers = validators_for(task, record.url, record.url)
+    return HttpRequest(url=record.url, headers=headers) if headers else None
+
+
+def _left_behind(document: Document, task: RefreshedPage) -> Discovery:
+    """Return the record of the former URL of a page, if the page is read elsewhere now.
+
+    Nothing else may ask for it, and only its own answer says whether it is gone.
+    """
+    status = document.status
+    is_answer = 200 <= status < 400 and status != 304
+    is_gone = task.is_gone(status, document.response.started_ms)
+    is_left = task.read_at not in ("", document.url) and task.is_stored
+    if not (is_left and (is_answer or is_gone)):
+        return NOTHING_FOUND
+    own = RefreshedPage(is_stored=True, gone_from_ms=0, is_left=True)
+    parent = document.record
+    record = Record(task.read_at, parent.kind, parent.depth, parent.url, task=own)
+    return found(FollowUp(record, change=parent.change))
+
+
+PATH: Final = "/.well-known/void"
+_EXCUSED: Final = Discovery(is_excused=True)
+_NOT_THERE: Final = frozenset({401, 403, 404, 406, 410})
+_MAX_SITES: Final = 100_000  # remembered
+
+
+class SiteOffers:
+    """Requests the offers of each discovered site; the frontier drops repetitions.
+
+    They are sitemaps, and datasets at `/.well-known/void`. Sources: VoID (W3C Note
+    2011) section 7.2; RFC 8615.
+    """
+
+    def __init__(self, context: HarvestContext) -> None:
+        self._run = context.run
+        self._wants_void = VOID in context.arguments.harvest
+        self._wants_sitemaps = Kind.SITEMAP in context.arguments.harvest
+        self.wants_any = self._wants_void or self._wants_sitemaps
+        self._known: set[str] = set()
+
+    def find(self, document: Document) -> Discovery:
+        """Return the records for the site of a document, if the site is new."""
+        url, status = document.record.url, document.response.status
+        if url.endswith(PATH) and origin_of(url) + PATH == url:
+            return _EXCUSED if status in _NOT_THERE else NOTHING_FOUND
+        return self._of_site(document.record) if status else NOTHING_FOUND
+
+    def of_source(self, record: Record) -> Discovery:
+        """Return the record for the VoID of a site that the operator named."""
+        if record.kind is not Kind.SITEMAP:
+            return NOTHING_FOUND
+        task = read_task(record)
+        if not (task.is_named and task.payload == RobotsTask()):
+            return NOTHING_FOUND
+        void = _void(record, record.depth, self._run)
+        return found(replace(void, is_part_of_source=True))
+
+    def _of_site(self, record: Record) -> Discovery:
+        origin = origin_of(record.url)
+        if origin in self._known or not is_of_web(origin):
+            return NOTHING_FOUND
+        if len(self._known) >= _MAX_SITES:
+            self._known.clear()
+        self._known.add(origin)
+        follow_ups = []
+        if self._wants_void:
+            follow_ups.append(_void(record, record.depth + 1, self._run))
+        if self._wants_sitemaps:
+            from rdfcrawl.sources.harvest.sitemap import root_of  # noqa: PLC0415 (slow)
+
+            root = root_of(origin, self._run, is_named=False)
+            root = replace(root, depth=record.depth + 1, parent=record.url)
+            follow_ups.append(FollowUp(root))
+        return found(*follow_ups)
+
+
+def _void(record: Record, depth: int, run: int) -> FollowUp:
+    url, task = origin_of(record.url) + PATH, RevisitedPage(run)
+    page = Record(url, Kind.PAGE, depth, record.url, task=task)
+    return FollowUp(page, change=f"run {run}" if run else "")
+
+
+LOOKED_AT: Final = PAGE_TYPES | TABLE_TYPES
+_HEAD_BYTES: Final = max(recognition.HEAD_BYTES, portal.LOOKED_AT_BYTES)
+
+
+class RecognizedSources:
+    """Finds the sources behind documents; nothing is requested to find out."""
+
+    def __init__(self, context: HarvestContext) -> None:
+        harvest = context.arguments.harvest
+        self._wanted = frozenset(x for x in harvest if isinstance(x, Kind))
+        self.wants_lists = Kind.RESOURCESYNC in harvest  # any page may name some
+        self._run = context.run
+        self._datasets = context.datasets
+
+    async def find(self, document: Document) -> Discovery:
+        """Return the sources behind a document, except those that dumps replace."""
+        response = document.response
+        is_page = "html" in (response.media_type or "html")
+        follow_ups: list[FollowUp] = []
+        if self.wants_lists and (response.http_links or is_page):
+            from rdfcrawl.sources.harvest.resourcesync import (  # noqa: PLC0415 (slow)
+                listed_at,
+                named_by,
+            )
+
+            urls = named_by(document)
+            follow_ups += [listed_at(document, url, self._run) for url in urls]
+        depth, task = document.record.depth + 1, SourceTask(self._run)
+        for kind, url in _sources_behind(document, self._wanted):
+            record = Record(url, kind, depth, document.url, task=task)
+            is_taken = kind is Kind.SPARQL and (
+                await self._datasets.is_taken_otherwise(url)
+            )
+            if not is_taken:
+                follow_ups.append(FollowUp(record))
+        return found(*follow_ups)
+
+
+def _sources_behind(
+    document: Document, wanted: AbstractSet[Kind]
+) -> Iterator[tuple[Kind, str]]:
+    """Yield kinds and URLs of the sources that a response with its body shows.
+
+    Statements about endpoints are the business of the registry (`datasets`).
+    """
+    response = document.response
+    if response.error_body:
+        is_source, head = response.status in ERROR_STATUSES, response.error_body
+    else:
+        is_source = response.media_type in LOOKED_AT
+        head = head_of(response, _HEAD_BYTES) if is_source else b""
+        is_page = Kind.CKAN in wanted and response.media_type in PAGE_TYPES
+        if head and is_page and (url := portal.recognize(document.url, head)):
+            yield Kind.CKAN, url
+    if head and is_source and Kind.SPARQL in wanted:
+        url = recognition.recognize(
+            document.url,
+            status=document.status,
+            headers={"content-type": document.media_type},
+            head=head[: recognition.HEAD_BYTES],
+        )
+        if url:
+            yield Kind.SPARQL, url

@@ -1,0 +1,67 @@
+"""Sources that a crawl has come upon: later runs ask them again, as named ones.
+
+Their first records are kept in Redis, one for each source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.records import FollowUp, Kind, Record
+from rdfcrawl.core.task_records import decode_record, encode_record
+from rdfcrawl.core.tasks.pages import RevisitedPage
+from rdfcrawl.core.tasks.source import SourceTask
+
+if TYPE_CHECKING:
+    from rdfcrawl.sources.harvest.protocol import HarvestContext
+
+MAX_SOURCES: Final = 100_000
+_CRAWL: Final = "crawl:"  # stands for the crawl itself where a source is asked for
+_FOUND: Final = "found sources"  # table of the crawl: kind and URL -> the record
+_AT_ONCE: Final = 500
+
+
+class FoundSources:
+    """The sources that a crawl has come upon, shared by all workers."""
+
+    def __init__(self, context: HarvestContext) -> None:
+        self._store = context.state_store
+        self._run = context.run
+        self._wanted = context.arguments.harvest
+        self._noted: set[str] = set()  # by this worker
+
+    async def note(self, follow_ups: Iterable[FollowUp]) -> None:
+        """Keep the first records of sources, before they are queued."""
+        entries = {}
+        for each in follow_ups:
+            key = f"{int(each.record.kind)} {each.record.url}"
+            if key not in self._noted:
+                entries[key] = encode_record(each.record)
+        if not entries:
+            return
+        self._noted.update(entries)
+        if await self._store.size(_CRAWL, _FOUND) < MAX_SOURCES:
+            await self._store.put(_CRAWL, _FOUND, entries)
+
+    async def again(self) -> AsyncIterator[list[FollowUp]]:
+        """Yield the first records of all sources for this run, in groups."""
+        group: list[FollowUp] = []
+        async for key, text in self._store.entries(_CRAWL, _FOUND):
+            record = decode_record(key.partition(" ")[2], text)
+            is_page = record.kind is Kind.PAGE
+            if is_page or record.kind in self._wanted:
+                group.append(self._of_run(record))
+            if len(group) == _AT_ONCE:
+                yield group
+                group = []
+        if group:
+            yield group
+
+    def _of_run(self, record: Record) -> FollowUp:
+        """Return a record as this run asks for it."""
+        task = record.task
+        if isinstance(task, SourceTask | RevisitedPage):
+            record = replace(record, task=replace(task, run=self._run))
+        return FollowUp(record, change=f"run {self._run}")

@@ -1,0 +1,25 @@
+"""The fetcher of local WARC files: it tells whether a file can be read."""
+
+from __future__ import annotations
+
+import asyncio
+
+from rdfcrawl.core.warc_files import file_of_url
+from rdfcrawl.downloader.scheme_fetcher import SchemeRequest, SchemeResponse
+
+
+class LocalWarcFetcher:
+    """See `SchemeFetcher`. `WarcHarvester` reads a file where it lies."""
+
+    async def fetch(self, request: SchemeRequest) -> SchemeResponse:
+        """Return an empty response for a file, and 404 if there is none.
+
+        Raises:
+            OSError: what the system says of the file.
+        """
+        path = file_of_url(request.url)
+        if path is None:
+            return SchemeResponse(status=404)
+        with await asyncio.to_thread(path.open, "rb"):
+            pass
+        return SchemeResponse()

@@ -1,0 +1,177 @@
+"""The last fetches of pages and dumps that later runs of a crawl ask for again.
+
+A fetch is noted when the statements of the page are on disk. Of each page about 160
+bytes are kept, in a table of its site: the digest of the URL, and a `PageFetch`.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable
+from dataclasses import replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.codec import decode, encode
+from rdfcrawl.core.errors import LOSSES
+from rdfcrawl.core.formats import HTML
+from rdfcrawl.core.records import Kind
+from rdfcrawl.core.tasks.pages import DumpPart, ListedPage, RevisitedPage
+from rdfcrawl.downloader.answer import HttpRequest, conditional_headers
+from rdfcrawl.sources.sitemaps.revisits import PageFetch
+from rdfcrawl.uri.origin import site_of
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.records import Document, Record
+    from rdfcrawl.frontier.queue.state_store import StateStore
+
+MAX_PAGES: Final = 1_000_000  # of one site; others are fetched when they are new
+_FETCHES: Final = "fetches"  # table of a site: digest of a URL -> `PageFetch`
+_KEY_BYTES: Final = 9
+_REVISITED: Final = (ListedPage, DumpPart, RevisitedPage)
+
+
+class PageFetches:
+    """The last fetches of such pages and dumps, shared by all workers of a crawl."""
+
+    def __init__(self, store: StateStore) -> None:
+        self._store = store
+        self._noted: dict[str, tuple[PageFetch, int]] = {}  # URL -> fetch and status
+
+    async def question(self, record: Record) -> HttpRequest | None:
+        """Return a conditional request for a page of an earlier run; else None.
+
+        A page of this run is requested unconditionally: its statements may be lost. So
+        is one that was read elsewhere: another resource may have the same validators
+        (RFC 9110 8.8.3).
+        """
+        task = record.task
+        if not isinstance(task, _REVISITED) or not task.run:
+            return None
+        url = _listed_url(record)
+        fetch = (await self.last_of([url])).popitem()[1]
+        if fetch is None or fetch.run >= task.run:
+            return None
+        if record.url != (fetch.read_at or url):
+            return None
+        headers = conditional_headers(fetch.etag, fetch.last_modified)
+        return HttpRequest(url=record.url, headers=headers) if headers else None
+
+    async def last_of(self, urls: Iterable[str]) -> dict[str, PageFetch | None]:
+        """Return the last fetch of each page."""
+        sites: dict[str, list[str]] = {}
+        for url in urls:
+            sites.setdefault(site_of(url), []).append(url)
+        found: dict[str, PageFetch | None] = {}
+        for site, some in sites.items():
+            texts = await self._store.get_many(site, _FETCHES, map(_key, some))
+            for url, text in zip(some, texts, strict=True):
+                found[url] = decode(text, PageFetch) if text else None
+        return found
+
+    async def left_by(self, document: Document) -> str:
+        """Return where a page was read to which no redirect leads any more; or "".
+
+        Its statements are those of that URL, which nothing else may ask for again.
+        """
+        task, status = document.record.task, document.status
+        is_said = 200 <= status < 300 or status in (404, 410)
+        if not (isinstance(task, _REVISITED) and task.run and is_said):
+            return ""
+        last = (await self.last_of([_listed_url(document.record)])).popitem()[1]
+        return last.read_at if last and last.read_at != document.url else ""
+
+    def note(self, document: Document) -> None:
+        """Note a fetch, for the next flush."""
+        record, task, status = document.record, document.record.task, document.status
+        if not isinstance(task, _REVISITED):
+            return
+        is_fetched = 200 <= status < 400 and not document.is_deleted
+        if record.kind is Kind.DUMP:
+            is_fetched = is_fetched and not shortfall_of(document)
+        fetch = PageFetch(
+            task.run,
+            document.response.started_ms // 1000,
+            task.lastmod,
+            n_failures=0 if is_fetched else 1,
+        )
+        url = _listed_url(record)
+        if is_fetched and not _is_redirect(status) and document.url != url:
+            fetch = replace(fetch, read_at=document.url)
+        has_losses = any(fault.reason in LOSSES for fault in document.faults)
+        if is_fetched and not (has_losses or document.is_partial):
+            etag, last_modified = (
+                document.response.etag,
+                document.response.last_modified,
+            )
+            fetch = replace(fetch, etag=etag, last_modified=last_modified)
+        self._noted[url] = fetch, status
+
+    async def flush(self) -> None:
+        """Keep the fetches that were noted."""
+        noted, self._noted = self._noted, {}
+        unsure = [url for url, (x, status) in noted.items() if _adds_to_last(x, status)]
+        last = await self.last_of(unsure)
+        sites: dict[str, dict[str, str]] = {}
+        for url, (fetch, status) in noted.items():
+            whole = _added(last.get(url), fetch, status)
+            sites.setdefault(site_of(url), {})[_key(url)] = encode(whole)
+        for site, entries in sites.items():
+            await self._put(site, entries)
+
+    async def _put(self, site: str, entries: dict[str, str]) -> None:
+        if await self._store.size(site, _FETCHES) >= MAX_PAGES:
+            texts = await self._store.get_many(site, _FETCHES, entries)
+            pairs = zip(entries.items(), texts, strict=True)
+            entries = dict(entry for entry, text in pairs if text)
+        if entries:
+            await self._store.put(site, _FETCHES, entries)
+
+
+def shortfall_of(document: Document) -> str:
+    """Return the deficiency of a dump in a few words; empty if there is none.
+
+    A redirect to another host, where the dump is requested next, is none. Single
+    statements that were left out are no reason to fetch everything once more.
+    """
+    if 300 <= document.status < 400 and not document.faults:
+        return ""
+    if not document.n_quads:
+        reasons = [str(fault.reason) for fault in document.faults]
+        return reasons[0] if reasons else "no statements"
+    if document.reading.format is HTML and not document.reading.n_members:
+        return "a page"
+    return "cut" if document.is_partial else ""
+
+
+def _adds_to_last(fetch: PageFetch, status: int) -> bool:
+    return bool(fetch.n_failures) or 300 <= status < 400
+
+
+def _is_redirect(status: int) -> bool:
+    return 300 <= status < 400 and status != 304
+
+
+def _added(last: PageFetch | None, fetch: PageFetch, status: int) -> PageFetch:
+    """Return a fetch with what stays of the last one."""
+    if last is None:
+        return fetch
+    if status == 304:
+        etag = fetch.etag or last.etag
+        last_modified = fetch.last_modified or last.last_modified
+        return replace(fetch, etag=etag, last_modified=last_modified)
+    if fetch.n_failures and last.run < fetch.run:
+        fetch = replace(fetch, n_failures=last.n_failures + 1)
+    if status not in (404, 410):  # what it has is still of where it was read last
+        fetch = replace(fetch, read_at=last.read_at)
+    return fetch
+
+
+def _listed_url(record: Record) -> str:
+    """Return the URL that the sitemap has, which may redirect to the record's."""
+    return record.chain[0] if record.chain else record.url
+
+
+def _key(url: str) -> str:
+    digest = blake2b(url.encode(), digest_size=_KEY_BYTES).digest()
+    return b64encode(digest).decode()

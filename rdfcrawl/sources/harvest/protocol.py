@@ -1,0 +1,80 @@
+"""The protocol of harvesters, and their context."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.records import Document, FollowUp, Record
+    from rdfcrawl.downloader.answer import HttpRequest
+    from rdfcrawl.frontier.arguments.crawl import CrawlArguments
+    from rdfcrawl.frontier.queue.options import CrawlOptions
+    from rdfcrawl.frontier.queue.state_store import StateStore
+    from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.sources.harvest.datasets import DatasetRegistry
+    from rdfcrawl.sources.harvest.options import HarvestOptions
+
+
+class Harvester(Protocol):
+    """Reads the responses of one kind of source.
+
+    Harvesters are stateless: all state is in the `HarvestContext` that the class is
+    called with. One instance serves all records of a kind and of a spider's arguments.
+    """
+
+    def root(self, url: str, *, is_named: bool = True) -> Record:
+        """Return the first record of the harvest of a source.
+
+        Args:
+            url: of the source.
+            is_named: the operator named the source; the crawl did not discover it.
+        """
+
+    async def question(self, _record: Record) -> HttpRequest | None:
+        """Return the request for a record; None is a GET of its URL."""
+        return None
+
+    def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
+        """Yield the documents in a response, and its follow-ups.
+
+        Among the documents is the response itself, as `document.harvested(...)`;
+        `document.part(...)` makes the others. `document` itself is not changed.
+        Responses with faults are harvested as well.
+        """
+
+    def ignores_robots(self, _record: Record) -> bool:
+        """Return whether a record is requested although robots.txt disallows it."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class HarvestContext:
+    """The crawl as harvesters see it, with all of their state.
+
+    Attributes:
+        arguments: of the spider that queued the record.
+        crawl: the settings of the crawl and of this worker.
+        options: the settings of the harvesters.
+        session: the worker's connection to the crawl.
+        datasets: registry of the known datasets.
+        count: called with the name of a statistic and a number.
+    """
+
+    arguments: CrawlArguments
+    crawl: CrawlOptions
+    options: HarvestOptions
+    session: CrawlSession
+    datasets: DatasetRegistry
+    count: Callable[[str, int], None]
+
+    @property
+    def state_store(self) -> StateStore:
+        """Tables that the responses and runs of a source share."""
+        return self.session.state_store
+
+    @property
+    def run(self) -> int:
+        """Number of the run: how often the crawl was finished before."""
+        return self.session.run

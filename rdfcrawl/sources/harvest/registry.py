@@ -1,0 +1,111 @@
+"""The harvester classes of the kinds of sources, and their instances."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, cast
+
+from scrapy.utils.misc import load_object
+
+from rdfcrawl.core.records import Document, FollowUp, Kind, Record
+from rdfcrawl.core.tasks.source import CustomTask
+from rdfcrawl.sources.harvest.budgeted_pages import BudgetedPages
+from rdfcrawl.sources.harvest.document_discovery import DocumentDiscovery
+from rdfcrawl.sources.harvest.tasks import read_task
+
+if TYPE_CHECKING:
+    from rdfcrawl.downloader.answer import HttpRequest
+    from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester
+
+HARVESTERS: Final[Mapping[str, str]] = {
+    "sitemap": "rdfcrawl.sources.harvest.sitemap.SitemapHarvester",
+    "resourcesync": "rdfcrawl.sources.harvest.resourcesync.ResourceSyncHarvester",
+    "ckan": "rdfcrawl.sources.harvest.ckan.CkanHarvester",
+    "sparql": "rdfcrawl.sources.harvest.sparql.SparqlHarvester",
+    "warc": "rdfcrawl.sources.harvest.warc.WarcHarvester",
+}
+"""Our classes by kinds of sources; the setting `HARVESTERS` adds or replaces some."""
+
+
+class HarvesterRegistry:
+    """The harvesters for one crawl and one spider's arguments.
+
+    Classes are imported when the first record of their kind comes.
+
+    Args:
+        make_context: returns the context, once the crawl is joined.
+        classes: the user's, see `HarvestOptions.harvesters`.
+
+    Attributes:
+        media_types: of pages with a harvester.
+    """
+
+    def __init__(
+        self,
+        make_context: Callable[[], HarvestContext],
+        classes: Mapping[str, type] = MappingProxyType({}),
+    ) -> None:
+        self.media_types = frozenset(name for name in classes if "/" in name)
+        self._make_context = make_context
+        self._classes: dict[str, str | type] = {**HARVESTERS, **classes}
+        self._harvesters: dict[str, Harvester] = {}
+
+    def root(self, kind: Kind, url: str) -> Record:
+        """Return the first record for a source or file that the operator names."""
+        if not kind.is_source:
+            return Record(url, kind)
+        return self._of(kind.name.lower()).root(url)
+
+    def custom_root(self, name: str, url: str) -> Record:
+        """Return the first record of a harvest by the user's own harvester."""
+        return self._of(name).root(url)
+
+    async def will_begin(self, records: Iterable[Record]) -> None:
+        """Take note of records of sources before the first of them is queued."""
+        sitemaps = [each for each in records if each.kind is Kind.SITEMAP]
+        await BudgetedPages(self.context).will_begin(sitemaps)
+
+    async def question(self, record: Record) -> HttpRequest | None:
+        """Return the request for a record; None is a GET of its URL."""
+        if not record.kind.is_source:
+            return await self.discovery.request(record)
+        return await self._of(name_of(record)).question(record)
+
+    def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
+        """See `Harvester.harvest`."""
+        name = name_of(document.record) or document.media_type
+        return self._of(name).harvest(document)
+
+    def ignores_robots(self, record: Record) -> bool:
+        """Return whether a record is requested although robots.txt disallows it."""
+        name = name_of(record)
+        return bool(name) and self._of(name).ignores_robots(record)
+
+    @cached_property
+    def context(self) -> HarvestContext:
+        """The context, once the crawl is joined."""
+        return self._make_context()
+
+    @cached_property
+    def discovery(self) -> DocumentDiscovery:
+        """The discovery in documents beyond their links."""
+        return DocumentDiscovery(self.context, self.harvest)
+
+    def _of(self, name: str) -> Harvester:
+        harvester = self._harvesters.get(name)
+        if harvester is None:
+            make = load_object(self._classes[name])
+            harvester = self._harvesters[name] = cast("Harvester", make(self.context))
+        return harvester
+
+
+def name_of(record: Record) -> str:
+    """Return the name of the harvester of a record; empty for a page."""
+    if not record.kind.is_source:
+        return ""
+    payload = read_task(record).payload
+    if isinstance(payload, CustomTask):
+        return payload.harvester
+    return record.kind.name.lower()

@@ -1,0 +1,235 @@
+"""State of a set of resources, shared by the pages of a run and kept between runs.
+
+A page may be read again after a crash that lost its statements but not its entries
+here. So each entry about a resource names its record: the record itself ignores such
+entries, and so do others if the record was given up. The state at the begin of a run is
+kept until the next: a page has the same outcome whenever it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.codec import decode, encode
+from rdfcrawl.core.tasks.sync import SyncTask  # noqa: TC001  read by the codec
+from rdfcrawl.sources.resourcesync.mirror import KnownResource, MirrorState
+from rdfcrawl.sources.resourcesync.steps import RunPart, n_outstanding
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.queue.state_store import StateStore
+    from rdfcrawl.sources.resourcesync.mirror import StatedResource
+
+# Tables of a set of resources; and one for the parts of each run.
+_STATE: Final = "state"  # "" -> state
+_BEGUN: Final = "begun"  # run -> `BegunRun`
+_KNOWN: Final = "known"  # URI -> who has put it, and what is known
+_WANTED: Final = "wanted"  # URI -> time of the latest version that was asked for
+_OPEN: Final = "open"  # record -> run of the crawl in which it was begun
+_OWED: Final = "owed"  # URI -> `OwedResource`
+
+_AT_ONCE: Final = 500
+_OWED_RUNS: Final = 3  # in which what failed is asked for again
+_MAX_OWED: Final = 10_000
+_MAX_GIVEN_UP: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class BegunRun:
+    """State at the begin of a run.
+
+    `has_some`: resources were known, although never all of them were read.
+    """
+
+    state: MirrorState
+    has_some: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OwedResource:
+    """A resource that could not be fetched, since a run of the crawl."""
+
+    run: int
+    url: str
+    task: SyncTask
+
+
+class MirrorIndex:
+    """State of the set of resources of a source; `own` is the id of the record."""
+
+    def __init__(self, store: StateStore, source: str, own: str, run: int) -> None:
+        self._store = store
+        self._source = f"resourcesync {source}"
+        self._own = own
+        self._run = run
+        self._distrusted: tuple[str, ...] = (own,)
+
+    # -- the source ------------------------------------------------------------------
+
+    async def state(self) -> MirrorState:
+        """Return the current state of the source."""
+        text = await self._store.get(self._source, _STATE, "")
+        return decode(text, MirrorState) if text else MirrorState()
+
+    async def state_of(self, run: str) -> tuple[MirrorState, bool]:
+        """Return the state at the begin of a run, and `BegunRun.has_some`.
+
+        With known resources of an incomplete run, everything is to be compared.
+        """
+        state = await self.state()
+        n_known = 0
+        if not state.has_baseline:
+            n_known = await self._store.size(self._source, _KNOWN)
+        if not run:
+            return state, bool(n_known)
+        now = encode(BegunRun(state, has_some=bool(n_known)))
+        text = await self._store.claim(self._source, _BEGUN, run, now)
+        begun = decode(text, BegunRun)
+        return begun.state, begun.has_some
+
+    async def keep(self, state: MirrorState) -> None:
+        """Set the state of the source."""
+        await self._store.put(self._source, _STATE, {"": encode(state)})
+
+    async def begin(self) -> None:
+        """Note the begin of the record; look up abandoned records of earlier runs."""
+        await self._store.put(self._source, _OPEN, {self._own: str(self._run)})
+        entries = self._store.entries(self._source, _OPEN)
+        given_up = [own async for own, run in entries if int(run) < self._run]
+        self._distrusted = (self._own, *given_up[:_MAX_GIVEN_UP])
+
+    async def end(self) -> None:
+        """Note the end of the record."""
+        await self._store.drop(self._source, _OPEN, [self._own])
+
+    async def open(self, url: str) -> None:
+        """Note the URL of the source; forget earlier runs of the crawl."""
+        state = await self.state()
+        if not state.url:
+            await self.keep(replace(state, url=url))
+        entries = self._store.entries(self._source, _BEGUN)
+        old = [name async for name, _ in entries if _crawl_run(name) < self._run]
+        for name in old:
+            await self._store.clear(self._source, f"parts {name}")
+        await self._store.drop(self._source, _BEGUN, old)
+
+    # -- parts of a run --------------------------------------------------------------
+
+    async def put_part(self, part: RunPart) -> dict[str, RunPart]:
+        """Keep a part; return all parts by place if the run is complete, else empty."""
+        source, table = self._source, f"parts {part.run}"
+        await self._store.put(source, table, {part.place: encode(part)})
+        root = await self._store.get(source, table, "")
+        if root is None:
+            return {}
+        # Most often the size alone shows that the run is not complete.
+        least = 1 + decode(root, RunPart).n_children
+        if await self._store.size(source, table) < least:
+            return {}
+        entries = self._store.entries(source, table)
+        parts = {place: decode(text, RunPart) async for place, text in entries}
+        return {} if n_outstanding(parts.values()) else parts
+
+    # -- resources -------------------------------------------------------------------
+
+    async def known(self, uris: Sequence[str]) -> dict[str, KnownResource]:
+        """Return the known resources whose statements were surely written."""
+        texts = await self._store.get_many(self._source, _KNOWN, uris)
+        return {
+            uri: decode(_what(text), KnownResource)
+            for uri, text in zip(uris, texts, strict=True)
+            if text is not None and not text.startswith(self._distrusted)
+        }
+
+    async def remember(self, versions: Iterable[StatedResource]) -> None:
+        """Note versions that the mirror has."""
+        latest = {version.uri: version.known() for version in versions}
+        if not latest:
+            return
+        texts = await self._store.get_many(self._source, _KNOWN, latest)
+        entries = {}
+        for (uri, known), text in zip(latest.items(), texts, strict=True):
+            run = known.run or (decode(_what(text), KnownResource).run if text else "")
+            entries[uri] = f"{self._own} {encode(replace(known, run=run))}"
+        await self._store.put(self._source, _KNOWN, entries)
+
+    async def mark(self, run: str, uris: Sequence[str]) -> None:
+        """Note that an audit met resources."""
+        texts = await self._store.get_many(self._source, _KNOWN, uris)
+        entries = {}
+        for uri, text in zip(uris, texts, strict=True):
+            if text is not None:
+                own, _, what = text.partition(" ")
+                known = replace(decode(what, KnownResource), run=run)
+                entries[uri] = f"{own} {encode(known)}"
+        if entries:
+            await self._store.put(self._source, _KNOWN, entries)
+
+    async def resources(self) -> AsyncIterator[dict[str, KnownResource]]:
+        """Yield all known resources, in groups.
+
+        Resources that this record has deleted count as alive, to be deleted again.
+        """
+        group: dict[str, KnownResource] = {}
+        async for uri, text in self._store.entries(self._source, _KNOWN):
+            known = decode(_what(text), KnownResource)
+            if known.is_gone and text.startswith(self._own):
+                known = replace(known, is_gone=False, run="")
+            group[uri] = known
+            if len(group) == _AT_ONCE:
+                yield group
+                group = {}
+        yield group
+
+    # -- what is still to come -------------------------------------------------------
+
+    async def want(self, wanted: dict[str, int]) -> None:
+        """Note the times of requested versions by URI."""
+        if not wanted:
+            return
+        before = await self._store.get_many(self._source, _WANTED, wanted)
+        latest = {
+            uri: str(max(time_us, int(text or time_us)))
+            for (uri, time_us), text in zip(wanted.items(), before, strict=True)
+        }
+        await self._store.put(self._source, _WANTED, latest)
+
+    async def wanted(self, uri: str) -> int | None:
+        """Return the time of the latest requested version."""
+        text = await self._store.get(self._source, _WANTED, uri)
+        return None if text is None else int(text)
+
+    async def owe(self, uri: str, url: str, task: SyncTask) -> None:
+        """Note the first failure of a resource."""
+        text = encode(OwedResource(self._run, url, task))
+        await self._store.claim(self._source, _OWED, uri, text)
+
+    async def is_had(self, uri: str) -> None:
+        """Clear the requests and failures of a fetched resource."""
+        await self._store.drop(self._source, _WANTED, [uri])
+        if self._run:
+            await self._store.drop(self._source, _OWED, [uri])
+
+    async def owed(self) -> list[tuple[str, SyncTask]]:
+        """Return URLs and tasks of resources that failed in earlier runs."""
+        found: list[tuple[str, SyncTask]] = []
+        given_up: list[str] = []
+        async for uri, text in self._store.entries(self._source, _OWED):
+            owed = decode(text, OwedResource)
+            if self._run - owed.run > _OWED_RUNS:
+                given_up.append(uri)
+            elif owed.run < self._run and len(found) < _MAX_OWED:
+                found.append((owed.url, owed.task))
+        await self._store.drop(self._source, _OWED, given_up)
+        return found
+
+
+def _what(text: str) -> str:
+    return text.partition(" ")[2]
+
+
+def _crawl_run(run: str) -> int:
+    """Return the run of the crawl in the name of a run of a source."""
+    number = run.rstrip("+-!")
+    return int(number) if number.isdecimal() else 0

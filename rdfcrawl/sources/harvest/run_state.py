@@ -1,0 +1,54 @@
+"""Values of a source that one run of a crawl keeps for the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from rdfcrawl.frontier.queue.state_store import StateStore
+
+_RUNS: Final = "runs"  # those that have tables of their own
+
+
+class RunState:
+    """Values that one run leaves to the next.
+
+    A record may be done once more after it has put its value, as a worker died before
+    its statements were safe. It must find what it found the first time: so the values
+    of this run and of the run before are both kept.
+    """
+
+    def __init__(self, store: StateStore, run: int) -> None:
+        self._store = store
+        self._run = run
+
+    async def before(self, source: str, table: str) -> str:
+        """Return the value of the last run but this one; empty if there is none."""
+        for text in await self._store.get_many(source, table, ("last", "before")):
+            run, _, value = (text or "").partition(" ")
+            if run and int(run) < self._run:
+                return value
+        return ""
+
+    async def put(self, source: str, table: str, value: str) -> None:
+        """Set the value of this run."""
+        last = await self._store.get(source, table, "last")
+        entries = {"last": f"{self._run} {value}"}
+        if last and int(last.partition(" ")[0]) < self._run:
+            entries["before"] = last
+        await self._store.put(source, table, entries)
+
+    def table(self, name: str) -> str:
+        """Return the name of a table for this run alone."""
+        return f"{name} {self._run}"
+
+    async def begin(self, source: str, tables: Iterable[str]) -> None:
+        """Clear the tables of other runs, at the begin of this run."""
+        own = str(self._run)
+        await self._store.put(source, _RUNS, {own: ""})
+        runs = {run async for run, _ in self._store.entries(source, _RUNS)} - {own}
+        for run in runs:
+            for name in tables:
+                await self._store.clear(source, f"{name} {run}")
+        await self._store.drop(source, _RUNS, runs)

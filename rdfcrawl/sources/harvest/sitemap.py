@@ -1,0 +1,511 @@
+"""Sitemaps as a source: robots.txt -> sitemaps and their indexes -> pages, datasets.
+
+The entries of a large sitemap are queued in pieces while the sitemap is read, or at the
+end if there are datasets, which may cover pages. Later runs fetch only changes: see
+`sitemap_parts` for sitemaps, `listed_pages` for pages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Final
+
+from rdfcrawl.core.bytesource import body_of
+from rdfcrawl.core.errors import Decision, Reason
+from rdfcrawl.core.records import (
+    Document,
+    FollowUp,
+    HarvestedPart,
+    Kind,
+    Record,
+    Urgency,
+)
+from rdfcrawl.core.tasks.sitemap import ConsentTask, RobotsTask, SitemapTask
+from rdfcrawl.core.tasks.source import SourceTask
+from rdfcrawl.downloader.answer import HttpRequest, conditional_headers
+from rdfcrawl.frontier.queue.pings import SitemapHosts
+from rdfcrawl.sources.harvest.budgeted_pages import BudgetedPages
+from rdfcrawl.sources.harvest.consent import (
+    ForeignEntries,
+    SitemapConsents,
+    sites_of_robots,
+)
+from rdfcrawl.sources.harvest.cross_host_checks import ROBOTS, CrossHostChecks
+from rdfcrawl.sources.harvest.listed_pages import (
+    KnownPage,
+    ListedPages,
+    is_whole,
+)
+from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester
+from rdfcrawl.sources.harvest.quad_buffer import QuadBuffer
+from rdfcrawl.sources.harvest.resourcesync import listed_at
+from rdfcrawl.sources.harvest.response import (
+    HarvestedResponse,
+    iter_unpacked,
+    note_refused,
+    read_robots,
+)
+from rdfcrawl.sources.harvest.sitemap_parts import SitemapParts, SitemapState
+from rdfcrawl.sources.harvest.sitemap_reading import SitemapReading, key_of
+from rdfcrawl.sources.harvest.tasks import has_moved, read_task
+from rdfcrawl.sources.sitemaps.description import describe_dataset
+from rdfcrawl.sources.sitemaps.entry import SitemapEntry, SitemapLimits
+from rdfcrawl.sources.sitemaps.facts import describe_entry
+from rdfcrawl.sources.sitemaps.protocol import Item, Sitemap
+from rdfcrawl.sources.sitemaps.semantic import SitemapDataset
+from rdfcrawl.uri import BadUri, host_of, requestable
+from rdfcrawl.uri.origin import origin_of, site_of
+
+_ABSENT: Final = (404, 410)
+_LIMITS: Final = SitemapLimits()
+_AT_ONCE: Final = 200  # entries, in a thread
+_MAX_AGAIN: Final = 100  # sitemaps of an index that is pinged, read before in the run
+
+
+def root_of(url: str, run: int, *, is_named: bool = True) -> Record:
+    """Return the first record of the harvest of a site or a sitemap.
+
+    A site has the URL of its front page or robots.txt.
+    """
+    origin = origin_of(url)
+    is_site = url.removeprefix(origin) in ("", "/", ROBOTS)
+    task = SourceTask(run, is_named, RobotsTask() if is_site else None)
+    return Record(origin + ROBOTS if is_site else url, Kind.SITEMAP, task=task)
+
+
+class SitemapHarvester(Harvester):
+    """See `protocol.Harvester`."""
+
+    def __init__(self, context: HarvestContext) -> None:
+        self._context = context
+        self._consents = SitemapConsents(context)
+        self._checks = CrossHostChecks(context, self._consents)
+        self._parts = SitemapParts(context)
+        self._pages = ListedPages(context)
+        self._named = SitemapHosts(context.state_store)
+        self._budgeted = BudgetedPages(context)
+        self._wants_resourcesync = Kind.RESOURCESYNC in context.arguments.harvest
+
+    def root(self, url: str, *, is_named: bool = True) -> Record:
+        """Return the first record of the harvest of a site or a sitemap."""
+        return root_of(url, self._context.run, is_named=is_named)
+
+    async def question(self, record: Record) -> HttpRequest | None:
+        """Return a conditional request for a known sitemap; else None."""
+        step = _step_of(record)
+        if not isinstance(step, SitemapTask):
+            return None
+        if not (read_task(record).run or step.ping):
+            return None
+        before = await self._latest(key_of(record.url, step), step)
+        headers = conditional_headers(before.etag, before.last_modified)
+        return HttpRequest(url=record.url, headers=headers) if headers else None
+
+    async def _latest(self, key: str, task: SitemapTask) -> SitemapState:
+        """Return the state of a sitemap; of this run only for a ping."""
+        current = await self._parts.of_this_run(key, task.ping) if task.ping else None
+        return current or await self._parts.before(key)
+
+    async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
+        """Yield the response and its entries."""
+        response = HarvestedResponse(document.harvested())
+        step = _step_of(document.record)
+        if isinstance(step, RobotsTask):
+            await self._robots(response, step)
+        elif isinstance(step, ConsentTask):
+            await self._consent(response)
+        elif body_of(document.response) is not None:
+            own = HarvestedResponse(document.harvested(is_followed=False))
+            reading = self._reading(own, step)
+            own.document.parts = self._read(reading)
+            yield own.document
+            for url in reading.gone:
+                yield document.part(url, is_deleted=True)
+            return
+        else:
+            await self._is_read(response, step)
+        for follow_up in response.take_follow_ups():
+            yield follow_up
+        note_refused(response, self._context.session)
+        response.document.faults += response.log.all()
+        yield response.document
+
+    # -- robots.txt ------------------------------------------------------------------
+
+    async def _robots(self, response: HarvestedResponse, task: RobotsTask) -> None:
+        """Queue the sitemaps of a site, by default `/sitemap.xml`."""
+        origin = origin_of(response.record.url)
+        urls = await self._consent(response)
+        guesses = [] if urls else [f"{origin}/sitemap.xml"]
+        urls = urls or guesses.copy()
+        instead = [x.record.url for x in _asked_instead(response.document)]
+        site = site_of(origin)
+        named = SitemapTask(robots_hosts=(site,), is_confirming=task.is_confirming)
+        if not task.is_confirming:
+            urls += await self._named_before(response, urls, named)
+        await self._checks.robots_read(site, [*urls, *instead])
+        await self._budgeted.will_read(urls, named)
+        await self._budgeted.robots_read(response.record.url, named)
+        for url in urls:
+            child = replace(named, is_guess=url in guesses)
+            response.follow_ups.append(_sitemap(response.document, url, child))
+        await self._checks.is_read(response.record.url, [site], response)
+
+    async def _named_before(
+        self, response: HarvestedResponse, urls: Iterable[str], named: SitemapTask
+    ) -> list[str]:
+        """Return the sitemaps that a robots.txt names no more: each once more.
+
+        Only its own answer says that a sitemap is gone.
+        """
+        robots, document = response.record.url, response.document
+        since_run = (await self._parts.before(robots)).since_run
+        await self._context.state_store.gather(
+            self._parts.note(robots, since_run, url, key_of(url, named)) for url in urls
+        )
+        if document.status not in (200, *_ABSENT) or document.faults:
+            return []
+        state = SitemapState(since_run=self._context.run)
+        gone = [part.url async for part in self._parts.gone(robots, since_run)]
+        await self._parts.put(robots, state)
+        return gone
+
+    async def _consent(self, response: HarvestedResponse) -> list[str]:
+        """Note the consents in a robots.txt; return the sitemaps in it.
+
+        A site without a response consents to nothing, unless another robots.txt is
+        requested instead.
+        """
+        document = response.document
+        sitemaps = read_robots(document).sitemaps
+        if document.status in _ABSENT:  # that is no fault
+            document.faults.clear()
+        named = list(dict.fromkeys(_requestable(sitemaps, document)))
+        if instead := _asked_instead(document):
+            response.follow_ups.extend(instead)
+        elif not has_moved(document):
+            sites = sites_of_robots(document)
+            await self._consents.robots_read(sites, named, response)
+        return named
+
+    # -- sitemaps --------------------------------------------------------------------
+
+    def _reading(
+        self, response: HarvestedResponse, task: SitemapTask
+    ) -> SitemapReading:
+        foreign = ForeignEntries(self._consents, self._context, response)
+        return SitemapReading(response, task, foreign)
+
+    async def _read(self, reading: SitemapReading) -> AsyncIterator[HarvestedPart]:
+        """Yield the statements and entries of a sitemap.
+
+        Entries are held back if there are datasets, which may cover the entries, and if
+        a budget is to go to those of high priority.
+        """
+        response = reading.response
+        reading.before = await self._parts.before(reading.key)
+        buffer = QuadBuffer(response.document.url, response.log)
+        items = self._items(reading)
+        at_once = self._context.options.sitemap_entries
+        while batch := await asyncio.to_thread(lambda: list(islice(items, _AT_ONCE))):
+            await self._take_batch(reading, batch)
+            for item in batch:
+                buffer.add(_describe(item, response.record.url))
+            for chunk in buffer.take():
+                yield chunk
+            is_held = reading.datasets or self._budgeted.has_budget
+            if len(response.follow_ups) >= at_once and not is_held:
+                for follow_up in response.take_follow_ups():
+                    yield follow_up
+        for follow_up in await self._end(reading):
+            yield follow_up
+        note_refused(response, self._context.session)
+        for fault in response.log.all():
+            yield fault
+
+    async def _end(self, reading: SitemapReading) -> list[FollowUp]:
+        """Take the datasets of a sitemap, and return the follow-ups.
+
+        Datasets come first, so that a listed file of a dataset is fetched as such.
+        """
+        response, hosts = reading.response, reading.task.robots_hosts
+        await reading.foreign.settle()
+        if reading.datasets:
+            await reading.foreign.names()
+        listed = response.take_follow_ups()
+        await self._budgeted.will_read(reading.parts, reading.task)
+        await self._checks.take(
+            reading.datasets, response, hosts, is_asked=reading.task.is_confirming
+        )
+        if reading.before.read_ms and is_whole(reading.document, reading.log.all()):
+            url = response.final_url
+            await self._checks.withdraw(reading.datasets, url, response)
+        n_taken = len(response.follow_ups)
+        await self._compare(reading)
+        await self._checks.has_said(hosts, response.document)
+        await self._checks.is_read(response.record.url, hosts, response)
+        found = response.take_follow_ups()
+        found = found[:n_taken] + listed + found[n_taken:]
+        return await self._budgeted.after(response.record, reading.task, found)
+
+    async def _take_batch(self, reading: SitemapReading, batch: list[Item]) -> None:
+        """Take some entries and datasets; the claims about pages are kept first."""
+        listing, is_confirming = reading.listing(), reading.task.is_confirming
+        entries = [x for x in batch if isinstance(x, SitemapEntry)]
+        pages = [entry.url for entry in entries]
+        reading.known = {} if is_confirming else await self._pages.known(listing, pages)
+        reading.claims.clear()
+        trust = self._context.arguments.trust
+        own = {x.url for x in entries if reading.is_own(x.url, trust)}
+        others = (x.url for x in entries if x.url not in own)
+        await reading.foreign.look_up(filter(reading.may_ask, others))
+        for item in batch:
+            if isinstance(item, SitemapEntry):
+                await self._list(reading, item, is_own=item.url in own)
+            elif not reading.document.is_nofollow:  # or nobody asks for its URIs
+                reading.datasets.append(item)
+        if reading.sitemaps:
+            await self._list_sitemaps(reading)
+        await self._pages.keep(listing, reading.claims)
+
+    async def _is_read(self, response: HarvestedResponse, task: SitemapTask) -> None:
+        """Note a sitemap that has not changed, or could not be fetched."""
+        if response.document.response.requested:  # else it was not asked for
+            await self._look_again(response, task)
+        url = response.document.record.url
+        await self._checks.is_read(url, task.robots_hosts, response)
+        found = response.take_follow_ups()
+        found = await self._budgeted.after(response.record, task, list(found))
+        response.follow_ups.extend(found)
+
+    async def _look_again(self, response: HarvestedResponse, task: SitemapTask) -> None:
+        """Ask again for the pages of a sitemap that is the same, or gone."""
+        document, sites = response.document, task.robots_hosts
+        reading = self._reading(response, task)
+        reading.before = before = await self._parts.before(reading.key)
+        is_told = task.ping and await self._parts.of_this_run(reading.key, task.ping)
+        if is_told and document.status in (304, *_ABSENT):
+            return  # the next run sees what is gone
+        if document.status == 304:
+            await self._checks.stays(sites, response.final_url, response)
+            async for page in self._pages.again(reading.listing()):
+                response.follow_ups.append(page)
+            read_ms = document.response.started_ms
+            state = replace(before, read_ms=read_ms, ping=task.ping)
+            await self._parts.put(reading.key, state)
+        elif document.status in _ABSENT and before.read_ms:
+            document.is_deleted = True
+            await self._checks.withdraw([], before.url or document.url, response)
+            async for page in self._pages.absent(reading.listing()):
+                response.follow_ups.append(page)
+            await self._parts.put(reading.key, SitemapState())
+
+    def _items(self, reading: SitemapReading) -> Iterator[Item]:
+        """Yield entries and datasets, of all files in an archive."""
+        document = reading.document
+        for source in iter_unpacked(document, reading.log):
+            sitemap = Sitemap(
+                source,
+                url=document.response.requested[-1],
+                log=reading.log,
+                media_type=document.media_type,
+                charset=document.response.charset,
+                limits=_LIMITS,
+            )
+            for item in sitemap:
+                if sitemap.capability and self._wants_resourcesync:
+                    # A list of ResourceSync says more if it is read as such.
+                    url, run = document.record.url, self._context.run
+                    follow_ups = reading.response.follow_ups
+                    follow_ups.append(listed_at(document, url, run))
+                    break
+                yield item
+            kind = sitemap.format.submission if sitemap.format else "unknown"
+            document.facts = document.facts._replace(sitemap_format=kind)
+
+    async def _list(
+        self, reading: SitemapReading, entry: SitemapEntry, *, is_own: bool
+    ) -> None:
+        """Add a follow-up for an entry that the sitemap may list."""
+        if not is_own and not reading.may_ask(entry.url):
+            reading.log.note(Reason.CROSS_SITE, f"{entry.url}: not of this site")
+            reading.log.refuse(Decision.CROSS_SITE, entry.url)
+        elif entry.is_sitemap:
+            reading.sitemaps.append((entry, is_own))
+        elif not (reading.task.is_confirming and is_own):
+            page = self._page(reading, entry)
+            if page is not None and is_own:
+                self._consents.take([page], reading.response)
+            elif page is not None:
+                await reading.foreign.add(page)
+
+    def _page(self, reading: SitemapReading, entry: SitemapEntry) -> FollowUp | None:
+        known, listing = reading.known.get(entry.url, KnownPage()), reading.listing()
+        if entry.url in reading.claims:  # listed more than once
+            known = known._replace(claim=reading.claims[entry.url])
+        claim = self._pages.claim_of(listing, entry, known)
+        reading.claims[entry.url] = claim
+        return self._pages.follow_up(listing, entry.url, claim, known)
+
+    async def _list_sitemaps(self, reading: SitemapReading) -> None:
+        """Add follow-ups for sitemaps in an index, in shared round trips."""
+        entries, reading.sitemaps = reading.sitemaps, []
+        below = reading.task.below()
+        if below.depth > _LIMITS.depth:
+            for entry, _ in entries:
+                detail = f"{entry.url}: over {_LIMITS.depth} indexes deep"
+                reading.log.note(Reason.TOO_DEEP, detail)
+                reading.log.refuse(Decision.TOO_DEEP, entry.url)
+            return
+        reading.is_index = True
+        await reading.foreign.names()
+        children = await self._context.state_store.gather(
+            self._child(reading, entry, below, is_own=is_own)
+            for entry, is_own in entries
+        )
+        own: list[str] = []
+        for child in filter(None, children):
+            if child.is_part_of_source:
+                own.append(child.record.url)
+                reading.response.follow_ups.append(child)
+            else:
+                await reading.foreign.add(child)
+        await self._checks.will_read(own, below.robots_hosts)
+        reading.parts += own
+
+    async def _child(
+        self,
+        reading: SitemapReading,
+        entry: SitemapEntry,
+        below: SitemapTask,
+        *,
+        is_own: bool,
+    ) -> FollowUp | None:
+        """Return the follow-up for a sitemap; None if skipped.
+
+        That of another site is no part of the source.
+        """
+        if not is_own:
+            below = SitemapTask(depth=below.depth, robots_hosts=(site_of(entry.url),))
+        key, since_run = key_of(entry.url, below), reading.before.since_run
+        await self._parts.note(reading.key, since_run, entry.url, key)
+        now_ms = reading.document.response.started_ms
+        state = await self._parts.may_skip(key, entry.lastmod, now_ms)
+        if state is not None:
+            await self._skip(reading, entry.url, key, state)
+            return None
+        await self._consents.add_names(entry.url, await reading.foreign.names())
+        below = await self._once_more(reading, entry, key, below)
+        child = _sitemap(reading.document, entry.url, below)
+        return child if is_own else replace(child, is_part_of_source=False)
+
+    async def _once_more(
+        self, reading: SitemapReading, entry: SitemapEntry, key: str, below: SitemapTask
+    ) -> SitemapTask:
+        """Return the task of a sitemap in a pinged index.
+
+        One that was read in this run is read once more, unless its date is older.
+        """
+        ping = 0 if reading.task.depth else reading.task.ping
+        state = await self._parts.of_this_run(key, ping) if ping else None
+        is_wanted = state and (not entry.lastmod or state.is_before(entry.lastmod))
+        if not is_wanted or reading.n_again >= _MAX_AGAIN:
+            return below
+        reading.n_again += 1
+        return replace(below, ping=ping)
+
+    async def _skip(
+        self, reading: SitemapReading, url: str, key: str, state: SitemapState
+    ) -> None:
+        """Take a sitemap of an index as it was when it was read last."""
+        hosts, response = reading.task.robots_hosts, reading.response
+        await self._checks.stays(hosts, state.url or url, response)
+        async for page in self._pages.again(reading.listing(key, url, state)):
+            response.follow_ups.append(page)
+
+    async def _compare(self, reading: SitemapReading) -> None:
+        """Find what a sitemap lists no more, and keep its state for the next run.
+
+        A broken response or an index is requested unconditionally again: the sitemaps
+        in an index may change, or have failed, while the index stays the same.
+        """
+        document, before = reading.document, reading.before
+        since_run = before.since_run
+        if is_whole(document, reading.log.all()):
+            if before.read_ms:
+                await self._find_absent(reading)
+            since_run = self._context.run
+        response = document.response
+        state = SitemapState(
+            response.etag,
+            response.last_modified,
+            response.started_ms,
+            since_run,
+            document.url if document.url != document.record.url else "",
+            reading.task.ping,
+        )
+        if document.faults or reading.is_index or reading.foreign.has_some:
+            state = replace(state, etag="", last_modified="")
+        await self._parts.put(reading.key, state)
+        if not reading.task.is_confirming:
+            await self._named.note(document.record.url, reading.task.robots_hosts)
+
+    async def _find_absent(self, reading: SitemapReading) -> None:
+        response, since_run = reading.response, reading.before.since_run
+        async for page in self._pages.absent(reading.listing()):
+            response.follow_ups.append(page)
+        waiting = [part async for part in self._parts.gone(reading.key, since_run)]
+        while waiting:
+            key, url, state = waiting.pop()
+            reading.gone.append(state.url or url)
+            await self._checks.withdraw([], state.url or url, response)
+            async for page in self._pages.absent(reading.listing(key, url, state)):
+                response.follow_ups.append(page)
+            waiting += [x async for x in self._parts.gone(key, state.since_run)]
+
+
+def _describe(item: Item, sitemap: str) -> Iterable[str]:
+    if isinstance(item, SitemapDataset):
+        return describe_dataset(item, sitemap=sitemap)
+    return describe_entry(item, sitemap=sitemap)
+
+
+def _sitemap(document: Document, url: str, task: SitemapTask) -> FollowUp:
+    record = document.record
+    # Whether the operator named the site makes no other record of its sitemaps.
+    own = SourceTask(read_task(record).run, payload=task)
+    child = Record(url, Kind.SITEMAP, record.depth, record.url, task=own)
+    return FollowUp(child, is_part_of_source=True, urgency=Urgency.SOON)
+
+
+def _step_of(record: Record) -> SitemapTask | RobotsTask | ConsentTask:
+    step = read_task(record).payload
+    if isinstance(step, SitemapTask | RobotsTask | ConsentTask):
+        return step
+    return SitemapTask()
+
+
+def _asked_instead(document: Document) -> list[FollowUp]:
+    """Return the robots.txt on the Web that replaces a missing one on FTP.
+
+    Both servers are at their default ports.
+    """
+    record, site = document.record, site_of(document.record.url)
+    is_ftp = record.url.startswith("ftp") and site == host_of(record.url)
+    is_named_site = read_task(record).payload == RobotsTask()
+    if not is_ftp or document.status not in _ABSENT or is_named_site:
+        return []
+    url = f"http://{site}{ROBOTS}"
+    other = Record(url, record.kind, record.depth, record.url, task=record.task)
+    return [FollowUp(other, is_part_of_source=True, urgency=Urgency.SOON)]
+
+
+def _requestable(texts: tuple[str, ...], document: Document) -> Iterator[str]:
+    for text in texts:
+        try:
+            yield requestable(text, document.url)
+        except BadUri as error:
+            document.faults.append(error.fault)

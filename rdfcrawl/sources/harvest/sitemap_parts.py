@@ -1,0 +1,149 @@
+"""The sitemaps in an index, or in a robots.txt, from run to run.
+
+A sitemap is requested again in each run, with its validators; it is left alone only
+where the dates of its index are known to be kept up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rdfcrawl.core.codec import decode, encode
+from rdfcrawl.sources.harvest.run_state import RunState
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.w3c_dates import PointInTime
+    from rdfcrawl.sources.harvest.protocol import HarvestContext
+
+# Tables of a sitemap; what has the URL of a robots.txt as its key is one of these.
+_STATE: Final = "sitemap state"  # `SitemapState` when it was read to its end
+_DATED: Final = "dated"  # `PartDate`
+_PARTS: Final = "parts"  # URL of a sitemap in it -> last run, and key of that
+
+
+@dataclass(frozen=True, slots=True)
+class SitemapState:
+    """State by which the next run finds changes of a sitemap and its entries.
+
+    Attributes:
+        etag, last_modified: of the response.
+        read_ms: time of the last request that was answered, by our clock.
+        since_run: last run in which it was read to its end.
+        url: where it was, after redirects.
+        ping: of the task that read it; see `SitemapTask`.
+    """
+
+    etag: str = ""
+    last_modified: str = ""
+    read_ms: int = 0
+    since_run: int = 0
+    url: str = ""
+    ping: int = 0
+
+    def is_before(self, lastmod: PointInTime) -> bool:
+        """Return whether a change at `lastmod` may be later than the reading."""
+        return lastmod.may_be_after(datetime.fromtimestamp(self.read_ms / 1000, UTC))
+
+
+@dataclass(frozen=True, slots=True)
+class PartDate:
+    """The date of a sitemap in its index.
+
+    `is_kept_up`: it was another one in an earlier run, so that somebody sets it.
+    """
+
+    lastmod: str
+    is_kept_up: bool = False
+
+
+class GonePart(NamedTuple):
+    """A sitemap that its index, or its robots.txt, names no more."""
+
+    key: str
+    url: str
+    state: SitemapState
+
+
+class SitemapParts:
+    """States of sitemaps, and of the lists that name them."""
+
+    def __init__(self, context: HarvestContext) -> None:
+        self._store = context.state_store
+        self._run = context.run
+        self._after_ms = context.options.revisit_secs * 1000
+        self._run_state = RunState(context.state_store, context.run)
+
+    async def before(self, key: str) -> SitemapState:
+        """Return the state that earlier runs left."""
+        text = await self._run_state.before(key, _STATE)
+        return decode(text, SitemapState) if text else SitemapState()
+
+    async def of_this_run(self, key: str, ping: int) -> SitemapState | None:
+        """Return the state left by another task of this run.
+
+        A task that is done again, as its worker died, must not find its own state.
+        """
+        text = await self._store.get(key, _STATE, "last")
+        run, _, value = (text or "").partition(" ")
+        if not run or int(run) != self._run:
+            return None
+        state = decode(value, SitemapState)
+        return None if state.ping == ping else state
+
+    async def put(self, key: str, state: SitemapState) -> None:
+        """Set the state for later runs."""
+        await self._run_state.put(key, _STATE, encode(state))
+
+    async def may_skip(
+        self, key: str, lastmod: PointInTime | None, now_ms: int
+    ) -> SitemapState | None:
+        """Return the state of a sitemap that its index shows to be the same.
+
+        None: it is to be requested. Its date in the index is kept for the next run.
+        """
+        if lastmod is None:
+            return None
+        text = await self._run_state.before(key, _DATED)
+        former = decode(text, PartDate) if text else PartDate("")
+        is_same = former.lastmod == lastmod.text
+        is_kept_up = former.is_kept_up or bool(former.lastmod and not is_same)
+        await self._run_state.put(
+            key, _DATED, encode(PartDate(lastmod.text, is_kept_up))
+        )
+        if not (is_same and is_kept_up):
+            return None
+        state = await self.before(key)
+        is_old = now_ms - state.read_ms >= self._after_ms
+        return None if is_old or state.is_before(lastmod) else state
+
+    async def note(self, index: str, since_run: int, url: str, key: str) -> None:
+        """Note a sitemap in an index that was last read to its end in `since_run`."""
+        text = await self._store.get(index, _PARTS, url)
+        if text and int(text.partition(" ")[0]) < since_run:
+            await self._forget(key)  # it was gone: what was stored of it is, too
+        await self._store.put(index, _PARTS, {url: f"{self._run} {key}"})
+
+    async def gone(self, index: str, since_run: int) -> AsyncIterator[GonePart]:
+        """Yield the sitemaps that an index, read to its end, names no more."""
+        async for url, text in self._store.entries(index, _PARTS):
+            run, _, key = text.partition(" ")
+            if int(run) == self._run:
+                continue
+            if int(run) < since_run:
+                await self._store.drop(index, _PARTS, [url])
+                await self._forget(key)
+                continue
+            last = await self._store.get(key, _STATE, "last")
+            state = await self.before(key)
+            is_read = (last or "").startswith(f"{self._run} ")  # another names it
+            if state.read_ms and not is_read:
+                yield GonePart(key, url, state)
+
+    async def _forget(self, key: str) -> None:
+        """Forget the state of a sitemap, so that it is requested as a new one."""
+        last = await self._store.get(key, _STATE, "last")
+        if not (last or "").startswith(f"{self._run} "):
+            await self._store.clear(key, _STATE)

@@ -1,0 +1,85 @@
+"""The reading of one sitemap, and the key of its state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rdfcrawl.sources.harvest.listed_pages import KnownPage, SitemapLook
+from rdfcrawl.sources.harvest.sitemap_parts import SitemapState
+from rdfcrawl.sources.sitemaps.addresses import may_list
+from rdfcrawl.uri.parse import is_of_web
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.tasks.sitemap import SitemapTask
+    from rdfcrawl.sources.harvest.consent import ForeignEntries
+    from rdfcrawl.sources.harvest.response import HarvestedResponse
+    from rdfcrawl.sources.sitemaps.entry import SitemapEntry
+    from rdfcrawl.sources.sitemaps.revisits import ListedPageClaim
+    from rdfcrawl.sources.sitemaps.semantic import SitemapDataset
+    from rdfcrawl.uri.hosts import HostNames
+
+
+class SitemapReading:
+    """The reading of a sitemap: its task, datasets and entries of other sites.
+
+    Attributes:
+        key: of the state of the sitemap.
+        before: what earlier runs left.
+        known: what they know of the pages of a batch.
+        claims: about the pages of a batch.
+        is_index: the sitemap lists sitemaps.
+        n_again: of these, those that are read once more in this run.
+        parts: of these, those that are read in this run.
+        gone: sitemaps that it lists no more.
+        sitemaps: in a batch, and whether they are of its own site.
+    """
+
+    def __init__(
+        self, response: HarvestedResponse, task: SitemapTask, foreign: ForeignEntries
+    ) -> None:
+        self.response = response
+        self.document = document = response.document
+        self.task = task
+        self.key = key_of(document.record.url, task)
+        self.log = response.log
+        self.before = SitemapState()
+        self.known: Mapping[str, KnownPage] = {}
+        self.claims: dict[str, ListedPageClaim] = {}
+        self.parts: list[str] = []
+        self.gone: list[str] = []
+        self.sitemaps: list[tuple[SitemapEntry, bool]] = []
+        self.datasets: list[SitemapDataset] = []
+        self.foreign = foreign
+        self.is_index = False
+        self.n_again = 0
+
+    def is_own(self, url: str, trust: HostNames) -> bool:
+        """Return whether the sitemap may list a URL."""
+        final = self.document.response.requested[-1]
+        return may_list(url, final, self.task.robots_hosts) or trust.covers(url)
+
+    def may_ask(self, url: str) -> bool:
+        """Return whether the site of a URL could consent by a robots.txt."""
+        return not self.task.is_confirming and is_of_web(url)
+
+    def listing(
+        self, key: str = "", url: str = "", state: SitemapState | None = None
+    ) -> SitemapLook:
+        """Return the look at the sitemap, or at another one by what is kept of it."""
+        before = self.before if state is None else state
+        return SitemapLook(
+            key=key or self.key,
+            url=url or self.document.record.url,
+            depth=self.document.record.depth,
+            secs=self.document.response.started_ms // 1000,
+            read_secs=before.read_ms // 1000,
+            since_run=before.since_run,
+            is_pinged=bool(self.task.ping),
+        )
+
+
+def key_of(url: str, task: SitemapTask) -> str:
+    """Return the key of a sitemap in the state store, with purpose and hosts."""
+    purpose = "asked" if task.is_confirming else "all"
+    return " ".join((url, purpose, *sorted(task.robots_hosts)))

@@ -1,0 +1,467 @@
+"""SPARQL endpoints as a source: each request is a record.
+
+The next requests follow from the response alone (`sources.sparql`), so that any worker
+can continue, and a crash costs one request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final, Literal
+
+from rdfcrawl.core.bytesource import ByteSource, body_of
+from rdfcrawl.core.codec import encode
+from rdfcrawl.core.errors import Fault, Reason
+from rdfcrawl.core.namespaces import RC, XSD
+from rdfcrawl.core.records import FollowUp, Kind, LinkedIris, Record, Urgency
+from rdfcrawl.core.tasks.source import Payload, SourceTask
+from rdfcrawl.core.tasks.sparql import SparqlPing, SparqlTask
+from rdfcrawl.downloader.answer import HttpRequest
+from rdfcrawl.rdf.graphs import graph_iri
+from rdfcrawl.rdf.terms import iri, literal, statement
+from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
+from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester
+from rdfcrawl.sources.harvest.run_state import RunState
+from rdfcrawl.sources.harvest.tasks import has_moved, next_step, read_task
+from rdfcrawl.sources.sitemaps.access import DEFAULT_GRAPH
+from rdfcrawl.sources.sitemaps.semantic import ALL_GRAPHS
+from rdfcrawl.sources.sparql.exchange import (
+    ACCEPT_TABLE,
+    SparqlAnswer,
+    SparqlFailure,
+    judge,
+    query_request,
+)
+from rdfcrawl.sources.sparql.outcome import SparqlOutcome
+from rdfcrawl.sources.sparql.plan import EndpointPlan
+from rdfcrawl.sources.sparql.settings import HarvestSettings
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.records import Document, HarvestedPart
+    from rdfcrawl.sources.sparql.reading import AnswerReader
+
+# An endpoint that answers neither to a GET of its URL nor to a first query is left.
+_SILENT: Final = SparqlFailure.CLOSED
+_MOST_TRIES: Final = 5  # of a task that the endpoint asks to put off
+_NOT_BY_GET: Final = frozenset({405, 414})  # RFC 9110 15.5.6, 15.5.15
+_FAILURES: Final = {
+    Reason.TIMEOUT: SparqlFailure.TIMEOUT,
+    Reason.TRUNCATED_BODY: SparqlFailure.TIMEOUT,
+    Reason.HOST_BUSY: SparqlFailure.BUSY,
+}
+# The second one is how Virtuoso says that it has stopped early.
+_KEPT_HEADERS: Final = ("server", "x-sql-state")
+_LOSSES: Final = frozenset({Reason.INCOMPLETE, Reason.TOO_LARGE})
+_find_hosts = re.compile(rb"^<([a-z]+://[^/:>]*)", re.MULTILINE).findall
+_host = re.compile(rb"[a-z]+://[^/:>]*").match
+_MAX_HOSTS: Final = 10_000
+
+# Tables of an endpoint and the settings of its harvest (`_key_of`).
+_ANSWERS: Final = "answers"  # document -> run that wrote it; `gone RUN`: it is deleted
+_OPEN: Final = "open"  # in a run: tasks that were queued
+_DONE: Final = "done"  # in a run: tasks that were done
+_STATE: Final = "sparql"  # in a run: `by_post`, `is_dead`, `is_lossy`, `pings`
+_FAILED: Final = "failed"  # in a run: tasks that failed since the last success
+_SUSPICIOUS: Final = 20  # tasks in a row that fail
+_URGENCIES: Final = {SparqlTask: Urgency.ORDINARY, SparqlPing: Urgency.SOON}
+
+
+class SparqlHarvester(Harvester):
+    """See `protocol.Harvester`."""
+
+    def __init__(self, context: HarvestContext) -> None:
+        self._context = context
+        self._store = context.state_store
+        self._run_state = RunState(context.state_store, context.run)
+        self._hosts: dict[str, set[bytes]] = {}  # endpoint -> hosts of its subjects
+
+    def root(self, url: str, *, is_named: bool = True) -> Record:
+        """Return the first record of the harvest of an endpoint."""
+        return Record(url, Kind.SPARQL, task=SourceTask(self._context.run, is_named))
+
+    async def question(self, record: Record) -> HttpRequest | None:
+        """Return the request of a task."""
+        harvest = self._harvest(record)
+        step, settings = _step_of(harvest, record), harvest.settings
+        if await self._noted(record, "by_post"):
+            settings = replace(settings, max_get_chars=0)
+            harvest = EndpointPlan(record.url, settings)
+        if isinstance(step, SparqlPing):
+            length = settings.max_get_chars
+            request = query_request(
+                record.url, "ASK { }", ACCEPT_TABLE, max_get_chars=length
+            )
+        else:
+            request = harvest.request(_untried(step))
+        headers = dict(request.headers)
+        return HttpRequest(
+            url=request.url,
+            accept=headers.pop("accept", ""),
+            headers=tuple(headers.items()),
+            data=request.body,
+            kept_headers=_KEPT_HEADERS,
+            may_think=_may_think(step),
+        )
+
+    async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
+        """Yield the response, with the statements in it.
+
+        After the last response come tombstones for the responses of earlier runs that
+        no response of this run has replaced.
+        """
+        if has_moved(document):
+            yield document.harvested()
+            return
+        step = _step_of(self._harvest(document.record), document.record)
+        if isinstance(step, SparqlTask) and document.status:
+            step = replace(step, has_answered=True)
+        if isinstance(step, SparqlTask) and _has_content(document):
+            yield self._read_document(document, step)
+        else:
+            found = await self._without_content(document, step)
+            for follow_up in found.follow_ups:
+                yield follow_up
+            yield document.harvested(faults=[*document.faults, *found.faults])
+        async for each in self._replaced(document):
+            yield each
+
+    def _read_document(self, document: Document, step: SparqlTask) -> Document:
+        reading = self._harvest(document.record).read(_untried(step), _answer(document))
+        cut = [x for x in document.faults if x.reason is Reason.TRUNCATED_BODY]
+        url = _name(document.record)
+        parts = self._read(document, SparqlResult(step, url, cut), reading)
+        return document.harvested(parts, url=url, is_followed=False, faults=cut)
+
+    async def _without_content(
+        self, document: Document, step: SparqlTask | SparqlPing
+    ) -> Discovery:
+        """Return what follows from a response without statements."""
+        if isinstance(step, SparqlPing):
+            return await self._pinged(document, step)
+        if _is_refused_by_get(document):
+            await self._note(document.record, "by_post")
+            result = SparqlResult(step, document.url, document.faults)
+            return await self._take(document, result, SparqlOutcome(again=True))
+        harvest = self._harvest(document.record)
+        failure = _failure(document) if _may_think(step) else _SILENT
+        outcome, faults = harvest.failed(_untried(step), failure)
+        result = SparqlResult(step, document.url, [*document.faults, *faults])
+        found = await self._take(document, result, outcome)
+        return Discovery(faults=tuple(faults)) + found
+
+    def _harvest(self, record: Record) -> EndpointPlan:
+        """Return the plan of an endpoint, by the arguments if the operator named it.
+
+        The URL of the endpoint names the document that describes it, and not its
+        default graph.
+        """
+        rows = self._context.options.sparql_rows
+        default_graph = f"{record.url}#default"
+        task = read_task(record)
+        if not task.is_named:
+            settings = HarvestSettings(
+                default_graph=default_graph, trust="same-origin", page_rows=rows
+            )
+            return EndpointPlan(record.url, _limited(settings, task.graphs))
+        given = self._context.arguments
+        named = tuple(sorted(given.graphs - {"default"}))
+        is_wanted = not given.graphs and "default" not in given.skip_graphs
+        otherwise: Literal["auto", "never"] = "auto" if is_wanted else "never"
+        skipped = tuple(sorted(given.skip_graphs - {"default"}))
+        if given.graphs == {"default"}:
+            skipped = ("*",)
+        settings = HarvestSettings(
+            mode="query" if given.query else given.take,
+            query=given.query,
+            include=named,
+            exclude=skipped,
+            default_graph=default_graph,
+            take_default_graph="always" if "default" in given.graphs else otherwise,
+            page_rows=rows,
+        )
+        return EndpointPlan(record.url, settings)
+
+    # -- answers ---------------------------------------------------------------------
+
+    async def _read(
+        self, document: Document, result: SparqlResult, reading: AnswerReader
+    ) -> AsyncIterator[HarvestedPart]:
+        """Yield the statements of a response, and then what follows from them."""
+        chunks = iter(reading)
+        while chunk := await asyncio.to_thread(next, chunks, b""):
+            result.n_quads += chunk.count(b"\n")
+            if links := self._links_away(document.record, chunk):
+                yield LinkedIris(frozenset(links))
+            yield chunk
+        if result.n_quads:
+            await self._note(document.record, "has_data")
+        checks = _checks(document.record, result.url, reading.outcome)
+        if text := "".join(checks).encode():
+            result.n_quads += text.count(b"\n")
+            yield text
+        for fault in reading.faults:
+            yield fault
+        result.faults = [*result.faults, *reading.faults]
+        found = await self._take(document, result, reading.outcome)
+        for part in found.parts():
+            yield part
+
+    async def _take(
+        self, document: Document, result: SparqlResult, outcome: SparqlOutcome
+    ) -> Discovery:
+        """Remember the result of a response, and return the tasks that follow."""
+        record, step = document.record, result.step
+        key = self._key_of(record)
+        if read_task(record).payload is None:
+            await self._run_state.begin(key, (_OPEN, _DONE, _STATE, _FAILED))
+        steps: list[SparqlTask | SparqlPing] = []
+        closed: list[Fault] = []
+        if outcome.again and step.n_tries < _MOST_TRIES:
+            steps.append(replace(step, n_tries=step.n_tries + 1))
+        elif outcome.again or (
+            outcome.failure and await self._noted(record, "is_dead")
+        ):
+            harvest = self._harvest(record)
+            outcome, closed = harvest.failed(_untried(step), SparqlFailure.CLOSED)
+        steps += outcome.tasks
+        steps += await self._doubts(record, outcome)
+        if any(x.reason in _LOSSES for x in (*result.faults, *closed)):
+            await self._note(record, "is_lossy")
+        if result.n_quads:
+            run = str(self._context.run)
+            await self._store.put(key, _ANSWERS, {result.url: run})
+        following = await self._following(record, key, steps)
+        is_closed = outcome.failure == SparqlFailure.CLOSED
+        instead = await self._conclude(document, is_closed=is_closed)
+        return Discovery(following, tuple(closed)) + instead
+
+    async def _conclude(self, document: Document, *, is_closed: bool) -> Discovery:
+        """Return other access to the data, if an endpoint is deficient."""
+        record = document.record
+        lack = "closed" if is_closed else await self._lack(record)
+        if not lack:
+            return NOTHING_FOUND
+        return await self._context.datasets.instead_of_endpoint(
+            document, read_task(record).graphs, lack
+        )
+
+    async def _lack(self, record: Record) -> str:
+        """Return the deficiency of an endpoint, when all of its tasks are done.
+
+        A part that the operator chose is not compared with the dataset.
+        """
+        wanted = self._harvest(record).settings
+        is_part = wanted.mode != "all" or wanted.include or wanted.exclude
+        if read_task(record).is_named and is_part:
+            return ""
+        if not await self._is_finished(record):
+            return ""
+        if not await self._noted(record, "has_data"):
+            return "no statements"
+        return "cut" if await self._noted(record, "is_lossy") else ""
+
+    async def _following(
+        self, record: Record, key: str, steps: Sequence[SparqlTask | SparqlPing]
+    ) -> tuple[FollowUp, ...]:
+        """Return the records of steps, and note that the step of a record is done."""
+        own = _mark(read_task(record).payload)
+        opened = dict.fromkeys([own, *map(_mark, steps)], "")
+        await self._store.put(key, self._run_state.table(_OPEN), opened)
+        await self._store.put(key, self._run_state.table(_DONE), {own: ""})
+        return tuple(
+            next_step(record, step, urgency=_URGENCIES[type(step)]) for step in steps
+        )
+
+    # -- an endpoint that is not there any more ----------------------------------------
+
+    async def _doubts(self, record: Record, outcome: SparqlOutcome) -> list[SparqlPing]:
+        """Return a task that tests whether an endpoint still exists.
+
+        A failed task becomes smaller tasks: without an endpoint there would be no end.
+        """
+        key, failed = self._key_of(record), self._run_state.table(_FAILED)
+        if outcome.again:
+            return []
+        if not outcome.failure:
+            await self._store.clear(key, failed)
+            return []
+        own = _mark(read_task(record).payload)
+        await self._store.put(key, failed, {own: ""})
+        if await self._store.size(key, failed) < _SUSPICIOUS:
+            return []
+        return [SparqlPing(int(await self._noted(record, "pings") or 0))]
+
+    async def _pinged(self, document: Document, ping: SparqlPing) -> Discovery:
+        record, answer = document.record, _answer(document)
+        key = self._key_of(record)
+        is_there = (
+            body_of(document.response) is not None
+            and judge(answer) is None
+            and b"<html" not in answer.body.head()[:1_000].lower()
+        )
+        if is_there:
+            await self._note(record, "pings", str(ping.number + 1))
+            await self._store.clear(key, self._run_state.table(_FAILED))
+        else:
+            await self._note(record, "is_dead")
+        await self._following(record, key, ())
+        return await self._conclude(document, is_closed=False)
+
+    # -- what earlier runs have left ---------------------------------------------------
+
+    async def _replaced(self, document: Document) -> AsyncIterator[Document]:
+        """Yield tombstones for responses of earlier runs, when nothing is missing.
+
+        Their names depend on the requests, and these on the data of the time.
+        """
+        record, run = document.record, str(self._context.run)
+        if not self._context.run or not await self._is_finished(record):
+            return
+        if await self._noted(record, "is_lossy"):
+            return
+        key = self._key_of(record)
+        forgotten = []
+        async for url, when in self._store.entries(key, _ANSWERS):
+            if when in (run, f"gone {run}"):
+                is_gone = when != run
+            else:
+                is_gone = not when.startswith("gone")
+                forgotten += [] if is_gone else [url]
+            if is_gone:
+                await self._store.put(key, _ANSWERS, {url: f"gone {run}"})
+                yield document.part(url, is_deleted=True)
+        await self._store.drop(key, _ANSWERS, forgotten)
+
+    # -- state -----------------------------------------------------------------------
+
+    async def _note(self, record: Record, name: str, value: str = "1") -> None:
+        state = self._run_state.table(_STATE)
+        await self._store.put(self._key_of(record), state, {name: value})
+
+    async def _noted(self, record: Record, name: str) -> str | None:
+        state = self._run_state.table(_STATE)
+        return await self._store.get(self._key_of(record), state, name)
+
+    async def _is_finished(self, record: Record) -> bool:
+        """Return whether all tasks of an endpoint are done; done ones count first."""
+        key = self._key_of(record)
+        n_done = await self._store.size(key, self._run_state.table(_DONE))
+        return n_done == await self._store.size(key, self._run_state.table(_OPEN))
+
+    def _key_of(self, record: Record) -> str:
+        """Return the key of an endpoint and the scope of its harvest."""
+        settings = self._harvest(record).settings
+        wanted = (settings.mode, settings.query, settings.include, settings.exclude)
+        return f"{record.url} {_digest(repr((*wanted, settings.take_default_graph)))}"
+
+    def _links_away(self, record: Record, chunk: bytes) -> set[bytes]:
+        """Return links to hosts that are not those of the endpoint's subjects."""
+        hosts = self._hosts.setdefault(record.url, set())
+        if len(hosts) < _MAX_HOSTS:
+            hosts.update(_find_hosts(chunk))
+        return {
+            link
+            for link in self._context.arguments.follow.scan(chunk)
+            if (host := _host(link)) is not None and host[0] not in hosts
+        }
+
+
+@dataclass(slots=True)
+class SparqlResult:
+    """The result of a step: URL, faults and number of statements of its document."""
+
+    step: SparqlTask
+    url: str
+    faults: list[Fault]
+    n_quads: int = 0
+
+
+def _step_of(harvest: EndpointPlan, record: Record) -> SparqlTask | SparqlPing:
+    step = read_task(record).payload
+    return step if isinstance(step, SparqlTask | SparqlPing) else harvest.seeds()[0]
+
+
+def _may_think(step: SparqlTask | SparqlPing) -> bool:
+    """Return whether a response may take long: the endpoint is known to answer."""
+    return isinstance(step, SparqlTask) and (step.has_answered or step.step == "query")
+
+
+def _untried(step: SparqlTask) -> SparqlTask:
+    """Return a step without its number of tries, as the plan has it."""
+    return replace(step, n_tries=0) if step.n_tries else step
+
+
+def _is_refused_by_get(document: Document) -> bool:
+    if document.status not in _NOT_BY_GET:
+        return False
+    return document.response.requested[0] != document.record.url
+
+
+def _has_content(document: Document) -> bool:
+    """Return whether a response has a body: results, or an error."""
+    response = document.response
+    has_body = body_of(response) is not None or bool(response.error_body)
+    return bool(response.status) and has_body and not _is_refused_by_get(document)
+
+
+def _answer(document: Document) -> SparqlAnswer:
+    response = document.response
+    body = body_of(response)
+    return SparqlAnswer(
+        status=response.status,
+        headers={"content-type": response.media_type, **dict(response.headers)},
+        body=ByteSource.of(response.error_body if body is None else body),
+    )
+
+
+def _failure(document: Document) -> SparqlFailure:
+    for fault in document.faults:
+        if fault.reason in _FAILURES:
+            return _FAILURES[fault.reason]
+    if document.status >= 500:
+        return SparqlFailure.TIMEOUT
+    return SparqlFailure.REFUSED if document.status == 400 else SparqlFailure.CLOSED
+
+
+def _limited(settings: HarvestSettings, graphs: tuple[str, ...]) -> HarvestSettings:
+    """Return the settings for the graphs of `DatasetAccess.graphs`."""
+    if not graphs or ALL_GRAPHS in graphs:
+        return settings
+    named = tuple(name for name in graphs if name != DEFAULT_GRAPH)
+    return replace(
+        settings,
+        include=named,
+        exclude=() if named else (ALL_GRAPHS,),
+        take_default_graph="always" if DEFAULT_GRAPH in graphs else "never",
+    )
+
+
+def _name(record: Record) -> str:
+    """Return the URL of the document of a response."""
+    task = read_task(record)
+    text = "" if task.payload is None else encode(task.payload)
+    return f"{record.url}#answer-{_digest(' '.join((*task.graphs, text)))}"
+
+
+def _mark(step: Payload | None) -> str:
+    return _digest("" if step is None else encode(step))
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _checks(record: Record, url: str, outcome: SparqlOutcome) -> Iterator[str]:
+    """Yield statements about the rows of each partition: read, and wanted."""
+    graph = iri(graph_iri(url))
+    for number, check in enumerate(outcome.checks):
+        node = iri(f"{graph_iri(url)}.{number}")
+        for name, value in (("wanted", check.want), ("read", check.got)):
+            text = literal(str(value), datatype=f"{XSD}integer")
+            yield statement(node, iri(f"{RC}{name}"), text, graph)
+        endpoint = iri(graph_iri(record.url))
+        yield statement(node, iri(f"{RC}partitionOf"), endpoint, graph)

@@ -1,0 +1,304 @@
+"""WARC files as a source: each capture a document, each part of a file a record.
+
+A file is read in parts (`WARC_PART_BYTES`): a worker that dies loses one of them, and
+other workers read other files meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from io import BytesIO
+from typing import BinaryIO, Final
+
+from rdfcrawl.core.bytesource import body_of
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import Fault, Reason, SourceFault
+from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.records import Document, FetchedResponse, FollowUp, Kind, Record
+from rdfcrawl.core.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
+from rdfcrawl.core.tasks.source import SourceTask
+from rdfcrawl.core.tasks.warc import WarcTask
+from rdfcrawl.core.warc_files import LOCAL_SCHEME, file_of_url
+from rdfcrawl.downloader.answer import HttpRequest
+from rdfcrawl.downloader.http.exchange import parse_content_type
+from rdfcrawl.downloader.redirects import REDIRECTS, resolve_redirect
+from rdfcrawl.downloader.retry_policy import fault_of_status
+from rdfcrawl.downloader.spool import Spool
+from rdfcrawl.downloader.warc.captures import (
+    GONE,
+    CaptureLimits,
+    CaptureReader,
+    WarcCapture,
+)
+from rdfcrawl.downloader.warc.part import FilePart
+from rdfcrawl.frontier.queue.url_kind import kind_of
+from rdfcrawl.rdf import sniffing
+from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester
+from rdfcrawl.sources.harvest.tasks import has_moved, next_step, read_task
+from rdfcrawl.uri.link_filter import LinkFilter
+from rdfcrawl.uri.schemes import scheme_of
+
+_MAX_DOUBLINGS: Final = 6
+_MAX_RATIO: Final = 200.0  # of content codings, as in the fetch
+_BEHIND: Final = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
+_MAX_VALUE_CHARS: Final = 64 * 1024
+_RESERVATIONS: Final = frozenset(
+    name.lower() for name in (ROBOTS_TAG, TDM_RESERVATION, TDM_POLICY)
+)
+_content_range: Final = re.compile(
+    r"\s*bytes\s+([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)\s*", re.IGNORECASE
+).fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A part of a file, opened."""
+
+    file: BinaryIO  # at the begin of the part
+    offset: int  # of that byte in the whole file
+    is_last: bool  # nothing of the file comes after what can be read here
+    seeks: bool = False  # the part may begin within a record
+    # where the part is over, if more of the file can be read here
+    end: int = sys.maxsize
+
+
+class WarcHarvester(Harvester):
+    """See `protocol.Harvester`."""
+
+    def __init__(self, context: HarvestContext) -> None:
+        self._context = context
+        self._spool = Spool(context.crawl.paths.spool, memory_limit_bytes=0)
+        arguments = context.arguments
+        self._filter = LinkFilter(
+            allow=arguments.allow, deny=arguments.deny, domains=arguments.domains
+        )
+
+    def root(self, url: str, *, is_named: bool = True) -> Record:
+        """Return the record that a file begins with."""
+        task = SourceTask(self._context.run, is_named, WarcTask())
+        return Record(url, Kind.WARC, task=task)
+
+    async def question(self, record: Record) -> HttpRequest | None:
+        """Return the request for a part of a file."""
+        if scheme_of(record.url) == LOCAL_SCHEME:
+            return None
+        task = _task_of(record)
+        last = task.offset + self._part_bytes(task) - 1
+        return HttpRequest(
+            url=record.url,
+            headers=(
+                ("Range", f"bytes={task.offset}-{last}"),
+                ("Accept-Encoding", "identity"),  # a range is one of what is sent
+            ),
+            kept_headers=("content-range",),
+        )
+
+    async def harvest(self, document: Document) -> AsyncIterator[Document | FollowUp]:
+        """Yield the captures in a part of a file, and what comes after the part."""
+        if has_moved(document) or not 200 <= document.status < 300:
+            is_behind = document.status == _BEHIND and _task_of(document.record).offset
+            yield document.harvested(faults=[] if is_behind else document.faults)
+            return
+        log = FaultLog()
+        n_captures = 0
+        try:
+            opened = await asyncio.to_thread(self._open, document)
+        except SourceFault as error:
+            yield document.harvested(faults=[*document.faults, error.fault])
+            return
+        reader = self._reader(opened, document.response.ended_ms, log)
+        with opened.file:
+            async for capture in _iter_captures(reader, log):
+                n_captures += 1
+                yield _document_of(capture, document)
+        for what, number in reader.counts.items():
+            self._context.count(f"warc/read/{what}", number)
+        following = self._following(document, reader, log)
+        if following is not None:
+            yield following
+        faults = [*document.faults, *log.all()]
+        yield document.harvested(faults=faults, n_documents=n_captures)
+
+    def _part_bytes(self, task: WarcTask) -> int:
+        return self._context.options.warc_part_bytes << task.doublings
+
+    def _open(self, document: Document) -> _Opened:
+        """Open the part of a file that a record asks for.
+
+        Raises:
+            SourceFault: there is none.
+            OSError: a file cannot be read.
+        """
+        task = _task_of(document.record)
+        path = file_of_url(document.record.url)
+        file: BinaryIO
+        if path is not None:
+            file = path.open("rb")
+            file.seek(task.offset)
+            end = task.offset + self._part_bytes(task)
+            return _Opened(file, task.offset, True, task.seeks, end)
+        body = body_of(document.response)
+        if body is None:
+            raise SourceFault(Reason.TRUNCATED_BODY, "an empty response")
+        file = BytesIO(body) if isinstance(body, bytes) else body.open("rb")
+        is_last = not document.is_partial
+        if document.status != HTTPStatus.PARTIAL_CONTENT:  # it is the whole file
+            file.seek(task.offset)
+            return _Opened(file, task.offset, is_last, task.seeks)
+        value = dict(document.response.headers).get("content-range", "")
+        found = _content_range(value)
+        if found is None or int(found[1]) != task.offset:
+            file.close()
+            raise SourceFault(Reason.BAD_HTTP, f"Content-Range: {value[:100]}")
+        # Without a total (RFC 9110 14.4), the part behind the last one is asked for.
+        is_last &= found[3] != "*" and int(found[2]) + 1 >= int(found[3])
+        return _Opened(file, task.offset, is_last, task.seeks)
+
+    def _reader(self, opened: _Opened, until_ms: int, log: FaultLog) -> CaptureReader:
+        options = self._context.options
+        return CaptureReader(
+            part=FilePart(opened.file, opened.offset, is_last=opened.is_last),
+            log=log,
+            limits=CaptureLimits(self._most_bytes, options.spool_bytes, _MAX_RATIO),
+            until_ms=until_ms,
+            is_wanted=self._is_wanted,
+            new_file=self._spool.new_path,
+            seeks=opened.seeks,
+            end=opened.end,
+        )
+
+    def _most_bytes(self, url: str) -> int:
+        """Return the longest body that is read of a URL, as if it were fetched."""
+        options = self._context.options
+        is_dump = kind_of(url) is Kind.DUMP
+        return options.max_dump_bytes if is_dump else options.max_document_bytes
+
+    def _is_wanted(self, capture: WarcCapture, head: bytes) -> bool:
+        """Return whether a capture is in scope, and of a format that is read."""
+        if capture.status in REDIRECTS and not _target_of(capture):
+            return False
+        if capture.status in GONE | REDIRECTS:
+            return self._filter.admits(capture.url)
+        if capture.status >= HTTPStatus.MULTIPLE_CHOICES:
+            return False
+        media_type, _ = parse_content_type(capture.content_type)
+        decision = sniffing.decide(media_type, capture.url, head)
+        is_read = decision.format is not None or decision.packing is not None
+        return is_read and self._filter.admits(capture.url)
+
+    def _following(
+        self, document: Document, reader: CaptureReader, log: FaultLog
+    ) -> FollowUp | None:
+        """Return the record of the next part; None at the end of the file."""
+        task = _task_of(document.record)
+        if reader.is_done:
+            return None
+        if reader.next_offset > task.offset:
+            following = WarcTask(reader.next_offset, seeks=reader.is_lost)
+        elif document.is_partial:
+            return None  # as its fault says
+        elif task.doublings < _MAX_DOUBLINGS:
+            following = replace(task, doublings=task.doublings + 1)
+        else:
+            n_bytes = self._part_bytes(task)
+            log.note(
+                Reason.TOO_LARGE, f"at {task.offset}: over {counted(n_bytes, 'byte')}"
+            )
+            following = WarcTask(task.offset + n_bytes, seeks=True)
+        return next_step(document.record, following)
+
+
+async def _iter_captures(
+    reader: CaptureReader, log: FaultLog
+) -> AsyncIterator[WarcCapture]:
+    """Yield captures; the files of their bodies are deleted behind them."""
+    captures = iter(reader)
+    try:
+        while capture := await asyncio.to_thread(next, captures, None):
+            try:
+                yield capture
+            finally:
+                if not isinstance(capture.body, bytes):
+                    capture.body.unlink(missing_ok=True)
+    except SourceFault as error:  # the library is not installed
+        log.note(error.fault.reason, error.fault.detail)
+
+
+def _task_of(record: Record) -> WarcTask:
+    payload = read_task(record).payload
+    return payload if isinstance(payload, WarcTask) else WarcTask()
+
+
+def _target_of(capture: WarcCapture) -> str:
+    """Return the URL that a capture redirects to; empty for none."""
+    try:
+        return resolve_redirect(capture.url, _value(capture, "location"))
+    except SourceFault:
+        return ""
+
+
+def _document_of(capture: WarcCapture, document: Document) -> Document:
+    """Return a capture as a document of its own, as if it had been fetched then."""
+    if capture.status in REDIRECTS:
+        return _redirect_of(capture, document)
+    media_type, charset = parse_content_type(capture.content_type)
+    is_gone, body = capture.status in GONE, capture.body
+    found = capture.fault, fault_of_status(capture.status)
+    faults = [fault for fault in found if fault is not None]
+    if capture.is_cut and not faults:
+        faults = [Fault(Reason.TRUNCATED_BODY, "in the archive")]
+    return Document(
+        record=replace(document.record, chain=()),
+        url=capture.url,
+        response=FetchedResponse(
+            status=capture.status,
+            media_type=media_type,
+            charset=charset,
+            etag=_value(capture, "etag"),
+            last_modified=_value(capture, "last-modified"),
+            http_links=_value(capture, "link"),
+            reservation_headers=tuple(
+                (name, value)
+                for name, value in capture.headers
+                if name.lower() in _RESERVATIONS
+            ),
+            body=body if isinstance(body, bytes) else None,
+            path=None if isinstance(body, bytes) else body,
+            n_bytes=capture.n_bytes,
+            started_ms=capture.at_ms,
+            ended_ms=capture.at_ms,
+        ),
+        is_followed=False,
+        is_partial=bool(faults) and not is_gone,
+        is_deleted=is_gone,
+        is_read=is_gone,
+        faults=faults,
+    )
+
+
+def _redirect_of(capture: WarcCapture, document: Document) -> Document:
+    """Return a redirect, which has no statements and leaves those that are there.
+
+    What it led to is a capture of its own, before or behind it or in no archive.
+    """
+    chain = capture.url, _target_of(capture)
+    return Document(
+        record=replace(document.record, chain=chain),
+        url=capture.url,
+        response=FetchedResponse(
+            status=capture.status, started_ms=capture.at_ms, ended_ms=capture.at_ms
+        ),
+        is_followed=False,
+        is_read=True,
+    )
+
+
+def _value(capture: WarcCapture, name: str) -> str:
+    """Return the value of a header, of several lines with commas between them."""
+    values = (value for each, value in capture.headers if each.lower() == name)
+    return ", ".join(values)[:_MAX_VALUE_CHARS]

@@ -1,0 +1,303 @@
+"""Choose how to request a resource: itself, a mirror, or a patch; and bound its task.
+
+Source: ANSI/NISO Z39.99-2017, section "Linking to Related Resources".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core import formats
+from rdfcrawl.core.codec import encode
+from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.link_relations import Link, Relation
+from rdfcrawl.core.tasks.sync import SyncMode, SyncStep, SyncTask
+from rdfcrawl.sources.resourcesync.documents import PATCH, linked
+from rdfcrawl.sources.resourcesync.mirror import VersionAction, decide
+from rdfcrawl.sources.resourcesync.patch import why_unsupported
+from rdfcrawl.sources.resourcesync.policy import SourceScope, SyncPolicy
+from rdfcrawl.sources.resourcesync.steps import (
+    DeletedResource,
+    FollowStep,
+    ListedResources,
+    RelatedLink,
+    UnfetchedResource,
+)
+from rdfcrawl.sources.resourcesync.versions import (
+    ChangeReader,
+    SnapshotReader,
+    TrustedTimes,
+)
+from rdfcrawl.uri import BadUri, requestable
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.sources.resourcesync.documents import (
+        DocumentEntries,
+        DocumentHeading,
+        ResourceEntry,
+        RsLink,
+    )
+    from rdfcrawl.sources.resourcesync.mirror import (
+        KnownResource,
+        Lookup,
+        MirrorState,
+        StatedResource,
+    )
+    from rdfcrawl.sources.resourcesync.steps import DumpedResource, Step
+    from rdfcrawl.sources.resourcesync.versions import StatedVersion
+
+_RELATIONS: Final = {
+    "alternate": Relation.ALTERNATE,
+    "canonical": Relation.CANONICAL,
+    "describedby": Relation.DESCRIBEDBY,
+}
+
+
+def links_of(stated: ResourceEntry | DocumentHeading) -> Iterator[Link]:
+    """Yield the links of a resource, or of a document, that a crawl may follow.
+
+    `ALTERNATE` links are only those with the media type of a readable format.
+    """
+    for each in stated.links:
+        relation = _RELATIONS.get(each.rel)
+        if relation is None:
+            continue
+        media_type = each.facts.media_type
+        if relation is Relation.ALTERNATE and not is_rdf(media_type):
+            continue
+        with suppress(BadUri):
+            yield Link(requestable(each.url), relation, media_type)
+
+
+def is_rdf(media_type: str) -> bool:
+    """Return whether a media type is that of a readable format."""
+    return formats.format_of_media_type(media_type) is not None
+
+
+def may_be_rdf(media_type: str) -> bool:
+    """Return whether a document of a media type may have statements."""
+    return (
+        not media_type
+        or is_rdf(media_type)
+        or media_type in {"application/octet-stream", "text/plain"}
+        or media_type.endswith(("xml", "json", "html", "zip", "tar"))
+    )
+
+
+def task_of(
+    version: StatedResource,
+    source: str,
+    site: str,
+    *,
+    uri: str,
+    others: tuple[str, ...] = (),
+) -> SyncTask:
+    """Return the task that requests a resource, checked against its stated version."""
+    return SyncTask(
+        do=SyncStep.GET,
+        source=source,
+        site=site,
+        run=version.run,
+        uri=uri,
+        change=None if version.is_snapshot else version.change,
+        as_of_us=version.as_of_us,
+        modified_us=version.modified_us,
+        hashes=version.fixity.text,
+        length=version.fixity.length,
+        media_type=version.media_type,
+        encoding=version.encoding,
+        others=others,
+    )
+
+
+def fetch_of(  # keywords
+    entry: ResourceEntry,
+    version: StatedResource,
+    *,
+    scope: SourceScope,
+    source: str,
+    wants_patch: bool,
+    log: FaultLog,
+) -> tuple[str, SyncTask] | None:
+    """Return URL and task of the record for a resource; None if not requestable.
+
+    Mirrors come before the resource, in the order of `pri`: a source names them to be
+    spared. One on another site is taken only if a digest can verify its bytes. A patch
+    is wanted if the mirror has the bytes of the version before. `log` takes
+    `UNSUPPORTED_PATCH`, `UNCONFIRMED_CLAIM` and `BAD_URI`.
+    """
+    urls = [*_mirrors(entry, version, scope, log), version.uri]
+    url = requestable(urls[0])
+    uri = "" if url == version.uri else version.uri
+    task = task_of(version, source, scope.site, uri=uri, others=tuple(urls[1:]))
+    patch = _patch(entry, log) if wants_patch and version.fixity.digests else None
+    try:
+        if patch is not None and scope.admits(patch.url):
+            return requestable(patch.url), _patched(task, patch, version.uri, urls)
+        fitted(task)
+    except SourceFault as error:
+        log.note(error.fault.reason, error.fault.detail)
+        return None
+    return url, task
+
+
+def _patched(task: SyncTask, patch: RsLink, uri: str, urls: list[str]) -> SyncTask:
+    fixity = patch.facts.fixity
+    return replace(
+        task,
+        do=SyncStep.PATCH,
+        uri=uri,
+        media_type=patch.facts.media_type,
+        others=tuple(urls),
+        patch_hashes=fixity.text,
+        patch_length=fixity.length,
+    )
+
+
+def _patch(entry: ResourceEntry, log: FaultLog) -> RsLink | None:
+    unsupported = ""
+    for link in linked(entry.links, PATCH):
+        unsupported = why_unsupported(link.facts.media_type)
+        if not unsupported:
+            return link
+    if unsupported:
+        log.note(Reason.UNSUPPORTED_PATCH, unsupported)
+    return None
+
+
+def _mirrors(
+    entry: ResourceEntry, version: StatedResource, scope: SourceScope, log: FaultLog
+) -> Iterator[str]:
+    n_left = MAX_OTHERS
+    for link in linked(entry.links, "duplicate"):
+        try:
+            url = requestable(link.url)
+        except BadUri:  # gsiftp and the like
+            continue
+        if url == version.uri or not n_left:
+            continue
+        if scope.admits(url) or version.fixity.digests:
+            n_left -= 1
+            yield url
+        else:
+            log.note(Reason.UNCONFIRMED_CLAIM, f"a mirror without digest: {url}")
+
+
+MAX_STEP_CHARS: Final = 2048  # of the text of a task
+MAX_OTHERS: Final = 8  # mirrors that are kept for one resource
+
+
+def fitted(task: SyncTask) -> SyncTask:
+    """Return a task whose text has at most `MAX_STEP_CHARS`.
+
+    From a longer one, mirrors, the manifest and then all digests but one are removed.
+    One that is still too long is the fault `BAD_URI`.
+    """
+    found = task
+    if len(encode(found)) > MAX_STEP_CHARS:
+        found = replace(found, others=(), manifest="")
+    if found is not task and len(encode(found)) > MAX_STEP_CHARS:
+        found = replace(found, hashes=found.hashes.rpartition(" ")[2], version="")
+        if len(encode(found)) > MAX_STEP_CHARS:
+            raise SourceFault(Reason.BAD_URI, f"too long: {task.uri[:100]}...")
+    return found
+
+
+def source_id(url: str) -> str:
+    """Return a short name for a set of resources, from its capability list's URL.
+
+    >>> source_id("http://example.org/capabilitylist.xml")
+    '7e89428608c5'
+    """
+    return blake2b(url.encode(), digest_size=6).hexdigest()
+
+
+class ResourceSteps:
+    """The steps for the resources of a document, or of an archive and its manifest.
+
+    `content` returns the verified bytes of a resource, if the archive has them.
+    """
+
+    def __init__(
+        self,
+        reading: DocumentEntries,
+        task: SyncTask,
+        state: MirrorState,
+        lookup: Lookup,
+        policy: SyncPolicy,
+        log: FaultLog,
+        content: Callable[[StatedVersion], DumpedResource | None] | None = None,
+    ) -> None:
+        self._reading, self._policy, self._log = reading, policy, log
+        self._state, self._lookup, self._content = state, lookup, content
+        self._belief = TrustedTimes(policy.now_us, log)
+        self._scope = SourceScope.of(
+            task.site, reading.heading.url, policy.sites, policy.trusted
+        )
+        self._task = replace(task, site=self._scope.site)
+        self._cursor, self._n_queued = task.cursor, 0
+
+    def _snapshot(self, at_us: int | None) -> SnapshotReader:
+        return SnapshotReader(at_us, self._scope, self._log, run=self._audit)
+
+    def _changes(self, latest_us: int | None) -> ChangeReader:
+        return ChangeReader(
+            self._reading.heading,
+            scope=self._scope,
+            log=self._log,
+            belief=self._belief,
+            since_us=self._state.seen_us,
+            latest_us=latest_us,
+            has_datetime=self._task.has_datetime,
+        )
+
+    @property
+    def _audit(self) -> str:
+        """The run if this is an audit, else empty."""
+        return self._task.run if self._task.mode is SyncMode.AUDIT else ""
+
+    def _resources(self, stated: list[StatedVersion]) -> Iterator[Step]:
+        """Yield the steps for some versions, and list them for an audit."""
+        uris = tuple(each.version.uri for each in stated)
+        known = self._lookup(uris)
+        for each in stated:
+            yield from self._resource(each, known.get(each.version.uri))
+        if self._audit and uris:
+            yield ListedResources(self._audit, uris)
+
+    def _resource(
+        self, stated: StatedVersion, known: KnownResource | None
+    ) -> Iterator[Step]:
+        version, entry, policy = stated.version, stated.entry, self._policy
+        action = decide(version, known)
+        if action is VersionAction.DELETE:
+            yield DeletedResource(version)
+        if action is not VersionAction.FETCH:
+            return
+        if self._content is None:
+            for link in links_of(entry):
+                yield RelatedLink(version.uri, link)
+        if policy.only_rdf and not may_be_rdf(version.media_type):
+            yield UnfetchedResource(version, entry)
+            return
+        if self._content and (content := self._content(stated)) is not None:
+            yield content
+            return
+        has_bytes = known is not None and not known.is_gone
+        can_patch = has_bytes and stated.is_single and self._content is None
+        found = fetch_of(
+            entry,
+            version,
+            scope=self._scope,
+            source=self._task.source,
+            wants_patch=policy.wants_patches and can_patch,
+            log=self._log,
+        )
+        if found is not None:
+            self._n_queued += 1
+            yield FollowStep(*found)

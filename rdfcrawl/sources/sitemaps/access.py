@@ -1,0 +1,257 @@
+"""Choose how to access a dataset: the least intrusive method that works.
+
+Pure policy: which methods there are, in which order to try them, and which statements
+to believe. The caller asks the servers, and calls again after a failure.
+
+Source: the first revision of the extension (see `semantic`), 2.1 and 2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from hashlib import blake2b
+from math import log as logarithm
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from rdfcrawl.core.errors import Decision, Reason
+from rdfcrawl.sources.sitemaps.addresses import may_list
+from rdfcrawl.uri import BadUri, host_of, requestable
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.sources.sitemaps.semantic import (
+        DataLocation,
+        SitemapDataset,
+        UriPrefix,
+    )
+
+
+_Place = TypeVar("_Place", "DataLocation", "UriPrefix")
+DEFAULT_GRAPH: Final = "default"  # no IRI, so no graph is called so
+
+
+class AccessMethod(StrEnum):
+    """A method of access to the data of a dataset."""
+
+    DUMP = "dump"
+    FRAGMENTS = "fragments"
+    SPARQL = "sparql"
+    PREFIX = "prefix"
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetAccess:
+    """One way to access a dataset.
+
+    Attributes:
+        parts: all of them are needed; of each, the first mirror that answers. The
+            mirrors of SPARQL hold the same, those of `PREFIX` are URLs to begin with.
+        graphs: of `SPARQL`, those that hold the dataset: names, `DEFAULT_GRAPH`, `*`
+            for all; none if no sitemap names them.
+    """
+
+    way: AccessMethod
+    parts: tuple[tuple[str, ...], ...]
+    graphs: tuple[str, ...] = ()
+
+    def place_of(self, url: str) -> str:
+        """Return the key of one of its URLs among the places of data."""
+        return place_of(url, self.graphs)
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """All its URLs, including mirrors."""
+        return tuple(url for mirrors in self.parts for url in mirrors)
+
+
+def place_of(url: str, graphs: Collection[str] = ()) -> str:
+    """Return a key for a file, or for graphs of an endpoint."""
+    return " ".join((url, *graphs))
+
+
+@dataclass(frozen=True, slots=True)
+class CrossHostStatement:
+    """A statement of a sitemap about a URL on another host.
+
+    `kind` is `dump`, `fragment`, `endpoint` or `prefix`.
+    """
+
+    kind: str
+    url: str
+
+
+def ways_to_dataset(dataset: SitemapDataset, *, seed: str) -> tuple[DatasetAccess, ...]:
+    """Return the ways to the whole of a dataset, in the order to try them.
+
+    These are a dump; all fragments; an endpoint; the crawl of the URIs below its
+    prefixes, which begins with the prefixes and samples themselves. The dataset is
+    without unconfirmed claims (`believed`). The choice among mirrors depends on `seed`,
+    which differs between crawls and datasets.
+    """
+    ways = []
+    if dataset.dumps:
+        dumps = order_mirrors(dataset.dumps, seed)
+        parts = (dumps,) if dataset.are_mirrors else _each(dataset.dumps)
+        ways.append(DatasetAccess(AccessMethod.DUMP, parts))
+    if dataset.fragments:
+        ways.append(DatasetAccess(AccessMethod.FRAGMENTS, _each(dataset.fragments)))
+    if dataset.endpoints:
+        mirrors = order_mirrors(dataset.endpoints, seed)
+        # The second revision, 3: without a graph name it is the default graph.
+        graphs = dataset.graphs or (DEFAULT_GRAPH,)
+        ways.append(DatasetAccess(AccessMethod.SPARQL, (mirrors,), graphs))
+    if dataset.prefixes:
+        begins = [prefix.url for prefix in dataset.prefixes]
+        begins += [uri for uri in dataset.samples if is_covered(uri, dataset.prefixes)]
+        urls = dict.fromkeys(url for uri in begins if (url := _document(uri)))
+        ways.append(DatasetAccess(AccessMethod.PREFIX, tuple((url,) for url in urls)))
+    return tuple(ways)
+
+
+def choose_way(
+    ways: Sequence[DatasetAccess], taken: int | None, usable: Collection[str]
+) -> int:
+    """Return the index of the way to a dataset to take, or `len(ways)`.
+
+    The current one (`taken`; None at first) is kept as long as each of its parts has a
+    `usable` place (`place_of`). The crawl of its URIs comes last: its completeness is
+    unknown.
+
+    Source: the first revision, 2.2.
+    """
+
+    def is_usable(way: DatasetAccess) -> bool:
+        is_crawl = way.way is AccessMethod.PREFIX
+        return is_crawl or all(
+            any(way.place_of(url) in usable for url in mirrors) for mirrors in way.parts
+        )
+
+    if taken is not None and taken < len(ways) and is_usable(ways[taken]):
+        return taken
+    order = sorted(range(len(ways)), key=lambda n: ways[n].way is AccessMethod.PREFIX)
+    return next((n for n in order if is_usable(ways[n])), len(ways))
+
+
+def order_mirrors(mirrors: Iterable[DataLocation], seed: str) -> tuple[str, ...]:
+    """Return the URLs of mirrors in the order to try them; equal seeds, equal orders.
+
+    Each comes first with a chance of its priority divided by the sum of all, and so
+    on among the others; those of priority 0 come last.
+    """
+    return tuple(mirror.url for mirror in sorted(mirrors, key=lambda x: _draw(x, seed)))
+
+
+def _draw(mirror: DataLocation, seed: str) -> tuple[bool, float]:
+    """Draw a waiting time: exponential with the priority as its rate."""
+    digest = blake2b(f"{seed}\n{mirror.url}".encode(), digest_size=8).digest()
+    chance = (int.from_bytes(digest, "big") + 1) / 2**64
+    return mirror.priority == 0, -logarithm(chance) / max(mirror.priority, 1)
+
+
+def is_covered(uri: str, prefixes: Iterable[UriPrefix]) -> bool:
+    """Return whether a URI is below one of the prefixes.
+
+    Such URIs are not crawled once their dataset was fetched as a whole.
+    """
+    url = _document(uri)
+    return bool(url) and any(prefix.covers(url) for prefix in prefixes)
+
+
+def claims_about_others(
+    dataset: SitemapDataset, sitemap_url: str, robots_hosts: Collection[str]
+) -> tuple[CrossHostStatement, ...]:
+    """Return the claims of a dataset about hosts other than its sitemap's.
+
+    Hosts whose robots.txt names the sitemap (`robots_hosts`) count as its own.
+    `sitemap_url` is the URL after redirects.
+    """
+    return tuple(
+        claim
+        for claim in _claims(dataset)
+        if not may_list(claim.url, sitemap_url, robots_hosts)
+    )
+
+
+def is_confirmed(
+    claim: CrossHostStatement,
+    dataset: SitemapDataset,
+    sitemap_url: str,
+    own: Iterable[SitemapDataset],
+) -> bool:
+    """Return whether the sitemaps of a host confirm a claim of another's sitemap.
+
+    The claim is confirmed by a dataset of `own` that makes the same claim and is the
+    same dataset: their URIs are equal; or, where one of them has none, both share a
+    place or a prefix on the host of `sitemap_url`, where the claim was found.
+    """
+    host = host_of(sitemap_url)
+    at_home = {x for x in _claims(dataset) if host_of(x.url) == host}
+    for other in own:
+        claims = set(_claims(other))
+        if claim not in claims:
+            continue
+        if dataset.uri and other.uri:
+            if dataset.uri == other.uri:
+                return True
+        elif not at_home.isdisjoint(claims):
+            return True
+    return False
+
+
+def believed(
+    dataset: SitemapDataset, unconfirmed: Collection[CrossHostStatement], log: FaultLog
+) -> SitemapDataset:
+    """Return a dataset without the unconfirmed claims; `log` takes `UNCONFIRMED_CLAIM`.
+
+    If one of several parts is not believed, the others are no way to the dataset
+    (`parts_left`): a part must not be taken for the whole.
+    """
+    for claim in unconfirmed:
+        detail = f"{claim.kind} {claim.url}: its own site does not say so"
+        log.note(Reason.UNCONFIRMED_CLAIM, detail)
+        if claim.kind != "prefix":  # which stands for what is below
+            log.refuse(Decision.CROSS_SITE, claim.url)
+    refused = set(unconfirmed)
+
+    def kept(kind: str, places: tuple[_Place, ...]) -> tuple[_Place, ...]:
+        return tuple(
+            x for x in places if CrossHostStatement(kind, x.url) not in refused
+        )
+
+    dumps, fragments = kept("dump", dataset.dumps), kept("fragment", dataset.fragments)
+    parts_left: tuple[DataLocation, ...] = ()
+    if not dataset.are_mirrors and len(dumps) < len(dataset.dumps):
+        dumps, parts_left = (), dumps
+    if len(fragments) < len(dataset.fragments):
+        fragments, parts_left = (), parts_left + fragments
+    return replace(
+        dataset,
+        dumps=dumps,
+        fragments=fragments,
+        parts_left=parts_left,
+        endpoints=kept("endpoint", dataset.endpoints),
+        prefixes=kept("prefix", dataset.prefixes),
+    )
+
+
+def _claims(dataset: SitemapDataset) -> tuple[CrossHostStatement, ...]:
+    places: dict[str, tuple[DataLocation | UriPrefix, ...]] = {
+        "dump": dataset.dumps,
+        "fragment": dataset.fragments,
+        "endpoint": dataset.endpoints,
+        "prefix": dataset.prefixes,
+    }
+    return tuple(CrossHostStatement(x, y.url) for x in places for y in places[x])
+
+
+def _each(places: Iterable[DataLocation]) -> tuple[tuple[str, ...], ...]:
+    return tuple((place.url,) for place in places)
+
+
+def _document(uri: str) -> str:
+    try:
+        return requestable(uri)
+    except BadUri:
+        return ""

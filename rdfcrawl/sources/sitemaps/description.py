@@ -1,0 +1,161 @@
+"""Datasets of Semantic Sitemaps as VoID and DCAT.
+
+| of a dataset | statements |
+|---|---|
+| itself | `void:Dataset`, `dcat:Dataset`; `rc:declaredBy` the sitemap |
+| `datasetLabel` | `dcterms:title` |
+| dumps, fragments | `void:dataDump`; `dcat:distribution` with `dcat:downloadURL`, `rc:mirrorPriority`, and `rc:partOfDump` true for a part |
+| endpoints | `void:sparqlEndpoint`; `dcat:accessService`, a `dcat:DataService` |
+| `sparqlGraphName` | `rc:sparqlGraph`; `rc:allSparqlGraphs` true for `*` |
+| `linkedDataPrefix` | `void:uriSpace`; `rc:linkedData` with `rc:slicing` if it has one |
+| `sampleURI` | `void:exampleResource` |
+| `lastmod`, `changefreq` | `dcterms:modified`, `rc:changefreq`, `dcterms:accrualPeriodicity` |
+
+`rc:` is `urn:rdfcrawl:vocab#`.
+
+Source: "Describing Linked Datasets with the VoID Vocabulary" (2011-03-03), DCAT 3.
+"""  # noqa: E501  # rows of a table
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Final
+
+from rdfcrawl.core.namespaces import DCAT, DCTERMS, RC, RDF_TYPE, VOID, XSD
+from rdfcrawl.rdf.graphs import CRAWL_NAMES, graph_iri, is_crawls
+from rdfcrawl.rdf.terms import blank, iri, literal, statement
+from rdfcrawl.sources.sitemaps.entry import name_of
+from rdfcrawl.sources.sitemaps.semantic import ALL_GRAPHS, DataLocation, SitemapDataset
+
+_OWN_NAME: Final = f"{CRAWL_NAMES}dataset:"
+_FREQUENCIES = "http://publications.europa.eu/resource/authority/frequency/"
+_EU_FREQUENCY: Final = {
+    "always": "UPDATE_CONT",
+    "hourly": "HOURLY",
+    "daily": "DAILY",
+    "weekly": "WEEKLY",
+    "monthly": "MONTHLY",
+    "yearly": "ANNUAL",
+    "never": "NEVER",
+}
+
+
+def dataset_iri(dataset: SitemapDataset, sitemap: str) -> str:
+    """Return the URI of a dataset, or one made of its sitemap and a stable property.
+
+    This is the first of label, prefixes and places: the name stays the same while
+    others come and go.
+    """
+    if dataset.uri and not is_crawls(dataset.uri):
+        return dataset.uri
+    places = (*dataset.dumps, *dataset.endpoints, *dataset.fragments)
+    said = [dataset.label, *(x.url for x in dataset.prefixes), *(x.url for x in places)]
+    first = next((text for text in said if text), str(dataset.position))
+    digest = blake2b(f"{sitemap}\n{first}".encode(), digest_size=16).hexdigest()
+    return _OWN_NAME + digest
+
+
+def is_own_name(name: str) -> bool:
+    """Return whether `dataset_iri` made a name."""
+    return name.startswith(_OWN_NAME)
+
+
+def describe_dataset(dataset: SitemapDataset, *, sitemap: str) -> Iterator[str]:
+    """Yield the description of a dataset, as lines of N-Quads.
+
+    The lines may have invalid terms: they go through `rdf.checking.iter_checked`.
+    """
+    return _Describer(dataset, sitemap).lines()
+
+
+class _Describer:
+    def __init__(self, dataset: SitemapDataset, sitemap: str) -> None:
+        self._dataset, self._sitemap = dataset, sitemap
+        self._name = dataset_iri(dataset, sitemap)
+        self._subject = iri(self._name)
+
+    def lines(self) -> Iterator[str]:
+        yield self._say(RDF_TYPE, iri(VOID + "Dataset"))
+        yield self._say(RDF_TYPE, iri(DCAT + "Dataset"))
+        yield self._say(RC + "declaredBy", iri(graph_iri(self._sitemap)))
+        yield from self._about()
+        yield from self._dumps()
+        yield from self._endpoints()
+        yield from self._linked_data()
+
+    def _about(self) -> Iterator[str]:
+        dataset = self._dataset
+        if dataset.label:
+            label = literal(dataset.label, language=dataset.language)
+            yield self._say(DCTERMS + "title", label)
+        if dataset.lastmod is not None:
+            point = literal(dataset.lastmod.text, datatype=dataset.lastmod.datatype)
+            yield self._say(DCTERMS + "modified", point)
+        if dataset.changefreq is not None:
+            yield self._say(RC + "changefreq", literal(dataset.changefreq))
+            frequency = _FREQUENCIES + _EU_FREQUENCY[dataset.changefreq]
+            yield self._say(DCTERMS + "accrualPeriodicity", iri(frequency))
+        for other in dataset.others:
+            for name, text in other.values:
+                term = RC + name_of(f"{other.kind}/{name}")
+                yield self._say(term, literal(text))
+
+    def _dumps(self) -> Iterator[str]:
+        dataset = self._dataset
+        are_parts = not dataset.are_mirrors and len(dataset.dumps) > 1
+        for kind, places in (("dump", dataset.dumps), ("fragment", dataset.fragments)):
+            for place in places:
+                yield self._say(VOID + "dataDump", iri(graph_iri(place.url)))
+                yield from self._distribution(place, "downloadURL")
+                if kind == "fragment" or are_parts:
+                    yield self._say(RC + "partOfDump", _TRUE, self._node(place.url))
+
+    def _endpoints(self) -> Iterator[str]:
+        for place in self._dataset.endpoints:
+            endpoint, node = iri(graph_iri(place.url)), self._node(place.url)
+            service = self._node(f"service {place.url}")
+            yield self._say(VOID + "sparqlEndpoint", endpoint)
+            yield from self._distribution(place, "accessURL")
+            yield self._say(DCAT + "accessService", service, node)
+            yield self._say(RDF_TYPE, iri(DCAT + "DataService"), service)
+            yield self._say(DCAT + "endpointURL", endpoint, service)
+            yield self._say(DCAT + "servesDataset", self._subject, service)
+            if place.slicing is not None:
+                yield self._say(RC + "slicing", literal(place.slicing), service)
+        for graph in self._dataset.graphs:
+            if graph == ALL_GRAPHS:
+                yield self._say(RC + "allSparqlGraphs", _TRUE)
+            else:
+                yield self._say(RC + "sparqlGraph", iri(graph))
+
+    def _linked_data(self) -> Iterator[str]:
+        for prefix in self._dataset.prefixes:
+            yield self._say(VOID + "uriSpace", literal(prefix.iri))
+            if prefix.slicing is not None:
+                node = self._node(f"prefix {prefix.iri}")
+                yield self._say(RC + "linkedData", node)
+                yield self._say(VOID + "uriSpace", literal(prefix.iri), node)
+                yield self._say(RC + "slicing", literal(prefix.slicing), node)
+        for sample in self._dataset.samples:
+            yield self._say(VOID + "exampleResource", iri(sample))
+
+    def _distribution(self, place: DataLocation, address: str) -> Iterator[str]:
+        node = self._node(place.url)
+        yield self._say(DCAT + "distribution", node)
+        yield self._say(RDF_TYPE, iri(DCAT + "Distribution"), node)
+        yield self._say(DCAT + address, iri(graph_iri(place.url)), node)
+        if place.priority != 1:
+            priority = literal(str(place.priority), datatype=XSD + "integer")
+            yield self._say(RC + "mirrorPriority", priority, node)
+
+    def _node(self, key: str) -> str:
+        """Return a blank node whose label is stable."""
+        digest = blake2b(f"{self._name}\n{key}".encode(), digest_size=12).hexdigest()
+        return blank(digest)
+
+    def _say(self, predicate: str, obj: str, subject: str = "") -> str:
+        return statement(subject or self._subject, iri(predicate), obj)
+
+
+_TRUE = literal("true", datatype=XSD + "boolean")

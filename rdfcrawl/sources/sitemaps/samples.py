@@ -1,0 +1,85 @@
+"""Compare the response at a sample URI with its description in the dump.
+
+Blank nodes have no names, so statements are compared in the groups that blank nodes
+connect (minimal self-contained graphs), each by the statements around its blank nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from rdfcrawl.rdf.blank_nodes import Triple, iter_components, signature, stable_names
+from rdfcrawl.sources.sitemaps.slicing import TRIPLE
+
+MAX_TRIPLES: Final = 100_000  # of each side
+
+
+@dataclass(frozen=True, slots=True)
+class SampleDifference:
+    """Triples of only one side, as sorted lines of N-Triples.
+
+    `is_complete` if all triples of both sides were compared.
+    """
+
+    not_in_dump: tuple[str, ...]
+    not_in_sample: tuple[str, ...]
+    is_complete: bool = True
+
+    def __bool__(self) -> bool:
+        return bool(self.not_in_dump or self.not_in_sample)
+
+
+def compare_sample(
+    sample: bytes, dump: bytes, *, max_triples: int = MAX_TRIPLES
+) -> SampleDifference:
+    """Return the difference between a sample and the description in the dump.
+
+    It is false if empty; graphs of the N-Quads are ignored. Groups with blank nodes
+    count as equal if colour refinement does not distinguish them: fast whatever the
+    graphs are, and right for all but artful ones. At most `max_triples` of each side
+    are compared.
+    """
+    left, left_is_whole = _triples(sample, max_triples)
+    right, right_is_whole = _triples(dump, max_triples)
+    ours, theirs = _groups(left), _groups(right)
+    return SampleDifference(
+        _beyond(ours, theirs), _beyond(theirs, ours), left_is_whole and right_is_whole
+    )
+
+
+def _triples(lines: bytes, max_triples: int) -> tuple[list[Triple], bool]:
+    found: dict[Triple, None] = {}
+    for match in TRIPLE.finditer(lines):
+        if len(found) >= max_triples:
+            return list(found), False
+        subject, predicate, node, literal = match.group(1, 2, 3, 4)
+        term = node or literal
+        found[subject.decode(), predicate.decode(), term.decode()] = None
+    return list(found), True
+
+
+def _groups(triples: Iterable[Triple]) -> dict[str, list[Triple]]:
+    """Return the groups of triples that blank nodes connect, by signature.
+
+    Several equal groups count once: they state the same in RDF.
+    """
+    return {
+        signature(group, stable_names(group)): group
+        for group in iter_components(triples)
+    }
+
+
+def _beyond(
+    ours: dict[str, list[Triple]], theirs: dict[str, list[Triple]]
+) -> tuple[str, ...]:
+    """Return the triples of the groups that are not among the others."""
+    return tuple(
+        sorted(
+            f"{' '.join(triple)} .\n"
+            for name, group in ours.items()
+            if name not in theirs
+            for triple in group
+        )
+    )

@@ -1,0 +1,238 @@
+"""Steps before the first triple: the capabilities of the endpoint, and its graphs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.tasks.sparql import UNKNOWN, SparqlPart, SparqlTask
+from rdfcrawl.rdf.sparql_terms import is_safe
+from rdfcrawl.sources.sparql.parts import (
+    LISTED_ROWS,
+    iter_whole,
+    looks_cut,
+    plan_part,
+    read_count,
+)
+
+if TYPE_CHECKING:
+    from rdfcrawl.sources.sparql.cells import Row
+    from rdfcrawl.sources.sparql.description import ServiceDescription
+    from rdfcrawl.sources.sparql.outcome import OutcomeBuilder
+
+_BATCH_CHARS = 1_200  # of graph names in one task
+_MAX_BATCH = 200
+_MAX_UNORDERED = 100_000  # graphs of a list that cannot be gone on with
+
+
+def after_description(
+    task: SparqlTask,
+    description: ServiceDescription | None,
+    headers: Mapping[str, str],
+    out: OutcomeBuilder,
+) -> None:
+    """Go on to the blank nodes or, as a last resort, to the described graphs."""
+    if task.variant:
+        _take_described(task, description, out)
+        return
+    is_virtuoso = "virtuoso" in headers.get("server", "").lower()
+    has_union = is_virtuoso or (description is not None and description.has_union)
+    task = replace(task, has_union=has_union, asked=out.settings.page_rows, fails=0)
+    if is_virtuoso:
+        # It writes booleans as numbers into JSON and right into XML. How it names blank
+        # nodes is known; to look for one may take as long as it has time.
+        begin(replace(task, naming="key", as_xml=True), out)
+    else:
+        out.follow(task, step="probe")
+
+
+def _take_described(
+    task: SparqlTask, description: ServiceDescription | None, out: OutcomeBuilder
+) -> None:
+    graphs = description.graphs if description else ()
+    if not graphs:
+        out.log.note(Reason.INCOMPLETE, "the named graphs cannot be listed")
+    for graph in graphs:
+        if out.settings.takes(graph):
+            part = SparqlPart(graph=graph)
+            out.follow(task, step=_count_step(out), part=part, variant=0, fails=0)
+
+
+def after_probe(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
+    """Decide how blank nodes are identified."""
+    row = next(iter_whole(rows, out), None)
+    if row is None or "b" not in row:
+        begin(replace(task, naming=""), out)
+        return
+    key = row["k"].text if "k" in row else ""
+    if not key:
+        if task.variant == 0:
+            out.follow(task, variant=1)
+        else:
+            out.follow(task, step="stable", variant=0, offset=0)
+        return
+    if task.variant == 1:
+        naming = "arq"
+    else:
+        label = row["b"].text.removeprefix("_:")
+        is_virtuoso = key.startswith("nodeID://")
+        naming = "key" if key.removeprefix("_:") == label or is_virtuoso else "str"
+        if naming == "str" and not key.startswith("_:"):
+            out.follow(task, variant=1)  # a string that addresses nothing
+            return
+    begin(replace(task, naming=naming), out)  # type: ignore[arg-type]
+
+
+def after_stable(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
+    """Compare the labels of two answers, of which the second begins a row later."""
+    some = islice(iter_whole(rows, out), 10)
+    labels = tuple(row["b"].text[:200] for row in some if "b" in row)
+    if task.offset == 0:
+        out.follow(task, offset=1, seen=labels)
+        return
+    seen = task.seen[1:]
+    is_stable = (
+        bool(seen) and labels[: len(seen)] == seen and task.seen[0] not in labels
+    )
+    naming = "stable" if is_stable else "local"
+    task = replace(task, naming=naming, seen=(), offset=0)  # type: ignore[arg-type]
+    begin(task, out)
+
+
+def begin(task: SparqlTask, out: OutcomeBuilder) -> None:
+    """List the named graphs, and test the default graph."""
+    fresh = SparqlTask(
+        step="graphs",
+        naming=task.naming,
+        has_union=task.has_union,
+        as_xml=task.as_xml,
+        asked=task.asked or out.settings.page_rows,
+    )
+    listed = out.settings.listed
+    for name in listed:
+        out.follow(fresh, step=_count_step(out), part=SparqlPart(graph=name))
+    if not listed:
+        out.follow(fresh)
+    policy = out.settings.take_default_graph
+    if policy == "always" or (policy == "auto" and not task.has_union and not listed):
+        if policy == "always" or out.settings.mode == "datasets":
+            out.follow(fresh, step=_count_step(out))
+        else:
+            out.follow(fresh, step="default")
+
+
+def _count_step(out: OutcomeBuilder) -> str:
+    return "datasets" if out.settings.mode == "datasets" else "count"
+
+
+def after_default(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
+    """Skip the default graph if it is the union of the named graphs."""
+    has_more = next(iter_whole(rows, out), None) is not None
+    if has_more:
+        out.follow(task, step=_count_step(out), variant=0, fails=0)
+    elif task.variant == 0:
+        out.follow(task, variant=1, fails=0)
+
+
+def after_graphs(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
+    """Plan the graphs of a list, small graphs together, and continue the list."""
+    batch = _Batch(task, out)
+    n_rows, last = 0, task.after
+    most = _MAX_UNORDERED if task.variant == 2 else LISTED_ROWS
+    for row in islice(iter_whole(rows, out), most):
+        cell = row.get("g")
+        if cell is None or cell.kind != "iri":
+            continue
+        n_rows, last = n_rows + 1, cell.text
+        if out.settings.takes(last):
+            batch.add(last, read_count([row]) if task.variant == 0 else UNKNOWN)
+    batch.flush()
+    if task.variant == 2 and (n_rows >= _MAX_UNORDERED or looks_cut(n_rows)):
+        out.log.note(Reason.INCOMPLETE, f"a list of {counted(n_rows, 'graph')}")
+    if not n_rows or task.variant == 2:
+        return
+    if last > task.after and is_safe(last):
+        out.follow(task, after=last, got=task.got + n_rows, fails=0)
+    else:
+        out.log.note(Reason.PAGING_LOOP, f"graphs after {task.after[:100]!r}")
+
+
+class _Batch:
+    """Collects graphs that fit into one answer."""
+
+    def __init__(self, task: SparqlTask, out: OutcomeBuilder) -> None:
+        self._out = out
+        fresh = replace(task, part=SparqlPart(), after="", got=0)
+        self._task = replace(fresh, variant=0, fails=0)
+        self._names: list[str] = []
+        self._n_rows = self._n_chars = 0
+
+    def add(self, name: str, n_rows: int) -> None:
+        part = SparqlPart(graph=name)
+        if n_rows == UNKNOWN or self._out.settings.mode == "datasets":
+            self.flush()
+            self._out.follow(self._task, step=_count_step(self._out), part=part)
+            return
+        if n_rows > self._task.asked // 2:
+            self.flush()  # a list without holes: it may have to be listed again
+            plan_part(replace(self._task, part=part, want=n_rows), self._out)
+            return
+        n_chars = len(json.dumps(name)) + 1
+        is_full = (
+            self._n_rows + n_rows > self._task.asked
+            or self._n_chars + n_chars > _BATCH_CHARS
+            or len(self._names) >= _MAX_BATCH
+        )
+        if is_full:
+            self.flush()
+        self._names.append(name)
+        self._n_rows += n_rows
+        self._n_chars += n_chars
+
+    def flush(self) -> None:
+        if self._names:
+            names = tuple(self._names)
+            task = replace(self._task, step="whole", graphs=names, want=self._n_rows)
+            if len(names) == 1:
+                task = replace(task, part=SparqlPart(graph=names[0]))
+            self._out.follow(task)
+        self._names, self._n_rows, self._n_chars = [], 0, 0
+
+
+def after_whole(
+    task: SparqlTask, n_rows: int, out: OutcomeBuilder, *, is_broken: bool
+) -> None:
+    """Check whether the graphs are complete; if not, read each by itself."""
+    if not is_broken and n_rows >= task.want:
+        part = SparqlPart(graph=task.graphs[0])
+        out.check(replace(task, part=part), n_rows)
+        return
+    cap = max(out.settings.min_rows, n_rows if not is_broken else task.asked // 2)
+    less = replace(task, asked=min(task.asked, cap), most=n_rows, fails=0)
+    apart(less, out, is_listed=less.asked < task.asked)
+
+
+def apart(task: SparqlTask, out: OutcomeBuilder, *, is_listed: bool) -> None:
+    """Read the graphs of a `whole` in smaller parts.
+
+    With `is_listed` the graphs are listed again; else each is counted by itself.
+    """
+    names = task.graphs or (task.part.graph,)
+    can_list = is_safe(names[0]) and is_safe(names[-1])
+    if len(names) > 1 and is_listed and can_list:
+        between = SparqlPart(low=names[0], high=names[-1])
+        out.follow(task, step="graphs", part=between, graphs=(), want=UNKNOWN, fails=0)
+        return
+    if len(names) > 1:
+        single = replace(task, graphs=(), want=UNKNOWN, fails=0)
+        for name in names:
+            out.follow(single, step="count", part=SparqlPart(graph=name))
+        return
+    part = SparqlPart(graph=names[0])
+    # As a whole it was too much: not the same request again.
+    plan_part(replace(task, part=part), out, at_once=False)

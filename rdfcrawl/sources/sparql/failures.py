@@ -1,0 +1,144 @@
+"""Tasks that follow a failed request."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.tasks.sparql import UNKNOWN, SparqlTask
+from rdfcrawl.sources.sparql import datasets, discovery
+from rdfcrawl.sources.sparql.exchange import SparqlFailure
+from rdfcrawl.sources.sparql.knots import n_halvings
+from rdfcrawl.sources.sparql.pages import after_failed_page, into_offset
+from rdfcrawl.sources.sparql.parts import can_split, plan_part
+
+if TYPE_CHECKING:
+    from rdfcrawl.sources.sparql.outcome import OutcomeBuilder
+
+_LAST_VARIANT = {"probe": 1, "graphs": 2, "split": 1}
+
+
+def after_failure(
+    task: SparqlTask, failure: SparqlFailure, out: OutcomeBuilder
+) -> None:
+    """Add the tasks after a failed request.
+
+    The request to a busy endpoint is repeated later; a closed endpoint is abandoned.
+    """
+    if failure is SparqlFailure.BUSY:
+        out.outcome.again = True
+        return
+    if failure is SparqlFailure.CLOSED and task.step != "describe":
+        out.check(task, is_sure=False)
+        return
+    if task.step in ("describe", "probe", "stable", "graphs", "default"):
+        _after_discovery(task, failure, out)
+    elif task.step in ("page", "offset", "group", "knots"):
+        _after_rows(task, failure, out)
+    else:
+        _after_part(task, failure, out)
+
+
+def _after_discovery(
+    task: SparqlTask, failure: SparqlFailure, out: OutcomeBuilder
+) -> None:
+    if task.step == "describe":
+        discovery.after_description(task, None, {}, out)
+    elif task.step == "probe" and failure is SparqlFailure.TIMEOUT:
+        # A blank node that is hard to find is rare; the counts will tell.
+        discovery.begin(replace(task, naming="", variant=0), out)
+    elif task.variant < _LAST_VARIANT.get(task.step, 0):
+        out.follow(task, variant=task.variant + 1, fails=0)
+    elif task.step == "probe":
+        out.follow(task, step="stable", variant=0)
+    elif task.step == "stable":
+        discovery.begin(replace(task, naming="local", seen=()), out)
+    elif task.step == "default":  # it cannot be told: then it is taken
+        out.follow(task, step="count", variant=0, fails=0)
+    else:
+        out.follow(task, step="describe", variant=1, after="", got=0)
+
+
+def _after_count(task: SparqlTask, out: OutcomeBuilder) -> None:
+    is_whole = task.naming in ("stable", "local") and not task.part.rows
+    if can_split(task.part) and not is_whole:
+        out.follow(task, step="split", want=UNKNOWN, variant=1, fails=0)
+    else:
+        plan_part(replace(task, want=UNKNOWN), out)
+
+
+def _after_part(task: SparqlTask, failure: SparqlFailure, out: OutcomeBuilder) -> None:
+    """Continue without a count, or with smaller parts."""
+    if task.step == "whole":
+        less = replace(task, asked=max(out.settings.min_rows, task.asked // 2))
+        is_listed = failure is not SparqlFailure.REFUSED and less.asked < task.asked
+        discovery.apart(less, out, is_listed=is_listed)
+    elif task.step == "count":
+        _after_count(task, out)
+    elif task.step == "split" and task.variant == 0:
+        out.follow(task, variant=1, after="", got=0, fails=0)
+    elif task.step == "split":
+        whole = replace(task, want=UNKNOWN, variant=0, got=0, fails=0, after="")
+        out.follow(whole, step="page", cuts=out.settings.max_cuts)
+    elif task.step == "pivot":
+        out.follow(task, step="page", cuts=out.settings.max_cuts, fails=0)
+    elif task.step == "datasets":
+        _after_datasets(task, out)
+    elif task.step == "about":
+        datasets.about_less(task, out)
+    elif task.step == "query":
+        _after_query(task, out)
+    else:
+        out.check(task, is_sure=False)
+
+
+def _after_datasets(task: SparqlTask, out: OutcomeBuilder) -> None:
+    less = max(out.settings.min_rows, task.asked // 4)
+    if less < task.asked:
+        out.follow(task, asked=less, fails=task.fails + 1)
+    else:
+        out.check(task, is_sure=False)
+
+
+def _after_query(task: SparqlTask, out: OutcomeBuilder) -> None:
+    less = max(out.settings.min_rows, task.asked // 2)
+    is_paged = out.settings.paging != "once"
+    if is_paged and less < task.asked and task.fails < out.settings.max_fails:
+        out.follow(task, asked=less, fails=task.fails + 1)
+    else:
+        out.log.note(Reason.BAD_ANSWER, "the endpoint does not take the query")
+        out.check(task, is_sure=False)
+
+
+def _after_rows(task: SparqlTask, failure: SparqlFailure, out: OutcomeBuilder) -> None:
+    if task.step == "group":
+        into_offset(task, task.seen[0] if task.seen else "", out)
+    elif task.step == "page" and failure is SparqlFailure.REFUSED:
+        into_offset(task, task.after, out)
+    elif task.step == "page":
+        is_order = failure is SparqlFailure.ORDER
+        after_failed_page(task, out, is_order=is_order)
+    elif task.step == "knots":
+        _after_knots(task, out)
+    elif failure is not SparqlFailure.TIMEOUT and task.variant == 0:
+        out.follow(task, variant=1, offset=0, got=0, fails=0)
+    elif task.fails < out.settings.max_fails:
+        less = max(out.settings.min_rows, task.asked // 2)
+        out.follow(task, asked=less, fails=task.fails + 1)
+    elif task.variant == 0:
+        out.follow(task, variant=1, offset=0, got=0, fails=0)
+    else:
+        out.check(task, is_sure=False)
+
+
+def _after_knots(task: SparqlTask, out: OutcomeBuilder) -> None:
+    if task.variant < 2:
+        out.follow(task, variant=2, want=UNKNOWN, fails=0)
+        return
+    n_alone = task.fails - n_halvings(out.settings)
+    if n_alone >= 0:  # this one is too large: past it
+        out.check(task, is_sure=False)
+        task = replace(task, offset=task.offset + 1)
+    if n_alone < out.settings.max_fails:
+        out.follow(task, fails=task.fails + 1)

@@ -1,0 +1,91 @@
+"""Tasks and checks that follow from one response."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from rdfcrawl.core.codec import encode
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.tasks.sparql import MAX_STEP_CHARS, UNKNOWN, SparqlTask
+from rdfcrawl.rdf.sparql_terms import can_be_named
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.sources.sparql.settings import HarvestSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionCheck:
+    """Completeness of a partition."""
+
+    want: int  # number of rows by the endpoint's own count, or `UNKNOWN`
+    got: int  # number of rows that were read
+    is_sure: bool = True  # nothing shows that rows are missing
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all rows were read that the endpoint counts."""
+        return self.is_sure and self.got >= self.want
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class SparqlOutcome:
+    """Outcome of one request; complete once the statements are read."""
+
+    tasks: list[SparqlTask] = field(default_factory=list)  # next ones
+    # of the partitions that ended here
+    checks: list[PartitionCheck] = field(default_factory=list)
+    again: bool = False  # repeat the task after a pause
+    failure: str = ""  # a `SparqlFailure` if the request gave nothing
+
+
+class OutcomeBuilder:
+    """Adds tasks and checks to an outcome, within the settings of the harvest.
+
+    `log` takes `INCOMPLETE` for missing rows.
+    """
+
+    def __init__(
+        self, outcome: SparqlOutcome, log: FaultLog, settings: HarvestSettings
+    ) -> None:
+        self.outcome, self.log, self.settings = outcome, log, settings
+
+    def follow(self, task: SparqlTask, **changes: Any) -> None:
+        """Add a task, unless its names cannot be written into a query."""
+        if changes:
+            task = replace(task, **changes)
+        part = task.part
+        names = (part.graph, part.predicate, part.cls, part.subject, *task.graphs)
+        if not all(map(can_be_named, names)):
+            # A row that was cut off, or an error among the rows of a CSV table.
+            self.log.note(Reason.BAD_TERM, f"no name to ask for: {_name(task)}")
+            self.check(task, is_sure=False)
+        elif len(encode(task)) > MAX_STEP_CHARS:  # no such names are in real data
+            self.log.note(Reason.TOO_LARGE, f"names of a partition: {_name(task)}")
+            self.check(task, is_sure=False)
+        else:
+            self.outcome.tasks.append(task)
+
+    def check(
+        self, task: SparqlTask, got: int | None = None, *, is_sure: bool = True
+    ) -> None:
+        """Add the check of a partition, and a fault if rows are missing."""
+        got = task.got if got is None else got
+        check = PartitionCheck(want=task.want, got=got, is_sure=is_sure)
+        self.outcome.checks.append(check)
+        if not check.is_complete:
+            is_known = task.want != UNKNOWN
+            total = counted(task.want, "row") if is_known else "unknown rows"
+            detail = f"{got} of {total} of {_name(task)}"
+            self.log.note(Reason.INCOMPLETE, detail, apart=True)
+
+
+def _name(task: SparqlTask) -> str:
+    part = task.part
+    names = [f"<{part.graph}>" if part.graph else "the default graph"]
+    names += [f"<{x}>" for x in (part.predicate, part.cls, part.subject) if x]
+    if part.low or part.high:
+        names.append(f"from {part.low[:80]!r} to {part.high[:80]!r}")
+    return f"{task.step}: {' '.join(names)}"

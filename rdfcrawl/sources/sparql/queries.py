@@ -1,0 +1,214 @@
+"""Texts of all queries, made of checked terms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.rdf.sparql_terms import iri, text
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.tasks.sparql import BlankNaming, RowOrder, SparqlPart, SparqlTask
+
+_ARQ_LABEL: Final = "<http://jena.apache.org/ARQ/function#bnode>"
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+# -- patterns ----------------------------------------------------------------------
+
+
+def probe(variant: int) -> str:
+    """Ask for any blank node and its label; 0: by STR, 1: by Jena's function."""
+    key = "STR(?b)" if variant == 0 else f"{_ARQ_LABEL}(?b)"
+    return f"SELECT ?b ({key} AS ?k) WHERE {{ {_ANY_BLANK} }} LIMIT 1"
+
+
+def some_blanks(offset: int) -> str:
+    """Ask for four blank nodes."""
+    end = f"ORDER BY ?b LIMIT 4 OFFSET {offset}"
+    return f"SELECT DISTINCT ?b WHERE {{ {_ANY_BLANK} }} {end}"
+
+
+_ANY_BLANK: Final = " UNION ".join(
+    f"{{ {pattern} FILTER(isBlank(?b)) }}"
+    for triple in ("?b ?p ?o", "?s ?p ?b")
+    for pattern in (triple, f"GRAPH ?g {{ {triple} }}")
+)
+
+
+def graphs(task: SparqlTask) -> str:
+    """Ask for names of graphs; 0: with counts, 1: in order, 2: in any order."""
+    pattern = "GRAPH ?g { ?s ?p ?o }"
+    if task.variant == 2:
+        return f"SELECT DISTINCT ?g WHERE {{ {pattern} }}"
+    bounds = ((">", task.after), (">=", task.part.low), ("<=", task.part.high))
+    if conditions := [f"STR(?g) {sign} {text(key)}" for sign, key in bounds if key]:
+        pattern += f" FILTER({' && '.join(conditions)})"
+    order = f"ORDER BY STR(?g) LIMIT {task.asked}"
+    if task.variant == 1:
+        return f"SELECT DISTINCT ?g WHERE {{ {pattern} }} {order}"
+    return f"SELECT ?g (COUNT(*) AS ?n) WHERE {{ {pattern} }} GROUP BY ?g {order}"
+
+
+def default_graph(variant: int) -> str:
+    """Ask for a triple that is in 0: a named graph only, 1: the default graph only."""
+    named, default = "GRAPH ?g { ?s ?p ?o }", "?s ?p ?o"
+    inner, outer = (default, named) if variant == 0 else (named, default)
+    # As a table: the endpoints that answer ASK in no known format are many.
+    return f"SELECT ?s WHERE {{ {outer} FILTER NOT EXISTS {{ {inner} }} }} LIMIT 1"
+
+
+def whole(names: Sequence[str], naming: BlankNaming) -> str:
+    """Ask for all of some graphs; an empty name alone is the default graph."""
+    more = labels(naming, "s", "o")
+    if len(names) == 1:
+        return f"SELECT ?s ?p ?o{more} WHERE {{ {in_graph(names[0], '?s ?p ?o')} }}"
+    values = " ".join(iri(name) for name in names)
+    return (
+        f"SELECT ?g ?s ?p ?o{more} WHERE {{ VALUES ?g {{ {values} }} "
+        "GRAPH ?g { ?s ?p ?o } }"
+    )
+
+
+def count(part: SparqlPart, naming: BlankNaming) -> str:
+    """Ask for the number of triples."""
+    return f"SELECT (COUNT(*) AS ?n) WHERE {{ {_pattern(part, naming)} }}"
+
+
+def split(task: SparqlTask) -> str:
+    """Ask for the predicates (or classes) of a part; 0: with counts, 1: without."""
+    part, naming = task.part, task.naming
+    name = "o" if part.predicate else "p"
+    condition = f"STR(?{name}) > {text(task.after)}"
+    if name == "o":
+        condition = f"isIRI(?o) && {condition}"
+    pattern = _pattern(part, naming, condition)
+    end = f"ORDER BY STR(?{name}) LIMIT {task.asked}"
+    if task.variant == 0:
+        columns = f"?{name} (COUNT(*) AS ?n)"
+        return f"SELECT {columns} WHERE {{ {pattern} }} GROUP BY ?{name} {end}"
+    return f"SELECT DISTINCT ?{name} WHERE {{ {pattern} }} {end}"
+
+
+def pivot(part: SparqlPart, naming: BlankNaming, offset: int) -> str:
+    """Ask for the key of a subject, any of which would do for the partition."""
+    where = f"WHERE {{ {_pattern(part, naming)} }}"
+    return f"SELECT ({subject_key(naming, 's')} AS ?k) {where} LIMIT 1 OFFSET {offset}"
+
+
+def page(task: SparqlTask) -> str:
+    """Ask for the rows after a key, in the order of their keys."""
+    key = key_expression(task.order, task.naming)
+    condition = f"{key} > {text(task.after)}" if task.after else ""
+    pattern = _pattern(task.part, task.naming, condition)
+    columns = f"{_columns(task)} ({key} AS ?k)"
+    order = f"ORDER BY {key}"
+    return f"SELECT {columns} WHERE {{ {pattern} }} {order} LIMIT {task.asked}"
+
+
+def offset(task: SparqlTask) -> str:
+    """Ask for the rows after a number of rows; 0: in order, 1: in any order."""
+    where = f"WHERE {{ {_pattern(task.part, task.naming)} }}"
+    free = " ".join(f"?{name}" for name in free_variables(task.part))
+    order = f"ORDER BY {free} " if task.variant == 0 else ""
+    end = f"LIMIT {task.asked} OFFSET {task.offset}"
+    return f"SELECT {_columns(task)} {where} {order}{end}"
+
+
+# -- keys --------------------------------------------------------------------------
+
+
+def subject_key(naming: BlankNaming, name: str) -> str:
+    """Return an expression that maps each term of a variable to a string."""
+    if naming == "arq":
+        return f"IF(isBlank(?{name}), {_ARQ_LABEL}(?{name}), STR(?{name}))"
+    return f"STR(?{name})"
+
+
+def key_expression(order: RowOrder, naming: BlankNaming) -> str:
+    """Return the expression that sorts the rows of a page."""
+    if order == "o":
+        if naming in ("", "stable", "local"):
+            return 'COALESCE(MD5(STR(?o)), "-")'  # a blank node has no STR
+        return f"MD5({subject_key(naming, 'o')})"
+    key = subject_key(naming, "s")
+    return f"MD5({key})" if order == "h" else key
+
+
+def free_variables(part: SparqlPart) -> tuple[str, ...]:
+    """Return the variables in the rows of a part, which has the other terms itself."""
+    fixed = {"s": part.subject, "p": part.predicate, "o": part.cls}
+    return tuple(name for name, value in fixed.items() if not value)
+
+
+def _columns(task: SparqlTask) -> str:
+    free = free_variables(task.part)
+    nodes = [name for name in free if name != "p"]
+    return " ".join(f"?{name}" for name in free) + labels(task.naming, *nodes)
+
+
+def labels(naming: BlankNaming, *names: str) -> str:
+    """Return columns with permanent labels, for endpoints that have such labels."""
+    if naming not in ("str", "arq"):
+        return ""
+    return "".join(
+        f' (IF(isBlank(?{name}), {subject_key(naming, name)}, "") AS ?{name}_label)'
+        for name in names
+    )
+
+
+def is_blank_key(naming: BlankNaming, key: str) -> bool:
+    """Return whether the key of a subject stands for a blank node."""
+    if naming == "arq":
+        return not _SCHEME.match(key)
+    return naming in ("key", "str") and key.startswith(("nodeID://", "_:"))
+
+
+def subject_term(naming: BlankNaming, key: str) -> str:
+    """Return the term of a subject in a query.
+
+    Blank nodes are addressed as `<nodeID://b1>` (Virtuoso) or `<_:label>` (Jena).
+    """
+    if naming == "arq" and is_blank_key(naming, key):
+        return iri(f"_:{key}")
+    return iri(key)
+
+
+def _pattern(part: SparqlPart, naming: BlankNaming, condition: str = "") -> str:
+    subject = subject_term(naming, part.subject) if part.subject else "?s"
+    predicate = iri(part.predicate) if part.predicate else "?p"
+    obj = iri(part.cls) if part.cls else "?o"
+    conditions = [condition] if condition else []
+    conditions += _conditions(part, naming)
+    inner = f"{subject} {predicate} {obj}"
+    if conditions:
+        inner += f" FILTER({' && '.join(conditions)})"
+    return in_graph(part.graph, inner)
+
+
+def _conditions(part: SparqlPart, naming: BlankNaming) -> list[str]:
+    key = subject_key(naming, "s")
+    found = []
+    if part.rows == "ground" and not part.cls:
+        found.append("!isBlank(?o)")
+    if part.no_iri:
+        found.append("!isIRI(?o)")
+    if part.obj:
+        found.append(f"{key_expression('o', naming)} = {text(part.obj)}")
+    if part.subject:  # the other conditions are on the variable ?s
+        return found
+    if part.low:
+        found.append(f"{key} > {text(part.low)}")
+    if part.high:
+        found.append(f"{key} <= {text(part.high)}")
+    if part.rows in ("iri", "ground"):
+        found.append("isIRI(?s)")
+    if part.rows == "blank":
+        found.append("isBlank(?s)")
+    return found
+
+
+def in_graph(name: str, pattern: str) -> str:
+    """Return a pattern in a named graph, or in the default graph."""
+    return f"GRAPH {iri(name)} {{ {pattern} }}" if name else pattern

@@ -1,0 +1,261 @@
+"""Reading of one response: its statements, and then the tasks that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from hashlib import blake2b
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.codec import encode
+from rdfcrawl.core.errors import Fault, Reason, SourceFault
+from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.rdf.checking import iter_checked
+from rdfcrawl.rdf.chunks import QuadChunk, quad_chunks
+from rdfcrawl.rdf.environment import ParseLimits
+from rdfcrawl.rdf.labels import without_labels
+from rdfcrawl.rdf.parse import parse
+from rdfcrawl.rdf.sparql_terms import MAX_KEY_CHARS
+from rdfcrawl.sources.sparql import datasets, discovery, pages, parts
+from rdfcrawl.sources.sparql.description import read_description
+from rdfcrawl.sources.sparql.exchange import SparqlAnswer, SparqlFailure, judge
+from rdfcrawl.sources.sparql.failures import after_failure
+from rdfcrawl.sources.sparql.knots import KnotReader
+from rdfcrawl.sources.sparql.outcome import OutcomeBuilder, SparqlOutcome
+from rdfcrawl.sources.sparql.results import iter_rows
+from rdfcrawl.sources.sparql.writing import GraphTerms, RowWriter
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.tasks.sparql import SparqlTask
+    from rdfcrawl.sources.sparql.cells import Row
+    from rdfcrawl.sources.sparql.settings import HarvestTarget
+
+
+class AnswerReader:
+    """The statements of one response; iterate once, over chunks of N-Quads.
+
+    Blank nodes have their final labels, equal in all responses where the endpoint's
+    labels are. They must not be relabelled by document.
+
+    Args:
+        harvest: of the endpoint.
+        task: of the request.
+        answer: None if there is nothing to be read.
+        outcome: of the request so far.
+        faults: of the request so far.
+
+    Attributes:
+        outcome: complete when the chunks are read.
+    """
+
+    def __init__(
+        self,
+        harvest: HarvestTarget,
+        task: SparqlTask,
+        answer: SparqlAnswer | None,
+        outcome: SparqlOutcome | None = None,
+        faults: Iterable[Fault] = (),
+    ) -> None:
+        self._harvest, self._task, self._answer = harvest, task, answer
+        self._log, self._faults = FaultLog(), list(faults)
+        self.outcome = outcome or SparqlOutcome()
+        self._out = OutcomeBuilder(self.outcome, self._log, harvest.settings)
+
+    @property
+    def faults(self) -> list[Fault]:
+        """All faults so far."""
+        return [*self._faults, *self._log.all()]
+
+    def __iter__(self) -> Iterator[QuadChunk]:
+        """Read the response; its faults are not raised."""
+        if self._answer is None:
+            return
+        if self._task.step == "describe":
+            yield from self._describe(self._answer)
+        elif self._task.step == "query" and self._harvest.settings.is_construct:
+            yield from self._parse(self._answer)
+        else:
+            for block in iter_checked(self._iter_lines(self._answer), self._log):
+                yield from quad_chunks(block)
+
+    # -- tables --------------------------------------------------------------------
+
+    def _iter_lines(self, answer: SparqlAnswer) -> Iterator[str]:
+        found = iter_rows(
+            answer.body,
+            media_type=answer.media_type,
+            log=self._log,
+            limits=self._harvest.settings.limits,
+        )
+        task, out = self._task, self._out
+        if task.step not in _STATEMENTS:
+            try:
+                found = _begun(found, is_whole=task.step == "knots")
+            except SourceFault as error:
+                self._log.note(error.fault.reason, error.fault.detail)
+                self._after_no_table()
+                return
+        if task.step in _STEPS:
+            _STEPS[task.step](task, found, out)
+        elif task.step == "knots":
+            reader = KnotReader(self._harvest.endpoint, task, out)
+            yield from reader.iter_lines(parts.iter_whole(found, out))
+        else:
+            yield from self._iter_statements(found)
+
+    def _after_no_table(self) -> None:
+        """Continue after a response that should have been a table.
+
+        An error page that comes as 200 does not say that a graph has no triples. If
+        the first request is answered so, it is repeated: all others would fail, too.
+        """
+        if self._task.step == "probe":
+            self.outcome.again = True
+            return
+        is_stable = self._task.step == "stable"
+        failure = SparqlFailure.REFUSED if is_stable else SparqlFailure.TIMEOUT
+        self.outcome.failure = failure
+        after_failure(self._task, failure, self._out)
+
+    def _iter_statements(self, found: Iterator[Row]) -> Iterator[str]:
+        harvest, task = self._harvest, self._task
+        graphs = GraphTerms(harvest.endpoint, harvest.settings, self._log)
+        writer = RowWriter(harvest.endpoint, task, graphs)
+        end, last = pages.PageEnd(), ""
+        is_broken = False
+        # Labels of one response: if it is not complete, their nodes come once more.
+        is_held = task.step == "whole" and task.naming == "local"
+        held: list[str] = []
+        try:
+            for row in found:
+                key = row.get("k")
+                n_local = writer.n_local
+                line = writer.line(row)
+                end.add(key.text if key else "", line)
+                if task.step == "query":
+                    key = key or row.get("s")
+                    last = key.text if key else last
+                if line and is_held and writer.n_local > n_local:
+                    held.append(line)
+                elif line:
+                    yield line
+                else:
+                    self._log.note(Reason.BAD_TERM, "a row that is no statement")
+        except SourceFault as error:
+            is_broken = True
+            self._log.note(error.fault.reason, error.fault.detail)
+            if error.fault.reason is Reason.SYNTAX and task.as_xml:
+                # Characters that XML has not: JSON can say them.
+                self._task = replace(task, as_xml=False)
+        if writer.n_local and task.step in ("page", "offset"):
+            detail = "blank nodes that are told apart in one answer only"
+            self._log.note(Reason.INCOMPLETE, detail, writer.n_local)
+        self._finish(end, last, is_broken=is_broken)
+        if self.outcome.checks:
+            yield from held
+
+    def _finish(self, end: pages.PageEnd, last: str, *, is_broken: bool) -> None:
+        task, out, n_rows = self._task, self._out, end.n_rows
+        match task.step:
+            case "whole":
+                discovery.after_whole(task, n_rows, out, is_broken=is_broken)
+            case "page":
+                pages.after_page(task, end, out, is_broken=is_broken)
+            case "offset":
+                pages.after_offset(task, end, out, is_broken=is_broken)
+            case "about":
+                datasets.after_about(task, end, out, is_broken=is_broken)
+            case _:
+                is_keyed = last and out.settings.paging == "after"
+                mark = last if is_keyed else end.mark
+                self._after_query(n_rows, mark, is_broken=is_broken)
+
+    # -- graphs --------------------------------------------------------------------
+
+    def _parse(self, answer: SparqlAnswer) -> Iterator[QuadChunk]:
+        """Yield the graph of a CONSTRUCT, which has blank nodes of its own."""
+        settings = self._harvest.settings
+        reading = parse(
+            answer.body,
+            url=f"{self._harvest.endpoint}#{encode(self._task)}",
+            base=self._harvest.endpoint,
+            graph=settings.default_graph or None,
+            media_type=answer.media_type,
+            trust=settings.trust,
+            limits=ParseLimits(doc_bytes=settings.limits.body_bytes),
+        )
+        digest = blake2b(digest_size=6)
+        for chunk in reading:
+            digest.update(without_labels(chunk))
+            yield chunk
+        self._faults += reading.faults
+        mark = digest.hexdigest()
+        self._after_query(reading.n_quads, mark, is_broken=reading.is_partial)
+
+    def _after_query(self, n_rows: int, last: str, *, is_broken: bool) -> None:
+        task, out = self._task, self._out
+        total = task.got + n_rows
+        if is_broken and not n_rows:
+            out.check(task, total, is_sure=False)
+        elif out.settings.paging == "once":
+            is_sure = not is_broken and not parts.looks_cut(n_rows)
+            out.check(task, total, is_sure=is_sure)
+        elif not n_rows:
+            out.check(task, total)
+        elif last == task.after or len(last) > MAX_KEY_CHARS:
+            self._log.note(Reason.PAGING_LOOP, f"rows after {last[:100]!r}")
+            out.check(task, total, is_sure=False)
+        else:
+            offset = task.offset + n_rows
+            out.follow(task, offset=offset, after=last, got=total, fails=0)
+
+    # -- description ---------------------------------------------------------------
+
+    def _describe(self, answer: SparqlAnswer) -> Iterator[QuadChunk]:
+        settings, endpoint = self._harvest.settings, self._harvest.endpoint
+        chunks: list[QuadChunk] = []
+        if judge(answer) is None and "html" not in answer.media_type:
+            limits = ParseLimits(doc_bytes=settings.limits.description_bytes)
+            reading = parse(
+                answer.body,
+                url=endpoint,
+                graph=f"{endpoint}#service",
+                media_type=answer.media_type,
+                limits=limits,
+            )
+            chunks = list(reading)
+            self._faults += reading.faults
+        description = read_description(chunks, self._log, endpoint=endpoint)
+        if not description.is_service:
+            chunks = []  # of another document
+        headers = answer.headers
+        discovery.after_description(self._task, description, headers, self._out)
+        yield from chunks
+
+
+def _begun(rows: Iterator[Row], *, is_whole: bool) -> Iterator[Row]:
+    """Return rows after reading the first, or all of them.
+
+    Raises:
+        SourceFault: no table, or the end comes before.
+    """
+    if is_whole:
+        return iter(list(rows))
+    first = next(rows, None)
+    return iter(()) if first is None else chain((first,), rows)
+
+
+# Steps with statements as results, which check by themselves whether these are all.
+_STATEMENTS: Final = frozenset({"whole", "page", "offset", "about", "query"})
+_STEPS: Final = {
+    "probe": discovery.after_probe,
+    "stable": discovery.after_stable,
+    "graphs": discovery.after_graphs,
+    "default": discovery.after_default,
+    "count": parts.after_count,
+    "group": pages.after_group,
+    "split": parts.after_split,
+    "pivot": parts.after_pivot,
+    "datasets": datasets.after_datasets,
+}

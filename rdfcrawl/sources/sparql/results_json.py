@@ -1,0 +1,165 @@
+"""SPARQL 1.1 Query Results JSON, read one row at a time.
+
+The standard library's decoder cuts the rows out of the stream; the table is never in
+memory as a whole.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.sources.sparql.cells import ResultTerm, Row
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.sources.sparql.settings import ResultLimits
+
+_READ_BYTES = 64 * 1024
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder(strict=False)  # Virtuoso writes raw control characters
+
+
+def iter_json(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Row]:
+    """Yield the rows of a table in UTF-8.
+
+    Each field that is no RDF term is a `BAD_TERM`, and its row is left out.
+
+    Raises:
+        SourceFault: not JSON, cut short, no table, or a row is too long; earlier rows
+            were yielded.
+
+    Source: SPARQL 1.1 Query Results JSON Format, 3.
+    """
+    text = _Window(file, limits.row_chars)
+    for name in _iter_members(text):
+        if name == "boolean":
+            return
+        if name != "results":
+            text.value()
+            continue
+        for inner in _iter_members(text):
+            if inner != "bindings":
+                text.value()
+                continue
+            for binding in _iter_items(text):
+                row = _to_row(binding, log)
+                if row is not None:
+                    yield row
+            return
+    raise SourceFault(Reason.BAD_ANSWER, "JSON without results")
+
+
+class _Window:
+    """A window on the text of a file, refilled as needed."""
+
+    def __init__(self, file: BinaryIO, max_chars: int) -> None:
+        self._file, self._max_chars = file, max_chars
+        self._decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
+        self._text, self._at, self._is_end = "", 0, False
+
+    def peek(self) -> str:
+        """Return the next non-blank character; empty at the end."""
+        while True:
+            self._at = _BLANKS.match(self._text, self._at).end()  # type: ignore[union-attr]
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._refill(_READ_BYTES):
+                return ""
+
+    def take(self, expected: str) -> None:
+        """Consume a character of the grammar."""
+        found = self.peek()
+        if found != expected:
+            what = repr(found) if found else "the end"
+            raise SourceFault(Reason.SYNTAX, f"JSON: {what} in place of {expected!r}")
+        self._at += 1
+
+    def value(self) -> Any:
+        """Return the next JSON value."""
+        self.peek()
+        more = _READ_BYTES
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self._text, self._at)
+            except RecursionError as error:
+                raise SourceFault(Reason.TOO_DEEP, "JSON") from error
+            except ValueError as error:
+                self._more_or_fault(more, error)
+            else:
+                # A number at the edge of the window may go on.
+                if end < len(self._text) or not self._refill(more):
+                    self._at = end
+                    return value
+            more *= 2  # so that a long value is not decoded over and over
+
+    def _more_or_fault(self, n_bytes: int, error: ValueError) -> None:
+        if len(self._text) - self._at > self._max_chars:
+            raise SourceFault(Reason.TOO_LARGE, "a row of the answer") from error
+        if not self._refill(n_bytes):
+            raise SourceFault(Reason.SYNTAX, f"JSON: {error}") from error
+
+    def _refill(self, n_bytes: int) -> bool:
+        if self._is_end:
+            return False
+        data = self._file.read(n_bytes)
+        self._is_end = not data
+        self._text = self._text[self._at :] + self._decode(data, self._is_end)
+        self._at = 0
+        return not self._is_end
+
+
+def _iter_members(text: _Window) -> Iterator[str]:
+    """Yield the names of an object; the caller reads each value."""
+    for name in _iter_items(text, "{}"):
+        text.take(":")
+        yield name if isinstance(name, str) else ""
+
+
+def _iter_items(text: _Window, brackets: str = "[]") -> Iterator[Any]:
+    text.take(brackets[0])
+    if text.peek() != brackets[1]:
+        yield text.value()
+        while text.peek() == ",":
+            text.take(",")
+            yield text.value()
+    text.take(brackets[1])
+
+
+def _to_row(binding: Any, log: FaultLog) -> Row | None:
+    row: Row = {}
+    if not isinstance(binding, dict):
+        log.note(Reason.BAD_TERM, "a row that is not an object")
+        return None
+    for name, field in binding.items():
+        cell = _to_cell(field)
+        if cell is None:
+            log.note(Reason.BAD_TERM, f"?{name} is {str(field)[:80]}")
+            return None
+        row[name] = cell
+    return row
+
+
+def _to_cell(field: Any) -> ResultTerm | None:
+    if not isinstance(field, dict):
+        return None
+    kind, text = field.get("type"), field.get("value")
+    if not isinstance(text, str):
+        return None
+    if kind == "uri":
+        return ResultTerm("iri", text)
+    if kind == "bnode":
+        return ResultTerm("blank", text.removeprefix("_:"))
+    if kind in ("literal", "typed-literal"):  # the latter of the 2007 note
+        datatype, language = field.get("datatype"), field.get("xml:lang")
+        return ResultTerm(
+            "literal",
+            text,
+            datatype if isinstance(datatype, str) else "",
+            language if isinstance(language, str) else "",
+        )
+    return None

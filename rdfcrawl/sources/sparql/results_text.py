@@ -1,0 +1,196 @@
+"""SPARQL 1.1 Query Results TSV and CSV, read one row at a time."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, BinaryIO
+
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.namespaces import XSD
+from rdfcrawl.sources.sparql.cells import ResultTerm, Row
+
+if TYPE_CHECKING:
+    from rdfcrawl.core.faultlog import FaultLog
+    from rdfcrawl.sources.sparql.settings import ResultLimits
+
+# Turtle's own shorthands (Turtle 2.5.2, 2.5.3), which TSV may use.
+_NUMBERS = (
+    (re.compile(r"[+-]?[0-9]+\Z").match, "integer"),
+    (re.compile(r"[+-]?[0-9]*\.[0-9]+\Z").match, "decimal"),
+    (
+        re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)[eE][+-]?[0-9]+\Z").match,
+        "double",
+    ),
+    (re.compile(r"(?:true|false)\Z").match, "boolean"),
+)
+_LITERAL = re.compile(
+    r"""(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')"""
+    r"""(?:@([A-Za-z0-9-]+)|\^\^<([^<>]*)>)?\Z""",
+    re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
+# A scheme that is more likely an IRI than a text with a colon in it.
+_IRI = re.compile(
+    r"(?:[a-z][a-z0-9+.-]*://|urn:|mailto:|tel:)[^\s<>\"{}|\\^`]+\Z", re.IGNORECASE
+)
+
+
+def iter_tsv(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Row]:
+    """Yield the rows of a tab-separated table in UTF-8.
+
+    Without question marks in the head (Virtuoso) the kinds of terms are lost, and the
+    table is read like CSV. Each field that is no term is a `BAD_TERM`, and its row is
+    left out.
+
+    Raises:
+        SourceFault: a line is too long or cut off, its number of fields differs from
+            the head, or there are too many variables; earlier rows were yielded.
+
+    Source: SPARQL 1.1 Query Results CSV and TSV Formats, 4.
+    """
+    lines = _iter_lines(file, limits)
+    head = next(lines, "").rstrip("\r\n").split("\t")
+    _check_head(head, limits)
+    if not all(name.startswith(("?", "$")) for name in head):
+        names = [name.strip('"') for name in head]
+        table = csv.reader(lines, delimiter="\t")
+        yield from _iter_plain(names, table, log)
+        return
+    names = [name[1:] for name in head]
+    for line in lines:
+        fields = line.rstrip("\r\n").split("\t")
+        _check_row(names, fields)
+        row = _to_row(names, fields)
+        if row is None and not line.endswith("\n"):
+            raise SourceFault(Reason.SYNTAX, f"cut off at {line[:80]!r}")
+        if row is None:
+            log.note(Reason.BAD_TERM, line[:80])
+        elif row or len(fields) == len(names):
+            yield row
+
+
+def iter_csv(file: BinaryIO, limits: ResultLimits, log: FaultLog) -> Iterator[Row]:
+    """Yield the rows of a comma-separated table in UTF-8, which has no kinds of terms.
+
+    `_:x` is a blank node, any other value of `s`, `p` or `g` an IRI. Elsewhere the kind
+    is guessed (`REPAIRED`): an absolute IRI, or else a plain literal.
+
+    Raises:
+        SourceFault: a row is too long or no CSV, its number of fields differs from the
+            head, or there are too many variables; earlier rows were yielded.
+
+    Source: SPARQL 1.1 Query Results CSV and TSV Formats, 3.
+    """
+    table = csv.reader(_iter_lines(file, limits))
+    try:
+        head = next(table, [])
+    except csv.Error as error:
+        raise SourceFault(Reason.SYNTAX, f"CSV: {error}") from error
+    _check_head(head, limits)
+    yield from _iter_plain([name.lstrip("?$") for name in head], table, log)
+
+
+def _check_head(head: list[str], limits: ResultLimits) -> None:
+    if len(head) > limits.variables:
+        raise SourceFault(Reason.TOO_LARGE, "variables of the answer")
+    if head and head[0].lstrip().startswith(("<", "{")):
+        raise SourceFault(Reason.BAD_ANSWER, "no table of values")
+
+
+def _check_row(names: list[str], fields: list[str]) -> None:
+    """Check that a row has a field for each variable, or is a blank line.
+
+    Any other number means a cut, or an error message among the rows:
+    `## Query cancelled due to timeout during execution ##` (Fuseki).
+
+    Raises:
+        SourceFault: `SYNTAX`.
+    """
+    if len(fields) != len(names) and fields not in ([], [""]):
+        text = " ".join(fields)[:80]
+        raise SourceFault(Reason.SYNTAX, f"{counted(len(fields), 'field')}: {text!r}")
+
+
+def _iter_lines(file: BinaryIO, limits: ResultLimits) -> Iterator[str]:
+    decoder = codecs.getreader("utf-8-sig")(file, "replace")
+    # `readline` of a codec breaks lines at U+2028 and others: those are no borders.
+    rest = ""
+    while piece := decoder.read(64 * 1024):
+        *whole, rest = (rest + piece).split("\n")
+        for line in whole:
+            yield f"{line}\n"
+        if len(rest) > limits.row_chars:
+            raise SourceFault(Reason.TOO_LARGE, "a row of the answer")
+    if rest:
+        yield rest
+
+
+def _iter_plain(
+    names: list[str], table: Iterator[list[str]], log: FaultLog
+) -> Iterator[Row]:
+    try:
+        for fields in table:
+            _check_row(names, fields)
+            row: Row = {}
+            for name, text in zip(names, fields, strict=False):
+                if text or name == "o":
+                    row[name] = _guess(name, text, log)
+            yield row
+    except csv.Error as error:
+        raise SourceFault(Reason.SYNTAX, f"CSV: {error}") from error
+
+
+def _guess(name: str, text: str, log: FaultLog) -> ResultTerm:
+    if text.startswith("_:"):
+        return ResultTerm("blank", text[2:])
+    if text.startswith("nodeID://"):  # Virtuoso
+        return ResultTerm("blank", text)
+    if name in ("s", "p", "g"):
+        return ResultTerm("iri", text)
+    log.note(Reason.REPAIRED, "kinds of values that the answer does not tell")
+    return ResultTerm("iri" if _IRI.match(text) else "literal", text)
+
+
+def _to_row(names: list[str], fields: list[str]) -> Row | None:
+    row: Row = {}
+    for name, field in zip(names, fields, strict=False):
+        if not field:
+            continue
+        cell = _parse_term(field.strip(" "))
+        if cell is None:
+            return None
+        row[name] = cell
+    return row
+
+
+def _parse_term(field: str) -> ResultTerm | None:
+    if field.startswith("<") and field.endswith(">"):
+        return ResultTerm("iri", _unescape(field[1:-1]))
+    if field.startswith("_:"):
+        return ResultTerm("blank", field[2:])
+    found = _LITERAL.match(field)
+    if found:
+        double, single, language, datatype = found.groups()
+        text = _unescape(double if double is not None else single)
+        return ResultTerm("literal", text, datatype or "", language or "")
+    for is_form, name in _NUMBERS:
+        if is_form(field):
+            return ResultTerm("literal", field, XSD + name)
+    return None
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(_unescape_one, text) if "\\" in text else text
+
+
+def _unescape_one(found: re.Match[str]) -> str:
+    short, long, single = found.groups()
+    if single is not None:
+        return _ESCAPED.get(single, single)
+    number = int(short or long, 16)
+    return chr(number) if number <= 0x10FFFF else "\ufffd"

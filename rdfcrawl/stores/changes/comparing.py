@@ -1,0 +1,246 @@
+"""Compare an earlier state of a log with what the log stands for now.
+
+As in `stores.log.latest`, the logs are read twice, and in between each version is a record in
+one of 256 scratch files. In memory is one byte for each version, and one file.
+"""
+
+from __future__ import annotations
+
+import struct
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from enum import StrEnum
+from hashlib import blake2b
+from tempfile import SpooledTemporaryFile
+from typing import IO, TYPE_CHECKING, Final, NamedTuple, Self
+
+from rdfcrawl.stores.log.documents import DroppedVersion
+from rdfcrawl.stores.log.latest import iter_parts
+from rdfcrawl.stores.segment_lock import reading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rdfcrawl.stores.changes.start import EarlierState
+    from rdfcrawl.stores.identity import LogIdentity
+    from rdfcrawl.stores.log.crawl_log import CrawlLog
+    from rdfcrawl.stores.log.documents import LogDocument
+
+# Key of the document, version, digest, length, whether it is of the earlier log,
+# whether it was dropped, segment, number in the segment.
+_RECORD: Final = struct.Struct(">16sQ16sQ??II")
+_FILES: Final = 256
+_HELD_BYTES: Final = 64 * 1024
+_KIND: Final = 7  # bits of a mark that say the kind
+_IS_FORMER: Final = 8  # the earlier state has this version
+_LACKS_FORMER: Final = 16  # the statements of the earlier version were dropped
+
+
+class ChangeKind(StrEnum):
+    """How a document differs between two states."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    DELETED = "deleted"
+
+
+_KINDS: Final = tuple(ChangeKind)
+
+
+class DocumentChange(NamedTuple):
+    """A document, and how it differs.
+
+    Attributes:
+        document: its latest version; or one of the earlier state, see `is_former`.
+        kind: of the difference.
+        is_former: for its statements, which are not there any more.
+        lacks_former: its earlier statements were dropped by a compaction.
+    """
+
+    document: LogDocument
+    kind: ChangeKind
+    is_former: bool = False
+    lacks_former: bool = False
+
+
+class _Version(NamedTuple):
+    version_ms: int
+    digest: bytes
+    n_bytes: int
+    is_earlier: bool
+    is_dropped: bool
+    segment: int
+    number: int
+
+
+@dataclass(slots=True)
+class LogComparison:
+    """Two states of a log; a context, in which no segment is removed.
+
+    Args:
+        log: whose latest versions are compared.
+        start: with what.
+        scratch: folder of scratch files; by default that of the system.
+
+    Attributes:
+        n_lacking: documents whose earlier statements were dropped by a compaction.
+    """
+
+    log: CrawlLog
+    start: EarlierState
+    scratch: Path | None = None
+    n_lacking: int = 0
+    _segments: list[tuple[CrawlLog, Path]] = field(default_factory=list)
+    _are_before: list[bool | None] = field(default_factory=list)  # the segments
+    _identities: list[tuple[CrawlLog, LogIdentity]] = field(default_factory=list)
+    _marks: dict[int, bytearray] = field(default_factory=dict)
+    _locks: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> Self:
+        try:
+            for log in (self.log, self.start.log):
+                if log is not None:
+                    self._locks.enter_context(reading(log.root / "quads"))
+                    self._identities.append((log, log.identity))
+                    self._segments += [(log, path) for path in log.segments()]
+            has_segment = self.start.has_segment
+            self._are_before = [has_segment(path.name) for _, path in self._segments]
+            self._compare()
+        except BaseException:
+            self._locks.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._locks.close()
+
+    def changes(self) -> Iterator[DocumentChange]:
+        """Yield each document of either state once, in the order of the log.
+
+        Of one that is in neither, or without statements in both, there is nothing.
+
+        Raises:
+            ConfigError: `fresh=1` has moved the log aside meanwhile.
+            OSError: the disk cannot be read.
+        """
+        return (each for each in self.statements() if not each.is_former)
+
+    def statements(self) -> Iterator[DocumentChange]:
+        """Yield all that `changes` does, and the former versions of changed documents.
+
+        Raises:
+            OSError: the disk cannot be read.
+        """
+        for each, segment, number in self._versions():
+            marks = self._marks.get(segment, b"")
+            mark = marks[number] if number < len(marks) else 0
+            if not mark or isinstance(each, DroppedVersion):
+                continue
+            kind = _KINDS[(mark & _KIND) - 1] if mark & _KIND else ChangeKind.CHANGED
+            if mark & _IS_FORMER:
+                yield DocumentChange(each, kind, is_former=True)
+            if mark & _KIND:
+                yield DocumentChange(
+                    each, kind, lacks_former=bool(mark & _LACKS_FORMER)
+                )
+
+    def _versions(self) -> Iterator[tuple[LogDocument | DroppedVersion, int, int]]:
+        """Yield all versions with number of segment, and number in it."""
+        for segment, (log, path) in enumerate(self._segments):
+            number = 0
+            for batch in log.read(log.begin(), has_provenance=False, segments=[path]):
+                for document in batch.documents:
+                    yield document, segment, number
+                    number += 1
+                for dropped in batch.dropped:
+                    yield dropped, segment, 0
+        for log, identity in self._identities:
+            log.check_kept(identity)
+
+    def _compare(self) -> None:
+        folder = None if self.scratch is None else str(self.scratch)
+        with ExitStack() as stack:
+            files: list[IO[bytes]] = [
+                stack.enter_context(SpooledTemporaryFile(_HELD_BYTES, dir=folder))
+                for _ in range(_FILES)
+            ]
+            for each, segment, number in self._versions():
+                key = blake2b(each.graph.encode(), digest_size=16).digest()
+                files[key[0]].write(
+                    _RECORD.pack(
+                        key,
+                        *each.version,
+                        each.n_bytes,
+                        self._segments[segment][0] is not self.log,
+                        isinstance(each, DroppedVersion),
+                        segment,
+                        number,
+                    )
+                )
+            for file in files:
+                self._mark(file)
+
+    def _mark(self, file: IO[bytes]) -> None:
+        for records in iter_parts(file, _RECORD):
+            before: dict[bytes, _Version] = {}
+            now: dict[bytes, _Version] = {}
+            for key, *members in records:
+                found = _Version(*members)
+                if self._is_before(found):
+                    _note(before, key, found)
+                if not found.is_earlier:
+                    _note(now, key, found)
+            for key in before.keys() | now.keys():
+                self._mark_document(before.get(key), now.get(key))
+
+    def _is_before(self, version: _Version) -> bool:
+        if self.start.log is not None:
+            return version.is_earlier
+        is_before = self._are_before[version.segment]
+        if is_before is None:
+            return version.version_ms <= self.start.since_ms
+        return is_before
+
+    def _mark_document(self, before: _Version | None, now: _Version | None) -> None:
+        had = before is not None and before.n_bytes > 0
+        has = now is not None and now.n_bytes > 0
+        if not has and not had:
+            return
+        if before is None or not had:
+            kind = ChangeKind.NEW
+        elif now is None or not has:
+            kind = ChangeKind.DELETED
+        elif now.digest == before.digest:
+            kind = ChangeKind.UNCHANGED
+        else:
+            kind = ChangeKind.CHANGED
+        mark = _KINDS.index(kind) + 1
+        is_former = kind in {ChangeKind.CHANGED, ChangeKind.DELETED}
+        if before is not None and is_former:
+            if before.is_dropped:
+                mark |= _LACKS_FORMER
+                self.n_lacking += 1
+            else:
+                self._set(before, _IS_FORMER)
+        last = now or before
+        # A later version that was here when this one was dropped is lost: by damage.
+        if last is not None and not last.is_dropped:
+            self._set(last, mark)
+
+    def _set(self, version: _Version, mark: int) -> None:
+        marks = self._marks.setdefault(version.segment, bytearray())
+        marks.extend(bytes(max(0, version.number + 1 - len(marks))))
+        marks[version.number] |= mark
+
+
+def _note(versions: dict[bytes, _Version], key: bytes, found: _Version) -> None:
+    """Keep the latest version; of two equal ones, one whose statements are there."""
+    known = versions.get(key)
+    if known is None or _order(found) > _order(known):
+        versions[key] = found
+
+
+def _order(version: _Version) -> tuple[int, bytes, bool]:
+    return version.version_ms, version.digest, not version.is_dropped

@@ -1,0 +1,135 @@
+"""Write the difference of two states as an RDF Patch.
+
+https://afs.github.io/rdf-delta/rdf-patch.html; a line for each statement that comes or
+goes, in its graph. Blank nodes have their labels of the log, in the form of an IRI,
+`<_:label>`: that is the form by which Jena finds them again. What one document does not
+say any more stays if another one says it in the same graph.
+
+The statements are spread over 256 scratch files, and one of them is in memory at a
+time. Those of documents that stay as they are get there only if a statement that goes
+has the same bits in a Bloom filter.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import ExitStack
+from hashlib import blake2b
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING, Final, TextIO
+from uuid import NAMESPACE_URL, uuid5
+
+from rdfcrawl.stores.changes.comparing import ChangeKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from rdfcrawl.stores.changes.comparing import DocumentChange, LogComparison
+
+_FILES: Final = 256
+_FILTER_BITS: Final = 1 << 27  # 16 MiB
+_GOES, _COMES, _STAYS = b"-+="
+_FORMER, _NOW = 1, 2
+# A blank node; strings and IRIs are passed over.
+_LABEL: Final = re.compile(rb'("(?:[^"\\]|\\.)*+"|\\.|<[^<> ]*+>)|_:(\S+)')
+
+
+class _GoneStatements:
+    """A Bloom filter of the statements that may go."""
+
+    def __init__(self) -> None:
+        self._bits = bytearray(_FILTER_BITS // 8)
+
+    def add(self, digest: bytes) -> None:
+        for bit in _bits(digest):
+            self._bits[bit >> 3] |= 1 << (bit & 7)
+
+    def may_have(self, digest: bytes) -> bool:
+        return all(self._bits[bit >> 3] >> (bit & 7) & 1 for bit in _bits(digest))
+
+
+def _bits(digest: bytes) -> Iterator[int]:
+    for begin in (0, 4, 8):
+        yield int.from_bytes(digest[begin : begin + 4]) % _FILTER_BITS
+
+
+def write_patch(
+    comparison: LogComparison, file: TextIO, *, scratch: Path | None = None
+) -> None:
+    """Write what makes the later state of the earlier one.
+
+    Args:
+        comparison: none of whose documents lacks its earlier statements.
+        file: for the patch.
+        scratch: folder of scratch files; by default that of the system.
+
+    Raises:
+        OSError: a disk cannot be read, or is full.
+    """
+    file.write(f"H id <urn:uuid:{uuid5(NAMESPACE_URL, repr(_name(comparison)))}> .\n")
+    file.write("TX .\n")
+    folder = None if scratch is None else str(scratch)
+    with ExitStack() as stack:
+        files = [stack.enter_context(TemporaryFile(dir=folder)) for _ in range(_FILES)]
+        gone = _GoneStatements()
+        for each in comparison.statements():
+            if each.is_former:
+                _spread(files, _GOES, _digests(each), gone)
+            elif each.kind in {ChangeKind.NEW, ChangeKind.CHANGED}:
+                _spread(files, _COMES, _digests(each))
+        for each in comparison.changes():
+            if each.kind is ChangeKind.UNCHANGED:
+                found = ((x, line) for x, line in _digests(each) if gone.may_have(x))
+                _spread(files, _STAYS, found)
+        for part in files:
+            _write_part(part, file)
+    file.write("TC .\n")
+
+
+def _name(comparison: LogComparison) -> tuple[object, ...]:
+    latest_ms = max((x.document.version_ms for x in comparison.changes()), default=0)
+    return comparison.log.identity, comparison.start.name, latest_ms
+
+
+def _digests(change: DocumentChange) -> Iterator[tuple[bytes, bytes]]:
+    for piece in change.document.pieces():
+        for line in piece.splitlines(keepends=True):
+            yield blake2b(line, digest_size=13).digest(), line
+
+
+def _spread(
+    files: Sequence[IO[bytes]],
+    kind: int,
+    found: Iterable[tuple[bytes, bytes]],
+    gone: _GoneStatements | None = None,
+) -> None:
+    for digest, line in found:
+        files[digest[12]].write(bytes((kind,)) + line)
+        if gone is not None:
+            gone.add(digest)
+
+
+def _write_part(part: IO[bytes], file: TextIO) -> None:
+    states: dict[bytes, int] = {}
+    part.seek(0)
+    for line in part:
+        state = {_GOES: _FORMER, _COMES: _NOW, _STAYS: _FORMER | _NOW}[line[0]]
+        states[line[1:]] = states.get(line[1:], 0) | state
+    for kind, wanted in (("D", _FORMER), ("A", _NOW)):
+        for line, state in states.items():
+            if state == wanted:
+                file.write(f"{kind} {_with_labels(line).decode()}")
+
+
+def _with_labels(line: bytes) -> bytes:
+    r"""Return a statement whose blank nodes are told by label.
+
+    >>> _with_labels(b"_:a <x:p> _:b-2 <x:g> .\n")
+    b'<_:a> <x:p> <_:b-2> <x:g> .\n'
+    >>> _with_labels(b'_:a <x:p> <<( _:b <x:_:p> "_:c" )>> <x:g> .\n')
+    b'<_:a> <x:p> <<( <_:b> <x:_:p> "_:c" )>> <x:g> .\n'
+    """
+    if b"_:" not in line:
+        return line
+    return _LABEL.sub(lambda found: found[1] or b"<_:" + found[2] + b">", line)

@@ -1,0 +1,170 @@
+"""Export what a crawl has stored, to a file, a folder or standard output."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.stores.export.output import (
+    ExportFile,
+    draft_file,
+    draft_folder,
+    standard_output,
+)
+from rdfcrawl.stores.export.shards import ShardWriter
+from rdfcrawl.stores.export.writers import DocumentPiece, TextWriter, write_packed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from rdfcrawl.stores.export.output import FileReport
+    from rdfcrawl.stores.export.plan import ExportPlan, ShardRule
+    from rdfcrawl.stores.log.crawl_log import CrawlLog
+    from rdfcrawl.stores.log.documents import LogDocument
+
+MANIFEST: Final = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportReport:
+    """What was exported.
+
+    Attributes:
+        files: that were written.
+        n_documents: with a statement among those.
+        n_left_out: statements that the format cannot say.
+    """
+
+    files: tuple[FileReport, ...]
+    n_documents: int
+    n_left_out: int
+
+    @property
+    def n_quads(self) -> int:
+        """Statements in all files."""
+        return sum(file.n_quads for file in self.files)
+
+    @property
+    def n_bytes(self) -> int:
+        """Length of all files."""
+        return sum(file.n_bytes for file in self.files)
+
+
+def export(
+    log: CrawlLog, plan: ExportPlan, tell: Callable[[int], None] = lambda _: None
+) -> ExportReport:
+    """Export what is in a log now.
+
+    Args:
+        log: that may still be written.
+        plan: of what is wanted.
+        tell: called with the number of documents up to now.
+
+    Raises:
+        ConfigError: a library is missing, or there are too many hosts.
+        OSError: a disk is full, or standard output was closed.
+        TornMember: the log is damaged.
+    """
+    source = _Source(log, plan, tell)
+    if plan.target is None:
+        file = standard_output()
+        report = _write_file(file, "-", source, plan)
+    elif plan.shards is not None:
+        return _write_folder(plan.target, plan.shards, source, plan)
+    else:
+        with draft_file(plan.target) as file:
+            report = _write_file(file, plan.target.name, source, plan)
+    return report
+
+
+class _Source:
+    """The documents of an export, counted as they pass."""
+
+    def __init__(
+        self, log: CrawlLog, plan: ExportPlan, tell: Callable[[int], None]
+    ) -> None:
+        self._log, self._plan, self._tell = log, plan, tell
+        self.base = f"urn:rdfcrawl:log:{log.identity.log}"
+        self.n_documents = 0
+
+    def documents(self) -> Iterator[tuple[LogDocument, Iterator[bytes]]]:
+        """Yield the chosen documents, with their statements in pieces."""
+        selection = self._plan.selection
+        for document in selection.iter_documents(self._log, self._plan.scratch):
+            pieces = selection.pieces(document)
+            first = next(pieces, None)
+            if first is not None:
+                self.n_documents += 1
+                yield document, _chained(first, pieces)
+                self._tell(self.n_documents)
+
+    def pieces(self) -> Iterator[DocumentPiece]:
+        """Yield all statements."""
+        for document, pieces in self.documents():
+            for quads in pieces:
+                yield DocumentPiece(document.graph, document.version_ms, quads)
+
+
+def _chained(first: bytes, others: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from others
+
+
+def _write_file(
+    file: ExportFile, name: str, source: _Source, plan: ExportPlan
+) -> ExportReport:
+    if plan.format.is_text:
+        writer = TextWriter(file, plan.format)
+        for piece in source.pieces():
+            writer.add(piece.quads)
+        writer.end()
+        n_quads, n_left_out = writer.n_quads, writer.n_left_out
+    else:
+        n_quads, n_left_out = write_packed(
+            source.pieces(), file, plan, base=source.base
+        )
+    return ExportReport(
+        files=(file.report(name, n_quads),),
+        n_documents=source.n_documents,
+        n_left_out=n_left_out,
+    )
+
+
+def _write_folder(
+    target: Path, rule: ShardRule, source: _Source, plan: ExportPlan
+) -> ExportReport:
+    with draft_folder(target) as folder:
+        writer = ShardWriter(folder, plan, rule, source.base)
+        for document, pieces in source.documents():
+            writer.add(document.graph, document.version_ms, pieces)
+        writer.end()
+        report = ExportReport(
+            files=tuple(writer.reports),
+            n_documents=source.n_documents,
+            n_left_out=writer.n_left_out,
+        )
+        _write_manifest(folder / MANIFEST, report, plan)
+    return report
+
+
+def _write_manifest(path: Path, report: ExportReport, plan: ExportPlan) -> None:
+    """Write what is in the files of a folder."""
+    names = {"n_bytes": "bytes", "n_quads": "quads"}
+    content = {
+        "format": plan.format.name,
+        "compression": plan.format.packing or None,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "documents": report.n_documents,
+        "quads": report.n_quads,
+        "bytes": report.n_bytes,
+        "files": [
+            {names.get(key, key): value for key, value in asdict(file).items()}
+            for file in report.files
+        ],
+    }
+    file = ExportFile(path)
+    file.write(f"{json.dumps(content, indent=1)}\n".encode())
+    file.finish()

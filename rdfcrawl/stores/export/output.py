@@ -1,0 +1,232 @@
+"""Files that appear under their names only once they are whole."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import shutil
+import sys
+from codecs import getincrementaldecoder
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.terminal import escaped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_DRAFT: Final = ".part"
+_LOCK: Final = ".lock"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileReport:
+    """What was written into a file.
+
+    Attributes:
+        name: of the file, without its folder.
+        n_bytes: its length.
+        sha256: its checksum, in hexadecimal digits.
+        n_quads: statements in the file.
+    """
+
+    name: str
+    n_bytes: int
+    sha256: str
+    n_quads: int
+
+
+class ExportFile(io.RawIOBase):
+    """A file that is counted and hashed while it is written.
+
+    Args:
+        place: path of the file, which is appended to; or an open descriptor.
+    """
+
+    def __init__(self, place: Path | int) -> None:
+        self._place = place
+        self._fd = place if isinstance(place, int) else -1
+        self._hash = sha256()
+        self.n_bytes = 0
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return the number of bytes written."""
+        return self.n_bytes
+
+    def write(self, content: Any) -> int:
+        """Write all of the bytes."""
+        if self.closed:  # a serializer that is dropped writes what it has left
+            raise ValueError("the file is closed")
+        left = memoryview(content).cast("B")
+        n_bytes = len(left)
+        if self._fd < 0:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+            self._fd = os.open(cast("Path", self._place), flags, 0o666)
+        self._hash.update(left)
+        self._put(left)
+        self.n_bytes += n_bytes
+        return n_bytes
+
+    def _put(self, content: memoryview) -> None:
+        while content:
+            content = content[os.write(self._fd, content) :]
+
+    def release(self) -> None:
+        """Close the descriptor for now; more may be written later."""
+        if not isinstance(self._place, int) and self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def finish(self) -> None:
+        """Bring all to the disk."""
+        self.write(b"")  # opens the file
+        if not isinstance(self._place, int):
+            os.fsync(self._fd)
+        self.release()
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        self.release()
+        super().close()
+
+    def report(self, name: str, n_quads: int) -> FileReport:
+        """Return what was written so far."""
+        return FileReport(
+            name=name,
+            n_bytes=self.n_bytes,
+            sha256=self._hash.hexdigest(),
+            n_quads=n_quads,
+        )
+
+
+class _TerminalFile(ExportFile):
+    """A terminal, which gets control characters escaped."""
+
+    def __init__(self, fd: int) -> None:
+        super().__init__(fd)
+        self._decoder = getincrementaldecoder("utf-8")("replace")
+
+    def _put(self, content: memoryview) -> None:
+        text = self._decoder.decode(content.tobytes())
+        super()._put(memoryview(escaped(text).encode()))
+
+
+@contextmanager
+def draft_file(path: Path) -> Iterator[ExportFile]:
+    """Yield a file beside `path` that is renamed to it at the end, unless it fails.
+
+    What a killed process has left there is written anew.
+
+    Raises:
+        ConfigError: another process is writing it.
+        OSError: the disk is full, or refuses it.
+    """
+    draft = path.with_name(path.name + _DRAFT)
+    with _exclusive(draft) as lock:
+        os.truncate(lock, 0)
+        file = ExportFile(draft)
+        try:
+            yield file
+            file.finish()
+            draft.replace(path)
+        finally:
+            file.close()
+    _sync_folder(path.parent)
+
+
+@contextmanager
+def draft_folder(path: Path) -> Iterator[Path]:
+    """Yield a folder beside `path` that is renamed to it at the end, unless it fails.
+
+    Raises:
+        ConfigError: another process is writing it.
+        OSError: the disk is full, or `path` has files.
+    """
+    draft = path.with_name(path.name + _DRAFT)
+    lock_path = draft.with_name(draft.name + _LOCK)
+    with _exclusive(lock_path):
+        try:
+            shutil.rmtree(draft, ignore_errors=True)
+            draft.mkdir()
+            yield draft
+            _sync_folder(draft)
+            draft.replace(path)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+        finally:
+            lock_path.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+@contextmanager
+def _exclusive(path: Path) -> Iterator[int]:
+    """Hold the lock of a file, which is made if it is missing, and goes on failure."""
+    fd, is_held = -1, False
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        _check_lock(fd, path)
+        is_held = True
+        yield fd
+    except BaseException:
+        # The process may have been told to end behind any of the three lines.
+        with suppress(ConfigError, OSError):
+            if fd < 0:
+                fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            if not is_held:
+                _check_lock(fd, path)
+            path.unlink(missing_ok=True)
+        raise
+    finally:
+        if fd >= 0:
+            os.close(fd)
+
+
+def _check_lock(fd: int, path: Path) -> None:
+    """Take the lock of an open file.
+
+    Raises:
+        ConfigError: another process holds it, or has renamed the file since.
+    """
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise ConfigError(f"{path}: another export is writing it") from None
+    if not path.exists() or not os.path.samestat(os.fstat(fd), path.stat()):
+        raise ConfigError(f"{path}: another export has just written it")
+
+
+def _sync_folder(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def standard_output() -> ExportFile:
+    """Return standard output.
+
+    Raises:
+        ConfigError: it is closed.
+    """
+    try:
+        sys.stdout.flush()
+        kind = _TerminalFile if sys.stdout.isatty() else ExportFile
+        return kind(sys.stdout.fileno())
+    except (AttributeError, ValueError, OSError) as error:
+        raise ConfigError(f"--to -: standard output: {error}") from error
+
+
+def as_binary(file: ExportFile) -> BinaryIO:
+    """Return a file as other writers want it."""
+    return cast("BinaryIO", file)

@@ -1,0 +1,163 @@
+"""Check what the operator wants to have exported, and where to."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.stores.export.formats import FileFormat
+
+if TYPE_CHECKING:
+    from rdfcrawl.stores.export.selection import DocumentSelection
+
+MIB: Final = 2**20
+SHARD_BYTES: Final = 256 * MIB
+MEMORY_BYTES: Final = 256 * MIB
+_LEAST_MEMORY: Final = 16 * MIB
+_MOST_SHARDS: Final = 10_000
+_UNITS: Final = {"": 1, "K": 2**10, "M": MIB, "G": 2**30, "T": 2**40}
+_size = re.compile(r"([0-9]{1,15})([KMGT]?)(?:i?B)?", re.IGNORECASE).fullmatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardRule:
+    """How documents are spread over the files of a folder.
+
+    Attributes:
+        n_bytes: a new file begins once one has so many.
+        n_files: so many files, of about the same size; 0: as many as it takes.
+        is_by_host: each host has a file of its own.
+    """
+
+    n_bytes: int = SHARD_BYTES
+    n_files: int = 0
+    is_by_host: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportPlan:
+    """What is exported, and where to.
+
+    Attributes:
+        target: file or folder; None is standard output.
+        shards: of a folder; None: the target is a file.
+        format: of all files.
+        selection: of documents.
+        memory_bytes: for sorting HDT.
+        scratch: folder of temporary files; None is that of the system.
+    """
+
+    target: Path | None
+    shards: ShardRule | None
+    format: FileFormat
+    selection: DocumentSelection
+    memory_bytes: int = MEMORY_BYTES
+    scratch: Path | None = None
+
+    @classmethod
+    def of(
+        cls,
+        target: str,
+        *,
+        format_name: str | None = None,
+        shard_rule: ShardRule | None = None,
+        selection: DocumentSelection,
+        memory_bytes: int = MEMORY_BYTES,
+        scratch: str | None = None,
+    ) -> ExportPlan:
+        """Return the plan for a target, whose name may tell the format.
+
+        Raises:
+            ConfigError: the parts do not go together, or a folder is missing.
+        """
+        where = f"--to {target}"
+        given = None
+        if format_name is not None:
+            given = FileFormat.parse(format_name, f"--format {format_name}")
+        path = None if target == "-" else Path(target).expanduser().absolute()
+        is_folder = path is not None and (target.endswith(os.sep) or path.is_dir())
+        if path is None and given is None:
+            raise ConfigError(f"{where}: say the format with --format")
+        if shard_rule is not None and not is_folder:
+            raise ConfigError(
+                f"{where}: several files need a folder: end its name in {os.sep}"
+            )
+        if is_folder:
+            shard_rule = shard_rule or ShardRule()
+            given = given or FileFormat("nq", "gz")
+        elif path is not None and given is None:
+            given = FileFormat.of_file(path, where)
+        if memory_bytes < _LEAST_MEMORY:
+            raise ConfigError(f"--memory: must be at least {_LEAST_MEMORY // MIB}M")
+        folder = _checked_folder(path, where)
+        return cls(
+            target=path,
+            shards=shard_rule,
+            format=given or FileFormat("nq"),
+            selection=selection,
+            memory_bytes=memory_bytes,
+            scratch=_checked_scratch(scratch) if scratch else folder,
+        )
+
+
+def _checked_folder(path: Path | None, where: str) -> Path | None:
+    """Return the folder that the target is in; None for standard output."""
+    if path is None:
+        return None
+    if path.exists() and not (path.is_dir() or path.is_file()):
+        raise ConfigError(f"{where}: is neither a file nor a folder")
+    if not path.parent.is_dir():
+        raise ConfigError(f"{where}: there is no folder {path.parent}")
+    if path.is_dir() and any(path.iterdir()):
+        raise ConfigError(f"{where}: the folder is not empty")
+    if not os.access(path.parent, os.W_OK):
+        raise ConfigError(f"{where}: {path.parent} cannot be written to")
+    return path.parent
+
+
+def _checked_scratch(given: str) -> Path:
+    path = Path(given).expanduser().absolute()
+    if not path.is_dir() or not os.access(path, os.W_OK):
+        raise ConfigError(f"--scratch {given}: must be a folder that can be written to")
+    return path
+
+
+def parse_bytes(text: str, where: str) -> int:
+    """Return a size that an operator names: bytes, or with a unit as in 256M.
+
+    Raises:
+        ConfigError: the text is no size.
+
+    >>> parse_bytes("1.5G", "--memory")
+    Traceback (most recent call last):
+    rdfcrawl.core.errors.ConfigError: --memory 1.5G: must be a whole number with K, M, G or T
+    >>> parse_bytes("2k", "--memory")
+    2048
+    """
+    found = _size(text.strip())
+    if found is None or not int(found[1]):
+        raise ConfigError(f"{where} {text}: must be a whole number with K, M, G or T")
+    return int(found[1]) * _UNITS[found[2].upper()]
+
+
+def parse_shards(
+    size: str | None, number: int | None, *, by_host: bool
+) -> ShardRule | None:
+    """Return the rule of `--shard-size`, `--shards` or `--by-host`.
+
+    Raises:
+        ConfigError: there are several of them, or one is out of range.
+    """
+    if (size is not None) + (number is not None) + by_host > 1:
+        raise ConfigError("give one of --shard-size, --shards and --by-host")
+    if size is not None:
+        return ShardRule(n_bytes=parse_bytes(size, "--shard-size"))
+    if number is not None:
+        if not 1 <= number <= _MOST_SHARDS:
+            raise ConfigError(f"--shards {number}: must be 1 to {_MOST_SHARDS}")
+        return ShardRule(n_files=number)
+    return ShardRule(is_by_host=True) if by_host else None

@@ -1,0 +1,160 @@
+"""Which documents, and which of their statements, are exported."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.rdf.labels import BlankNodes
+from rdfcrawl.stores.export.once import iter_once
+from rdfcrawl.stores.followers.graphs import graph_of
+from rdfcrawl.stores.log.latest import iter_latest_documents
+from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
+from rdfcrawl.uri.parse import BadUri
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from rdfcrawl.stores.log.crawl_log import CrawlLog
+    from rdfcrawl.stores.log.documents import LogDocument
+
+_MAX_KNOWN: Final = 4096  # graph names remembered
+_MAX_MS: Final = 253_402_300_799_000  # end of the year 9999
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentSelection:
+    """A choice of documents, and of graphs.
+
+    Attributes:
+        hosts: of the documents; none: of all hosts.
+        graphs: names of graphs, with `*` for any characters; none: all graphs.
+        since_ms: versions that were fetched before are left out; Unix time in ms.
+        has_all_versions: not the latest version of each document alone.
+        is_once: what several of the documents say is written once, unless all versions
+            or some graphs only are wanted.
+    """
+
+    hosts: HostNames = NO_HOSTS
+    graphs: tuple[str, ...] = ()
+    since_ms: int = 0
+    has_all_versions: bool = False
+    is_once: bool = False
+
+    def iter_documents(
+        self, log: CrawlLog, scratch: Path | None
+    ) -> Iterator[LogDocument]:
+        """Yield the chosen documents that have statements, in the order of the log.
+
+        Raises:
+            ConfigError: `fresh=1` has moved the log aside meanwhile.
+            OSError: a disk cannot be read, or the scratch folder is full.
+        """
+        chosen = self._chosen(log, scratch)
+        if self.is_once and not (self.has_all_versions or self.graphs):
+            return iter_once(chosen, scratch)
+        return chosen
+
+    def _chosen(self, log: CrawlLog, scratch: Path | None) -> Iterator[LogDocument]:
+        for document in self._versions(log, scratch):
+            if document.is_tombstone or document.version_ms < self.since_ms:
+                continue
+            if not self.hosts or self.hosts.covers(document.graph):
+                yield document
+
+    def _versions(self, log: CrawlLog, scratch: Path | None) -> Iterator[LogDocument]:
+        if not self.has_all_versions:
+            return iter_latest_documents(log, scratch=scratch)
+        return _all_versions(log)
+
+    def pieces(self, document: LogDocument) -> Iterator[bytes]:
+        """Yield the chosen statements of a document, in whole lines."""
+        pieces: Iterable[bytes] = document.pieces()
+        if self.has_all_versions:
+            # The labels of one version say nothing about those of another.
+            name = f"{document.graph} {document.version_ms} {document.digest.hex()}"
+            relabel = BlankNodes(name).relabel
+            pieces = map(relabel, pieces)
+        if self.graphs:
+            pieces = map(_graph_filter(self.graphs).keep, pieces)
+        yield from filter(None, pieces)
+
+
+def _all_versions(log: CrawlLog) -> Iterator[LogDocument]:
+    """Yield all versions that are in a log.
+
+    Raises:
+        ConfigError: `fresh=1` has moved the log aside meanwhile.
+    """
+    for batch in log.read(log.begin(), has_provenance=False):
+        yield from batch.documents
+    log.check_kept(log.identity)
+
+
+class _GraphFilter:
+    """Chooser of the statements in some graphs."""
+
+    def __init__(self, patterns: tuple[str, ...]) -> None:
+        parts = (".*".join(map(re.escape, each.split("*"))) for each in patterns)
+        self._is_wanted = re.compile("|".join(parts), re.DOTALL).fullmatch
+        self._known: dict[bytes, bool] = {}
+
+    def keep(self, lines: bytes) -> bytes:
+        """Return the lines in the graphs."""
+        return b"".join([x for x in lines.splitlines(keepends=True) if self._has(x)])
+
+    def _has(self, line: bytes) -> bool:
+        name = line[line.rfind(b" ", 0, -3) :]
+        found = self._known.get(name)
+        if found is None:
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            found = self._known[name] = bool(self._is_wanted(graph_of(line)))
+        return found
+
+
+@lru_cache(maxsize=1)  # an export has one
+def _graph_filter(patterns: tuple[str, ...]) -> _GraphFilter:
+    return _GraphFilter(patterns)
+
+
+def parse_hosts(entries: Iterable[str]) -> HostNames:
+    """Return the hosts of `--hosts`.
+
+    Raises:
+        ConfigError: an entry is no host.
+    """
+    names = [name.strip() for each in entries for name in each.split(",")]
+    wanted = [name for name in names if name]
+    if names and not wanted:
+        raise ConfigError("--hosts: names no host")
+    try:
+        return HostNames.parse(wanted)
+    except BadUri as error:
+        raise ConfigError(f"--hosts: {error.fault.detail}") from error
+
+
+def parse_since(text: str) -> int:
+    """Return the time of `--since` as Unix time in ms: in UTC unless it has a zone.
+
+    Raises:
+        ConfigError: the text is no date, and no time.
+
+    >>> parse_since("2026-09-21T14:13:20")
+    1790000000000
+    """
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise ConfigError(
+            f"--since {text}: must be a date or a time, as 2026-09-21 or"
+            " 2026-09-21T12:26:40Z"
+        ) from error
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return min(max(0, int(moment.timestamp() * 1000)), _MAX_MS)

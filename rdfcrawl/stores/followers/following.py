@@ -1,0 +1,428 @@
+"""Drive a follower along a log: batch by batch, with retries and a checkpoint."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.stores.followers.attempts import StoreAttempts, as_fault, log_fault
+from rdfcrawl.stores.followers.protocol import (
+    DocumentRefused,
+    GenerationFollower,
+    ProvenanceFollower,
+    RenewedFollower,
+    SharedFollower,
+    StoreForgot,
+)
+from rdfcrawl.stores.followers.stored_once import is_marked
+from rdfcrawl.stores.log.documents import LogBatch, tombstone
+from rdfcrawl.stores.members import TornMember
+from rdfcrawl.stores.segment_lock import reading
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from rdfcrawl.stores.followers.protocol import Follower
+    from rdfcrawl.stores.followers.stored_once import StoredOnce
+    from rdfcrawl.stores.identity import LogIdentity
+    from rdfcrawl.stores.log.crawl_log import CrawlLog
+    from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_DROPPED_AT_ONCE: Final = 1000  # documents
+_MAX_REFUSALS: Final = 3  # then a document is set aside
+_MAX_SET_ASIDE: Final = 10_000  # are named
+_USUAL_BYTES: Final = 300.0  # of a document in the log
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A version of a document that a store has refused.
+
+    Attributes:
+        version_ms: start of its fetch, Unix time in ms.
+        reason: the store's.
+    """
+
+    version_ms: int
+    reason: str
+
+
+@dataclass(slots=True)
+class FollowingCounts:
+    """What a follower has done since it began.
+
+    Attributes:
+        n_documents: versions read from the log.
+        n_faults: failures of the store, each followed by another attempt.
+        version_ms: the latest that was read.
+        n_bytes: of compressed documents that were read.
+        set_aside: documents that the store refused, by graph; those of earlier
+            processes, too. A later version that the store takes removes its document.
+        n_unnamed: further ones, which are too many to be named.
+    """
+
+    n_documents: int = 0
+    n_faults: int = 0
+    version_ms: int = 0
+    n_bytes: int = 0
+    set_aside: dict[str, SetAside] = field(default_factory=dict)
+    n_unnamed: int = 0
+
+    @property
+    def bytes_per_document(self) -> float:
+        """Mean length in the log, compressed."""
+        return (
+            max(1.0, self.n_bytes / self.n_documents)
+            if self.n_documents
+            else _USUAL_BYTES
+        )
+
+
+class LogFollowing:
+    """A follower on its way along one log.
+
+    Args:
+        log: that is followed.
+        follower: not opened yet.
+        is_over: whether a store that fails is tried for `patience_secs` only; else it
+            is tried forever.
+        patience_secs: see `is_over`.
+        ends_if_unusable: whether an `UnusableStore` is not tried again at all.
+        report: is told what the follower does, after each batch and failure.
+        set_aside: of an earlier process.
+        once: has what several documents say stored once; None: all is stored.
+    """
+
+    def __init__(
+        self,
+        log: CrawlLog,
+        follower: Follower,
+        *,
+        is_over: Callable[[], bool] = lambda: True,
+        patience_secs: float = 60.0,
+        ends_if_unusable: bool = False,
+        report: Callable[[str, str], None] = lambda _state, _detail: None,
+        set_aside: Mapping[str, SetAside] | None = None,
+        once: StoredOnce | None = None,
+    ) -> None:
+        self._log = log
+        self._once = once
+        self._given: Sequence[LogDocument] = ()  # to the store, last
+        self._follower = follower
+        self._is_over = is_over
+        self._patience_secs = patience_secs
+        self._ends_if_unusable = ends_if_unusable
+        self._report = report
+        self._refusals: Counter[tuple[str, int]] = Counter()
+        self.counts = FollowingCounts(set_aside=dict(set_aside or {}))
+        for graph, each in self.counts.set_aside.items():
+            self._refusals[graph, each.version_ms] = _MAX_REFUSALS
+        self.checkpoint = log.begin()
+
+    def open(self) -> None:
+        """Open the store.
+
+        Raises:
+            ConfigError: the configuration of the store is wrong.
+            StoreFault: the store cannot be used.
+        """
+        identity = self._log.identity
+
+        def open_store() -> Checkpoint | None:
+            return self._follower.open(identity)
+
+        found = self._until_done(open_store)
+        self._until_done(self._check_alone)
+        if self._once is not None:
+            once, noted = self._once, found
+            found = self._until_done(lambda: once.open(noted))
+        elif found is not None and is_marked(found):
+            logger.info("what was stored once is stored for each document again")
+            found = None
+        if found is None:  # the store is new: all is tried again
+            self._refusals.clear()
+            self.counts.set_aside.clear()
+        self.checkpoint = found or self._log.begin()
+        self._opened = identity
+
+    def _check_alone(self) -> None:
+        """Check that nobody else replaces what represents documents of this log.
+
+        Raises:
+            ConfigError: other crawls fill the store, too.
+        """
+        follower, log = self._follower, self._log.identity.log
+        if not isinstance(follower, SharedFollower):
+            return
+        others = [x for x in follower.checkpoints() if x.log != log]
+        if any(self._once is not None or is_marked(x) for x in others):
+            raise ConfigError(
+                "SAME_STATEMENTS_ONCE: several crawls fill the store, so none of them"
+                " can store the same statements once; give each a store of its own"
+            )
+
+    def once_totals(self) -> dict[str, int]:
+        """Return how much is stored once only; empty if all is stored.
+
+        Raises:
+            StoreFault: the store is not open.
+        """
+        if self._once is None:
+            return {}
+        totals = self._once.totals()
+        return {
+            "documents": totals.n_documents,
+            "statements": totals.n_statements,
+            "bytes": totals.n_bytes,
+        }
+
+    def close(self) -> None:
+        """Close the store."""
+        try:
+            self._follower.close()
+        finally:
+            if self._once is not None:
+                self._once.close()
+
+    def catch_up(self, is_enough: Callable[[], bool] = lambda: False) -> int:
+        """Apply what is in the log now; return the number of versions read.
+
+        Args:
+            is_enough: asked after each batch; then the rest is left for another time.
+
+        Raises:
+            ConfigError: the log can no longer be read.
+            StoreFault: the store has failed for too long.
+        """
+        n_documents = self.counts.n_documents
+        while not self._is_caught_up(is_enough):
+            self._follower.close()
+            self.open()
+        return self.counts.n_documents - n_documents
+
+    def _is_caught_up(self, is_enough: Callable[[], bool]) -> bool:
+        """Apply what is in the log; return False if the store has to begin anew.
+
+        Raises:
+            RdfcrawlError: as `catch_up`.
+        """
+        for batch in self._batches():
+            if self._opened != self._log.identity:  # the crawl was begun anew
+                self._follower.close()
+                self.open()
+            try:
+                self._until_done(lambda batch=batch: self._take_kept(batch))  # type: ignore[misc]
+            except StoreForgot as fault:
+                logger.warning("%s; it is read again from where the store is", fault)
+                return False
+            self._note(batch)
+            self.renew(at_once=False)
+            self._report("following", "")
+            if is_enough():
+                return True
+        if self._once is not None and self._once.has_pending:
+            batch = LogBatch((), (), self.checkpoint)
+            self._until_done(lambda: self._take_kept(batch))
+        self.renew(at_once=False)  # what waited may be due
+        return True
+
+    def _batches(self) -> Iterator[LogBatch]:
+        """Yield what is behind the checkpoint; wait for a log that cannot be read.
+
+        Raises:
+            ConfigError: a later version of rdfcrawl writes the log now.
+            StoreFault: it could not be read for too long.
+        """
+        has_provenance = isinstance(self._follower, ProvenanceFollower)
+        attempts: StoreAttempts | None = None
+        while True:
+            try:
+                for batch in self._log.read(
+                    self.checkpoint, has_provenance=has_provenance
+                ):
+                    attempts = None
+                    yield batch
+            except OSError as error:
+                self.counts.n_faults += 1
+                attempts = attempts or self._attempts()
+                attempts.wait(log_fault(self._log.root, error), error)
+            else:
+                break
+        if attempts is not None:  # it can be read again, and nothing is new
+            self._report("following", "")
+
+    def _take_kept(self, batch: LogBatch) -> None:
+        """Apply a batch, unless a segment of it has gone or broken since it was read.
+
+        Raises:
+            StoreForgot: the batch is to be read again.
+        """
+        try:
+            self._take(batch)
+        except Exception as error:
+            is_lost = batch.is_lost or any(x.is_lost for x in self._given)
+            if isinstance(error, TornMember) or is_lost:
+                raise StoreForgot(f"{self._log.root}: the log has changed") from error
+            raise
+
+    def renew(self, *, at_once: bool) -> None:
+        """Let readers of the store see what was committed, if that is for us to do.
+
+        Raises:
+            StoreFault: the store has failed for too long.
+        """
+        follower = self._follower
+        if isinstance(follower, RenewedFollower):
+            self._until_done(lambda: follower.renew(at_once=at_once))
+
+    def end_generation(self) -> int:
+        """Drop documents of earlier generations; return their number.
+
+        Call this when the crawl has ended and the store has caught up: what the crawl
+        has not found again is gone.
+
+        Raises:
+            StoreFault: the store has failed for too long.
+        """
+        follower, log = self._follower, self._log.identity
+        if not isinstance(follower, GenerationFollower):
+            return 0
+        try:
+            return self._drop_earlier(follower, log)
+        except StoreForgot as fault:
+            logger.warning("%s; it is filled again", fault)
+            follower.close()
+            self.open()
+            self.catch_up()
+            return self._drop_earlier(follower, log)
+
+    def _drop_earlier(self, follower: GenerationFollower, log: LogIdentity) -> int:
+        n_dropped = 0
+        found = follower.earlier_documents(log)
+        if self._once is not None:  # with those that came into the place of others
+            found = chain(found, self._once.earlier())
+        earlier = _with_faults(found)
+        while some := list(islice(earlier, _DROPPED_AT_ONCE)):
+            gone = tuple(tombstone(graph, version) for graph, version in some)
+            batch = LogBatch(gone, (), self.checkpoint)
+            self._until_done(lambda batch=batch: self._take(batch, is_last=True))  # type: ignore[misc]
+            n_dropped += len(gone)
+        return n_dropped
+
+    def _take(self, batch: LogBatch, *, is_last: bool = False) -> None:
+        """Apply and commit a batch.
+
+        Args:
+            batch: that is applied.
+            is_last: it drops documents of earlier generations.
+        """
+        checkpoint = batch.checkpoint
+        if self._once is None:
+            self._apply(batch.documents)
+        else:
+            with reading(self._log.root / "quads"):
+                for some in self._once.choose(
+                    batch.documents, self._refused(), is_last=is_last
+                ):
+                    self._apply(some)
+            checkpoint = self._once.marked(checkpoint)
+        if batch.provenance and isinstance(self._follower, ProvenanceFollower):
+            self._follower.add_provenance(batch.provenance)
+        self._follower.commit(checkpoint)
+        if self._once is not None:
+            self._once.settle()
+
+    def _apply(self, documents: Sequence[LogDocument]) -> None:
+        self._given = left = self._not_refused(documents)
+        try:
+            if left:
+                self._follower.apply(left)
+        except DocumentRefused as refusal:
+            for each in (refusal, *refusal.others):
+                self._note_refusal(each, left)
+            raise
+        self._note_taken(left)
+
+    def _note(self, batch: LogBatch) -> None:
+        counts = self.counts
+        latest = max((each.version_ms for each in batch.documents), default=0)
+        counts.version_ms = max(counts.version_ms, latest)
+        counts.n_documents += len(batch.documents)
+        counts.n_bytes += batch.checkpoint.quads_bytes - self.checkpoint.quads_bytes
+        self.checkpoint = batch.checkpoint
+
+    def _refused(self) -> list[tuple[str, int]]:
+        return [x for x, n_times in self._refusals.items() if n_times >= _MAX_REFUSALS]
+
+    def _not_refused(self, documents: Sequence[LogDocument]) -> list[LogDocument]:
+        return [
+            document
+            for document in documents
+            if self._refusals[document.graph, document.version_ms] < _MAX_REFUSALS
+        ]
+
+    def _note_refusal(
+        self, refusal: DocumentRefused, documents: Sequence[LogDocument]
+    ) -> None:
+        """Count a refusal; the last version of the document is to blame."""
+        versions = [x.version_ms for x in documents if x.graph == refusal.graph]
+        version_ms = max(versions, default=0)
+        self._refusals[refusal.graph, version_ms] += 1
+        if self._refusals[refusal.graph, version_ms] < _MAX_REFUSALS:
+            return
+        logger.error("set aside, the store refuses it: %s", refusal)
+        counts = self.counts
+        if refusal.graph in counts.set_aside or len(counts.set_aside) < _MAX_SET_ASIDE:
+            counts.set_aside[refusal.graph] = SetAside(version_ms, refusal.detail)
+        else:
+            counts.n_unnamed += 1
+        # Before the checkpoint moves behind it, so that it is never forgotten.
+        self._report("following", "")
+
+    def _note_taken(self, documents: Sequence[LogDocument]) -> None:
+        """Forget what was set aside of documents whose later version was taken."""
+        set_aside = self.counts.set_aside
+        for document in documents if set_aside else ():
+            refused = set_aside.get(document.graph)
+            if refused is not None and document.version_ms > refused.version_ms:
+                del set_aside[document.graph]
+
+    def _until_done(self, call: Callable[[], T]) -> T:
+        """Call until it succeeds, with longer and longer waits.
+
+        Raises:
+            StoreFault: it has failed for too long, or will always fail.
+        """
+        attempts = self._attempts()
+        while True:
+            try:
+                return call()
+            except DocumentRefused:
+                self.counts.n_faults += 1
+            except Exception as error:
+                self.counts.n_faults += 1
+                attempts.wait(as_fault(error), error)
+
+    def _attempts(self) -> StoreAttempts:
+        return StoreAttempts(
+            patience_secs=self._patience_secs,
+            is_over=self._is_over,
+            ends_if_unusable=self._ends_if_unusable,
+            report=self._report,
+        )
+
+
+def _with_faults(items: Iterator[T]) -> Iterator[T]:
+    """Yield what a store yields; whatever it raises is a `StoreFault`."""
+    try:
+        yield from items
+    except Exception as error:
+        raise as_fault(error) from error

@@ -1,0 +1,333 @@
+"""The ledger of a store: which version of each document it has, and in which graphs.
+
+A document mostly writes into its own graph alone, and that graph is replaced as a
+whole. A document may name other graphs, and several may write into one; such a graph
+is *shared*. Of a shared graph, the ledger has what each document says in it, so that a
+statement leaves the graph with the last document that says it.
+
+Store and ledger cannot be written in one transaction. So what a document is going to
+write is noted before the store is touched, beside what it wrote before, and the latter
+is forgotten by `commit`, once the store has the former. Whatever happens in between,
+the ledger names all graphs and statements that may be in the store.
+"""
+
+from __future__ import annotations
+
+import zlib
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final, Self
+
+from rdfcrawl.stores.followers.checkpoints import (
+    CHECKPOINT_TABLES,
+    read_checkpoint,
+    read_checkpoints,
+    write_checkpoint,
+)
+from rdfcrawl.stores.followers.durable import in_transaction, open_durable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from rdfcrawl.stores.identity import LogIdentity
+    from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
+
+# is_settled, is_new: see the module. A graph or document is named by its key; the one
+# of a document is that of its own graph.
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS documents (
+    key BLOB PRIMARY KEY, iri TEXT NOT NULL, version INTEGER NOT NULL,
+    digest BLOB NOT NULL, is_settled INTEGER NOT NULL, log TEXT, generation INTEGER
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS unsettled ON documents (key) WHERE NOT is_settled;
+CREATE TABLE IF NOT EXISTS writes (
+    graph BLOB, document BLOB, is_new INTEGER NOT NULL, PRIMARY KEY (graph, document)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS writes_of_document ON writes (document, graph);
+CREATE TABLE IF NOT EXISTS graphs (
+    key BLOB PRIMARY KEY, iri TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS shared (graph BLOB PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS parts (
+    document BLOB NOT NULL, is_new INTEGER NOT NULL, lines BLOB NOT NULL
+);
+CREATE INDEX IF NOT EXISTS parts_of_document ON parts (document);
+CREATE TABLE IF NOT EXISTS claims (
+    statement BLOB, document BLOB, PRIMARY KEY (statement, document)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS orphans (line BLOB PRIMARY KEY) WITHOUT ROWID;
+CREATE TEMP TABLE fresh (graph BLOB, document BLOB, PRIMARY KEY (graph, document));
+CREATE TEMP TABLE applied (document BLOB PRIMARY KEY);
+"""
+_SHARED_OF_DOCUMENT: Final = """
+SELECT graph FROM writes AS mine WHERE document = ?1 AND (
+    graph IN (SELECT graph FROM shared)
+    OR EXISTS (SELECT 1 FROM writes WHERE graph = mine.graph AND document <> ?1)
+    OR EXISTS (SELECT 1 FROM documents WHERE key = mine.graph))
+UNION SELECT ?1 WHERE EXISTS (SELECT 1 FROM writes WHERE graph = ?1)
+"""
+_CONTRIBUTORS: Final = """
+SELECT document FROM (
+    SELECT document FROM writes WHERE graph = ?1
+    UNION SELECT key FROM documents WHERE key = ?1)
+WHERE (?1, document) NOT IN (SELECT graph, document FROM fresh)
+"""
+_PUT: Final = """
+INSERT INTO documents VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6) ON CONFLICT (key) DO UPDATE
+SET version = ?3, digest = ?4, is_settled = 0, log = ?5, generation = ?6
+"""
+_KEY_BYTES: Final = 16
+
+
+def key_of(text: bytes) -> bytes:
+    """Return the key of an IRI or of a statement."""
+    return blake2b(text, digest_size=_KEY_BYTES).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenGraphs:
+    """The graphs that a document writes, or wrote before.
+
+    Attributes:
+        former: that may have statements of an earlier version; names.
+        shared: that other documents write, too; keys.
+    """
+
+    former: tuple[str, ...]
+    shared: frozenset[bytes]
+
+
+class DocumentLedger:
+    """Table of the documents in one store, in a file of SQLite.
+
+    Args:
+        path: of the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._db = open_durable(path, CHECKPOINT_TABLES + _SCHEMA)
+        self._has_foreign = True  # whether documents write graphs beside their own
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Self]:
+        """Make all changes of the context durable together, or none."""
+        with in_transaction(self._db):
+            yield self
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the store had statements before it began to follow."""
+        return bool(self._db.execute("PRAGMA user_version").fetchone()[0])
+
+    @has_more.setter
+    def has_more(self, value: bool) -> None:
+        self._db.execute(f"PRAGMA user_version = {int(value)}")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no document was ever noted."""
+        return self._db.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is None
+
+    def checkpoint(self, log: str) -> Checkpoint | None:
+        """Return the checkpoint of the last commit for a log."""
+        return read_checkpoint(self._db, log)
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """Return the checkpoints of the last commits, of each log one."""
+        return read_checkpoints(self._db)
+
+    def commit(self, checkpoint: Checkpoint) -> None:
+        """Note that the store has all that was noted before, for good."""
+        with self.transaction():
+            self._db.execute(
+                "DELETE FROM writes WHERE NOT is_new AND document IN applied"
+            )
+            self._db.execute("UPDATE documents SET is_settled = 1 WHERE key IN applied")
+            self._db.execute("DELETE FROM applied")
+            self._db.execute("DELETE FROM orphans")
+            write_checkpoint(self._db, checkpoint)
+
+    def newer(
+        self, documents: Iterable[LogDocument], log: LogIdentity
+    ) -> list[LogDocument]:
+        """Return the latest versions among `documents` that the store lacks.
+
+        Of a version that says what the store has, only the time is noted.
+        """
+        self._db.execute("DELETE FROM fresh")
+        found = self._db.execute("SELECT 1 FROM writes LIMIT 1").fetchone()
+        self._has_foreign = found is not None
+        latest: dict[bytes, LogDocument] = {}
+        for document in documents:
+            key = key_of(document.graph.encode())
+            if key not in latest or document.version > latest[key].version:
+                latest[key] = document
+        wanted = []
+        for key, document in latest.items():
+            version, digest, is_settled = self._version(key)
+            is_later = document.version > (version, digest)
+            if is_settled and is_later and document.digest == digest:
+                self._db.execute(
+                    "UPDATE documents SET version = ?, log = ?, generation = ?"
+                    " WHERE key = ?",
+                    [document.version_ms, log.log, log.generation, key],
+                )
+            elif is_later or (not is_settled and document.version == (version, digest)):
+                wanted.append(document)
+        return wanted
+
+    def _version(self, key: bytes) -> tuple[int, bytes, bool]:
+        """Return version and digest of a document, and whether the store has them."""
+        row = self._db.execute(
+            "SELECT version, digest, is_settled FROM documents WHERE key = ?", [key]
+        ).fetchone()
+        return row or (-1, b"", True)
+
+    def intend(
+        self, document: LogDocument, graphs: Iterable[str], log: LogIdentity
+    ) -> None:
+        """Note a version before the store gets it, and the other graphs it writes."""
+        key = key_of(document.graph.encode())
+        self._db.execute(
+            "INSERT OR IGNORE INTO fresh SELECT ?1, ?1"
+            " WHERE NOT EXISTS (SELECT 1 FROM documents WHERE key = ?1)",
+            [key],
+        )
+        if self._has_foreign:
+            self._db.execute("UPDATE writes SET is_new = 0 WHERE document = ?", [key])
+        for graph in graphs:
+            self._note_graph(key, graph)
+        row = [key, document.graph, *document.version, log.log, log.generation]
+        self._db.execute(_PUT, row)
+
+    def _note_graph(self, document: bytes, graph: str) -> None:
+        self._has_foreign = True
+        key = key_of(graph.encode())
+        is_known = self._db.execute(
+            "UPDATE writes SET is_new = 1 WHERE graph = ? AND document = ?",
+            [key, document],
+        ).rowcount
+        if not is_known:
+            self._db.execute("INSERT INTO writes VALUES (?, ?, 1)", [key, document])
+            self._db.execute("INSERT INTO fresh VALUES (?, ?)", [key, document])
+            self._db.execute("INSERT OR IGNORE INTO graphs VALUES (?, ?)", [key, graph])
+
+    def earlier(self, log: LogIdentity) -> Iterator[tuple[str, int]]:
+        """Yield documents of earlier generations of a log, and their versions."""
+        last = b""
+        while True:
+            rows = self._db.execute(
+                "SELECT key, iri, version FROM documents WHERE key > ? AND log = ?"
+                " AND generation < ? ORDER BY key LIMIT 1000",
+                [last, log.log, log.generation],
+            ).fetchall()
+            if not rows:
+                return
+            yield from ((iri, version) for _, iri, version in rows)
+            last = rows[-1][0]
+
+    def note_applied(self, documents: Iterable[LogDocument]) -> None:
+        """Note that the store has these; the next `commit` is about them."""
+        self._db.executemany(
+            "INSERT OR IGNORE INTO applied VALUES (?)",
+            ([key_of(document.graph.encode())] for document in documents),
+        )
+
+    def graphs_of(self, document: LogDocument) -> WrittenGraphs:
+        """Return the graphs of a document that was noted by `intend`."""
+        key = key_of(document.graph.encode())
+        is_new = self._db.execute(
+            "SELECT 1 FROM fresh WHERE graph = ?1 AND document = ?1", [key]
+        ).fetchone()
+        own = [] if is_new else [document.graph]
+        if not self._has_foreign:
+            return WrittenGraphs((*own,), frozenset())
+        former = self._db.execute(
+            "SELECT iri FROM writes JOIN graphs ON graph = key WHERE document = ?1"
+            " AND (graph, document) NOT IN (SELECT graph, document FROM fresh)",
+            [key],
+        )
+        names = [iri for (iri,) in former]
+        shared = self._db.execute(_SHARED_OF_DOCUMENT, [key])
+        return WrittenGraphs((*own, *names), frozenset(graph for (graph,) in shared))
+
+    def share(self, graph: bytes) -> tuple[str, bytes | None] | None:
+        """Note that several documents write a graph; None if this was noted before.
+
+        Returns:
+            Its name, and the document that all statements in the store are of, if any.
+        """
+        noted = self._db.execute("INSERT OR IGNORE INTO shared VALUES (?)", [graph])
+        if not noted.rowcount:
+            return None
+        name = self._db.execute(
+            "SELECT iri FROM graphs WHERE key = ?1"
+            " UNION SELECT iri FROM documents WHERE key = ?1",
+            [graph],
+        ).fetchone()[0]
+        first = self._db.execute(_CONTRIBUTORS, [graph]).fetchone()
+        return name, first[0] if first else None
+
+    def supersede(self, document: bytes) -> None:
+        """Note that what a document says in shared graphs is of an earlier version."""
+        self._db.execute("UPDATE parts SET is_new = 0 WHERE document = ?", [document])
+
+    def claim(self, document: bytes, lines: bytes, *, is_new: bool) -> None:
+        """Note statements of a document in shared graphs, in the form of the store."""
+        if not lines:
+            return
+        self._db.execute(
+            "INSERT INTO parts VALUES (?, ?, ?)",
+            [document, is_new, zlib.compress(lines, 1)],
+        )
+        self._db.executemany(
+            "INSERT OR IGNORE INTO claims VALUES (?, ?)",
+            ((key_of(line), document) for line in lines.splitlines(keepends=True)),
+        )
+
+    def release(self, document: bytes) -> None:
+        """Withdraw what a document said in shared graphs, but for its new version."""
+        kept = {
+            key_of(line)
+            for part in self._parts(document, is_new=True)
+            for line in part.splitlines(keepends=True)
+        }
+        for part in self._parts(document, is_new=False):
+            for line in part.splitlines(keepends=True):
+                key = key_of(line)
+                if key in kept:
+                    continue
+                self._db.execute(
+                    "DELETE FROM claims WHERE statement = ? AND document = ?",
+                    [key, document],
+                )
+                self._db.execute(
+                    "INSERT OR IGNORE INTO orphans SELECT ?2 WHERE NOT EXISTS"
+                    " (SELECT 1 FROM claims WHERE statement = ?1)",
+                    [key, line],
+                )
+        self._db.execute(
+            "DELETE FROM parts WHERE document = ? AND NOT is_new", [document]
+        )
+
+    def _parts(self, document: bytes, *, is_new: bool) -> list[bytes]:
+        rows = self._db.execute(
+            "SELECT lines FROM parts WHERE document = ? AND is_new = ?",
+            [document, is_new],
+        )
+        return [zlib.decompress(lines) for (lines,) in rows]
+
+    def orphans(self) -> list[bytes]:
+        """Return statements that are to leave shared graphs, as nobody says them."""
+        rows = self._db.execute("SELECT line FROM orphans").fetchall()
+        return [line for (line,) in rows if not self._is_claimed(line)]
+
+    def _is_claimed(self, line: bytes) -> bool:
+        query = "SELECT 1 FROM claims WHERE statement = ? LIMIT 1"
+        return self._db.execute(query, [key_of(line)]).fetchone() is not None

@@ -1,0 +1,144 @@
+"""Read and check the setting `STORES`: the stores that follow a crawl."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final, Self, cast
+
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.options.values import check_method, is_on, load_setting, mapping
+from rdfcrawl.stores.options import class_of_uri, shown_uri
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.stores.followers.protocol import Follower
+
+_SECRETS: Final = ("password", "token")
+_password_in: Final = re.compile(r"[^:/?#]+://[^/?#:]*:[^/?#]+@").match
+_METHODS: Final = {"open": 1, "apply": 1, "commit": 1, "close": 0}  # arguments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowerPlan:
+    """What is needed to build a follower, also in another process.
+
+    Attributes:
+        uri: of the store, as it was given.
+        class_path: dotted path of its class.
+        options: of the store.
+        is_once: what several documents say is stored once.
+    """
+
+    uri: str
+    class_path: str
+    options: Mapping[str, Any]
+    is_once: bool = False
+
+    @classmethod
+    def of(cls, settings: BaseSettings, uri: str) -> Self:
+        """Return the plan of a store, with its options if `STORES` has it.
+
+        Raises:
+            ConfigError: its class is missing, or is no follower; or the options
+                cannot be told to another process.
+        """
+        options = mapping(settings, "STORES").get(uri) or {}
+        found, where = class_of_uri(settings, "STORES", uri)
+        if hasattr(found, "begin") and not hasattr(found, "apply"):
+            raise ConfigError(f"{where} does not follow a crawl: it is for STORE")
+        for method, n_arguments in _METHODS.items():
+            check_method(where, found, method, n_arguments)
+        if not isinstance(options, dict):
+            raise _wrong(uri, "options must be a dictionary")
+        try:
+            json.dumps(options)
+        except (TypeError, ValueError) as error:
+            raise _wrong(uri, error) from error
+        path = f"{found.__module__}.{found.__qualname__}"
+        is_once = is_on(settings, "SAME_STATEMENTS_ONCE")
+        plan = cls(
+            uri=uri,
+            class_path=path,
+            options=options,
+            is_once=is_once and getattr(found, "is_store", True),
+        )
+        plan.build()
+        return plan
+
+    @property
+    def name(self) -> str:
+        """The URI as it is shown: without a login."""
+        return shown_uri(self.uri)
+
+    def build(self) -> Follower:
+        """Return the follower, by its `from_options` if the class has one.
+
+        Raises:
+            ConfigError: the URI or an option is wrong.
+        """
+        found = load_setting("STORES", self.name, self.class_path)
+        make = getattr(found, "from_options", found)
+        try:
+            return cast("Follower", make(self.uri, self.options))
+        except (ConfigError, OSError, TypeError, ValueError) as error:
+            raise _wrong(self.uri, error) from error
+
+    def to_json(self) -> dict[str, object]:
+        """Return the plan for another process."""
+        return asdict(self)
+
+
+def _wrong(uri: str, what: object) -> ConfigError:
+    """Return what is wrong with a store, or with an option of it, as one line."""
+    return ConfigError(f"STORES={shown_uri(uri)}: {' '.join(str(what).split())}")
+
+
+def follower_plans(settings: BaseSettings) -> list[FollowerPlan]:
+    """Return the stores of `STORES`.
+
+    Raises:
+        ConfigError: one of them is wrong.
+    """
+    stores = mapping(settings, "STORES")
+    return [FollowerPlan.of(settings, str(uri)) for uri in stores]
+
+
+def exposed_secrets(settings: BaseSettings, *typed: str) -> list[str]:
+    """Return a line for each password and token that stands on the command line.
+
+    Args:
+        settings: with `STORES`, which is looked at if it is from the command line.
+        typed: URIs of stores that are arguments of the command.
+    """
+    from scrapy.settings import SETTINGS_PRIORITIES  # noqa: PLC0415 (a follower has none)
+
+    stores: dict[str, object] = dict.fromkeys(typed)
+    priority = settings.getpriority("STORES")
+    if priority is not None and priority >= SETTINGS_PRIORITIES["cmdline"]:
+        stores |= mapping(settings, "STORES")
+    lines = []
+    for uri, options in stores.items():
+        found = [x for x in _SECRETS if isinstance(options, dict) and options.get(x)]
+        if _password_in(uri) and "password" not in found:
+            found.append("password")
+        lines += [f"STORES={shown_uri(uri)}: {_exposed(x, uri)}" for x in found]
+    return lines
+
+
+def _exposed(secret: str, uri: str) -> str:
+    profile, _, rest = uri.partition(":")[0].partition("+")
+    instead = f"the option {secret}_file, or put it into settings.py"
+    if rest:
+        name = f"{profile}_{secret}".upper()
+        instead = (
+            f"{name} or {name}_FILE in the environment, or the option {secret}_file"
+        )
+    return (
+        f"its {secret} is on the command line, where all users of this machine can read"
+        f" it; use {instead}"
+    )

@@ -1,0 +1,287 @@
+"""Follow a crawl with an Oxigraph store on this machine: `oxigraph:PATH`.
+
+`PATH` is an ordinary database of Oxigraph. The ledger is a file in the same folder, so
+that it goes when the database is deleted.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+import pyoxigraph as ox
+
+from rdfcrawl.core.errors import ConfigError, StoreFault
+from rdfcrawl.stores.followers.graphs import file_of, iter_foreign_graphs, split_lines
+from rdfcrawl.stores.followers.ledger import DocumentLedger, key_of
+from rdfcrawl.stores.followers.local_disk import (
+    LOCK_SECS,
+    disk_faults,
+    lock_store,
+    opening_fault,
+)
+from rdfcrawl.stores.followers.protocol import DocumentRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from rdfcrawl.stores.followers.ledger import WrittenGraphs
+    from rdfcrawl.stores.identity import LogIdentity
+    from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
+
+_LEDGER: Final = "rdfcrawl.sqlite"
+LOCK_NAME: Final = "rdfcrawl.lock"
+_QUADS: Final = ox.RdfFormat.N_QUADS
+
+
+class OxigraphFollower:
+    """Store of Oxigraph in a folder; see `protocol.Follower`.
+
+    Args:
+        path: of the folder; made if it is missing.
+        lock_secs: another process that has the store open is waited for so long.
+    """
+
+    def __init__(self, path: Path, *, lock_secs: float = LOCK_SECS) -> None:
+        self._path = path
+        self._lock_secs = lock_secs
+        self._lock: int | None = None
+        self._has_failed = False
+
+    @classmethod
+    def from_options(cls, uri: str, options: Mapping[str, object]) -> Self:
+        """Return the store of a URI.
+
+        Raises:
+            ConfigError: the URI has no path, or there are options.
+        """
+        if options:
+            raise ConfigError(f"has no option {next(iter(options))!r}")
+        path = uri.partition(":")[2].removeprefix("//")
+        if not path:
+            raise ConfigError("must be oxigraph:PATH")
+        return cls(Path(path).expanduser().absolute())
+
+    def open(self, log: LogIdentity) -> Checkpoint | None:
+        """Open the database; return the checkpoint of the last commit.
+
+        Raises:
+            StoreFault: another process has it open, or it is damaged.
+        """
+        try:
+            self._path.mkdir(parents=True, exist_ok=True)
+            lock = lock_store(self._path / LOCK_NAME, self._lock_secs)
+        except OSError as error:
+            raise StoreFault(f"{self._path}: {error}") from error
+        try:
+            self._ledger = DocumentLedger(self._path / _LEDGER)
+            self._lock = lock
+            self.store = ox.Store(str(self._path))
+            if self._ledger.is_empty:
+                self._ledger.has_more = next(iter(self.store), None) is not None
+            self._remove_orphans()
+            checkpoint = self._ledger.checkpoint(log.log)
+        except BaseException as error:
+            os.close(lock) if self._lock is None else self.close()
+            if isinstance(error, OSError | RuntimeError | sqlite3.DatabaseError):
+                raise opening_fault(self._path, error) from error
+            raise
+        self._log = log
+        return checkpoint
+
+    def apply(self, documents: Sequence[LogDocument]) -> None:
+        """Replace documents by these versions, unless the store has later ones.
+
+        Raises:
+            DocumentRefused: a document is no N-Quads.
+            StoreFault: the disk is full.
+        """
+        with self._writing():
+            wanted, graphs = self._intend(documents)
+            self._replace(wanted, graphs)
+            with self._ledger.transaction():
+                for document in wanted:
+                    if graphs[document.graph].shared:
+                        self._ledger.release(key_of(document.graph.encode()))
+                self._ledger.note_applied(wanted)
+            self._remove_orphans()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Turn errors of the disk into a `StoreFault`.
+
+        After an error RocksDB writes nothing more, whatever room there is then, until
+        it is opened anew.
+        """
+        with disk_faults(self._path):
+            if self._has_failed:
+                self.__dict__.pop("store", None)
+                self.store = ox.Store(str(self._path))
+            self._has_failed = True
+            yield
+            self._has_failed = False
+
+    def _intend(
+        self, documents: Sequence[LogDocument]
+    ) -> tuple[list[LogDocument], dict[str, WrittenGraphs]]:
+        """Note what is going to be written."""
+        with self._ledger.transaction() as ledger:
+            wanted = ledger.newer(documents, self._log)
+            for document in wanted:
+                ledger.intend(document, iter_foreign_graphs(document), self._log)
+            graphs = {each.graph: ledger.graphs_of(each) for each in wanted}
+            for document in wanted:
+                for graph in graphs[document.graph].shared:
+                    self._share(graph)
+            for document in wanted:
+                self._claim(document, graphs[document.graph].shared)
+        return wanted, graphs
+
+    def _share(self, graph: bytes) -> None:
+        """Note whose the statements of a graph are that several write from now on."""
+        noted = self._ledger.share(graph)
+        if noted is None:
+            return
+        name, first = noted
+        if first is not None:
+            lines = self.read_graph(name)
+            self._ledger.claim(first, b"".join(lines), is_new=True)
+        elif self._ledger.has_more:
+            self.store.remove_graph(ox.NamedNode(name))
+
+    def _claim(self, document: LogDocument, shared: frozenset[bytes]) -> None:
+        key = key_of(document.graph.encode())
+        if not shared:
+            return
+        self._ledger.supersede(key)
+        with _refused(document):
+            for piece in document.pieces():
+                lines = _normal(split_lines(piece, document.graph, shared))
+                self._ledger.claim(key, lines, is_new=True)
+
+    def _replace(
+        self, documents: Sequence[LogDocument], graphs: Mapping[str, WrittenGraphs]
+    ) -> None:
+        """Write documents in place of what they said before."""
+        simple = []
+        for document in documents:
+            written = graphs[document.graph]
+            names = written.former
+            if self._ledger.has_more:
+                names = (*names, document.graph, *iter_foreign_graphs(document))
+            for name in names:
+                if key_of(name.encode()) not in written.shared:
+                    self.store.remove_graph(ox.NamedNode(name))
+            if written.shared:
+                self._extend(document)
+            elif document.n_bytes:
+                simple.append(document)
+        self._load(simple)
+
+    def _extend(self, document: LogDocument) -> None:
+        """Add statements whose blank nodes keep their labels."""
+        with _refused(document):
+            for piece in document.pieces():
+                self.store.extend(ox.parse(piece, format=_QUADS))
+
+    def _load(self, documents: Sequence[LogDocument]) -> None:
+        """Add statements as fast as it goes."""
+        if not documents:
+            return
+        pieces = (piece for document in documents for piece in document.pieces())
+        try:
+            self.store.bulk_load(file_of(pieces), format=_QUADS)
+        except SyntaxError as error:
+            for document in documents:  # to find out whose it is
+                with _refused(document):
+                    for piece in document.pieces():
+                        for _ in ox.parse(piece, format=_QUADS):
+                            pass
+            raise StoreFault(f"{self._path}: {error}") from error
+
+    def _remove_orphans(self) -> None:
+        for line in self._ledger.orphans():
+            for quad in ox.parse(line, format=_QUADS):
+                self.store.remove(quad)
+
+    def add_provenance(self, quads: Iterable[bytes]) -> None:
+        """Add statements to those that are there.
+
+        Raises:
+            StoreFault: the disk is full.
+        """
+        with self._writing():
+            self.store.bulk_load(file_of(iter(quads)), format=_QUADS)
+
+    def commit(self, checkpoint: Checkpoint) -> None:
+        """Bring the database to the disk, then the checkpoint.
+
+        Raises:
+            StoreFault: the disk is full.
+        """
+        with self._writing():
+            self.store.flush()
+            self._ledger.commit(checkpoint)
+
+    def close(self) -> None:
+        """Close the database, and release its lock."""
+        if self._lock is None:
+            return
+        self._ledger.close()
+        self.__dict__.pop("store", None)
+        os.close(self._lock)
+        self._lock = None
+
+    def earlier_documents(self, log: LogIdentity) -> Iterator[tuple[str, int]]:
+        """Yield documents of earlier generations of a log, and their versions."""
+        return self._ledger.earlier(log)
+
+    def checkpoints(self) -> Iterable[Checkpoint]:
+        """Return the checkpoints of all logs that the store was filled from."""
+        return self._ledger.checkpoints()
+
+    def graphs(self) -> Iterator[str]:
+        """Yield the names of all graphs."""
+        return iter_graphs(self.store)
+
+    def has_graph(self, graph: str) -> bool:
+        """Return whether there is a graph of this name."""
+        return self.store.contains_named_graph(ox.NamedNode(graph))
+
+    def read_graph(self, graph: str) -> Iterator[bytes]:
+        """Yield the statements of a graph as lines of N-Quads."""
+        return iter_graph(self.store, graph)
+
+
+def iter_graphs(store: ox.Store) -> Iterator[str]:
+    """Yield the names of all graphs of a database."""
+    for name in store.named_graphs():
+        if isinstance(name, ox.NamedNode):
+            yield name.value
+
+
+def iter_graph(store: ox.Store, graph: str) -> Iterator[bytes]:
+    """Yield the statements of a graph as lines of N-Quads."""
+    name = ox.NamedNode(graph)
+    for quad in store.quads_for_pattern(None, None, None, name):
+        yield f"{quad} .\n".encode()
+
+
+def _normal(lines: bytes) -> bytes:
+    """Return statements as the store gives them back: numbers have other digits."""
+    if not lines:
+        return b""
+    store = ox.Store()
+    store.extend(ox.parse(lines, format=_QUADS))
+    return b"".join(f"{quad} .\n".encode() for quad in store)
+
+
+@contextmanager
+def _refused(document: LogDocument) -> Iterator[None]:
+    try:
+        yield
+    except SyntaxError as error:
+        raise DocumentRefused(document.graph, str(error)) from error

@@ -1,0 +1,246 @@
+"""The process of one follower: `python -m rdfcrawl.stores.followers.process`.
+
+Its standard input has one line of JSON, what to follow, and ends when the crawl has
+ended, for whatever reason. The process ends once the store has caught up then, or has
+failed for too long. Its standard output has what the operator should see at once.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import threading
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import ConfigError, RdfcrawlError, StoreFault
+from rdfcrawl.core.json_logs import log_to
+from rdfcrawl.stores.followers.following import LogFollowing
+from rdfcrawl.stores.followers.options import FollowerPlan
+from rdfcrawl.stores.followers.protocol import CountingFollower, SummarizingFollower
+from rdfcrawl.stores.followers.status import (
+    FollowerStatus,
+    once_path,
+    read_status,
+    write_status,
+)
+from rdfcrawl.stores.followers.stored_once import StoredOnce
+from rdfcrawl.stores.identity import is_finished, read_identity
+from rdfcrawl.stores.log.crawl_log import CrawlLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import BinaryIO
+
+logger = logging.getLogger(__name__)
+
+_POLL_SECS: Final = 1.0
+_MAX_DAMAGES: Final = 100  # are named
+
+
+class ReportedFollowing:
+    """A follower on its way, with a file that says how far it is.
+
+    Args:
+        root: folder of the crawl.
+        plan: of the follower.
+        is_over: whether a store that fails is tried no longer than a minute.
+        ends_if_unusable: whether one that is set up wrongly is not tried again at all.
+        tell: is called with each line that the operator should see at once.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        plan: FollowerPlan,
+        is_over: Callable[[], bool],
+        *,
+        ends_if_unusable: bool = False,
+        tell: Callable[[str], None] = lambda _line: None,
+    ) -> None:
+        self._root, self._plan = root, plan
+        self._tell, self._told = tell, ""
+        self.log = CrawlLog(root)
+        self._n_unread = 0  # bytes, when they were counted last
+        self.summary = ""  # of a follower that tells one, after `close`
+        self._counts: dict[str, int] = {}
+        self.follower = plan.build()
+        earlier = read_status(root, plan.name)
+        self._damages = dict.fromkeys(earlier.damages if earlier else ())
+        self._once: dict[str, int] = dict(earlier.once) if earlier else {}
+        once = StoredOnce(once_path(root, plan.name), self.log)
+        self.following = LogFollowing(
+            self.log,
+            self.follower,
+            is_over=is_over,
+            ends_if_unusable=ends_if_unusable,
+            report=self.report,
+            set_aside=earlier.set_aside if earlier else None,
+            once=once if plan.is_once else None,
+        )
+        self.following.counts.n_unnamed = earlier.n_unnamed if earlier else 0
+
+    def report(self, state: str = "following", detail: str = "") -> None:
+        """Write the status; tell what the operator should mend, once."""
+        if state == "following" and isinstance(self.follower, SummarizingFollower):
+            with suppress(StoreFault):  # a store that is not open
+                detail = detail or self.follower.summary()
+                self._count()
+        if state == "unusable" and detail != self._told:
+            self._told = detail
+            self._tell(detail)
+        try:
+            write_status(self._root, self.status(state, detail))
+        except OSError as error:  # the follower goes on
+            logger.warning("status of %s: %s", self._plan.name, error)
+
+    def _count(self) -> None:
+        if isinstance(self.follower, CountingFollower):
+            self._counts = dict(self.follower.counts())
+
+    def status(self, state: str = "following", detail: str = "") -> FollowerStatus:
+        """Return how far the follower is."""
+        following, counts = self.following, self.following.counts
+        with suppress(OSError):  # of a log that cannot be read: `detail` says so
+            self._n_unread = self.log.n_unread_bytes(following.checkpoint)
+        n_bytes = self._n_unread
+        per_document = counts.bytes_per_document
+        behind = time.time() - counts.version_ms / 1000 if counts.version_ms else 0.0
+        return FollowerStatus(
+            name=self._plan.name,
+            state=state,
+            detail=detail,
+            n_documents=counts.n_documents,
+            n_behind=-(-n_bytes // max(1, int(per_document))),
+            secs_behind=max(0.0, behind) if n_bytes else 0.0,
+            set_aside=counts.set_aside,
+            n_unnamed=counts.n_unnamed,
+            damages=self.damages,
+            checkpoint=asdict(following.checkpoint),
+            bytes_per_document=per_document,
+            counts=self._counts,
+            once=self._once,
+        )
+
+    @property
+    def damages(self) -> list[str]:
+        """What of the log could not be read, also by earlier processes."""
+        self._damages |= dict.fromkeys(map(str, self.log.damages))
+        return list(self._damages)[:_MAX_DAMAGES]
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Keep the store open; at the end, the status says how that came.
+
+        Raises:
+            RdfcrawlError: the store cannot be used.
+        """
+        state, detail = "failed", ""
+        try:
+            self.open()
+            yield
+            state = "ended"
+        except RdfcrawlError as error:
+            detail = str(error)
+            raise
+        finally:
+            self.close(state, detail)
+
+    def open(self) -> None:
+        """Open the store.
+
+        Raises:
+            RdfcrawlError: the store cannot be used.
+        """
+        self.following.open()
+        self.report()
+
+    def end(self) -> None:
+        """Let readers see everything.
+
+        What a crawl has not found again is dropped, if it has come to its end.
+        """
+        if is_finished(self._root / "quads"):
+            n_dropped = self.following.end_generation()
+            if n_dropped:
+                gone = counted(n_dropped, "document is", "documents are")
+                logger.info("%s gone since fresh=1", gone)
+        self.following.renew(at_once=True)
+
+    def close(self, state: str = "ended", detail: str = "") -> None:
+        """Close the store, and write the last status."""
+        try:
+            if state == "ended" and isinstance(self.follower, SummarizingFollower):
+                self.summary = detail = self.follower.summary()
+                self._count()
+            self._once = self.following.once_totals()
+            self.following.close()
+        except Exception as error:  # of a user's, whose `open` may have failed
+            logger.warning("%s: close: %s", self._plan.name, error)
+        self.report(state, detail)
+
+
+def main() -> int:
+    """Follow a crawl until it has ended; return the exit code."""
+    # What others print goes to the log file, with standard error.
+    operator = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def tell(line: str) -> None:
+        with suppress(OSError):  # the crawl's command may be gone
+            operator.write(f"{line}\n")
+            operator.flush()
+
+    given = json.loads(sys.stdin.buffer.readline())
+    root, plan = Path(given["root"]), FollowerPlan(**given["plan"])
+    log_to(given["log_file"], is_json=given["is_json"])
+    has_ended = threading.Event()
+    threading.Thread(
+        target=_wait_for_end, args=(sys.stdin.buffer, has_ended), daemon=True
+    ).start()
+    try:
+        return _follow(root, plan, has_ended, tell)
+    except (RdfcrawlError, OSError) as error:
+        logger.critical("%s: %s", plan.name, error)
+        return 2 if isinstance(error, ConfigError) else 1
+
+
+def _wait_for_end(stdin: BinaryIO, has_ended: threading.Event) -> None:
+    stdin.read()
+    has_ended.set()
+
+
+def _follow(
+    root: Path,
+    plan: FollowerPlan,
+    has_ended: threading.Event,
+    tell: Callable[[str], None],
+) -> int:
+    while read_identity(root / "quads") is None:  # nothing was stored yet
+        if has_ended.wait(_POLL_SECS) and read_identity(root / "quads") is None:
+            return 0
+    run = ReportedFollowing(root, plan, has_ended.is_set, tell=tell)
+    with run.opened():
+        while True:
+            is_last = has_ended.is_set()
+            if run.following.catch_up():
+                run.report()
+            elif is_last:
+                run.end()
+                break
+            else:
+                has_ended.wait(_POLL_SECS)
+    return 0
+
+
+if __name__ == "__main__":
+    code = main()
+    logging.shutdown()
+    # The thread that waits for standard input must not hold the process.
+    os._exit(code)

@@ -1,0 +1,130 @@
+"""Answer SPARQL queries from a store of Oxigraph that follows a crawl."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Final, TextIO
+
+import pyoxigraph as ox
+
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.namespaces import PREFIXES
+from rdfcrawl.rdf.results import WRITERS, write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FORMATS: Final = ("table", *WRITERS, "nt", "ttl")
+_OF_TRIPLES: Final = {"nt": ox.RdfFormat.N_TRIPLES, "ttl": ox.RdfFormat.TURTLE}
+_OF_ASK: Final = {
+    "json": ox.QueryResultsFormat.JSON,
+    "xml": ox.QueryResultsFormat.XML,
+}
+_TRIPLES_AT_ONCE: Final = 10_000
+
+# SPARQL 1.1, 19.8: what may hold the word FROM without meaning it.
+_OPAQUE: Final = re.compile(
+    r'<[^<>"{}|^`\\\s]*>|"""(?:[^"\\]|\\.|"(?!""))*"""|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*'
+    r"\'\'\'|\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|\\.|#[^\n]*",
+    re.DOTALL,
+)
+_FROM: Final = re.compile(
+    r"(?<![\w:?$@.-])FROM\s+(?:NAMED\s+)?(?:<|[\w.-]*:)", re.IGNORECASE
+)
+
+
+def has_dataset(query: str) -> bool:
+    """Return whether a query says which graphs it is about (FROM, FROM NAMED).
+
+    >>> has_dataset("SELECT * FROM <http://e/g> { ?s ?p ?from }")
+    True
+    >>> has_dataset("SELECT * { ?s ?p 'FROM <x>' } # FROM <y>")
+    False
+    """
+    return bool(_FROM.search(_OPAQUE.sub(_blanked, query)))
+
+
+def _blanked(found: re.Match[str]) -> str:
+    return "<>" if found[0].startswith("<") else " "
+
+
+def answer(
+    store: ox.Store,
+    query: str,
+    file: TextIO,
+    *,
+    format_name: str | None = None,
+    limit: int | None = None,
+) -> None:
+    """Write the answer to a query.
+
+    The default graph is the union of all graphs, unless the query has FROM.
+
+    Args:
+        store: that is queried.
+        query: SELECT, ASK, CONSTRUCT or DESCRIBE.
+        file: that is written to.
+        format_name: one of `FORMATS`; by default, a table or Turtle on a terminal,
+            and JSON or N-Triples in any other file.
+        limit: most rows or triples.
+
+    Raises:
+        ConfigError: the query is wrong, or has no answer in this format.
+    """
+    try:
+        result = store.query(
+            query,
+            prefixes=PREFIXES,
+            use_default_graph_as_union=not has_dataset(query),
+        )
+    except (SyntaxError, ValueError) as error:
+        raise ConfigError(f"query: {' '.join(str(error).split())}") from error
+    if isinstance(result, ox.QueryTriples):
+        name = _chosen(format_name, ("ttl", "nt"), tuple(_OF_TRIPLES), file)
+        _write_triples(islice(result, limit), name, file)
+    elif isinstance(result, ox.QueryBoolean):
+        name = _chosen(format_name, ("table", "json"), ("table", *_OF_ASK), file)
+        _write_boolean(result, name, file)
+    else:
+        name = _chosen(format_name, ("table", "json"), ("table", *WRITERS), file)
+        names = [variable.value for variable in result.variables]
+        rows = (list(row) for row in islice(result, limit))
+        if name == "table":
+            write_table(names, rows, file, prefixes=PREFIXES)
+        else:
+            WRITERS[name](names, rows, file)
+
+
+def _chosen(
+    given: str | None,
+    by_default: tuple[str, str],
+    possible: tuple[str, ...],
+    file: TextIO,
+) -> str:
+    name = given or by_default[not file.isatty()]
+    if name not in possible:
+        raise ConfigError(
+            f"--format {name}: the answer to this query can be {', '.join(possible)}"
+        )
+    return name
+
+
+def _write_boolean(result: ox.QueryBoolean, name: str, file: TextIO) -> None:
+    if name == "table":
+        file.write("yes\n" if result else "no\n")
+        return
+    written = result.serialize(format=_OF_ASK[name])
+    file.write((written or b"").decode() + "\n")
+
+
+def _write_triples(triples: Iterable[ox.Triple], name: str, file: TextIO) -> None:
+    kind = _OF_TRIPLES[name]
+    iterator = iter(triples)
+    while some := list(islice(iterator, _TRIPLES_AT_ONCE)):
+        written = ox.serialize(some, format=kind, prefixes=_used(kind))
+        file.write((written or b"").decode())
+
+
+def _used(kind: ox.RdfFormat) -> dict[str, str] | None:
+    return PREFIXES if kind is ox.RdfFormat.TURTLE else None

@@ -1,0 +1,381 @@
+"""Table of what documents say in one store, and which documents represent others.
+
+Of documents that say the same, one *represents* the others, its *duplicates*. The
+invariant, whenever a transaction ends: the representative of each duplicate says what
+the duplicate says, and is no duplicate itself. Whatever changes is noted as *pending*
+in the same transaction, until the store has it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
+
+from rdfcrawl.stores.followers.durable import in_transaction, open_durable
+from rdfcrawl.stores.followers.ledger import key_of
+from rdfcrawl.stores.followers.statement_hash import StatementHash, hash_statements
+from rdfcrawl.stores.log.documents import DocumentPlace
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from rdfcrawl.stores.log.documents import LogDocument
+
+# A document is named by its key. content: hash of what it says, if that is compared.
+# turn: in which its representative was chosen.
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS documents (
+    key BLOB PRIMARY KEY, iri TEXT NOT NULL, version INTEGER NOT NULL,
+    digest BLOB NOT NULL, content BLOB, n_statements INTEGER NOT NULL,
+    n_bytes INTEGER NOT NULL, representative BLOB, turn INTEGER NOT NULL,
+    is_pending INTEGER NOT NULL, generation INTEGER NOT NULL, segment TEXT NOT NULL,
+    "offset" INTEGER NOT NULL, length INTEGER NOT NULL, ordinal INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS duplicates ON documents (
+    representative, n_statements, n_bytes) WHERE representative IS NOT NULL;
+CREATE INDEX IF NOT EXISTS pending ON documents (key) WHERE is_pending;
+CREATE TABLE IF NOT EXISTS contents (
+    content BLOB PRIMARY KEY, representative BLOB NOT NULL,
+    n_duplicates INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS turns (
+    id INTEGER NOT NULL, prepared INTEGER NOT NULL, settled INTEGER NOT NULL
+);
+"""
+_PUT: Final = """
+INSERT OR REPLACE INTO documents
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
+"""
+_ROW: Final = (
+    "SELECT key, iri, version, digest, content, representative, turn, generation,"
+    ' segment, "offset", length, ordinal FROM documents'
+)
+MAX_DUPLICATES: Final = 1000
+"""Of one representative; when that goes, all of them are written again."""
+
+
+class KnownDocument(NamedTuple):
+    """A document as the table knows the latest version.
+
+    Attributes:
+        key: of its IRI.
+        iri: of the document.
+        version_ms: of its latest version.
+        digest: of that.
+        content: hash of what it says; None: not compared.
+        representative: key of the document that represents it; None: none does.
+        turn: in which the representative was chosen.
+        generation: of the log that has the version.
+        place: of the version in that log.
+    """
+
+    key: bytes
+    iri: str
+    version_ms: int
+    digest: bytes
+    content: bytes | None
+    representative: bytes | None
+    turn: int
+    generation: int
+    place: DocumentPlace
+
+    @classmethod
+    def of(cls, row: tuple[object, ...]) -> Self:
+        """Return the document of a row."""
+        return cls(*row[:8], DocumentPlace(*row[8:]))  # type: ignore[arg-type, call-arg]
+
+    @property
+    def version(self) -> tuple[int, bytes]:
+        """Order of the versions of a document."""
+        return self.version_ms, self.digest
+
+
+class DuplicateTotals(NamedTuple):
+    """How much was found several times, and is stored once.
+
+    Attributes:
+        n_documents: duplicates.
+        n_statements: of these.
+        n_bytes: of their statements, as N-Quads.
+    """
+
+    n_documents: int = 0
+    n_statements: int = 0
+    n_bytes: int = 0
+
+
+class RepresentativeTable:
+    """The documents of one store, in a file of SQLite.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        sqlite3.DatabaseError: it is damaged, or the disk refuses it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._db = open_durable(path, _SCHEMA)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Make all changes of the context durable together, or none."""
+        return in_transaction(self._db)
+
+    def turns(self) -> tuple[int, int, int]:
+        """Return the table's number, and the turns prepared and settled; 0: none."""
+        row = self._db.execute("SELECT id, prepared, settled FROM turns").fetchone()
+        return row or (0, 0, 0)
+
+    def note_turns(self, number: int, prepared: int, settled: int) -> None:
+        """Replace the table's number, and its turns."""
+        self._db.execute("DELETE FROM turns")
+        self._db.execute(
+            "INSERT INTO turns VALUES (?, ?, ?)", [number, prepared, settled]
+        )
+
+    def clear(self) -> None:
+        """Forget all documents."""
+        self._db.execute("DELETE FROM documents")
+        self._db.execute("DELETE FROM contents")
+
+    def find(self, graph: str) -> KnownDocument | None:
+        """Return a document by its IRI."""
+        return self._by_key(key_of(graph.encode()))
+
+    def _by_key(self, key: bytes) -> KnownDocument | None:
+        row = self._db.execute(f"{_ROW} WHERE key = ?", [key]).fetchone()
+        return KnownDocument.of(row) if row else None
+
+    def name_of(self, key: bytes) -> str:
+        """Return the IRI of a document."""
+        row = self._db.execute("SELECT iri FROM documents WHERE key = ?", [key])
+        return str(row.fetchone()[0])
+
+    def pending(self) -> Iterator[list[KnownDocument]]:
+        """Yield the pending documents, at most 1,000 at a time, by their places."""
+        last = b""
+        while rows := self._db.execute(
+            f"{_ROW} WHERE is_pending AND key > ? ORDER BY key LIMIT 1000", [last]
+        ).fetchall():
+            last = rows[-1][0]
+            found = [KnownDocument.of(row) for row in rows]
+            yield sorted(found, key=lambda each: (each.generation, each.place))
+
+    def settle(self, keys: Collection[bytes]) -> None:
+        """Note that the store has some documents as chosen."""
+        self._db.executemany(
+            "UPDATE documents SET is_pending = 0 WHERE key = ?", ([x] for x in keys)
+        )
+
+    def earlier(self, generation: int) -> Iterator[tuple[str, int]]:
+        """Yield documents of earlier generations that say something."""
+        last = b""
+        while rows := self._db.execute(
+            "SELECT key, iri, version FROM documents WHERE key > ? AND generation < ?"
+            " AND n_bytes > 0 ORDER BY key LIMIT 1000",
+            [last, generation],
+        ).fetchall():
+            yield from ((iri, version) for _, iri, version in rows)
+            last = rows[-1][0]
+
+    def totals(self) -> DuplicateTotals:
+        """Return how much the duplicates are."""
+        found = self._db.execute(
+            "SELECT count(*), coalesce(sum(n_statements), 0), coalesce(sum(n_bytes), 0)"
+            " FROM documents WHERE representative IS NOT NULL"
+        )
+        return DuplicateTotals(*found.fetchone())
+
+    def duplicates(self) -> Iterator[tuple[str, str]]:
+        """Yield each duplicate and its representative, by their IRIs."""
+        return self._db.execute(
+            "SELECT one.iri, other.iri FROM documents AS one"
+            " JOIN documents AS other ON other.key = one.representative"
+        )
+
+
+class RepresentativeChoice:
+    """What is chosen in one turn, within a transaction.
+
+    Args:
+        table: that is changed.
+        turn: its number.
+        generation: of the log.
+        refused: documents that the store does not take, with the times of their
+            versions.
+        is_last: earlier generations are being dropped, and represent nothing.
+    """
+
+    def __init__(
+        self,
+        table: RepresentativeTable,
+        turn: int,
+        generation: int,
+        *,
+        refused: Collection[tuple[str, int]] = (),
+        is_last: bool = False,
+    ) -> None:
+        self._table, self._db = table, table._db  # noqa: SLF001 (in one module)
+        self._turn, self._generation = turn, generation
+        self._refused, self._is_last = refused, is_last
+
+    def leave_refused(self) -> None:
+        """Let nothing be represented by what the store does not take."""
+        for graph, version_ms in self._refused:
+            known = self._table.find(graph)
+            if known is not None and known.version_ms == version_ms:
+                self._part(known)
+
+    def add(self, document: LogDocument) -> bool:
+        """Note a version of a document; return False if a later one is known."""
+        known = self._table.find(document.graph)
+        if known is not None:
+            if document.version < known.version:
+                return False
+            if document.version == known.version:
+                self._move(known, document)
+                return True
+        said = self._said_in(document)
+        representative, turn = None, self._turn
+        if known is not None and known.content and known.content == said.digest:
+            representative, turn = known.representative, known.turn
+        else:
+            if known is not None:
+                self._leave(known)
+            representative = self._join(said.digest, key_of(document.graph.encode()))
+        row = [key_of(document.graph.encode()), document.graph, *document.version]
+        row += [said.digest, said.n_statements, document.n_bytes, representative, turn]
+        # What is dropped now does not come again, as it is in no log.
+        row += [self._is_last, self._generation, *document.place]
+        self._db.execute(_PUT, row)
+        return True
+
+    def _said_in(self, document: LogDocument) -> StatementHash:
+        is_refused = (document.graph, document.version_ms) in self._refused
+        if document.is_tombstone or is_refused or not may_be_hidden(document):
+            return StatementHash(None, 0)
+        return hash_statements(document)
+
+    def _move(self, known: KnownDocument, document: LogDocument) -> None:
+        """Note where a known version stands now: its segment was written anew."""
+        if (known.generation, known.place) != (self._generation, document.place):
+            self._db.execute(
+                'UPDATE documents SET generation = ?, segment = ?, "offset" = ?,'
+                " length = ?, ordinal = ? WHERE key = ?",
+                [self._generation, *document.place, known.key],
+            )
+
+    def _part(self, known: KnownDocument) -> None:
+        """Let a document be compared with others no more."""
+        self._leave(known)
+        self._db.execute(
+            "UPDATE documents SET content = NULL, representative = NULL WHERE key = ?",
+            [known.key],
+        )
+
+    def _join(self, content: bytes | None, key: bytes) -> bytes | None:
+        """Return what represents a document; None: the document represents itself."""
+        if content is None:
+            return None
+        row = self._db.execute(
+            "SELECT representative, n_duplicates FROM contents WHERE content = ?",
+            [content],
+        ).fetchone()
+        if row is not None and row[1] < MAX_DUPLICATES:
+            self._db.execute(
+                "UPDATE contents SET n_duplicates = n_duplicates + 1 WHERE content = ?",
+                [content],
+            )
+            return bytes(row[0])
+        self._db.execute(
+            "INSERT OR REPLACE INTO contents VALUES (?, ?, 0)", [content, key]
+        )
+        return None
+
+    def _leave(self, known: KnownDocument) -> None:
+        """Take a document from what says the same; let another represent the others."""
+        if known.content is None:
+            return
+        if known.representative is not None:
+            self._db.execute(
+                "UPDATE contents SET n_duplicates = n_duplicates - 1"
+                " WHERE content = ? AND representative = ?",
+                [known.content, known.representative],
+            )
+            return
+        left = self._duplicates_of(known.key)
+        able = [each for each in left if self._may_represent(each)]
+        if not able:
+            self._db.execute(
+                "DELETE FROM contents WHERE content = ? AND representative = ?",
+                [known.content, known.key],
+            )
+            self._release(known.key)
+            return
+        best = min(able, key=lambda each: rank_of(each.iri))
+        self._replace(known, best.key, len(left) - 1)
+
+    def _duplicates_of(self, key: bytes) -> list[KnownDocument]:
+        rows = self._db.execute(f"{_ROW} WHERE representative = ?", [key])
+        return [KnownDocument.of(row) for row in rows.fetchall()]
+
+    def _may_represent(self, known: KnownDocument) -> bool:
+        if (known.iri, known.version_ms) in self._refused:
+            return False
+        return not self._is_last or known.generation == self._generation
+
+    def _release(self, key: bytes) -> None:
+        """Have all duplicates stored: none can represent others."""
+        self._db.execute(
+            "UPDATE documents SET content = NULL, representative = NULL, is_pending = ?"
+            " WHERE representative = ?",
+            [not self._is_last, key],
+        )
+
+    def _replace(self, former: KnownDocument, key: bytes, n_duplicates: int) -> None:
+        """Let another document represent those that a former one did."""
+        self._db.execute(
+            "UPDATE documents SET representative = NULL, is_pending = 1 WHERE key = ?",
+            [key],
+        )
+        self._db.execute(
+            "UPDATE documents SET representative = ?, turn = ?, is_pending = 1"
+            " WHERE representative = ?",
+            [key, self._turn, former.key],
+        )
+        self._db.execute(
+            "UPDATE contents SET representative = ?, n_duplicates = ?"
+            " WHERE content = ? AND representative = ?",
+            [key, n_duplicates, former.content, former.key],
+        )
+
+
+def rank_of(graph: str) -> tuple[int, str]:
+    """Return the order of representatives, the best first: shortest, then by bytes."""
+    return len(graph), graph
+
+
+_HIDDEN: Final = bytes(4)
+
+
+def may_be_hidden(document: LogDocument) -> bool:
+    """Return whether the digest of a version is after all `hidden_digest`."""
+    return not document.digest.startswith(_HIDDEN)
+
+
+def hidden_digest(turn: int, link: bytes) -> bytes:
+    """Return the digest of a duplicate's version, without its statements.
+
+    In the order of versions, it is before the same version with its statements, and
+    after what was chosen in earlier turns.
+
+    Args:
+        turn: in which the representative was chosen.
+        link: what is stored instead.
+    """
+    return _HIDDEN + turn.to_bytes(6, "big") + key_of(link)[:6]

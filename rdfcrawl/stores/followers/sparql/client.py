@@ -1,0 +1,333 @@
+"""Speak HTTP with a store: connections that are kept, logins, waits, refusals."""
+
+from __future__ import annotations
+
+import http.client
+import logging
+import ssl
+import threading
+import time
+from base64 import b64encode
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Final, TypeAlias
+from urllib.parse import urlsplit
+
+from rdfcrawl.core.errors import StoreFault, UnusableStore
+from rdfcrawl.stores.followers.sparql.digest import DigestChallenge
+from rdfcrawl.stores.followers.sparql.failures import (
+    BrokenAnswer,
+    RefusedRequest,
+    error_in,
+    is_deadlock,
+    is_full,
+    shown_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Iterator
+
+    from rdfcrawl.stores.followers.sparql.options import SparqlStoreOptions
+
+logger = logging.getLogger(__name__)
+
+MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
+_MAX_WAIT_SECS: Final = 60.0  # that a store may ask for
+_BUSY: Final = frozenset({408, 425, 429, 502, 503, 504})
+_FULL: Final = 507
+_READ_BYTES: Final = 256 * 1024
+
+RequestBody: TypeAlias = "bytes | Callable[[], Iterator[bytes]]"
+"""Bytes, or what makes an iterator of them, so that they can be sent again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreRequest:
+    """One request to a store.
+
+    Attributes:
+        method: of HTTP.
+        url: that is asked.
+        body: that is sent.
+        media_type: of the body.
+        accept: what the answer is to be.
+        is_repeatable: whether it has the same effect when it is sent twice.
+        is_reading: whether the answer holds data, in which no error is looked for.
+    """
+
+    method: str
+    url: str
+    body: RequestBody | None = None
+    media_type: str = ""
+    accept: str = "*/*"
+    is_repeatable: bool = True
+    is_reading: bool = False
+
+
+class StoreClient:
+    """Sends requests, each thread by a connection of its own.
+
+    Args:
+        options: of the store.
+    """
+
+    def __init__(self, options: SparqlStoreOptions) -> None:
+        self._options = options
+        self._local = threading.local()
+        self._open: set[http.client.HTTPConnection] = set()
+        self._lock = threading.Lock()
+        self._challenge: DigestChallenge | None = None
+        self._not_before = 0.0  # by the monotonic clock
+        self._tls = ssl.create_default_context() if _needs_tls(options) else None
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._lock:
+            for connection in self._open:
+                connection.close()
+            self._open.clear()
+        self._local = threading.local()
+
+    def ask(self, request: StoreRequest, *, may_lack: bool = False) -> bytes:
+        """Return the answer to a request.
+
+        Args:
+            request: that is sent.
+            may_lack: whether 404 is an empty answer.
+
+        Raises:
+            UnusableStore: the login is refused, or the store is somewhere else.
+            RefusedRequest: the store does not take what was sent.
+            StoreFault: it answers nothing now, or without an end.
+        """
+        found: list[bytes] = []
+        n_bytes = 0
+        with closing(self.stream(request, may_lack=may_lack)) as pieces:
+            for piece in pieces:
+                found.append(piece)
+                n_bytes += len(piece)
+                if n_bytes > MAX_ANSWER_BYTES:
+                    raise StoreFault(
+                        f"{self._options.name}: answers with more than"
+                        f" {MAX_ANSWER_BYTES:,} bytes"
+                    )
+        return b"".join(found)
+
+    def stream(
+        self, request: StoreRequest, *, may_lack: bool = False
+    ) -> Generator[bytes, None, None]:
+        """Yield the answer to a request, as `ask`."""
+        response = self._answered(request)
+        status = response.status
+        try:
+            if status >= 300 or not request.is_reading:
+                found = response.read(MAX_ANSWER_BYTES)
+                if not response.isclosed():
+                    self._drop()
+                if may_lack and status == 404:
+                    return
+                self._check(status, response, found)
+                yield found
+                return
+            while chunk := response.read(_READ_BYTES):
+                yield chunk
+            if response.length:  # `read` does not tell that there should be more
+                raise http.client.IncompleteRead(b"", response.length)
+        except (OSError, http.client.HTTPException) as error:
+            self._drop()
+            raise self._away(error) from error
+        finally:
+            if not response.isclosed():
+                self._drop()
+
+    def _answered(self, request: StoreRequest) -> http.client.HTTPResponse:
+        response = self._sent(request)
+        if response.status != 401 or not self._learn(response):
+            return response
+        with suppress(OSError, http.client.HTTPException):
+            response.read(_READ_BYTES)
+        if not response.isclosed():
+            self._drop()
+        return self._sent(request)
+
+    def _sent(self, request: StoreRequest) -> http.client.HTTPResponse:
+        """Send a request once; twice if the store has closed an idle connection."""
+        time.sleep(max(0.0, self._not_before - time.monotonic()))
+        if not request.is_repeatable:  # a kept connection may just have been closed
+            self._drop()
+        connection, is_kept = self._connection(request.url)
+        try:
+            return self._send(connection, request)
+        except (OSError, http.client.HTTPException) as error:
+            self._drop()
+            if not (is_kept and request.is_repeatable and _is_closed(error)):
+                raise self._away(error) from error
+        connection, _ = self._connection(request.url)
+        try:
+            return self._send(connection, request)
+        except (OSError, http.client.HTTPException) as error:
+            self._drop()
+            raise self._away(error) from error
+
+    def _send(
+        self, connection: http.client.HTTPConnection, request: StoreRequest
+    ) -> http.client.HTTPResponse:
+        parts = urlsplit(request.url)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        headers = {"Accept": request.accept, "User-Agent": "rdfcrawl"}
+        if request.media_type:
+            headers["Content-Type"] = request.media_type
+        if login := self._authorization(request.method, target):
+            headers["Authorization"] = login.encode().decode("latin-1")
+        body: bytes | Iterable[bytes] | None
+        if callable(request.body):
+            # Some servers take a body without a length for none.
+            headers["Content-Length"] = str(sum(map(len, request.body())))
+            body = request.body()
+        else:
+            body = request.body
+        try:
+            connection.request(request.method, target, body, headers)
+        except (BrokenPipeError, ConnectionResetError):
+            # A store may refuse a long body before it has read all.
+            if not callable(request.body) and len(request.body or b"") < _READ_BYTES:
+                raise
+        return connection.getresponse()
+
+    def _authorization(self, method: str, target: str) -> str | None:
+        login = self._options.login
+        if login.token is not None:
+            return f"Bearer {login.token}"
+        if login.user is None:
+            return None
+        if login.scheme == "basic":
+            text = f"{login.user}:{login.password}".encode()
+            return f"Basic {b64encode(text).decode()}"
+        challenge = self._challenge
+        if challenge is None:
+            return None
+        return challenge.answer(method, target, login.user, login.password)
+
+    def _learn(self, response: http.client.HTTPResponse) -> bool:
+        """Take the challenge of an answer; return whether there is one.
+
+        Servers forget their nonces, and do not all say that one is stale.
+        """
+        login = self._options.login
+        if login.user is None or login.token is not None or login.scheme != "digest":
+            return False
+        for header in response.headers.get_all("WWW-Authenticate", []):
+            _, found, rest = header.partition("Digest ")
+            if found:
+                try:
+                    challenge = DigestChallenge(rest)
+                except (KeyError, ValueError) as error:
+                    raise UnusableStore(
+                        f"{self._options.name}: asks for a digest that RFC 7616"
+                        f" has not: {error}"
+                    ) from error
+                known = self._challenge
+                if known is None or challenge.nonce != known.nonce:
+                    self._challenge = challenge
+                return True
+        return False
+
+    def _check(
+        self, status: int, response: http.client.HTTPResponse, body: bytes
+    ) -> None:
+        """Raise what an answer means."""
+        name, prefix = self._options.name, self._options.environment
+        text = f"{name}: answered {status} {shown_text(body)}".rstrip()
+        if status < 300:
+            found = error_in(body, response.headers.get("Content-Type", ""))
+            if found is not None and is_full(found.encode()):
+                raise StoreFault(f"{name}: has no room: {found}", may_pass=True)
+            if found is not None:
+                raise RefusedRequest(status, f"{name}: answered {status}, but {found}")
+            return
+        if status in {401, 403}:
+            hint = (
+                "the store refuses the login"
+                if self._options.login.is_given
+                else "the store wants a login"
+            )
+            raise UnusableStore(
+                f"{name}: {hint} ({status}): set the options user and password, or"
+                f" token, or {prefix}_USER and {prefix}_PASSWORD, or {prefix}_TOKEN"
+            )
+        if status < 400:
+            place = shown_text(response.headers.get("Location", "").encode())
+            raise UnusableStore(f"{name}: is somewhere else ({status}): {place}")
+        if status in _BUSY:
+            self._wait_for(response.headers.get("Retry-After", ""))
+            raise StoreFault(text, may_pass=True)
+        if status >= 500 and is_deadlock(body):
+            raise StoreFault(text, may_pass=True)
+        if status == _FULL or is_full(body):
+            what = shown_text(body) or status
+            raise StoreFault(f"{name}: has no room: {what}", may_pass=True)
+        raise RefusedRequest(status, text)
+
+    def _wait_for(self, value: str) -> None:
+        """Note for how long the store wants to be left alone."""
+        value = value.strip()
+        secs = 0.0
+        if value.isascii() and value.isdigit():
+            secs = float(value[:9])
+        else:
+            with suppress(TypeError, ValueError, OverflowError):
+                moment = parsedate_to_datetime(value)
+                moment = moment.replace(tzinfo=moment.tzinfo or UTC)
+                secs = (moment - datetime.now(UTC)).total_seconds()
+        secs = min(max(0.0, secs), _MAX_WAIT_SECS)
+        self._not_before = max(self._not_before, time.monotonic() + secs)
+
+    def _away(self, error: Exception) -> StoreFault:
+        what = " ".join(str(error).split()) or type(error).__name__
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return StoreFault(f"{self._options.name}: {what}")
+        if isinstance(error, http.client.BadStatusLine):
+            return BrokenAnswer(f"{self._options.name}: {what}")
+        return StoreFault(f"{self._options.name}: {what}", may_pass=True)
+
+    def _connection(self, url: str) -> tuple[http.client.HTTPConnection, bool]:
+        """Return a connection of this thread, and whether it was used before."""
+        parts = urlsplit(url)
+        key = parts.scheme, parts.netloc
+        kept = getattr(self._local, "kept", None)
+        if kept is not None and self._local.key == key:
+            return kept, True
+        self._drop()
+        host = parts.hostname or ""
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        secs = self._options.timeout_secs
+        made = (
+            http.client.HTTPSConnection(host, port, timeout=secs, context=self._tls)
+            if parts.scheme == "https"
+            else http.client.HTTPConnection(host, port, timeout=secs)
+        )
+        self._local.kept, self._local.key = made, key
+        with self._lock:
+            self._open.add(made)
+        return made, False
+
+    def _drop(self) -> None:
+        kept = getattr(self._local, "kept", None)
+        if kept is not None:
+            kept.close()
+            self._local.kept = None
+            with self._lock:
+                self._open.discard(kept)
+
+
+def _needs_tls(options: SparqlStoreOptions) -> bool:
+    urls = options.urls
+    found = (urls.query, urls.update, urls.graph_store or "")
+    return any(url.startswith("https:") for url in found)
+
+
+def _is_closed(error: Exception) -> bool:
+    kinds = (ConnectionError, http.client.BadStatusLine, http.client.CannotSendRequest)
+    return isinstance(error, kinds)

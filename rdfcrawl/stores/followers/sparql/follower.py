@@ -1,0 +1,321 @@
+"""Follow a crawl with a SPARQL store, as `fuseki+http://localhost:3030/ds`."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from rdfcrawl.core.errors import RdfcrawlError, StoreFault, UnusableStore
+from rdfcrawl.stores.followers.graphs import iter_foreign_graphs
+from rdfcrawl.stores.followers.protocol import DocumentRefused, StoreForgot
+from rdfcrawl.stores.followers.sparql.failures import RefusedRequest
+from rdfcrawl.stores.followers.sparql.groups import GroupWriter, PlainDocument, grouped
+from rdfcrawl.stores.followers.sparql.lease import StoreLease
+from rdfcrawl.stores.followers.sparql.options import SparqlStoreOptions
+from rdfcrawl.stores.followers.sparql.parts import UncutGraph
+from rdfcrawl.stores.followers.sparql.reading import GraphReader
+from rdfcrawl.stores.followers.sparql.records import (
+    DocumentRecord,
+    DocumentRecords,
+    StoredVersion,
+    change,
+    checkpoint_text,
+    parse_checkpoint,
+)
+from rdfcrawl.stores.followers.sparql.sharing import SharingWriter
+from rdfcrawl.stores.followers.sparql.statements import GraphContent, by_graph, is_iri
+from rdfcrawl.stores.followers.sparql.store import SparqlStore
+from rdfcrawl.stores.followers.sparql.writing import GraphWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from rdfcrawl.stores.identity import LogIdentity
+    from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
+
+
+class SparqlFollower:
+    """Store with a SPARQL interface; see `protocol.Follower`.
+
+    Args:
+        options: of the store.
+    """
+
+    def __init__(self, options: SparqlStoreOptions) -> None:
+        self._options = options
+        self._noted: list[str] = []  # the checkpoint as the store has it
+        self._is_open = False
+
+    @classmethod
+    def from_options(cls, uri: str, options: Mapping[str, object]) -> SparqlFollower:
+        """Return the store of a URI.
+
+        Raises:
+            ConfigError: the URI or an option is wrong.
+        """
+        read = SparqlStoreOptions.read(uri, options)
+        return (ProvenanceSparqlFollower if read.has_provenance else cls)(read)
+
+    def open(self, log: LogIdentity) -> Checkpoint | None:
+        """Return the checkpoint in the store, and check that updates are taken.
+
+        Raises:
+            UnusableStore: the URI or the login is wrong.
+            StoreFault: the store does not answer.
+        """
+        self._log = log
+        self._store = SparqlStore(self._options)
+        self._records = DocumentRecords(self._store)
+        self._writer = GraphWriter(self._store)
+        self._groups = GroupWriter(self._store, self._writer, self._records)
+        self._sharing = SharingWriter(self._store, self._writer, self._records)
+        self._lease = StoreLease(self._store)
+        self._store.before_write = self._lease.keep
+        self._pool = ThreadPoolExecutor(self._options.concurrency)
+        self._is_open = True
+        try:
+            found = self._records.checkpoints(log.log)
+            read = sorted(
+                (parse_checkpoint(log.log, text) for text in found),
+                key=lambda each: (-each.generation, each.quads_bytes),
+            )
+        except BaseException as error:
+            self.close()
+            if isinstance(error, (RefusedRequest, ValueError)):
+                raise _as_told(error, "is no SPARQL store of this kind") from None
+            raise
+        self._noted = found
+        return read[0] if read else None
+
+    def _note(self, checkpoint: Checkpoint, old: Iterable[str]) -> None:
+        text = checkpoint_text(checkpoint)
+        self._records.put_checkpoint(self._log.log, old, text)
+        self._noted = [text]
+
+    def apply(self, documents: Sequence[LogDocument]) -> None:
+        """Replace documents by these versions, unless the store has later ones.
+
+        Raises:
+            DocumentRefused: a document cannot be taken; the others are there.
+            StoreFault: the store takes nothing now.
+        """
+        with self._held():
+            refused = self._apply(documents)
+            if refused:
+                first, *others = refused
+                raise DocumentRefused(first.graph, first.detail, others)
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Hold the lease of the store until the next commit, or a failure."""
+        try:
+            self._lease.acquire()
+            self._look_back()
+            yield
+        except BaseException as error:
+            with suppress(StoreFault):
+                self._lease.release()
+            if isinstance(error, RefusedRequest):
+                raise _as_told(error, "takes no updates") from None
+            raise
+
+    def _apply(self, documents: Sequence[LogDocument]) -> list[DocumentRefused]:
+        latest: dict[str, LogDocument] = {}
+        for document in documents:
+            known = latest.get(document.graph)
+            if known is None or document.version > known.version:
+                latest[document.graph] = document
+        refused = [
+            DocumentRefused(graph, "its name is no IRI")
+            for graph in latest
+            if not is_iri(graph)
+        ]
+        for refusal in refused:
+            del latest[refusal.graph]
+        return refused + self._replace(latest)
+
+    def _look_back(self) -> None:
+        """Check that the store is as the last commit has left it."""
+        if sorted(self._records.checkpoints(self._log.log)) != sorted(self._noted):
+            raise StoreForgot(
+                f"{self._options.name}: was emptied, or another process follows the"
+                " same log into it"
+            )
+
+    def _replace(self, latest: Mapping[str, LogDocument]) -> list[DocumentRefused]:
+        """Replace documents; return the refusals."""
+        records = self._records.of(latest)
+        none = DocumentRecord()
+        wanted = [
+            each
+            for each in latest.values()
+            if records.get(each.graph, none).lacks(each)
+        ]
+        same = [x for x in wanted if records.get(x.graph, none).says(x)]
+        self._note_versions(same, records)
+        names = {each.graph for each in same}
+        wanted = [each for each in wanted if each.graph not in names]
+        foreign = {each.graph: set(iter_foreign_graphs(each)) for each in wanted}
+        entangled = self._entangled(foreign, records)
+        plain = [
+            PlainDocument(
+                each,
+                records.get(each.graph, none),
+                StoredVersion.of(each, self._log),
+            )
+            for each in wanted
+            if each.graph not in entangled
+        ]
+        refused = self._write_groups(plain)
+        for each in wanted:
+            if each.graph in entangled:
+                refused += self._write_entangled(each, foreign[each.graph])
+        return refused
+
+    def _note_versions(
+        self, same: Iterable[LogDocument], records: Mapping[str, DocumentRecord]
+    ) -> None:
+        """Note the versions of unchanged documents."""
+        pairs = []
+        for document in same:
+            old = records[document.graph].versions[0]
+            new = StoredVersion.of(document, self._log, old.n_graphs)
+            pairs.append((old.said_of(document.graph), new.said_of(document.graph)))
+        at_once = min(1000, self._options.batch_lines // 4 or 1)
+        for first in range(0, len(pairs), at_once):
+            some = pairs[first : first + at_once]
+            self._store.update(change((x for x, _ in some), (x for _, x in some)))
+
+    def _entangled(
+        self,
+        foreign: Mapping[str, set[str]],
+        records: Mapping[str, DocumentRecord],
+    ) -> set[str]:
+        """Return the documents whose graphs are not theirs alone."""
+        named = {graph for graphs in foreign.values() for graph in graphs}
+        written: set[str] = set()
+        if self._records.has_foreign():  # mostly not, and that is one query
+            written = self._records.shared(foreign)
+            written |= self._records.writers(foreign.keys() - written).keys()
+        return {
+            graph
+            for graph, graphs in foreign.items()
+            if graphs
+            or graph in named
+            or graph in written
+            or any(x.n_graphs for x in records.get(graph, DocumentRecord()).versions)
+        }
+
+    def _write_groups(self, plain: Sequence[PlainDocument]) -> list[DocumentRefused]:
+        groups = grouped(plain, self._options)
+        futures = [self._pool.submit(self._write_group, each) for each in groups]
+        errors = [error for each in futures if (error := each.exception())]
+        if errors:
+            raise errors[0]
+        return [refusal for each in futures for refusal in each.result()]
+
+    def _write_group(self, group: Sequence[PlainDocument]) -> list[DocumentRefused]:
+        """Write documents; find the refused ones by halving."""
+        try:
+            self._groups.write(group)
+        except (RefusedRequest, UncutGraph) as refusal:
+            if len(group) == 1:
+                return [self._refused(group[0].document, refusal)]
+            middle = len(group) // 2
+            halves = group[:middle], group[middle:]
+            return [found for half in halves for found in self._write_group(half)]
+        return []
+
+    def _write_entangled(
+        self, document: LogDocument, graphs: set[str]
+    ) -> list[DocumentRefused]:
+        bad = next((graph for graph in graphs if not is_iri(graph)), None)
+        if bad is not None:
+            return [DocumentRefused(document.graph, f"{bad!a}: is no IRI")]
+        try:
+            self._sharing.replace(document, self._log, graphs)
+        except (RefusedRequest, UncutGraph) as refusal:
+            return [self._refused(document, refusal)]
+        return []
+
+    def _refused(self, document: LogDocument, refusal: StoreFault) -> DocumentRefused:
+        """Return the refusal of a document, if the store takes anything else.
+
+        Raises:
+            StoreFault: it takes nothing.
+        """
+        try:
+            self._lease.renew()
+        except RefusedRequest as error:
+            raise StoreFault(f"takes nothing: {error}", may_pass=True) from refusal
+        return DocumentRefused(document.graph, str(refusal))
+
+    def commit(self, checkpoint: Checkpoint) -> None:
+        """Note the checkpoint; all that came before is in the store.
+
+        Raises:
+            StoreForgot: the store is not as the last commit has left it.
+            StoreFault: the store takes nothing now.
+        """
+        self._lease.keep()
+        self._look_back()
+        self._note(checkpoint, self._noted)
+        self._lease.release()
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._is_open:
+            self._is_open = False
+            self._pool.shutdown()
+            try:
+                with suppress(RdfcrawlError):
+                    self._lease.release()
+            finally:
+                self._store.close()
+
+    def earlier_documents(self, log: LogIdentity) -> Iterator[tuple[str, int]]:
+        """Yield documents of earlier generations of a log, and their versions.
+
+        Raises:
+            StoreForgot: the store is not as the last commit has left it.
+        """
+        self._look_back()
+        return self._records.earlier(log)
+
+    def checkpoints(self) -> Iterable[Checkpoint]:
+        """Return the checkpoints of all logs that the store was filled from.
+
+        Raises:
+            StoreFault: the store does not answer.
+        """
+        return list(self._records.all_checkpoints())
+
+    def graphs(self) -> Iterator[str]:
+        """Yield the names of all graphs, but for those with our records."""
+        return GraphReader(self._store).graphs()
+
+    def read_graph(self, graph: str) -> Iterator[bytes]:
+        """Yield the statements of a graph as lines of N-Quads."""
+        return GraphReader(self._store).statements(graph)
+
+
+def _as_told(error: RefusedRequest | ValueError, what: str) -> RdfcrawlError:
+    """Return a refusal of all that is asked: it is the URI's, or may pass."""
+    if isinstance(error, RefusedRequest) and error.may_pass:
+        return error
+    return UnusableStore(f"{what}: {error}")
+
+
+class ProvenanceSparqlFollower(SparqlFollower):
+    """A SPARQL store that takes the provenance, too."""
+
+    def add_provenance(self, quads: Iterable[bytes]) -> None:
+        """Add statements.
+
+        Raises:
+            StoreFault: the store takes nothing now.
+        """
+        for piece in quads:
+            for graph, lines in by_graph([piece]).items():
+                self._writer.add(GraphContent.of_lines(graph, b"".join(lines)))

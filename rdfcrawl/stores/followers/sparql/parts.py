@@ -1,0 +1,103 @@
+"""Cut the triples of a graph into parts, and no blank node in two.
+
+A store gives each request blank nodes of its own. So all triples of one blank node go
+in one request; those of several that are mixed go together.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.errors import StoreFault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_LABEL: Final = re.compile(rb"^_:(\S+)|> _:(\S+) \.$", re.MULTILINE)
+_LABEL_OR_TEXT: Final = re.compile(rb"(?<= )_:(\S+)|^_:(\S+)")
+MAX_LABELS: Final = 2_000_000  # about 250 MB
+MAX_WHOLE_BYTES: Final = 64 * 1024 * 1024
+
+
+class UncutGraph(StoreFault):
+    """The blank nodes of a graph hold too much together."""
+
+
+def iter_parts(
+    pieces: Callable[[], Iterator[bytes]], *, max_bytes: int, max_lines: int
+) -> Iterator[bytes]:
+    """Yield triples in parts of about the longest that a request takes.
+
+    Args:
+        pieces: makes an iterator of triples, whole lines; is called twice.
+        max_bytes: of a part; one is longer if a blank node needs it.
+        max_lines: of a part, likewise.
+
+    Raises:
+        UncutGraph: a part would be longer than `MAX_WHOLE_BYTES`.
+    """
+    last = _last_lines(pieces())
+    free, bound = _Part(), _Part()
+    until = number = -1
+    for piece in pieces():
+        for line in piece.splitlines(keepends=True):
+            number += 1
+            labels = _labels(line) if b"_:" in line else ()
+            until = max(until, *(last[each] for each in labels)) if labels else until
+            (bound if labels else free).add(line)
+            if bound.n_bytes > MAX_WHOLE_BYTES:
+                raise UncutGraph(
+                    "its blank nodes are so entwined that it cannot be cut into parts"
+                )
+            if number >= until and bound.n_lines + free.n_lines:
+                n_bytes = bound.n_bytes + free.n_bytes
+                if n_bytes >= max_bytes or bound.n_lines + free.n_lines >= max_lines:
+                    yield bound.take() + free.take()
+            elif free.n_bytes >= max_bytes or free.n_lines >= max_lines:
+                yield free.take()
+    if rest := bound.take() + free.take():
+        yield rest
+
+
+def _labels(line: bytes) -> list[int]:
+    # Triple terms have blank nodes, too; what looks like one in a text does no harm.
+    found = _LABEL_OR_TEXT if b"<<(" in line else _LABEL
+    return [hash(one or other) for one, other in found.findall(line)]
+
+
+def _last_lines(pieces: Iterator[bytes]) -> dict[int, int]:
+    """Return by blank node the number of its last line."""
+    last: dict[int, int] = {}
+    n_before = 0
+    for piece in pieces:
+        if b"_:" in piece:
+            for number, line in enumerate(piece.splitlines(keepends=True), n_before):
+                if b"_:" in line:
+                    last.update(dict.fromkeys(_labels(line), number))
+            if len(last) > MAX_LABELS:
+                raise UncutGraph(f"it has more than {MAX_LABELS:,} blank nodes")
+        n_before += piece.count(b"\n")
+    return last
+
+
+class _Part:
+    """Lines that go together."""
+
+    def __init__(self) -> None:
+        self._lines: list[bytes] = []
+        self.n_bytes = 0
+
+    @property
+    def n_lines(self) -> int:
+        return len(self._lines)
+
+    def add(self, line: bytes) -> None:
+        self._lines.append(line)
+        self.n_bytes += len(line)
+
+    def take(self) -> bytes:
+        taken = b"".join(self._lines)
+        self._lines.clear()
+        self.n_bytes = 0
+        return taken

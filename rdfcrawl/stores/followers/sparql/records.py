@@ -1,0 +1,354 @@
+"""What a store is told of its documents: versions, graphs, checkpoints.
+
+All of it stands in one graph, `urn:rdfcrawl:documents`:
+
+    <document> rc:stored "1790000000000 6f7a... <log> 1 0 whole"
+    <document> rc:storedIn <urn:rdfcrawl:log:<log>:1>    log and generation of the same
+    <document> rc:writes <graph>            a graph beside its own
+    <part> rc:partOf <graph>                see `sharing`
+    <urn:rdfcrawl:log:...> rc:checkpoint "{...}"
+
+**Versions only rise**: the version that stands beside a document is never replaced by a
+lower one, and what a document says is written only by who has replaced the version, or
+is about to. Before the statements of a known document are touched, its new version is
+noted as *begun*; it is *whole* once they are there. So whatever a crash leaves, a
+document that is not as its version says is known to be so.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Self
+from urllib.parse import quote, unquote
+
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import StoreFault
+from rdfcrawl.core.namespaces import RC
+from rdfcrawl.stores.log.documents import Checkpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rdfcrawl.stores.followers.sparql.store import SparqlStore
+    from rdfcrawl.stores.identity import LogIdentity
+    from rdfcrawl.stores.log.documents import LogDocument
+
+RECORDS: Final = "urn:rdfcrawl:documents"
+_LOG: Final = "urn:rdfcrawl:log:"
+_STORED, _WRITES = f"<{RC}stored>", f"<{RC}writes>"
+_STORED_IN: Final = f"<{RC}storedIn>"
+_PART_OF, _CHECKPOINT = f"<{RC}partOf>", f"<{RC}checkpoint>"
+_PAGE: Final = 1000
+_TEXT: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredVersion:
+    """The version of a document that a store has, or is about to have.
+
+    Attributes:
+        version_ms: start of its fetch.
+        digest: of its statements.
+        log: that it stands in.
+        generation: of the log.
+        n_graphs: that it writes beside its own.
+        is_whole: whether the store has all of it, and nothing of others.
+    """
+
+    version_ms: int
+    digest: bytes
+    log: str
+    generation: int
+    n_graphs: int = 0
+    is_whole: bool = True
+
+    @classmethod
+    def of(cls, document: LogDocument, log: LogIdentity, n_graphs: int = 0) -> Self:
+        """Return the version of a document in a log."""
+        return cls(
+            version_ms=document.version_ms,
+            digest=document.digest,
+            log=log.log,
+            generation=log.generation,
+            n_graphs=n_graphs,
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the version that a text tells of.
+
+        Raises:
+            ValueError: it tells of none.
+        """
+        version_ms, digest, log, generation, n_graphs, state = text.split(" ")
+        return cls(
+            version_ms=int(version_ms),
+            digest=bytes.fromhex(digest),
+            log=unquote(log),
+            generation=int(generation),
+            n_graphs=int(n_graphs),
+            is_whole=state == "whole",
+        )
+
+    def __str__(self) -> str:
+        state = "whole" if self.is_whole else "begun"
+        first = f"{self.version_ms} {self.digest.hex()} {quote(self.log, safe='')}"
+        return f"{first} {self.generation} {self.n_graphs} {state}"
+
+    @property
+    def version(self) -> tuple[int, bytes]:
+        """Order of the versions, as that of a `LogDocument`."""
+        return self.version_ms, self.digest
+
+    @property
+    def begun(self) -> StoredVersion:
+        """The same version before the store has all of its statements."""
+        return replace(self, is_whole=False)
+
+    def said_of(self, document: str) -> str:
+        """Return the statements that a document has this version."""
+        generation = _generation(self.log, self.generation)
+        return (
+            f'<{document}> {_STORED} "{self}" .\n'
+            f"<{document}> {_STORED_IN} {generation} .\n"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRecord:
+    """What a store says of one document.
+
+    Attributes:
+        versions: all that are noted; more than one after a crash.
+    """
+
+    versions: tuple[StoredVersion, ...] = ()
+
+    @property
+    def latest(self) -> StoredVersion | None:
+        """The highest version."""
+        return max(self.versions, key=lambda each: each.version, default=None)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the store has the latest version, and nothing of others."""
+        return len(self.versions) == 1 and self.versions[0].is_whole
+
+    @property
+    def is_whole_or_new(self) -> bool:
+        """Whether nothing of an interrupted write can be in the store."""
+        return not self.versions or self.is_whole
+
+    def lacks(self, document: LogDocument) -> bool:
+        """Return whether a version is to be written, or to be noted."""
+        latest = self.latest
+        if latest is None or document.version > latest.version:
+            return True
+        return document.version == latest.version and not self.is_whole
+
+    def says(self, document: LogDocument) -> bool:
+        """Return whether the store has what a version says."""
+        latest = self.latest
+        return latest is not None and self.is_whole and latest.digest == document.digest
+
+
+def change(removed: Iterable[str], added: Iterable[str]) -> bytes:
+    """Return the update that replaces statements of the records by others."""
+    parts = []
+    for name, lines in (("DELETE", removed), ("INSERT", added)):
+        if text := "".join(lines):
+            parts.append(f"{name} DATA {{ GRAPH <{RECORDS}> {{\n{text}}} }}")
+    return " ;\n".join(parts).encode()
+
+
+def writes(document: str, graph: str) -> str:
+    """Return the statement that a document writes a graph beside its own."""
+    return f"<{document}> {_WRITES} <{graph}> .\n"
+
+
+def part_of(part: str, graph: str) -> str:
+    """Return the statement that a graph has a part of another one."""
+    return f"<{part}> {_PART_OF} <{graph}> .\n"
+
+
+class DocumentRecords:
+    """The records in one store.
+
+    Args:
+        store: that has them.
+    """
+
+    def __init__(self, store: SparqlStore) -> None:
+        self._store = store
+        self._names_at_once = store.options.profile.names_at_once
+
+    def of(self, documents: Iterable[str]) -> dict[str, DocumentRecord]:
+        """Return the records of the documents that have one."""
+        found: dict[str, DocumentRecord] = {}
+        for row in self._about("d", documents, f"?d {_STORED} ?x ."):
+            try:
+                version = StoredVersion.parse(row["x"])
+            except ValueError as error:
+                raise StoreFault(
+                    f"{self._store.options.name}: the graph {RECORDS} is not as"
+                    f" rdfcrawl has written it: {row['x']!a}"
+                ) from error
+            known = found.get(row["d"], DocumentRecord())
+            found[row["d"]] = DocumentRecord((*known.versions, version))
+        return found
+
+    def has_foreign(self) -> bool:
+        """Return whether any document writes or has written a graph beside its own."""
+        query = (
+            f"SELECT ?x WHERE {{ GRAPH <{RECORDS}> {{"
+            f" {{ ?x {_WRITES} ?g }} UNION {{ ?x {_PART_OF} ?g }} }} }} LIMIT 1"
+        )
+        return bool(self._store.select(query))
+
+    def writers(self, graphs: Iterable[str]) -> dict[str, set[str]]:
+        """Return by graph the documents that write the graph beside their own."""
+        found: dict[str, set[str]] = {}
+        for row in self._about("g", graphs, f"?x {_WRITES} ?g ."):
+            found.setdefault(row["g"], set()).add(row["x"])
+        return found
+
+    def shared(self, graphs: Iterable[str]) -> set[str]:
+        """Return the graphs that have parts; of some, there are very many."""
+        rows = self._about("g", graphs, f"?part {_PART_OF} ?g .", "DISTINCT ?g")
+        return {row["g"] for row in rows}
+
+    def graphs_of(self, document: str, n_graphs: int) -> set[str]:
+        """Return the graphs that a document writes beside its own.
+
+        Raises:
+            StoreFault: the store tells fewer than there are.
+        """
+        found: set[str] = set()
+        where = f"GRAPH <{RECORDS}> {{ <{document}> {_WRITES} ?x }}"
+        last = ""
+        while True:
+            after = f'FILTER(STR(?x) > "{last}")' if last else ""
+            n_before = len(found)
+            # In one answer, as each takes a scan; but some stores limit an answer.
+            for last in self._store.values(
+                f"SELECT ?x WHERE {{ {where} {after} }} ORDER BY STR(?x)"
+            ):
+                found.add(last)
+            if len(found) - n_before < _PAGE:
+                break
+        if len(found) < n_graphs:
+            raise StoreFault(
+                f"{self._store.options.name}: has {counted(len(found), 'graph')} of"
+                f" {document}, which writes {n_graphs:,}"
+            )
+        return found
+
+    def _about(
+        self,
+        variable: str,
+        names: Iterable[str],
+        pattern: str,
+        wanted: str = "",
+    ) -> Iterator[dict[str, str]]:
+        iterator = iter(dict.fromkeys(names))
+        while some := list(islice(iterator, self._names_at_once)):
+            given = " ".join(f"<{name}>" for name in some)
+            query = (
+                f"SELECT {wanted or f'?{variable} ?x'}"
+                f" WHERE {{ VALUES ?{variable} {{ {given} }}"
+                f" GRAPH <{RECORDS}> {{ {pattern} }} }}"
+            )
+            yield from self._store.select(query)
+
+    def missing(self, graphs: Iterable[str]) -> set[str]:
+        """Return the graphs without a statement."""
+        found: set[str] = set()
+        iterator = iter(graphs)
+        while some := list(islice(iterator, self._names_at_once)):
+            given = " ".join(f"<{name}>" for name in some)
+            rows = self._store.select(
+                f"SELECT DISTINCT ?g WHERE {{ VALUES ?g {{ {given} }}"
+                " FILTER EXISTS { GRAPH ?g { ?s ?p ?o } } }"
+            )
+            found |= set(some) - {row["g"] for row in rows}
+        return found
+
+    def earlier(self, log: LogIdentity) -> Iterator[tuple[str, int]]:
+        """Yield documents of earlier generations, which are replaced meanwhile.
+
+        Stores have an index of what a generation has, so a page costs its length.
+        """
+        for generation in range(1, log.generation):
+            yield from self._of_generation(_generation(log.log, generation))
+
+    def _of_generation(self, generation: str) -> Iterator[tuple[str, int]]:
+        seen: set[str] = set()
+        limit = _PAGE
+        while True:
+            rows = self._store.select(
+                f"SELECT ?d ?x WHERE {{ GRAPH <{RECORDS}> {{"
+                f" ?d {_STORED_IN} {generation} . ?d {_STORED} ?x }} }} LIMIT {limit}"
+            )
+            fresh = {row["d"]: row["x"] for row in rows if row["d"] not in seen}
+            for document, text in fresh.items():
+                yield document, StoredVersion.parse(text).version_ms
+            if len(rows) < limit and not fresh:
+                return
+            # What the store did not take stays, and may fill the page.
+            seen = {row["d"] for row in rows}
+            limit = len(rows) - len(fresh) + _PAGE
+
+    def checkpoints(self, log: str) -> list[str]:
+        """Return what is noted of a log; more than one text after a crash."""
+        pattern = f"GRAPH <{RECORDS}> {{ {_log(log)} {_CHECKPOINT} ?x }}"
+        rows = self._store.select(f"SELECT ?x WHERE {{ {pattern} }}")
+        return [row["x"] for row in rows]
+
+    def all_checkpoints(self) -> Iterator[Checkpoint]:
+        """Yield what is noted of all logs.
+
+        Raises:
+            ValueError: a text is no checkpoint.
+        """
+        pattern = f"GRAPH <{RECORDS}> {{ ?log {_CHECKPOINT} ?x }}"
+        for row in self._store.select(f"SELECT ?log ?x WHERE {{ {pattern} }}"):
+            name = unquote(row["log"].removeprefix(_LOG))
+            yield parse_checkpoint(name, row["x"])
+
+    def put_checkpoint(self, log: str, old: Iterable[str], new: str) -> None:
+        """Note a checkpoint, then remove others: a crash leaves one at least."""
+
+        def said(text: str) -> str:
+            return f'{_log(log)} {_CHECKPOINT} "{text.translate(_TEXT)}" .\n'
+
+        added = change([], [said(new)])
+        removed = change([said(each) for each in old if each != new], [])
+        self._store.update(b" ;\n".join(x for x in (added, removed) if x))
+
+
+def _log(log: str) -> str:
+    return f"<{_LOG}{quote(log, safe='')}>"
+
+
+def _generation(log: str, generation: int) -> str:
+    return f"<{_LOG}{quote(log, safe='')}:{generation}>"
+
+
+def checkpoint_text(checkpoint: Checkpoint) -> str:
+    """Return a checkpoint as text."""
+    offsets = dict(sorted(checkpoint.offsets.items()))
+    return json.dumps([checkpoint.generation, offsets])
+
+
+def parse_checkpoint(log: str, text: str) -> Checkpoint:
+    """Return the checkpoint of a text.
+
+    Raises:
+        ValueError: it is none.
+    """
+    generation, offsets = json.loads(text)
+    return Checkpoint(
+        log, int(generation), {str(k): int(v) for k, v in offsets.items()}
+    )

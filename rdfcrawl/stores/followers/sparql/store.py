@@ -1,0 +1,260 @@
+"""Queries, updates and the Graph Store Protocol of one store."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+from rdfcrawl.core.errors import StoreFault
+from rdfcrawl.stores.followers.sparql.client import StoreClient, StoreRequest
+from rdfcrawl.stores.followers.sparql.failures import (
+    BrokenAnswer,
+    RefusedRequest,
+    shown_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rdfcrawl.stores.followers.sparql.client import RequestBody
+    from rdfcrawl.stores.followers.sparql.options import SparqlStoreOptions
+
+logger = logging.getLogger(__name__)
+
+# Not found, method not allowed, unsupported media type, not implemented.
+_NO_SUCH_WAY: Final = frozenset({404, 405, 415, 501})
+_JSON: Final = "application/sparql-results+json"
+_MAX_HELD_BYTES: Final = 4 * 1024 * 1024  # of an answer that is read row by row
+_VALUE: Final = re.compile(rb'"value"\s*:\s*("(?:[^"\\]|\\.)*")')
+_PATTERN: Final = re.compile(rb"WHERE(?! \{\})")  # of an update; or a literal like one
+_TRIPLES: Final = "application/n-triples, text/turtle;q=0.1"
+# RDF4J reads what has no charset as Latin-1.
+_FORM: Final = "application/x-www-form-urlencoded; charset=utf-8"
+_UPDATE: Final = "application/sparql-update; charset=utf-8"
+
+
+class SparqlStore:
+    """One store; see SPARQL 1.1 Protocol and Graph Store HTTP Protocol.
+
+    Args:
+        options: of the store.
+
+    Attributes:
+        before_write: is called before each write, but for those of the lease.
+        fence: begins each of these updates, which fail without the lease.
+    """
+
+    def __init__(self, options: SparqlStoreOptions) -> None:
+        self.options = options
+        self._client = StoreClient(options)
+        has_protocol = options.urls.graph_store is not None
+        self.has_post = has_protocol
+        self.has_put = has_protocol and options.profile.has_put
+        self.has_load = has_protocol and options.profile.loads_quads
+        self.before_write: Callable[[], None] = lambda: None
+        self.fence = b""
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._client.close()
+
+    def select(self, query: str) -> list[dict[str, str]]:
+        """Return the rows of a query: values of its variables, without their kinds.
+
+        Raises:
+            UnusableStore: the login is refused, or the store is somewhere else.
+            RefusedRequest: the store does not take the query.
+            StoreFault: it does not answer, or something else than a result.
+        """
+        answer = self._client.ask(self._query(query))
+        try:
+            rows: list[dict[str, Any]] = json.loads(answer)["results"]["bindings"]
+            return [{k: str(v["value"]) for k, v in row.items()} for row in rows]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise self._no_result(answer) from error
+
+    def values(self, query: str) -> Iterator[str]:
+        """Yield the values of the only variable of a query, however many they are.
+
+        No other request can be sent from the same thread before the last one.
+
+        Raises:
+            RdfcrawlError: as `select`.
+        """
+        held, has_begun = b"", False
+        for piece in self._client.stream(self._query(query)):
+            held += piece
+            has_begun |= b'"bindings"' in held
+            end = 0
+            for found in _VALUE.finditer(held):
+                end = found.end()
+                yield json.loads(found[1])
+            held = held[end:]
+            if len(held) > _MAX_HELD_BYTES:
+                raise self._no_result(held)
+        if not has_begun:
+            raise self._no_result(held)
+
+    def _no_result(self, answer: bytes) -> StoreFault:
+        return StoreFault(
+            f"{self.options.name}: answers a query by {shown_text(answer)!r}, not by a"
+            " result in JSON"
+        )
+
+    def _query(self, query: str, accept: str = _JSON) -> StoreRequest:
+        return StoreRequest(
+            method="POST",
+            url=self.options.urls.query,
+            body=urlencode({"query": query}).encode(),
+            media_type=_FORM,
+            accept=accept,
+            is_reading=True,
+        )
+
+    def update(
+        self, text: bytes, *, is_repeatable: bool = True, is_of_lease: bool = False
+    ) -> None:
+        """Send an update.
+
+        Raises:
+            UnusableStore: the login is refused, or the store is somewhere else.
+            RefusedRequest: the store does not take the update.
+            StoreFault: it takes nothing now, or the lease is lost.
+        """
+        if not is_of_lease:
+            self.before_write()
+            text = self.fence + text
+        if not _PATTERN.search(text):
+            text = self.options.profile.data_preamble + text
+        media_type = _UPDATE
+        if self.options.profile.takes_forms:
+            text, media_type = urlencode({"update": text}).encode(), _FORM
+        self._client.ask(
+            StoreRequest(
+                method="POST",
+                url=self.options.urls.update,
+                body=text,
+                media_type=media_type,
+                is_repeatable=is_repeatable,
+            )
+        )
+
+    def put(self, graph: str, body: RequestBody) -> bool:
+        """Replace a graph; return False if the store cannot replace any.
+
+        Raises:
+            UnusableStore: the login is refused, or the store is somewhere else.
+            RefusedRequest: the store does not take these statements.
+            StoreFault: it takes nothing now.
+        """
+        if not self.has_put:
+            return False
+        try:
+            self._send("PUT", graph, body, is_repeatable=True)
+        except BrokenAnswer as error:  # Fuseki 5 does so if a body is wrong
+            self.select("SELECT * WHERE {} LIMIT 1")
+            raise RefusedRequest(0, f"{error}, when it got {graph}") from error
+        except RefusedRequest:
+            if self._takes("PUT"):
+                raise
+            self.has_put = False
+            return False
+        return True
+
+    def _takes(self, method: str) -> bool:
+        """Return whether a store has a method of the Graph Store Protocol.
+
+        What it refuses may be a document, or the method: some say 400 to both.
+        """
+        name = "urn:rdfcrawl:new:probe"
+        triple = f"<{name}> <{name}> <{name}> .\n".encode()
+        try:
+            self._send(method, name, triple, is_repeatable=True)
+            self.update(b"DROP SILENT GRAPH <%s>" % name.encode())
+        except RefusedRequest as refusal:
+            logger.warning("without %s of graphs: %s", method, refusal)
+            return False
+        return True
+
+    def post(self, graph: str, body: RequestBody) -> bool:
+        """Add to a graph; return False if the store cannot add to any.
+
+        Raises:
+            UnusableStore: the login is refused, or the store is somewhere else.
+            RefusedRequest: the store does not take these statements.
+            StoreFault: it takes nothing now.
+        """
+        if not self.has_post:
+            return False
+        try:
+            self._send("POST", graph, body, is_repeatable=False)
+        except RefusedRequest:
+            if self._takes("POST"):
+                raise
+            self.has_post = False
+            return False
+        return True
+
+    def load(self, quads: bytes) -> bool:
+        """Add N-Quads of many graphs, not in a transaction; False if it is no way.
+
+        Raises:
+            UnusableStore: the login is refused, or the store is somewhere else.
+            RefusedRequest: the store does not take these statements.
+            StoreFault: it takes nothing now.
+        """
+        if not self.has_load:
+            return False
+        self.before_write()
+        parameter = self.options.profile.bulk_parameter
+        request = StoreRequest(
+            method="POST",
+            url=self.options.urls.of_dataset(parameter),
+            body=quads,
+            media_type="application/n-quads",
+            is_repeatable=False,
+        )
+        try:
+            self._client.ask(request)
+        except RefusedRequest as refusal:
+            if refusal.status not in _NO_SUCH_WAY:
+                raise
+            logger.warning("without loads of N-Quads: %s", refusal)
+            self.has_load = False
+            return False
+        return True
+
+    def _send(
+        self,
+        method: str,
+        graph: str,
+        body: RequestBody,
+        *,
+        is_repeatable: bool,
+    ) -> None:
+        self.before_write()
+        profile = self.options.profile
+        is_long = callable(body) or len(body) > self.options.batch_bytes
+        more = profile.bulk_parameter if is_long else ""
+        self._client.ask(
+            StoreRequest(
+                method=method,
+                url=self.options.urls.of_graph(graph, profile.graph_parameter, more),
+                body=body,
+                media_type=profile.media_type,
+                is_repeatable=is_repeatable,
+            )
+        )
+
+    def read(self, graph: str) -> Iterator[bytes]:
+        """Yield the triples of a graph in chunks of any length.
+
+        Raises:
+            UnusableStore: the login is refused, or the store is somewhere else.
+            StoreFault: the store does not answer.
+        """
+        query = f"CONSTRUCT {{ ?s ?p ?o }} WHERE {{ GRAPH <{graph}> {{ ?s ?p ?o }} }}"
+        return self._client.stream(self._query(query, _TRIPLES))

@@ -1,0 +1,163 @@
+"""How far each follower of a crawl is: a small file that its process renews."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import RdfcrawlError
+from rdfcrawl.stores.drafts import replacing_file
+from rdfcrawl.stores.followers.following import SetAside
+from rdfcrawl.stores.log.crawl_log import CrawlLog
+from rdfcrawl.stores.log.documents import Checkpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+_FOLDER: Final = "followers"
+_USUAL_BYTES: Final = 300.0  # of a document in the log, if none was read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowerStatus:
+    """How far a follower is.
+
+    Attributes:
+        name: URI of the store, without a login.
+        state: what it does, in a word: following, waiting, unusable (it waits for its
+            operator), ended, failed.
+        detail: why it waits, or has failed.
+        n_documents: versions that it has read since it began.
+        n_behind: versions in the log that it has not read; estimated from their bytes.
+        secs_behind: age of what was fetched last of all that is in the store.
+        set_aside: documents that the store refused, by graph, also before it began.
+        n_unnamed: further ones.
+        damages: of the log, which were passed over.
+        checkpoint: of the last commit, as JSON.
+        bytes_per_document: of those read, in the log.
+        counts: its own statistics, by name.
+        once: documents that were stored as others when it ended, with their statements
+            and bytes; empty if all are stored.
+    """
+
+    name: str
+    state: str
+    detail: str = ""
+    n_documents: int = 0
+    n_behind: int = 0
+    secs_behind: float = 0.0
+    set_aside: Mapping[str, SetAside] = field(default_factory=dict)
+    n_unnamed: int = 0
+    damages: Sequence[str] = ()
+    checkpoint: Mapping[str, object]
+    bytes_per_document: float = _USUAL_BYTES
+    counts: Mapping[str, int] = field(default_factory=dict)
+    once: Mapping[str, int] = field(default_factory=dict)
+
+    def summary(self) -> str:
+        """Return what the progress shows of the follower."""
+        parts = [self.name]
+        if self.n_behind:
+            secs = f", {self.secs_behind:,.0f} s" if self.secs_behind else ""
+            parts.append(f"{counted(self.n_behind, 'document')}{secs} behind")
+        else:
+            parts.append("up to date")
+        if self.set_aside:
+            parts.append(f"{len(self.set_aside) + self.n_unnamed:,} set aside")
+        if self.damages:
+            parts.append(f"{counted(len(self.damages), 'damage')} of the log")
+        if self.state in {"waiting", "unusable", "failed"}:
+            parts.append(f"{self.state}: {self.detail}")
+        elif self.detail:
+            parts.append(self.detail)
+        return ", ".join(parts)
+
+    def details(self) -> list[str]:
+        """Return what was set aside, lost with the log, or is stored once."""
+        # Names from the web are not to be trusted on a terminal.
+        lines = [
+            f"set aside: {graph!a}: {each.reason!a}"
+            for graph, each in self.set_aside.items()
+        ]
+        if self.once:
+            lines.append(
+                f"stored once: {counted(self.once['documents'], 'document')} stored as"
+                f" others, {counted(self.once['statements'], 'statement')} and"
+                f" {counted(self.once['bytes'], 'byte')} less"
+            )
+        return lines + list(self.damages)
+
+
+def status_path(root: Path, name: str) -> Path:
+    """Return the file of a follower in the folder of a crawl."""
+    digest = blake2b(name.encode(), digest_size=4).hexdigest()
+    return root / _FOLDER / f"{name.partition(':')[0]}-{digest}.json"
+
+
+def once_path(root: Path, name: str) -> Path:
+    """Return the table of what a follower stores once."""
+    return status_path(root, name).with_suffix(".once")
+
+
+def write_status(root: Path, status: FollowerStatus) -> None:
+    """Renew the file of a follower.
+
+    Raises:
+        OSError: the disk refuses it.
+    """
+    path = status_path(root, status.name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # What else is in it comes again from the store and its log.
+    is_lasting = bool(status.set_aside or status.n_unnamed or status.damages)
+    with replacing_file(path, is_lasting=is_lasting) as file:
+        file.write(json.dumps(asdict(status)))
+
+
+def read_statuses(root: Path) -> list[FollowerStatus]:
+    """Return the followers of a crawl, as they are now."""
+    found = []
+    for path in sorted((root / _FOLDER).glob("*.json")):
+        try:
+            status = _read(path)
+        except (OSError, ValueError, TypeError):
+            continue  # of another version, or just removed
+        with suppress(OSError, TypeError, RdfcrawlError):  # the log cannot be read
+            status = _updated(root, status)
+        found.append(status)
+    return found
+
+
+def read_status(root: Path, name: str) -> FollowerStatus | None:
+    """Return what a follower has written last, if anything."""
+    try:
+        return _read(status_path(root, name))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _read(path: Path) -> FollowerStatus:
+    members = json.loads(path.read_text(encoding="utf-8"))
+    set_aside = members.pop("set_aside", {})
+    return FollowerStatus(
+        **members,
+        set_aside={graph: SetAside(**each) for graph, each in set_aside.items()},
+    )
+
+
+def _updated(root: Path, status: FollowerStatus) -> FollowerStatus:
+    """Return a status with what has come into the log since it was written."""
+    checkpoint = Checkpoint(**status.checkpoint)  # type: ignore[arg-type]
+    n_bytes = CrawlLog(root).n_unread_bytes(checkpoint)
+    n_behind = -(-n_bytes // max(1, int(status.bytes_per_document)))
+    secs = status.secs_behind if n_behind else 0.0
+    return replace(status, n_behind=n_behind, secs_behind=secs)
+
+
+def summaries(root: Path) -> list[str]:
+    """Return what the progress shows of each follower."""
+    return [f"store {status.summary()}" for status in read_statuses(root)]

@@ -1,0 +1,172 @@
+"""Run the followers of a crawl beside its workers, each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pprint import pformat
+from typing import TYPE_CHECKING, Final, Self
+
+from rdfcrawl.core.json_logs import json_lines
+from rdfcrawl.stores.followers.options import follower_plans
+from rdfcrawl.stores.followers.status import read_statuses, status_path
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from scrapy.settings import BaseSettings
+
+    from rdfcrawl.stores.followers.options import FollowerPlan
+
+logger = logging.getLogger(__name__)
+
+_RESTART_SECS: Final = 1.0
+_MAX_RESTARTS: Final = 1000
+_USAGE: Final = 2  # exit code
+
+
+class FollowerProcesses:
+    """The processes of all followers of one crawl.
+
+    Args:
+        root: folder of the crawl.
+        plans: of the followers.
+        dumps: whether their statistics are logged at the end.
+
+    Attributes:
+        counts: their statistics by name, after `finish`.
+    """
+
+    def __init__(
+        self, root: Path, plans: Sequence[FollowerPlan], *, dumps: bool = False
+    ) -> None:
+        self._root, self._dumps = root, dumps
+        self.counts: dict[str, int] = {}
+        self._watched = [_WatchedProcess(root, plan) for plan in plans]
+
+    @classmethod
+    def begin(cls, root: Path, settings: BaseSettings) -> Self:
+        """Return the processes of the stores in `STORES`, started.
+
+        Raises:
+            ConfigError: one of the stores is wrong.
+        """
+        dumps = settings.getbool("STATS_DUMP")
+        processes = cls(root, follower_plans(settings), dumps=dumps)
+        for each in processes._watched:
+            each.start()
+        return processes
+
+    def finish(self) -> bool:
+        """Wait until all have caught up with a crawl that has ended.
+
+        Returns:
+            Whether all have. What each is like is written to standard error.
+        """
+        for each in self._watched:
+            each.tell_end()
+        codes = [each.wait() for each in self._watched]
+        statuses = {status.name: status for status in read_statuses(self._root)}
+        for each, code in zip(self._watched, codes, strict=True):
+            name = each.plan.name
+            told = statuses[name].summary() if name in statuses else f"{name}, empty"
+            hint = f"; {each.log_file} says why" if code else ""
+            with suppress(OSError):  # who read it may be gone
+                sys.stderr.write(f"store         {told}{hint}\n")
+            if name in statuses:
+                self.counts |= statuses[name].counts
+        if self.counts and self._dumps:
+            logger.info("Statistics of stores:\n%s", pformat(self.counts))
+        return not any(codes)
+
+
+class _WatchedProcess:
+    """One process, started again when it was killed."""
+
+    def __init__(self, root: Path, plan: FollowerPlan) -> None:
+        self._root, self.plan = root, plan
+        name = status_path(root, plan.name).stem
+        self.log_file = root / "logs" / f"follower-{name}.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        self._has_ended = threading.Event()
+        self._code = 0
+        self._thread = threading.Thread(target=self._keep, daemon=True)
+
+    def start(self) -> None:
+        self.log_file.parent.mkdir(parents=True, exist_ok=True)
+        self._thread.start()
+
+    def tell_end(self) -> None:
+        with self._lock:
+            self._has_ended.set()
+            self._close_input()
+
+    def wait(self) -> int:
+        self._thread.join()
+        return self._code
+
+    def _keep(self) -> None:
+        wait_secs = _RESTART_SECS
+        for _ in range(_MAX_RESTARTS):
+            try:
+                process = self._begin()
+                self._tell(process)
+                self._code = process.wait()
+            except OSError as error:
+                logger.warning("follower %s cannot start: %s", self.plan.name, error)
+                self._code = 1
+            if self._code in {0, _USAGE}:  # after the latter, no start would help
+                return
+            is_killed = self._code < 0
+            if self._has_ended.is_set() and not is_killed:
+                return
+            logger.warning(
+                "follower %s ended (%d), starting it again", self.plan.name, self._code
+            )
+            self._has_ended.wait(wait_secs)
+            wait_secs = _RESTART_SECS if is_killed else min(60.0, wait_secs * 2)
+
+    @staticmethod
+    def _tell(process: subprocess.Popen[bytes]) -> None:
+        """Log what the operator should see at once, until the process ends."""
+        if process.stdout is not None:
+            with process.stdout as lines:
+                for line in lines:
+                    logger.error("%s", line.decode("utf-8", "replace").rstrip())
+
+    def _begin(self) -> subprocess.Popen[bytes]:
+        with self.log_file.open("ab") as file, self._lock:
+            # In a session of its own: Ctrl-C is for the crawl, then it catches up.
+            process = subprocess.Popen(
+                [sys.executable, "-m", "rdfcrawl.stores.followers.process"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=file,
+                start_new_session=True,
+            )
+            self._process = process
+            given = {
+                "root": str(self._root),
+                "plan": self.plan.to_json(),
+                "log_file": str(self.log_file),
+                "is_json": bool(json_lines()),
+            }
+            if process.stdin is not None:
+                with suppress(BrokenPipeError):  # its exit code says more
+                    process.stdin.write(json.dumps(given).encode() + b"\n")
+                    process.stdin.flush()
+            if self._has_ended.is_set():
+                self._close_input()
+        return process
+
+    def _close_input(self) -> None:
+        process = self._process
+        if process is not None and process.stdin is not None:
+            with suppress(BrokenPipeError):
+                process.stdin.close()

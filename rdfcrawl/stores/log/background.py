@@ -1,0 +1,121 @@
+"""Compact the log of a crawl beside its workers: `python -m rdfcrawl.stores.log.background`.
+
+Standard input of the process has one line of JSON, and ends with the crawl.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import select
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn, Self
+
+from rdfcrawl.core.errors import RdfcrawlError
+from rdfcrawl.core.json_logs import json_lines, log_to
+from rdfcrawl.core.options.values import number
+from rdfcrawl.stores.identity import read_identity
+from rdfcrawl.stores.log.compaction import compact
+from rdfcrawl.stores.log.crawl_log import CrawlLog
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from scrapy.settings import BaseSettings
+
+logger = logging.getLogger(__name__)
+
+_LEAST_SHARE: Final = 0.5  # of a segment, so that each byte is rarely copied
+_GROWTH: Final = 1.25  # of the log since the last time
+_PATIENCE_SECS: Final = 10.0  # at the end of the crawl
+
+
+class BackgroundCompaction:
+    """The process that compacts the log of a crawl, if `COMPACTION_SECS` wants one."""
+
+    def __init__(self, process: subprocess.Popen[bytes] | None) -> None:
+        self._process = process
+
+    @classmethod
+    def begin(cls, root: Path, settings: BaseSettings) -> Self:
+        """Return the process, started.
+
+        Raises:
+            ConfigError: the setting is wrong.
+        """
+        secs = number(settings, "COMPACTION_SECS", 0)
+        if not secs:
+            return cls(None)
+        log_file = root / "logs" / "compaction.log"
+        log_file.parent.mkdir(parents=True, exist_ok=True)
+        with log_file.open("ab") as file:
+            # In a session of its own: Ctrl-C is for the crawl, which ends it.
+            process = subprocess.Popen(
+                [sys.executable, "-m", "rdfcrawl.stores.log.background"],
+                stdin=subprocess.PIPE,
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
+            )
+        if process.stdin is not None:
+            given = {"root": str(root), "secs": secs, "is_json": bool(json_lines())}
+            with suppress(BrokenPipeError):
+                process.stdin.write(json.dumps(given).encode() + b"\n")
+                process.stdin.flush()
+        return cls(process)
+
+    def finish(self) -> None:
+        """End the process; a compaction that takes longer is given up."""
+        if self._process is not None:
+            if self._process.stdin is not None:
+                with suppress(BrokenPipeError):
+                    self._process.stdin.close()
+            try:
+                self._process.wait(_PATIENCE_SECS)
+            except subprocess.TimeoutExpired:
+                self._process.terminate()
+                self._process.wait()
+
+
+def main() -> None:
+    """Compact a log again and again, as it grows, until standard input ends."""
+    given = json.loads(sys.stdin.buffer.readline())
+    root, secs = Path(given["root"]), given["secs"]
+    log_to(None, is_json=given["is_json"])
+    signal.signal(signal.SIGTERM, _leave)
+    n_last = 0
+    while not select.select([sys.stdin], [], [], secs)[0]:
+        n_bytes = _n_bytes(root / "quads")
+        if n_bytes < n_last * _GROWTH:
+            continue
+        try:
+            if read_identity(root / "quads") is None:  # nothing was stored yet
+                continue
+            report = compact(CrawlLog(root), least_share=_LEAST_SHARE, scratch=root)
+        except (RdfcrawlError, OSError) as error:
+            logger.warning("%s", error)
+            continue
+        n_last = n_bytes - report.n_bytes_before + report.n_bytes_after
+        logger.info("%s", report)
+
+
+def _n_bytes(folder: Path) -> int:
+    """Return the length of all segments in a folder."""
+    n_bytes = 0
+    for path in folder.glob("*.nq.gz"):
+        with suppress(FileNotFoundError):  # there was nothing in it
+            n_bytes += path.stat().st_size
+    return n_bytes
+
+
+def _leave(_number: int, _frame: FrameType | None) -> NoReturn:
+    """Leave by an exception, which removes the draft that is being written."""
+    sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

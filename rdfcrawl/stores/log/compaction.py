@@ -1,0 +1,312 @@
+"""Drop versions of documents that were replaced from the finished segments of a log.
+
+A segment is written anew beside the old one, under the name of its next revision, and
+replaces it by a rename; the old file goes once nobody reads. A reader has never seen
+the new name, so it reads the new segment from its beginning: versions may come twice,
+none is passed over. A crash at any point leaves a draft that nobody reads, or an old
+segment that counts no more.
+
+* What is dropped has a later version in another finished segment of the same log, or
+  is there twice. A segment that a worker writes to counts for nothing.
+* The latest version of a document stays, also if it says that the document is gone: an
+  earlier one may be in the log of another machine, or in a follower that is behind.
+* Of each dropped version a line is left, with time and digest.
+* Segments that are damaged, and the provenance, stay as they are.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.errors import ConfigError, StoreFault, passing_fault
+from rdfcrawl.stores.log.documents import DroppedVersion, LogDocument, iter_documents
+from rdfcrawl.stores.log.latest import find_latest
+from rdfcrawl.stores.members import (
+    HEADER_BYTES,
+    PREFIX,
+    SEAL,
+    MemberPacker,
+    TornMember,
+    encode_length,
+    is_sealed,
+    iter_members,
+    pack_member,
+)
+from rdfcrawl.stores.nquads import document_mark
+from rdfcrawl.stores.segment_file import list_superseded, next_revision
+from rdfcrawl.stores.segment_lock import reading, removing, replacing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from rdfcrawl.stores.log.crawl_log import CrawlLog
+    from rdfcrawl.stores.log.latest import LatestVersions
+    from rdfcrawl.stores.members import GzipMember
+
+_DRAFT: Final = ".draft"
+_COPIED_BYTES: Final = 1024 * 1024  # at once
+_DROPPED_BYTES: Final = 1024 * 1024  # of lines in one member
+_WAIT_SECS: Final = 0.1
+
+
+@dataclass(slots=True)
+class CompactionReport:
+    """What a compaction has done.
+
+    Attributes:
+        n_segments: finished ones, which were looked at.
+        n_written: were written anew.
+        n_damaged: were left alone as they are damaged.
+        n_dropped: versions.
+        n_bytes_before: of the files that were written anew.
+        n_bytes_after: of those in their place.
+        n_read: old files that could not be removed yet, since somebody reads.
+    """
+
+    n_segments: int = 0
+    n_written: int = 0
+    n_damaged: int = 0
+    n_dropped: int = 0
+    n_bytes_before: int = 0
+    n_bytes_after: int = 0
+    n_read: int = 0
+
+
+def compact(
+    log: CrawlLog,
+    *,
+    least_share: float = 0.0,
+    patience_secs: float = 10.0,
+    scratch: Path | None = None,
+) -> CompactionReport:
+    """Drop versions that were replaced from the finished segments of a log.
+
+    Args:
+        log: that others may read and write meanwhile.
+        least_share: of the bytes of a segment's statements; one of which less can be
+            dropped is left as it is. 0: whatever can be dropped is.
+        patience_secs: wait at most so long for readers; what they still read is
+            removed by the next compaction.
+        scratch: folder of scratch files; by default that of the system.
+
+    Raises:
+        ConfigError: another compaction is running.
+        StoreFault: the disk is full, or cannot be read.
+    """
+    with _disk_fault():
+        directory_fd = os.open(log.root / "quads", os.O_RDONLY)
+        try:
+            with replacing(directory_fd) as is_alone:
+                if not is_alone:
+                    raise ConfigError(f"{log.root}: is being compacted already")
+                compaction = _Compaction(log, directory_fd)
+                return compaction.run(least_share, patience_secs, scratch)
+        finally:
+            os.close(directory_fd)
+
+
+class _Compaction:
+    """One compaction; all files are named beside `directory_fd`, which may be moved."""
+
+    def __init__(self, log: CrawlLog, directory_fd: int) -> None:
+        self._log, self._directory_fd = log, directory_fd
+        self._report = CompactionReport()
+
+    def run(
+        self, least_share: float, patience_secs: float, scratch: Path | None
+    ) -> CompactionReport:
+        self._remove_drafts()
+        self._remove_superseded(0)
+        with reading(self._log.root / "quads"):
+            segments = [path for path in self._log.segments() if _is_finished(path)]
+            self._report.n_segments = len(segments)
+            latest = find_latest(self._log, segments, scratch=scratch)
+            damaged = {damage.segment for damage in self._log.damages}
+            for path in _wanted(segments, latest, least_share):
+                if f"quads/{path.name}" in damaged:
+                    self._report.n_damaged += 1
+                else:
+                    self._replace(path, latest)
+        self._remove_superseded(patience_secs)
+        return self._report
+
+    def _replace(self, path: Path, latest: LatestVersions) -> None:
+        name = next_revision(path.name)
+        # A file of its own: where locks are not shared, another may write one, too.
+        draft = f".{name}.{secrets.token_hex(6)}{_DRAFT}"
+        try:
+            n_bytes = self._write(path, draft, latest)
+            os.rename(
+                draft,
+                name,
+                src_dir_fd=self._directory_fd,
+                dst_dir_fd=self._directory_fd,
+            )
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(draft, dir_fd=self._directory_fd)
+            raise
+        os.fsync(self._directory_fd)
+        report = self._report
+        report.n_written += 1
+        report.n_dropped += latest.n_versions[path.name] - latest.n_kept[path.name]
+        report.n_bytes_before += path.stat().st_size
+        report.n_bytes_after += n_bytes
+
+    def _write(self, path: Path, draft: str, latest: LatestVersions) -> int:
+        """Write what is kept of a segment to a file; return its length."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        fd = os.open(draft, flags, 0o644, dir_fd=self._directory_fd)
+        try:
+            with open(fd, "wb", closefd=False) as file:
+                file.writelines(_iter_kept(path, latest))
+                file.write(SEAL)
+                n_bytes = file.tell()
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        return n_bytes
+
+    def _remove_drafts(self) -> None:
+        for path in (self._log.root / "quads").glob(f".*{_DRAFT}"):
+            with suppress(FileNotFoundError):
+                os.unlink(path.name, dir_fd=self._directory_fd)
+
+    def _remove_superseded(self, patience_secs: float) -> None:
+        """Remove segments that have a later revision, once nobody reads."""
+        paths = list_superseded(self._log.root / "quads")
+        deadline = time.monotonic() + patience_secs
+        while paths:
+            with removing(self._directory_fd) as is_unread:
+                if is_unread:
+                    for path in paths:
+                        with suppress(FileNotFoundError):
+                            os.unlink(path.name, dir_fd=self._directory_fd)
+                    break
+            if time.monotonic() >= deadline:
+                self._report.n_read = len(paths)
+                return
+            time.sleep(_WAIT_SECS)
+        self._report.n_read = 0
+
+
+def _is_finished(path: Path) -> bool:
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:  # there was nothing in it
+        return False
+    try:
+        return is_sealed(fd, os.fstat(fd).st_size)
+    finally:
+        os.close(fd)
+
+
+def _wanted(
+    segments: Sequence[Path], latest: LatestVersions, least_share: float
+) -> Iterator[Path]:
+    """Yield the segments of which enough can be dropped."""
+    for path in segments:
+        name = path.name
+        n_bytes, n_kept_bytes = latest.n_bytes[name], latest.n_kept_bytes[name]
+        has_enough = n_bytes - n_kept_bytes >= least_share * n_bytes
+        if latest.n_versions[name] > latest.n_kept[name] and has_enough:
+            yield path
+
+
+def _iter_kept(path: Path, latest: LatestVersions) -> Iterator[bytes]:
+    """Yield the members of a segment without the versions that were replaced."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        copy = _SegmentCopy(path, fd, latest)
+        for member in iter_members(fd, os.fstat(fd).st_size):
+            if member.n_bytes != len(SEAL):
+                yield from copy.of_member(member)
+        copy.check_end()
+        yield from copy.dropped_lines()
+    except TornMember as error:
+        raise StoreFault(f"{path}: damaged while it was read") from error
+    finally:
+        os.close(fd)
+
+
+class _SegmentCopy:
+    """The copy of a segment, member by member."""
+
+    def __init__(self, path: Path, fd: int, latest: LatestVersions) -> None:
+        self._path, self._fd, self._latest = path, fd, latest
+        self._number = 0  # of the next version
+        self._dropped: list[bytes] = []
+        self._n_dropped_bytes = 0
+
+    def of_member(self, member: GzipMember) -> Iterator[bytes]:
+        """Yield what takes the place of a member."""
+        first = self._number
+        kept = []
+        for each in iter_documents(self._path, self._fd, member):
+            if isinstance(each, LogDocument):
+                if self._latest.has(self._path.name, self._number):
+                    kept.append(each)
+                else:
+                    self._drop(each)
+                self._number += 1
+        if len(kept) == self._number - first:
+            yield from _iter_copied(self._fd, member)
+        elif kept:
+            yield _packed(kept)
+        if self._n_dropped_bytes >= _DROPPED_BYTES:
+            yield from self.dropped_lines()
+
+    def check_end(self) -> None:
+        """Raise `TornMember` if not all versions came that were found before."""
+        if self._number != self._latest.n_versions[self._path.name]:
+            raise TornMember(self._path)
+
+    def _drop(self, document: LogDocument) -> None:
+        line = DroppedVersion(
+            document.graph, document.version_ms, document.digest, document.n_bytes
+        ).line
+        self._dropped.append(line)
+        self._n_dropped_bytes += len(line)
+
+    def dropped_lines(self) -> Iterator[bytes]:
+        """Yield a member with what is left of the versions dropped since the last."""
+        if self._dropped:
+            yield pack_member(b"".join(self._dropped))
+        self._dropped.clear()
+        self._n_dropped_bytes = 0
+
+
+def _iter_copied(fd: int, member: GzipMember) -> Iterator[bytes]:
+    offset, end = member.offset, member.offset + member.n_bytes
+    while offset < end:
+        piece = os.pread(fd, min(_COPIED_BYTES, end - offset), offset)
+        if not piece:
+            raise TornMember(member)
+        yield piece
+        offset += len(piece)
+
+
+def _packed(documents: Sequence[LogDocument]) -> bytes:
+    """Return documents as one member; those that shared one were small."""
+    packer = MemberPacker()
+    packed = []
+    for document in documents:
+        packed.append(packer.pack(document_mark(document.graph, document.version_ms)))
+        packed += [packer.pack(piece) for piece in document.pieces()]
+    packed.append(packer.finish())
+    length = encode_length(HEADER_BYTES + packer.n_packed, is_synced=False)
+    return b"".join((PREFIX, length, *packed))
+
+
+@contextmanager
+def _disk_fault() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise passing_fault(error) or StoreFault(f"compaction: {error}") from error

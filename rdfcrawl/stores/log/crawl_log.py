@@ -1,0 +1,251 @@
+"""Read the log of a crawl from a checkpoint on, also while workers write it.
+
+Whatever is read ends at the border of a member, so that a document is read as a whole
+or not at all. A member that is incomplete, and all that comes after it, is left for
+later: its worker still writes it, or the next start of a worker cuts it off. In a
+segment that is finished, it is damaged: that is told once, and the others are read.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.stores.identity import read_identity
+from rdfcrawl.stores.log.documents import (
+    Checkpoint,
+    DroppedVersion,
+    LogBatch,
+    LogDocument,
+    iter_documents,
+)
+from rdfcrawl.stores.log.segments import iter_read
+from rdfcrawl.stores.members import SEAL, iter_content
+from rdfcrawl.stores.segment_file import list_segments
+from rdfcrawl.stores.segment_lock import reading
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from rdfcrawl.stores.identity import LogIdentity
+    from rdfcrawl.stores.log.segments import SegmentDamage
+    from rdfcrawl.stores.members import GzipMember
+
+    _Documents = list[LogDocument | DroppedVersion]
+    _Reader = Callable[[int, GzipMember], bytes | _Documents]
+
+logger = logging.getLogger(__name__)
+
+BATCH_BYTES: Final = 16 * 1024 * 1024  # statements in memory
+BATCH_DOCUMENTS: Final = 10_000
+_QUADS: Final = "quads"
+_PROVENANCE: Final = "provenance"
+
+
+class CrawlLog:
+    """The log of a crawl: the segments in the folder of the crawl.
+
+    Args:
+        root: `CRAWL_DIR/<CRAWL_ID>`.
+
+    Attributes:
+        damages: that were found while reading, each once.
+
+    Raises:
+        ConfigError: there is no log, or a later version of rdfcrawl has written it.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.identity = self._identified()
+        self.damages: dict[SegmentDamage, None] = {}
+
+    def _identified(self) -> LogIdentity:
+        found = read_identity(self.root / _QUADS)
+        if found is None:
+            raise ConfigError(f"{self.root}: no crawl has stored anything here")
+        return found
+
+    def begin(self) -> Checkpoint:
+        """Return the checkpoint before all that is in the log."""
+        return Checkpoint(self.identity.log, self.identity.generation)
+
+    def read(
+        self,
+        after: Checkpoint,
+        *,
+        has_provenance: bool = True,
+        segments: Sequence[Path] | None = None,
+    ) -> Iterator[LogBatch]:
+        """Yield what stands behind a checkpoint, up to what is whole now.
+
+        No segment is removed until the iterator is exhausted or closed.
+
+        Args:
+            after: of this log; that of another generation counts as its beginning.
+            has_provenance: provenance is read, too, after the documents.
+            segments: of `segments`, that are read; by default all that are there.
+
+        Raises:
+            ConfigError: a later version of rdfcrawl writes the log now.
+            OSError: the disk cannot be read.
+        """
+        identity = read_identity(self.root / _QUADS)
+        if identity is None:  # `fresh=1` has moved it away, and nothing came since
+            return
+        self.identity = identity
+        start = self.begin()
+        if (after.log, after.generation) == (start.log, start.generation):
+            start = after
+        with reading(self.root / _QUADS):
+            paths = self._paths(has_provenance=has_provenance)
+            if segments is not None:
+                paths = {f"{_QUADS}/{path.name}": path for path in segments}
+            yield from self._batches(start, paths)
+
+    def check_kept(self, identity: LogIdentity | None) -> None:
+        """Check that the log is still where it was: what is gone was passed over.
+
+        Args:
+            identity: of the log before it was read.
+
+        Raises:
+            ConfigError: `fresh=1` has moved it aside, or somebody else.
+        """
+        if read_identity(self.root / _QUADS) != identity:
+            raise ConfigError(f"{self.root}: was begun anew while it was read")
+
+    def segments(self) -> list[Path]:
+        """Return the segments of documents that are there now.
+
+        Keep them there by `segment_lock.reading`.
+        """
+        return list(self._paths(has_provenance=False).values())
+
+    def folder_of(self, generation: int) -> Path | None:
+        """Return the folder of documents of a generation; None if there is none."""
+        if generation == self.identity.generation:
+            return self.root / _QUADS
+        for folder in self.root.glob(f"before-*/{_QUADS}"):
+            with suppress(ConfigError):  # somebody has damaged it
+                found = read_identity(folder)
+                wanted = self.identity.log, generation
+                if found and (found.log, found.generation) == wanted:
+                    return folder
+        return None
+
+    def _batches(self, start: Checkpoint, paths: dict[str, Path]) -> Iterator[LogBatch]:
+        gathered = _GatheredBatch(start, paths)
+        try:
+            for name, path in gathered.paths.items():
+                read: _Reader = partial(_read_documents, path)
+                if name.startswith(_PROVENANCE):
+                    read = _read_content
+                offset = start.offsets.get(name, 0)
+                for found, end in iter_read(
+                    path, name, offset, read=read, tell=self._note_damage
+                ):
+                    gathered.add(found)
+                    gathered.offsets[name] = end
+                    if gathered.is_full:
+                        yield gathered.take()
+        except OSError:
+            if gathered.has_read:  # what comes before is none the worse
+                yield gathered.take()
+            raise
+        if gathered.has_read:
+            yield gathered.take()
+
+    def _note_damage(self, damage: SegmentDamage) -> None:
+        if damage not in self.damages:
+            self.damages[damage] = None
+            logger.error("%s: %s", self.root, damage)
+
+    def n_unread_bytes(self, after: Checkpoint) -> int:
+        """Return the length of the compressed segments of quads behind a checkpoint."""
+        is_same = after.generation == self.identity.generation
+        offsets = after.offsets if is_same else {}
+        n_bytes = 0
+        for name, path in self._paths(has_provenance=False).items():
+            try:
+                left = path.stat().st_size - offsets.get(name, 0)
+            except FileNotFoundError:
+                continue
+            # A seal alone holds nothing.
+            n_bytes += left if left > len(SEAL) else 0
+        return n_bytes
+
+    def _paths(self, *, has_provenance: bool) -> dict[str, Path]:
+        """Return the segments by their names in checkpoints."""
+        kinds = [_QUADS, *([_PROVENANCE] if has_provenance else [])]
+        return {
+            f"{kind}/{path.name}": path
+            for kind in kinds
+            if (self.root / kind).is_dir()
+            for path in list_segments(self.root / kind)
+        }
+
+
+def _read_content(fd: int, member: GzipMember) -> bytes:
+    return b"".join(iter_content(fd, member))
+
+
+def _read_documents(path: Path, fd: int, member: GzipMember) -> _Documents:
+    return list(iter_documents(path, fd, member))
+
+
+class _GatheredBatch:
+    """A batch that grows member by member."""
+
+    def __init__(self, start: Checkpoint, paths: dict[str, Path]) -> None:
+        self._start, self.paths = start, paths
+        self.offsets = {k: v for k, v in start.offsets.items() if k in paths}
+        self._given = dict(self.offsets)
+        self._documents: list[LogDocument] = []
+        self._dropped: list[DroppedVersion] = []
+        self._provenance: list[bytes] = []
+        self._n_bytes = 0
+
+    def add(self, found: bytes | _Documents) -> None:
+        """Add the content of a member: provenance, or documents."""
+        if isinstance(found, bytes):
+            if found:
+                self._provenance.append(found)
+            self._n_bytes += len(found)
+        else:
+            for each in found:
+                if isinstance(each, DroppedVersion):
+                    self._dropped.append(each)
+                else:
+                    self._documents.append(each)
+                    self._n_bytes += len(each.quads or b"")
+
+    @property
+    def has_read(self) -> bool:
+        return self.offsets != self._given
+
+    @property
+    def is_full(self) -> bool:
+        n_documents = len(self._documents) + len(self._dropped)
+        return self._n_bytes >= BATCH_BYTES or n_documents >= BATCH_DOCUMENTS
+
+    def take(self) -> LogBatch:
+        self._given = dict(self.offsets)
+        checkpoint = Checkpoint(
+            self._start.log, self._start.generation, dict(self.offsets)
+        )
+        batch = LogBatch(
+            tuple(self._documents),
+            tuple(self._provenance),
+            checkpoint,
+            tuple(self._dropped),
+        )
+        self._documents.clear()
+        self._dropped.clear()
+        self._provenance.clear()
+        self._n_bytes = 0
+        return batch

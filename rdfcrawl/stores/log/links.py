@@ -1,0 +1,116 @@
+"""Read the log of links: what the documents of a crawl link to, as it was found.
+
+A line has two IRIs in angle brackets, relation and target, behind the mark of its
+document. The log is never compacted: when a URL was first linked to is in the earliest
+version of a document.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.stores.log.documents import LogDocument, iter_documents
+from rdfcrawl.stores.log.segments import SegmentDamage, iter_read
+from rdfcrawl.stores.segment_file import list_segments
+from rdfcrawl.stores.segment_lock import reading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from rdfcrawl.stores.members import GzipMember
+
+_LINKS: Final = "links"
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentLinks:
+    """The links of one version of a document.
+
+    Attributes:
+        graph: IRI of the document.
+        version_ms: start of its fetch, Unix time in ms.
+        links: targets and relations, each pair once.
+    """
+
+    graph: str
+    version_ms: int
+    links: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkBatch:
+    """Documents whose links stand together in the log.
+
+    Attributes:
+        documents: in their order; of one document there may be several versions, and
+            one version twice.
+        offsets: how far each segment has been read, to go on from.
+    """
+
+    documents: tuple[DocumentLinks, ...]
+    offsets: Mapping[str, int]
+
+
+@dataclass(slots=True)
+class LinkLog:
+    """The log of links of a crawl.
+
+    Args:
+        root: `CRAWL_DIR/<CRAWL_ID>`; without a log of links in it, there is nothing to
+            read.
+
+    Attributes:
+        damages: that were found while reading, each once.
+    """
+
+    root: Path
+    damages: dict[SegmentDamage, None] = field(default_factory=dict)
+
+    def read(self, after: Mapping[str, int] | None = None) -> Iterator[LinkBatch]:
+        """Yield what is in the log now, a batch for each member of a segment.
+
+        Args:
+            after: offsets of an earlier batch, to read what came since.
+
+        Raises:
+            OSError: the disk cannot be read.
+        """
+        folder = self.root / _LINKS
+        if not folder.is_dir():
+            return
+        offsets = dict(after or {})
+        with reading(folder):
+            for path in list_segments(folder):
+                name = f"{_LINKS}/{path.name}"
+                for documents, end in iter_read(
+                    path,
+                    name,
+                    offsets.get(name, 0),
+                    read=partial(_read_member, path),
+                    tell=self._note_damage,
+                ):
+                    offsets[name] = end
+                    yield LinkBatch(documents, dict(offsets))
+
+    def _note_damage(self, damage: SegmentDamage) -> None:
+        self.damages[damage] = None
+
+
+def _read_member(path: Path, fd: int, member: GzipMember) -> tuple[DocumentLinks, ...]:
+    return tuple(
+        DocumentLinks(each.graph, each.version_ms, tuple(_links_of(each)))
+        for each in iter_documents(path, fd, member)
+        if isinstance(each, LogDocument)
+    )
+
+
+def _links_of(document: LogDocument) -> Iterator[tuple[str, str]]:
+    for piece in document.pieces():
+        # Not `splitlines`: an IRI may have other ends of lines, as U+2028.
+        for line in piece.decode("utf-8", "replace").split("\n"):
+            relation, _, target = line[1:-1].partition("> <")
+            if target:
+                yield target, relation

@@ -1,0 +1,239 @@
+"""Follow a crawl with shapes: `shapes:FILE`, or the argument `shapes=FILE`."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import time
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Final, Self
+
+from rdfcrawl.core.counting import counted
+from rdfcrawl.core.errors import ConfigError, StoreFault, passing_fault
+from rdfcrawl.stores.drafts import replacing_file
+from rdfcrawl.stores.followers.local_disk import opening_fault
+from rdfcrawl.stores.followers.protocol import StoreForgot
+from rdfcrawl.stores.shapes.findings import FindingsTable
+from rdfcrawl.stores.shapes.validator import ShapeFindings, ShapesValidator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import TextIO
+
+    from rdfcrawl.stores.identity import LogIdentity
+    from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
+
+logger = logging.getLogger(__name__)
+
+_MAX_SHAPES_BYTES: Final = 64 * 1024 * 1024
+_FINDINGS: Final = "findings.sqlite"
+_REPORT_SECS: Final = 10.0  # between two reports
+_REST: Final = 4  # times as long as the last report took, at least
+_NOTHING: Final = ShapeFindings()
+
+
+class ShapesFollower:
+    """Judge of the latest version of each document; see `stores.followers.protocol`.
+
+    Args:
+        shapes: file of shapes.
+        report: folder of the report.
+        secs: of CPU time for each document.
+    """
+
+    is_store: ClassVar[bool] = False  # each document is judged, whatever others say
+
+    def __init__(self, shapes: Path, report: Path, *, secs: float = 10.0) -> None:
+        self._shapes, self._folder = shapes, report
+        self._validator = ShapesValidator(shapes, secs=secs)
+        self._table: FindingsTable | None = None
+        self._report_at = 0.0
+        self._found: dict[str, int] | None = None  # by the last report
+
+    @classmethod
+    def from_options(cls, uri: str, options: Mapping[str, object]) -> Self:
+        """Return the follower of a URI, whose shapes have been tried.
+
+        Raises:
+            ConfigError: there is no such file, its shapes are wrong, pyshacl is
+                missing, or an option is wrong.
+        """
+        unknown = sorted(options.keys() - {"report", "secs"})
+        if unknown:
+            raise ConfigError(f"has no option {unknown[0]!r}")
+        shapes = Path(uri.partition(":")[2].removeprefix("//")).expanduser().absolute()
+        secs = options.get("secs", 10.0)
+        if not isinstance(secs, int | float) or not 0.1 <= secs <= 86_400:
+            raise ConfigError(f"secs={secs!r}: must be 0.1 to 86400")
+        report = Path(str(options.get("report") or f"{shapes}-report")).absolute()
+        _content(shapes)
+        with ShapesValidator(shapes, secs=secs) as validator:
+            validator.start()
+        return cls(shapes, report, secs=secs)
+
+    def open(self, log: LogIdentity) -> Checkpoint | None:
+        """Open the table of findings; return the checkpoint of the last commit.
+
+        Raises:
+            ConfigError: the shapes are gone, or wrong.
+            StoreFault: the table cannot be used.
+        """
+        digest = blake2b(_content(self._shapes), digest_size=16).digest()
+        path, self._log = self._folder / _FINDINGS, log
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            try:
+                self._table = FindingsTable(path, digest)
+            except sqlite3.DatabaseError as error:
+                if isinstance(error, sqlite3.OperationalError):  # the disk
+                    raise
+                logger.warning("%s: damaged (%s), and made anew", path, error)
+                self._put_aside()
+                self._table = FindingsTable(path, digest)
+            return self._table.checkpoint(log.log)
+        except (OSError, sqlite3.DatabaseError) as error:
+            raise opening_fault(path, error) from error
+
+    def _put_aside(self) -> None:
+        """Rename a damaged table: all that is in it comes from the log again."""
+        for suffix in ("-wal", "-shm"):
+            (self._folder / f"{_FINDINGS}{suffix}").unlink(missing_ok=True)
+        path = self._folder / _FINDINGS
+        path.replace(path.with_name(f"{_FINDINGS}.damaged"))
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Turn errors of the disk into a `StoreFault`; leave a damaged table.
+
+        Raises:
+            StoreForgot: the table was damaged, and is made anew.
+            StoreFault: the disk refuses something.
+        """
+        try:
+            yield
+        except (OSError, sqlite3.OperationalError) as error:
+            what = f"{self._folder}: {error}"
+            raise passing_fault(error) or StoreFault(what, may_pass=True) from error
+        except sqlite3.DatabaseError as error:
+            if self._table is not None:
+                self._table.close()
+                self._table = None
+            self._put_aside()
+            what = f"{self._folder / _FINDINGS}: damaged ({error}), and made anew"
+            raise StoreForgot(what) from error
+
+    @property
+    def _opened(self) -> FindingsTable:
+        if self._table is None:
+            raise StoreFault("the findings are not open")
+        return self._table
+
+    def apply(self, documents: Sequence[LogDocument]) -> None:
+        """Judge the latest versions.
+
+        Raises:
+            StoreFault: the disk is full.
+        """
+        table = self._opened
+        with self._faults():
+            table.begin()
+            latest: dict[str, LogDocument] = {}
+            for document in documents:
+                known = latest.get(document.graph)
+                if known is None or document.version > known.version:
+                    latest[document.graph] = document
+            for document in latest.values():
+                if table.wants(document, self._log):
+                    table.put(document, self._judge(document), self._log)
+
+    def _judge(self, document: LogDocument) -> ShapeFindings:
+        if document.is_tombstone:
+            return _NOTHING
+        if document.quads is None:  # see `stores.log.documents`: more than 1 MiB
+            detail = counted(document.n_bytes, "byte")
+            return ShapeFindings(skipped="too_large", detail=detail)
+        return self._validator.judge(document.quads)
+
+    def commit(self, checkpoint: Checkpoint) -> None:
+        """Make the findings durable, with the checkpoint; renew the report at times.
+
+        Raises:
+            StoreFault: the disk is full.
+        """
+        with self._faults():
+            self._opened.commit(checkpoint)
+            if time.monotonic() >= self._report_at:
+                self._write_report()
+
+    def renew(self, *, at_once: bool) -> None:
+        """Write the report, if all of the log has been judged.
+
+        Raises:
+            StoreFault: the disk is full.
+        """
+        if at_once:
+            with self._faults():
+                self._write_report()
+
+    def close(self) -> None:
+        """Write the report, and end the process of the validator."""
+        self._validator.close()
+        table = self._table
+        if table is None:
+            return
+        try:
+            with self._faults():
+                table.undo()
+                self._write_report()
+        finally:
+            self._table = None
+            table.close()
+
+    def earlier_documents(self, log: LogIdentity) -> Iterator[tuple[str, int]]:
+        """Yield documents of earlier generations of a log, and their versions."""
+        return self._opened.earlier(log)
+
+    def counts(self) -> dict[str, int]:
+        """Return what was found by the last report, as statistics."""
+        found = self._found or self._opened.total()
+        return {f"shapes/{name}": number for name, number in found.items()}
+
+    def summary(self) -> str:
+        """Return what was found by the last report, and where that is."""
+        found = self._found or self._opened.total()
+        skipped = f", {found['skipped']:,} not judged" if found["skipped"] else ""
+        return (
+            f"{counted(found['violations'], 'violation')} in {found['violating']:,} of"
+            f" {counted(found['documents'], 'document')}{skipped}:"
+            f" {self._folder}/report.txt"
+        )
+
+    def _write_report(self) -> None:
+        began = time.monotonic()
+        self._found = self._opened.total()
+        self._write("report.json", self._opened.write_json)
+        self._write("report.txt", self._opened.write_table)
+        ended = time.monotonic()
+        self._report_at = ended + max(_REPORT_SECS, _REST * (ended - began))
+
+    def _write(self, name: str, write: Callable[[TextIO], None]) -> None:
+        with replacing_file(self._folder / name) as file:
+            write(file)
+
+
+def _content(path: Path) -> bytes:
+    """Return the bytes of a file of shapes.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MAX_SHAPES_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"shapes: {path}: {error.strerror}") from error
+    if len(content) > _MAX_SHAPES_BYTES:
+        raise ConfigError(f"shapes: {path}: longer than {_MAX_SHAPES_BYTES} bytes")
+    return content

@@ -1,0 +1,167 @@
+"""Have documents judged by shapes in a process with bounded memory and time."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from struct import Struct
+from typing import IO, TYPE_CHECKING, Any, Final, Self
+
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.extras import install_hint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+_LENGTH: Final = Struct(">I")
+_MEMORY_BYTES: Final = 2**30
+_START_SECS: Final = 120.0
+_SILENCE_FACTOR: Final = 4  # of CPU time; the child shares its CPU with others
+_READ_BYTES: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeFindings:
+    """What shapes find in one document.
+
+    Attributes:
+        counts: of results by severity: Violation, Warning, Info, or one of the shapes.
+        named: the first results.
+        skipped: why the document was not judged, in a word; else empty.
+        detail: of `skipped`.
+    """
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    named: Sequence[Mapping[str, str | None]] = ()
+    skipped: str = ""
+    detail: str = ""
+
+
+class ShapesValidator:
+    """A process that judges documents; it is started again when one was too much.
+
+    Args:
+        path: of the shapes.
+        secs: of CPU time for each document.
+    """
+
+    def __init__(self, path: Path, *, secs: float) -> None:
+        self._path, self._secs = path, secs
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Start the process.
+
+        Raises:
+            ConfigError: the library is missing, or the shapes are wrong.
+            OSError: no process can be started.
+        """
+        if find_spec("pyshacl") is None:
+            raise ConfigError(f"shapes: pyshacl is missing: {install_hint('shapes')}")
+        child = self._child = subprocess.Popen(
+            [
+                *(
+                    sys.executable,
+                    "-m",
+                    "rdfcrawl.stores.shapes.child",
+                    str(self._path),
+                ),
+                *(str(_MEMORY_BYTES), str(self._secs)),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # a crash may quote the document
+            env={
+                "PYTHONPATH": os.pathsep.join(entry or os.curdir for entry in sys.path),
+                "LANG": "C.UTF-8",
+            },
+        )
+        answer = self._answer(child, _START_SECS)
+        if answer is None or "error" in answer:
+            self.close()
+            reason = (answer or {}).get("error", "cannot be read")
+            raise ConfigError(f"shapes: {self._path}: {reason}")
+
+    def judge(self, quads: bytes) -> ShapeFindings:
+        """Return what the shapes find in a document.
+
+        Args:
+            quads: its statements, whatever graph they name.
+
+        Raises:
+            ConfigError: as `start`.
+            OSError: no process can be started.
+        """
+        if self._child is None:
+            self.start()
+        child = self._child
+        if child is None or child.stdin is None:
+            raise OSError("a child without pipes")
+        with suppress(BrokenPipeError):
+            child.stdin.write(_LENGTH.pack(len(quads)) + quads)
+            child.stdin.flush()
+        answer = self._answer(child, self._secs * _SILENCE_FACTOR)
+        if answer is None:
+            code = self.close()
+            if code in {-signal.SIGXCPU, -signal.SIGKILL}:
+                return ShapeFindings(skipped="secs", detail="took too long")
+            return ShapeFindings(skipped="crash", detail=f"exit status {code}")
+        if "fault" in answer:
+            return ShapeFindings(skipped="fault", detail=answer["fault"])
+        return ShapeFindings(answer["counts"], answer["named"])
+
+    def _answer(
+        self, child: subprocess.Popen[bytes], secs: float
+    ) -> dict[str, Any] | None:
+        """Return the next answer; None if there is none in time, or ever."""
+        if child.stdout is None:
+            return None
+        header = _read(child.stdout, _LENGTH.size, secs)
+        if header is None:
+            return None
+        payload = _read(child.stdout, _LENGTH.unpack(header)[0], secs)
+        found: dict[str, Any] | None = None if payload is None else json.loads(payload)
+        return found
+
+    def close(self) -> int:
+        """End the process; return its exit status."""
+        child, self._child = self._child, None
+        if child is None:
+            return 0
+        if child.stdin is not None:
+            with suppress(BrokenPipeError):
+                child.stdin.close()
+        try:
+            code = child.wait(1.0)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            code = child.wait()
+        if child.stdout is not None:
+            child.stdout.close()
+        return code
+
+
+def _read(pipe: IO[bytes], n_bytes: int, secs: float) -> bytes | None:
+    found = b""
+    while len(found) < n_bytes:
+        if not select.select([pipe], [], [], secs)[0]:
+            return None
+        piece = os.read(pipe.fileno(), min(_READ_BYTES, n_bytes - len(found)))
+        if not piece:
+            return None
+        found += piece
+    return found

@@ -1,0 +1,200 @@
+"""The guard where connections are made: each address is judged when it is dialled.
+
+Neither a redirect, nor a name that changes its address in between (DNS rebinding)
+leads past it, as what was judged is what is connected to. A connection that is kept
+and used again was judged when it was made.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from rdfcrawl.core.errors import Fault, Reason
+from rdfcrawl.uri.guard.policy import (
+    ConnectionUse,
+    Guard,
+    RefusalCause,
+    literal_address,
+)
+
+if TYPE_CHECKING:
+    from aiohappyeyeballs import AddrInfoType
+
+
+MAX_ADDRESSES: Final = 10_000  # whose ports are remembered, the latest used
+
+_WORDS: Final = {
+    RefusalCause.LOOPBACK: "a loopback address",
+    RefusalCause.PRIVATE: "in a private network",
+    RefusalCause.LINK_LOCAL: "a link-local address",
+    RefusalCause.SHARED: "in the shared network of a provider",
+    RefusalCause.CLOUD: "an address within a cloud",
+    RefusalCause.DOCUMENTATION: "an address of documentation",
+    RefusalCause.BENCHMARK: "an address of benchmarks",
+    RefusalCause.MULTICAST: "a multicast address",
+    RefusalCause.UNSPECIFIED: "an unspecified address",
+    RefusalCause.TUNNEL: "an address that stands for another one",
+    RefusalCause.RESERVED: "no address of the public internet",
+    RefusalCause.OWN: "an address of this machine",
+    RefusalCause.DENIED: "in a network of GUARD_DENY_NETS",
+}
+
+
+class GuardBlocked(OSError):
+    """The guard refuses a connection.
+
+    Attributes:
+        is_of_name: no address of a name may be connected to; the name itself might.
+    """
+
+    def __init__(
+        self, why: RefusalCause, text: str, *, is_of_name: bool = False
+    ) -> None:
+        super().__init__(errno.EACCES, text)
+        self.why = why
+        self.is_of_name = is_of_name
+
+    @property
+    def fault(self) -> Fault:
+        """The fault of what would have been requested."""
+        reason = Reason.DNS_BLOCKED if self.is_of_name else Reason.GUARD_BLOCKED
+        return Fault(reason, self.detail[: Fault.MAX_DETAIL])
+
+    @property
+    def detail(self) -> str:
+        """What is refused, and the setting that would allow it."""
+        return str(self.strerror)
+
+
+class ConnectionGate:
+    """Ask the guard about all connections of a process.
+
+    Args:
+        count: called with the reason of each refusal.
+    """
+
+    def __init__(
+        self, guard: Guard, *, count: Callable[[RefusalCause], None] = lambda _: None
+    ) -> None:
+        self.guard = guard
+        self._count = count
+        self._ports: OrderedDict[str, set[int]] = OrderedDict()
+        self._lock = Lock()  # FTP connects in threads
+
+    def check_port(
+        self, host: str, port: int, use: ConnectionUse = ConnectionUse.WEB
+    ) -> None:
+        """Check that a port may be connected to, before any name is looked up.
+
+        Raises:
+            GuardBlocked: it may not.
+        """
+        if (why := self.guard.refuses_port(port, use)) is not None:
+            raise self.blocked(host, "", port, why, use)
+
+    def check_literal(
+        self, host: str, port: int, use: ConnectionUse = ConnectionUse.WEB
+    ) -> None:
+        """Check that a host, without brackets, may be connected to.
+
+        Names that are no address are not looked up.
+
+        Raises:
+            GuardBlocked: it may not.
+        """
+        self.check_port(host, port, use)
+        address = literal_address(host)
+        if address:
+            self.allowed(host, port, [address])
+
+    def allowed(self, host: str, port: int, addresses: list[str]) -> list[str]:
+        """Return the addresses of a name that may be connected to.
+
+        Raises:
+            GuardBlocked: there are others only.
+        """
+        refuses = self.guard.refuses_address
+        allowed = [address for address in addresses if refuses(address) is None]
+        if addresses and not allowed:
+            address = addresses[0]
+            why = refuses(address) or RefusalCause.RESERVED
+            raise self.blocked(host, address, port, why)
+        return allowed
+
+    def check(
+        self, address: str, port: int, use: ConnectionUse = ConnectionUse.WEB
+    ) -> None:
+        """Check that an address may be dialled now, and count the port.
+
+        Raises:
+            GuardBlocked: it may not.
+        """
+        why = self.guard.refusal(address, port, use)
+        if (
+            why is None
+            and use is not ConnectionUse.FTP_DATA
+            and self._is_scan(address, port)
+        ):
+            why = RefusalCause.PORT_SCAN
+        if why is not None:
+            raise self.blocked(address, address, port, why, use)
+
+    def open_socket(self, info: AddrInfoType) -> socket.socket:
+        """Return a socket for the address that is about to be dialled.
+
+        Raises:
+            GuardBlocked: it is refused.
+        """
+        family, kind, protocol, _, address = info
+        self.check(str(address[0]), int(address[1]))
+        return socket.socket(family, kind, protocol)
+
+    def blocked(
+        self,
+        host: str,
+        address: str,
+        port: int,
+        why: RefusalCause,
+        use: ConnectionUse = ConnectionUse.WEB,
+    ) -> GuardBlocked:
+        """Return the refusal of a connection, and count it."""
+        self._count(why)
+        is_of_name = False
+        if why is RefusalCause.PORT and use is ConnectionUse.FTP_DATA:
+            text = f"port {port} of {host} is none for data of FTP"
+        elif why is RefusalCause.PORT:
+            text = f"port {port} of {host} is not among GUARD_PORTS"
+        elif why is RefusalCause.PORT_SCAN:
+            most = self.guard.max_ports
+            # The same for all addresses of a name, or aiohttp makes one error of them.
+            text = f"port {port} is beyond the {most} of its address (GUARD_MAX_PORTS)"
+        elif why is RefusalCause.NO_CONTACT:
+            text = f"{host} is on the open web, and USER_AGENT names no contact"
+        else:
+            is_of_name = not literal_address(host)
+            name = host if host == address else f"{host} ({address})"
+            mask = 128 if ":" in address else 32
+            net = f"{address.partition('%')[0]}/{mask}"
+            text = f"{name} is {_WORDS[why]}"
+            if why is not RefusalCause.DENIED:
+                text += f"; GUARD_ALLOW_NETS={net} would allow it"
+        return GuardBlocked(why, text, is_of_name=is_of_name)
+
+    def _is_scan(self, address: str, port: int) -> bool:
+        with self._lock:
+            ports = self._ports.get(address)
+            if ports is None:
+                ports = self._ports[address] = set()
+                if len(self._ports) > MAX_ADDRESSES:
+                    self._ports.popitem(last=False)
+            else:
+                self._ports.move_to_end(address)
+            if port not in ports and len(ports) >= self.guard.max_ports:
+                return True
+            ports.add(port)
+            return False

@@ -1,0 +1,275 @@
+"""Which addresses and ports may be connected to on behalf of what the web says.
+
+A URL that a stranger wrote must not make the crawler speak to what only it can
+reach: services of its own machine, of its network, of its cloud. Addresses are judged
+as the numbers that they are, so that no spelling leads past it. The kernel says which
+addresses are those of this machine, all else is known here.
+
+Sources: IANA special-purpose address registries (RFC 6890) for IPv4 and IPv6; RFC 6052
+(NAT64), RFC 5214 (ISATAP), RFC 2577 (ports of FTP).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+from typing import Final
+
+from rdfcrawl.core.options import defaults
+from rdfcrawl.uri.guard.own_addresses import is_own_address
+
+IPAddress = IPv4Address | IPv6Address
+IPNetwork = IPv4Network | IPv6Network
+PortRange = tuple[int, int]
+
+MAX_PORT: Final = 0xFFFF
+UNPRIVILEGED: Final = 1024
+_FTP_PORTS: Final = frozenset({21, 990})
+
+
+class RefusalCause(StrEnum):
+    """Why a connection is refused; a variant of the statistic `guard/*`."""
+
+    LOOPBACK = "loopback"
+    PRIVATE = "private"
+    LINK_LOCAL = "link_local"
+    SHARED = "shared"
+    CLOUD = "cloud"
+    DOCUMENTATION = "documentation"
+    BENCHMARK = "benchmark"
+    MULTICAST = "multicast"
+    UNSPECIFIED = "unspecified"
+    TUNNEL = "tunnel"
+    RESERVED = "reserved"
+    PORT = "port"
+    PORT_SCAN = "port_scan"
+    OWN = "own"
+    DENIED = "denied"
+    NO_CONTACT = "no_contact"
+
+    @property
+    def is_of_port(self) -> bool:
+        """Whether the port is refused, and not the address."""
+        return self in (RefusalCause.PORT, RefusalCause.PORT_SCAN)
+
+
+class ConnectionUse(StrEnum):
+    """Purpose of a connection, which decides the allowed ports."""
+
+    WEB = "web"
+    FTP = "ftp"
+    FTP_DATA = "ftp_data"
+
+
+_IPV4: Final = tuple(
+    (IPv4Network(network), why)
+    for network, why in (
+        ("0.0.0.0/8", RefusalCause.UNSPECIFIED),
+        ("10.0.0.0/8", RefusalCause.PRIVATE),
+        ("100.64.0.0/10", RefusalCause.SHARED),  # carrier-grade NAT (RFC 6598)
+        ("127.0.0.0/8", RefusalCause.LOOPBACK),
+        # Public, but it is the host of a virtual machine.
+        ("168.63.129.16/32", RefusalCause.CLOUD),
+        ("169.254.0.0/16", RefusalCause.LINK_LOCAL),  # metadata of clouds
+        ("172.16.0.0/12", RefusalCause.PRIVATE),
+        ("192.0.0.0/24", RefusalCause.RESERVED),  # IETF protocol assignments
+        ("192.0.2.0/24", RefusalCause.DOCUMENTATION),
+        ("192.88.99.0/24", RefusalCause.TUNNEL),  # 6to4 relays (RFC 7526)
+        ("192.168.0.0/16", RefusalCause.PRIVATE),
+        ("198.18.0.0/15", RefusalCause.BENCHMARK),
+        ("198.51.100.0/24", RefusalCause.DOCUMENTATION),
+        ("203.0.113.0/24", RefusalCause.DOCUMENTATION),
+        ("224.0.0.0/4", RefusalCause.MULTICAST),
+        ("240.0.0.0/4", RefusalCause.RESERVED),
+    )
+)
+# All that is global unicast; what lies outside of it is named below, or reserved.
+_GLOBAL: Final = IPv6Network("2000::/3")
+_NAT64: Final = IPv6Network("64:ff9b::/96")
+_IPV6: Final = tuple(
+    (IPv6Network(network), why)
+    for network, why in (
+        ("::/128", RefusalCause.UNSPECIFIED),
+        ("::1/128", RefusalCause.LOOPBACK),
+        # Addresses of IPv4: mapped, compatible, translated.
+        ("::/32", RefusalCause.TUNNEL),
+        # NAT64 of a network of its own (RFC 8215).
+        ("64:ff9b:1::/48", RefusalCause.PRIVATE),
+        ("2001::/32", RefusalCause.TUNNEL),  # Teredo
+        ("2001::/23", RefusalCause.RESERVED),  # IETF protocol assignments
+        ("2001:db8::/32", RefusalCause.DOCUMENTATION),
+        ("2002::/16", RefusalCause.TUNNEL),  # 6to4
+        ("3fff::/20", RefusalCause.DOCUMENTATION),  # RFC 9637
+        ("fc00::/7", RefusalCause.PRIVATE),  # unique local; metadata of clouds
+        ("fe80::/10", RefusalCause.LINK_LOCAL),
+        ("fec0::/10", RefusalCause.PRIVATE),  # site-local (RFC 3879)
+        ("ff00::/8", RefusalCause.MULTICAST),
+    )
+)
+
+
+def parse_networks(texts: Iterable[str]) -> tuple[IPNetwork, ...]:
+    """Return the networks, or single addresses, that texts stand for.
+
+    Raises:
+        ValueError: one of them is none; its message says which.
+
+    >>> parse_networks(["10.0.0.0/8", "::1"])
+    (IPv4Network('10.0.0.0/8'), IPv6Network('::1/128'))
+    """
+    return tuple(ip_network(text.strip()) for text in texts if text.strip())
+
+
+def parse_ports(texts: Iterable[str]) -> tuple[PortRange, ...]:
+    """Return the ranges of ports that texts stand for.
+
+    Raises:
+        ValueError: one of them is none; its message says which.
+
+    >>> parse_ports(["80", "1024-65535"])
+    ((80, 80), (1024, 65535))
+    """
+    return tuple(_port_range(text.strip()) for text in texts if text.strip())
+
+
+def _port_range(text: str) -> PortRange:
+    first, dash, last = text.partition("-")
+    numbers = [each.strip() for each in (first, last if dash else first)]
+    if all(each.isascii() and each.isdigit() for each in numbers):
+        low, high = map(int, numbers)
+        if 1 <= low <= high <= MAX_PORT:
+            return low, high
+    raise ValueError(f"{text!r} is no port and no range of ports")
+
+
+WEB_PORTS: Final = parse_ports(defaults.GUARD_PORTS.split(","))
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The policy: the public internet, what else is allowed, and ports."""
+
+    # networks that are connected to although they are not public. An IPv4 network
+    # allows no IPv6 address that holds one of its addresses.
+    allow_nets: tuple[IPNetwork, ...] = ()
+    # ranges of the ports that are asked for pages, both ends included
+    ports: tuple[PortRange, ...] = WEB_PORTS
+    # networks that are never connected to, by no address that holds one of theirs
+    deny_nets: tuple[IPNetwork, ...] = ()
+    max_ports: int = 16  # of one address, so many ports are connected to
+    is_confined: bool = False  # nothing but `allow_nets` is connected to
+
+    def refusal(
+        self, address: str, port: int, use: ConnectionUse = ConnectionUse.WEB
+    ) -> RefusalCause | None:
+        """Return why an address and a port may not be connected to.
+
+        The address may have a zone; whatever is no address is refused.
+
+        >>> Guard().refusal("10.0.0.1", 80), Guard().refusal("2606:4700::1111", 443)
+        (<RefusalCause.PRIVATE: 'private'>, None)
+        """
+        return self.refuses_port(port, use) or self.refuses_address(address)
+
+    def refuses_address(self, address: str) -> RefusalCause | None:
+        """Return why an address may not be connected to, whatever the port.
+
+        Raises:
+            OSError: this machine lacks descriptors or memory to find out.
+        """
+        parsed, why = _judged(address)
+        if parsed is None:
+            return why
+        reached = (parsed, _embedded(parsed) or parsed)
+        if any(each in network for network in self.deny_nets for each in reached):
+            return RefusalCause.DENIED
+        if any(parsed in network for network in self.allow_nets):
+            return None
+        if why is None and any(map(is_own_address, reached)):
+            return RefusalCause.OWN
+        return why or (RefusalCause.NO_CONTACT if self.is_confined else None)
+
+    def allows_address(self, address: str) -> bool:
+        """Return whether an address may be connected to; False if that is not known."""
+        try:
+            return self.refuses_address(address) is None
+        except OSError:
+            return False
+
+    def refuses_port(
+        self, port: int, use: ConnectionUse = ConnectionUse.WEB
+    ) -> RefusalCause | None:
+        """Return why a port may not be connected to, whatever the address.
+
+        >>> Guard().refuses_port(22), Guard().refuses_port(21, ConnectionUse.FTP)
+        (<RefusalCause.PORT: 'port'>, None)
+        """
+        if use is ConnectionUse.FTP_DATA:  # RFC 2577 3: no well-known service
+            is_allowed = UNPRIVILEGED <= port <= MAX_PORT
+        else:
+            is_allowed = any(first <= port <= last for first, last in self.ports)
+            is_allowed = is_allowed or (use is ConnectionUse.FTP and port in _FTP_PORTS)
+        return None if is_allowed else RefusalCause.PORT
+
+
+def literal_address(host: str) -> str:
+    """Return the address that the host of a parsed URL spells; empty for a name.
+
+    >>> literal_address("[::1]"), literal_address("a.localhost")
+    ('::1', '127.0.0.1')
+    """
+    bare = host.removeprefix("[").removesuffix("]").removesuffix(".")
+    if bare == "localhost" or bare.endswith(".localhost"):  # RFC 6761 6.3
+        return "127.0.0.1"
+    try:
+        return str(ip_address(bare))
+    except ValueError:
+        return ""
+
+
+@lru_cache(maxsize=4096)
+def _judged(text: str) -> tuple[IPAddress | None, RefusalCause | None]:
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None, RefusalCause.RESERVED
+    return address, _why(address)
+
+
+def _why(address: IPAddress) -> RefusalCause | None:
+    """Return why an address is not on the public internet."""
+    if isinstance(address, IPv4Address):
+        return next((why for network, why in _IPV4 if address in network), None)
+    if address in _NAT64:
+        # RFC 6052: a network that has IPv6 alone reaches all of IPv4 by these.
+        return _why(_lowest(address))
+    for network, why in _IPV6:
+        if address in network:
+            return why
+    if address not in _GLOBAL:
+        return RefusalCause.RESERVED
+    embedded = _embedded(address)
+    return None if embedded is None else _why(embedded)
+
+
+def _embedded(address: IPAddress) -> IPv4Address | None:
+    """Return the IPv4 address that a public IPv6 address leads to."""
+    if isinstance(address, IPv4Address):
+        return None
+    # ISATAP (RFC 5214 6.1): an interface identifier that holds an IPv4 address.
+    is_isatap = int(address) >> 32 & 0xFDFF_FFFF == 0x5EFE
+    return _lowest(address) if is_isatap or address in _NAT64 else None
+
+
+def _lowest(address: IPv6Address) -> IPv4Address:
+    return IPv4Address(int(address) & 0xFFFF_FFFF)

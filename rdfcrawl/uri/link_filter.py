@@ -1,0 +1,173 @@
+"""Which URLs a crawl wants: by its scope, by patterns, hosts and domains."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from rdfcrawl.core.errors import ConfigError, Decision
+from rdfcrawl.uri import host_of, registered_domain
+from rdfcrawl.uri.hosts import NO_HOSTS, HostNames
+from rdfcrawl.uri.ignored_names import NO_NAMES, IgnoredNames
+from rdfcrawl.uri.schemes import NO_SCHEMES, SchemePolicy
+from rdfcrawl.uri.traps import NO_TRAPS, TrapLimits
+
+
+class CrawlExtent(StrEnum):
+    """How far from its seeds a crawl may go."""
+
+    ANY = "any"
+    DOMAIN = "domain"
+    HOST = "host"
+    PREFIX = "prefix"
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlScope:
+    """The part of the web that a crawl keeps to; `http` and `https` are one there.
+
+    `entries` are the results of `entry` for the seeds: all that has to be kept.
+    """
+
+    extent: CrawlExtent = CrawlExtent.ANY
+    entries: frozenset[str] = frozenset()
+
+    def entry(self, seed: str) -> str:
+        """Return the deciding part of a seed: registered domain, host or URL prefix.
+
+        A prefix is host, port and path up to its last slash. Where every URL is
+        covered, the part is empty.
+        """
+        if self.extent is CrawlExtent.PREFIX:
+            path = seed.partition("://")[2].partition("?")[0]
+            return path[: path.rfind("/") + 1]
+        if self.extent is CrawlExtent.ANY:
+            return ""
+        host = host_of(seed)
+        return registered_domain(host) if self.extent is CrawlExtent.DOMAIN else host
+
+    def covers(self, url: str) -> bool:
+        """Return whether a requestable URL lies in the scope."""
+        if self.extent is CrawlExtent.ANY:
+            return True
+        if self.extent is not CrawlExtent.PREFIX:
+            return self.entry(url) in self.entries
+        path = url.partition("://")[2].partition("?")[0]
+        end = path.find("/") + 1
+        while end:  # one look-up per directory, however many seeds there are
+            if path[:end] in self.entries:
+                return True
+            end = path.find("/", end) + 1
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class UrlPatterns:
+    """Regular expressions that are searched in URLs."""
+
+    expressions: tuple[re.Pattern[str], ...] = ()
+
+    def match(self, url: str) -> bool:
+        """Return whether one of the expressions is found in the URL."""
+        if not self.expressions:
+            return False
+        return any(expression.search(url) for expression in self.expressions)
+
+
+def load_patterns(path: Path) -> UrlPatterns:
+    """Return the patterns of a file: one Python expression per line.
+
+    Blank lines and lines that begin with `#` are skipped; UTF-8.
+
+    Raises:
+        ConfigError: the file cannot be read, or a line is no expression.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    return parse_patterns(text, name=str(path))
+
+
+def parse_patterns(text: str, *, name: str) -> UrlPatterns:
+    """Return the patterns in the text of a file, read as by `load_patterns`.
+
+    Raises:
+        ConfigError: a line is no expression.
+    """
+    expressions = []
+    for number, line in enumerate(map(str.strip, text.split("\n")), start=1):
+        if line and not line.startswith("#"):
+            try:
+                expressions.append(re.compile(line))
+            except (re.error, OverflowError, RecursionError) as error:
+                raise ConfigError(
+                    f"{name}:{number}: {line!r} is not a regular expression: {error}"
+                ) from error
+    return UrlPatterns(tuple(expressions))
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFilter:
+    """Which URLs a crawl wants: in scope, allowed, and not denied.
+
+    `admits` does not look at `traps`, `schemes` and `ignored`.
+    """
+
+    scope: CrawlScope = CrawlScope()
+    # what a URL has to match; without expressions, everything does
+    allow: UrlPatterns = UrlPatterns()
+    deny: UrlPatterns = UrlPatterns()  # what a URL must not match; wins over `allow`
+    # what the host of a URL has to be, or lie below; without any, everything does
+    domains: frozenset[str] = frozenset()
+    leave: HostNames = NO_HOSTS  # hosts that nothing is asked of any more
+    traps: TrapLimits = NO_TRAPS
+    schemes: SchemePolicy = NO_SCHEMES
+    ignored: IgnoredNames = NO_NAMES  # names of files that are not requested
+    is_open: bool = field(init=False, compare=False)  # every URL is wanted
+
+    def __post_init__(self) -> None:
+        """Tell whether there is anything to judge by."""
+        patterns = self.allow.expressions or self.deny.expressions
+        judges = patterns or self.domains or self.leave
+        is_open = self.scope.extent is CrawlExtent.ANY and not judges
+        object.__setattr__(self, "is_open", is_open)
+
+    def admits(self, url: str) -> bool:
+        """Return whether a requestable URL is wanted."""
+        return self.is_open or (
+            self.admits_source(url)
+            and (not self.allow.expressions or self.allow.match(url))
+        )
+
+    def admits_source(self, url: str) -> bool:
+        """Return whether a source is wanted: `allow` chooses among pages."""
+        return (
+            self.scope.covers(url)
+            and not self.deny.match(url)
+            and (not self.domains or self._is_in_domains(host_of(url)))
+            and not self.leave.covers(url)
+        )
+
+    def refusal(self, url: str) -> Decision | None:
+        """Return why a requestable URL is not admitted; None if it is."""
+        if self.admits(url):
+            return None
+        if not self.scope.covers(url):
+            return Decision.OUT_OF_SCOPE
+        if self.deny.match(url):
+            return Decision.DENIED
+        if self.domains and not self._is_in_domains(host_of(url)):
+            return Decision.OTHER_DOMAIN
+        if self.leave.covers(url):
+            return Decision.HOST_LEFT
+        return Decision.NOT_ALLOWED
+
+    def _is_in_domains(self, host: str) -> bool:
+        while host not in self.domains:
+            host = host.partition(".")[2]
+            if not host:
+                return False
+        return True

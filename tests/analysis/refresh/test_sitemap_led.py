@@ -1,0 +1,130 @@
+"""Refresh led by sitemaps that tell the truth, or do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from rdfcrawl.analysis.measures.refetches import FetchInterval
+from rdfcrawl.analysis.refresh.intervals import FixedInterval
+from rdfcrawl.analysis.refresh.lastmod_trust import LastmodTrust, TrustCount
+from rdfcrawl.analysis.refresh.policy import DAY_MS, RefreshEpoch
+from rdfcrawl.analysis.refresh.sitemap_led import SitemapLed, judge_site
+from tests.support.changing_pages import ChangingSite, Honesty, uneven_rates
+
+RATES = uneven_rates(200, mean=0.1)
+
+
+def trust(site: ChangingSite) -> LastmodTrust:
+    """Return how far a site is trusted at the end of its day."""
+    return judge_site((page.facts() for page in site.pages), site.day * DAY_MS)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_truthful_sitemap_leads_to_what_has_changed(seed: int) -> None:
+    """If lastmods are true, then no change is missed, for 1.1 fetches each at most."""
+    site = ChangingSite(RATES, "truthful", seed)
+    found = site.run(SitemapLed(), n_epochs=60, budget=40)
+    assert found.n_missed == 0
+    assert found.n_fetches <= 1.1 * found.n_changed
+    assert trust(site).is_trusted
+
+
+@pytest.mark.parametrize("honesty", ["silent", "rewritten", "random"])
+def test_lying_sitemap_is_found_out(honesty: Honesty) -> None:
+    """If a site that was trusted begins to lie, then ten epochs later it is not."""
+    site = ChangingSite(RATES, "truthful", seed=2)
+    site.run(SitemapLed(), n_epochs=25, budget=40)
+    assert trust(site).is_trusted
+    site.honesty = honesty
+    n_epochs = 0
+    while trust(site).is_trusted:
+        site.run(SitemapLed(), n_epochs=1, budget=40)
+        n_epochs += 1
+        assert n_epochs <= 10
+
+
+@pytest.mark.parametrize("honesty", ["none", "silent", "rewritten", "random"])
+def test_liar_is_never_trusted(honesty: Honesty) -> None:
+    """If lastmods are wrong from the start, then the site is refreshed without them."""
+    site = ChangingSite(RATES, honesty, seed=3)
+    for _ in range(15):
+        found = site.run(SitemapLed(), n_epochs=1, budget=20)
+        assert found.n_fetches == 20
+        assert not trust(site).is_trusted
+
+
+def test_late_truth_is_trusted_again() -> None:
+    """If a silent site begins to tell its changes, then it is trusted in time."""
+    site = ChangingSite(RATES, "silent", seed=1)
+    site.run(SitemapLed(), n_epochs=10, budget=40)
+    assert not trust(site).is_trusted
+    site.honesty = "truthful"
+    site.run(SitemapLed(), n_epochs=40, budget=40)
+    assert trust(site).is_trusted
+
+
+def interval(n: int, *, is_claimed: bool, is_changed: bool) -> FetchInterval:
+    """Return an interval of the day before day `n`."""
+    end = n * DAY_MS
+    changed_ms = end - 1 if is_changed else None
+    return FetchInterval(end - DAY_MS, end, is_changed, is_claimed, changed_ms)
+
+
+def judged(
+    *counts: tuple[int, bool, bool], n_pages: int = 1, n_latest: int = 200
+) -> LastmodTrust:
+    """Return trust after one interval each day: number, is claimed, has changed."""
+    count, day = TrustCount(n_latest), 0
+    for n, is_claimed, is_changed in counts:
+        for _ in range(n):
+            day += 1
+            count.add(interval(day, is_claimed=is_claimed, is_changed=is_changed))
+    return count.judge(n_pages=n_pages, now_ms=day * DAY_MS)
+
+
+def test_trust_is_the_mean_of_beta() -> None:
+    """If every page is fetched each day, then both are those of Beta(1, 1)."""
+    nothing = judged()
+    assert (nothing.precision, nothing.recall) == (0.5, 0.5)
+    assert nothing.is_precise
+    assert not nothing.is_trusted
+    seven, eight = judged((7, True, True)), judged((8, True, True))
+    assert (seven.recall, eight.recall) == (8 / 9, 9 / 10)
+    assert (seven.is_trusted, eight.is_trusted) == (False, True)
+    missed = judged((9, True, True), (1, False, True))
+    assert missed.recall == pytest.approx(10 / (9 + 9 + 2))
+
+
+def test_unclaimed_changes_stand_for_pages_that_were_not_sampled() -> None:
+    """If one of 50 pages is sampled, then a change there stands for many.
+
+    The first claim ended 10 days ago: 50 pages for 9 days are 450 page-days, of which
+    one was sampled.
+    """
+    found = judged((9, True, True), (1, False, True), n_pages=50)
+    assert found.recall == pytest.approx(10 / (9 + 450 + 2))
+
+
+def test_only_the_latest_intervals_count() -> None:
+    """If a site has become better, then its old intervals are forgotten."""
+    found = judged((50, True, False), (20, True, True), n_latest=20)
+    assert found.precision == 21 / 22
+
+
+def test_imprecise_site_is_not_trusted() -> None:
+    """If most claims are wrong, then a site is not trusted, though none is missed."""
+    found = judged((30, True, True), (40, True, False))
+    assert found.recall >= 0.9
+    assert not found.is_precise
+    assert not found.is_trusted
+
+
+def test_one_fetch_goes_to_a_claim() -> None:
+    """If the budget is a single fetch, then a precise claim has it."""
+    site = ChangingSite([0.5, 0.5, 0.5], "truthful", seed=5)
+    site.run(FixedInterval(99 * DAY_MS), n_epochs=4, budget=0)
+    pages = [page.facts() for page in site.pages]
+    stale = {page.url for page in site.pages if page.copy != page.version}
+    epoch = RefreshEpoch(now_ms=5 * DAY_MS, n_fetches=1)
+    (chosen,) = SitemapLed().choose(lambda: pages, epoch)
+    assert chosen in stale

@@ -1,0 +1,433 @@
+"""Reports of crawls over many days say what is counted from the bodies that were read.
+
+A crawler of a few lines passes over sites that change, on five days: it reads sitemaps,
+follows links, and writes the logs of a crawl. Beside these, what it saw is kept in
+dicts, from which each number of the report is counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from itertools import pairwise
+from statistics import mean
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+
+from rdfcrawl.analysis.report.making import report_crawl
+from rdfcrawl.analysis.report.writing import to_json
+from rdfcrawl.analysis.urldb.building import build
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.dataweb.evolution.draws import DAY_SECS
+from rdfcrawl.dataweb.evolution.parameters import LastmodBehaviour, SitemapLayout
+from rdfcrawl.uri import NormalForm
+from tests.analysis.report.test_report_truth import ratio, tables_of
+from tests.support.evolving_sites import ask, site
+from tests.support.url_events import (
+    LinksFound,
+    ListedUrl,
+    SitemapRead,
+    UrlEvent,
+    UrlFetched,
+    write_events,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rdfcrawl.dataweb.evolution.node import EvolvingNode
+
+DAYS = 0.5, 1.5, 4.25, 5.0, 9.0
+SEEDS = 1, 2, 3, 4
+COMMON: dict[str, Any] = {
+    "n_pages": 30,
+    "births": 3.0,
+    "lag_days": 2.0,
+    "vanishing": 0.03,
+    "duplicates": 0.4,
+    "near": 0.0,
+    "per_sitemap": 12,
+    "has_index": False,
+    "has_canonical": False,
+}
+SITES: list[dict[str, Any]] = [
+    {"has_changefreq": True},
+    # Of a URL, 16 listings and 16 claims are kept: it must not change often.
+    {"has_priority": True, "layouts": (SitemapLayout.LOG,), "rates": (0.0, 0.1, 0.6)},
+    {"lastmods": (LastmodBehaviour.LATE,), "delay_days": 1.0},
+    {"lastmods": (LastmodBehaviour.NOW,), "layouts": (SitemapLayout.REWRITTEN,)},
+    {"lastmods": (LastmodBehaviour.ABSENT,), "n_pages": 10},
+]
+WAYS = "robots", "ping", "index", "operator", "guess"  # of the sitemaps of each site
+FORMATS = "xml", "text", "rss", "atom"  # of one sitemap after another
+_find_links = re.compile(
+    r'<a[^>]* href="([^"]+)"|<(http[^>]+)> \.$', re.MULTILINE
+).finditer
+_find_entries = re.compile(
+    r"<url><loc>(.*?)</loc>(?:<lastmod>(.*?)</lastmod>)?"
+    r"(?:<changefreq>(.*?)</changefreq>)?(?:<priority>(.*?)</priority>)?</url>"
+).findall
+
+
+class PageRead(NamedTuple):
+    """One fetch of a page; no body if it failed."""
+
+    ms: int
+    body: bytes
+
+
+@dataclass
+class SiteReader:
+    """What a crawler sees of one site, and the logs of it.
+
+    Attributes:
+        way: how its sitemaps were found.
+        listed, linked: when each URL was first seen, in ms.
+        said: of each sitemap, its URLs with what it said of them last.
+        lists: of each sitemap, the bodies of all readings.
+        lastmods: of each URL, the time of each pass with the `lastmod` of then.
+        reads: of each page that was asked for.
+    """
+
+    node: EvolvingNode
+    way: str
+    events: list[UrlEvent] = field(default_factory=list)
+    listed: dict[str, int] = field(default_factory=dict)
+    linked: dict[str, int] = field(default_factory=dict)
+    said: dict[str, dict[str, tuple[str, str, str]]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    lists: dict[str, list[tuple[str, ...]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    lastmods: dict[str, list[tuple[int, str]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    reads: dict[str, list[PageRead]] = field(default_factory=lambda: defaultdict(list))
+
+    @property
+    def domain(self) -> str:
+        """The name of the site in reports."""
+        return urlsplit(self.node.origin).hostname or ""
+
+    def ms(self, day: float) -> int:
+        """Return a time of the web in ms since 1970."""
+        return round(self.node.date(day * DAY_SECS).timestamp() * 1000)
+
+    def crawl(self, day: float) -> None:
+        """Make one pass."""
+        origin, ms = self.node.origin, self.ms(day)
+        self.linked.setdefault(f"{origin}/", ms)
+        self._read_sitemaps(day, ms)
+        queue = dict.fromkeys([f"{origin}/", *self.listed, *self.linked])
+        visited: set[str] = set()
+        while left := [url for url in queue if url not in visited]:
+            for url in left:
+                visited.add(url)
+                if not re.search(r"/\d*7(\?|$)", url):  # some are never asked for
+                    at = ms + 500 * len(visited)
+                    queue |= dict.fromkeys(self._visit(url, day, at))
+
+    def _read_sitemaps(self, day: float, ms: int) -> None:
+        number, told = 0, dict[str, str]()
+        if self.way == "index":
+            self._read_index(day, ms)
+        while (body := self._get(f"/sitemap-{number}.xml", day)) is not None:
+            url = f"{self.node.origin}/sitemap-{number}.xml"
+            written = FORMATS[number % len(FORMATS)]
+            facts = (("foundBy", self.way), ("sitemapFormat", written))
+            self.events.append(UrlFetched(url, ms, facts=facts))
+            entries = _find_entries(body.decode())
+            self.events.append(SitemapRead(url, ms, tuple(map(_entry, entries))))
+            self.lists[url].append(tuple(entry[0] for entry in entries))
+            for page, *said in entries:
+                self.listed.setdefault(page, ms)
+                self.said[url][page] = (said[0], said[1], said[2])
+                told[page] = max(told.get(page, ""), said[0])
+            number += 1
+        for page in self.listed:
+            self.lastmods[page].append((ms, told.get(page, "")))
+
+    def _read_index(self, day: float, ms: int) -> None:
+        """Read an index that came by ping."""
+        names = [f"{self.node.origin}{x.path}" for x in self._files(day)]
+        entries = tuple(ListedUrl(name, is_sitemap=True) for name in names)
+        url = f"{self.node.origin}/sitemap.xml"
+        facts = (("foundBy", "ping"), ("sitemapFormat", "xml"))
+        self.events += [UrlFetched(url, ms, facts=facts), SitemapRead(url, ms, entries)]
+
+    def _files(self, day: float) -> Any:
+        return self.node.listings.files(day * DAY_SECS)
+
+    def _visit(self, url: str, day: float, ms: int) -> Iterator[str]:
+        path = url.removeprefix(self.node.origin)
+        body = self._get(path, day)
+        parent = () if path == "/" else (("parent", f"{self.node.origin}/"),)
+        self.reads[url].append(PageRead(ms, body or b""))
+        if body is None:
+            fault = Reason.NOT_FOUND
+            self.events.append(UrlFetched(url, ms, 404, fault=fault, facts=parent))
+            return
+        digest = sha256(body).hexdigest()[:32]
+        facts = (("contentHash", digest), ("textHash", digest), *parent)
+        self.events.append(UrlFetched(url, ms, facts=facts))
+        found = []
+        for match in _find_links(body.decode()):
+            target = match[1] or match[2]
+            found.append(self.node.origin + target if target[0] == "/" else target)
+        for target in found:
+            if target != url:
+                self.linked.setdefault(target, ms)
+        self.events.append(LinksFound(url, ms, tuple(dict.fromkeys(found))))
+        yield from found
+
+    def _get(self, path: str, day: float) -> bytes | None:
+        answer = ask(self.node, path, day)
+        return answer.body if answer.status == 200 else None
+
+    # -- what must be counted -------------------------------------------------------
+
+    @property
+    def both(self) -> set[str]:
+        """URLs that sitemaps and links name."""
+        return self.listed.keys() & self.linked.keys()
+
+    def deltas(self) -> list[int]:
+        """Return by how many seconds sitemaps were earlier, of each such URL."""
+        return [self.linked[u] // 1000 - self.listed[u] // 1000 for u in self.both]
+
+    def census(self) -> list[int]:
+        """Return the numbers of the table of what sitemaps miss."""
+        crawled, listed = set(self.reads), set(self.listed)
+        groups: dict[bytes, set[str]] = defaultdict(set)
+        for url, reads in self.reads.items():
+            groups[reads[-1].body or url.encode()].add(url)
+        twice = [0, 0]  # a listed one represents its duplicates
+        for urls in groups.values():
+            n_listed = len(urls & listed)
+            n_others = len(urls) - n_listed
+            twice[0] += max(n_listed - 1, 0)
+            twice[1] += n_others if n_listed else n_others - 1
+        missed = len(crawled - listed)
+        numbers = [len(crawled), len(listed), len(crawled & listed), twice[0]]
+        return [*numbers, missed, twice[1], missed - twice[1]]
+
+    def intervals(self) -> Iterator[tuple[int, bool, bool]]:
+        """Yield end, change and claim of each interval between two reads of a page."""
+        for url, reads in self.reads.items():
+            stated = self.lastmods.get(url, [])
+            for one, other in pairwise([read for read in reads if read.body]):
+                before, after = _at(stated, one.ms), _at(stated, other.ms)
+                fetched = (
+                    f"{datetime.fromtimestamp(one.ms / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
+                )
+                is_claimed = (bool(before) and after > before) or after > fetched
+                yield other.ms, one.body != other.body, is_claimed
+
+
+def _at(stated: list[tuple[int, str]], ms: int) -> str:
+    """Return what was stated last up to a time."""
+    return next((text for when, text in reversed(stated) if when <= ms), "")
+
+
+def _entry(found: tuple[str, str, str, str]) -> ListedUrl:
+    url, lastmod, changefreq, priority = found
+    word: Any = changefreq or None
+    return ListedUrl(url, lastmod, word, float(priority) if priority else None)
+
+
+class DaysReport(NamedTuple):
+    """A report, and what the crawler of it saw."""
+
+    tables: dict[str, dict[str, dict[str, Any]]]
+    figures: dict[str, list[list[tuple[float, float, float, int]]]]
+    sites: list[SiteReader]
+
+
+@pytest.fixture(scope="module", params=SEEDS)
+def days(request: pytest.FixtureRequest, tmp_path_factory: Any) -> DaysReport:
+    """Return a report of sites of one seed."""
+    root: Path = tmp_path_factory.mktemp("days")
+    sites = []
+    for n, (own, way) in enumerate(zip(SITES, WAYS, strict=True)):
+        seed = 10 * request.param + n
+        node = site(f"127.0.0.{n + 1}", **COMMON | {"seed": seed} | own)
+        reader = SiteReader(node, way)
+        for day in DAYS:
+            reader.crawl(day)
+        sites.append(reader)
+    lost = UrlFetched(
+        "http://127.0.0.1/lost.xml",
+        sites[0].ms(1),
+        404,
+        fault=Reason.NOT_FOUND,
+        facts=(("foundBy", "robots"), ("task", "sitemap()")),
+    )
+    write_events(root, [lost, *(event for each in sites for event in each.events)])
+    build(root, NormalForm())
+    report = to_json(report_crawl(root))
+    items = [item for section in report["sections"] for item in section["items"]]
+    figures = {
+        item["key"]: [
+            [(p["x"], p["y"], p["weight"], p["n"]) for p in each["points"]]
+            for each in item["series"]
+        ]
+        for item in items
+        if item["type"] != "table"
+    }
+    return DaysReport(tables_of(report), figures, sites)
+
+
+def test_formats_are_counted(days: DaysReport) -> None:
+    """If sitemaps of four formats and a lost one were read, table 1 counts listings."""
+    numbers = Counter(
+        FORMATS[int(url.rpartition("-")[2].removesuffix(".xml")) % len(FORMATS)]
+        for each in days.sites
+        for url, entries in each.said.items()
+        for _ in entries
+    )
+    numbers["unknown"] = 1
+    rows = days.tables["table-1"]
+    found = {name: ratio(row["share"]) for name, row in rows.items()}
+    assert found == {name: (n, numbers.total()) for name, n in numbers.items()}
+    assert len(found) == 5
+
+
+def test_what_sitemaps_state_is_counted(days: DaysReport) -> None:
+    """If entries have lastmod, changefreq or priority, their shares are counted."""
+    lists = [said for each in days.sites for said in each.said.values()]
+    entries = [entry for said in lists for entry in said.values()]
+    rows = days.tables["usage"]
+    for place, name in enumerate(("lastmod", "changefreq", "priority")):
+        n_stated = sum(bool(entry[place]) for entry in entries)
+        cell = rows[f"listings with {name}"]["value"]
+        assert ratio(cell) == (n_stated, len(entries))
+        assert 0 < n_stated < len(entries)
+
+
+def test_sitemaps_are_described(days: DaysReport) -> None:
+    """If sitemaps are read again, then those that never changed are counted."""
+    for each in days.sites:
+        row = days.tables["sitemaps"][each.domain]
+        again = [lists for lists in each.lists.values() if len(lists) > 1]
+        is_first = each is days.sites[0]
+        assert row["sitemaps"] == len(each.lists) + is_first
+        assert row["read again"] == len(again)
+        n_same = sum(len(set(lists)) == 1 for lists in again)
+        assert ratio(row["log-like"]) == (n_same, len(again))
+
+
+def test_census_is_counted(days: DaysReport) -> None:
+    """If pages are in sitemaps or not, and have duplicates, then they are counted."""
+    rows = days.tables["census"]
+    for each in days.sites:
+        assert list(rows[each.domain].values())[1:] == each.census()
+    sums = [
+        sum(numbers) for numbers in zip(*(x.census() for x in days.sites), strict=True)
+    ]
+    assert list(rows["all sites"].values())[1:] == sums
+    assert all(sums)
+
+
+def test_sites_without_names_are_counted(days: DaysReport) -> None:
+    """If sites are at IP addresses, then these have no top-level domain."""
+    rows = days.tables["usage"]
+    assert rows["sites with sitemaps at IP addresses"]["value"] == len(SITES)
+    assert rows["sites with sitemaps elsewhere"]["value"] == 0
+
+
+def test_lastmods_are_judged(days: DaysReport) -> None:
+    """If pages are fetched again, precision and recall are of the last 200 times."""
+    for each in days.sites:
+        last = sorted(each.intervals())[-200:]
+        # Of those that ended together at the limit, any may count.
+        ends = [end for end, *_ in sorted(each.intervals())]
+        assert len(ends) <= 200 or ends[-200] != ends[-201]
+        n_changed = sum(is_changed for _, is_changed, _ in last)
+        n_claimed = sum(is_claimed for *_, is_claimed in last)
+        n_both = sum(changed and claimed for _, changed, claimed in last)
+        row = days.tables["lastmod"][each.domain]
+        assert (row["refetches"], row["claimed"]) == (len(last), n_claimed)
+        assert (row["changed"], row["both"]) == (n_changed, n_both)
+        assert ratio(row["precision"]) == (n_both, n_claimed)
+        assert ratio(row["recall"]) == (n_both, n_changed)
+        assert 0 < n_changed < len(last)
+
+
+def test_copies_are_judged(days: DaysReport) -> None:
+    """If pages are fetched again, then the share of fresh copies is counted."""
+    for each in days.sites:
+        changed = [is_changed for _, is_changed, _ in each.intervals()]
+        row = days.tables["copies"][each.domain]
+        assert row["found a change"] == sum(changed)
+        assert ratio(row["fresh"]) == (len(changed) - sum(changed), len(changed))
+
+
+def test_first_sights_are_counted(days: DaysReport) -> None:
+    """If URLs are seen both ways, then formula (6) and who was first are counted."""
+    for each in days.sites:
+        row, deltas = days.tables["first-seen"][each.domain], each.deltas()
+        assert row["SeenDelta (6), s"] == sum(deltas)
+        assert row["mean, s"]["value"] == pytest.approx(mean(deltas), rel=1e-15)
+        assert row["sitemaps first"] == sum(delta > 0 for delta in deltas)
+        assert row["links first"] == sum(delta < 0 for delta in deltas)
+        assert row["same second"] == sum(delta == 0 for delta in deltas)
+    everything = [delta for each in days.sites for delta in each.deltas()]
+    assert days.tables["first-seen"]["all sites"]["SeenDelta (6), s"] == sum(everything)
+    assert min(everything) < 0 < max(everything)
+
+
+def test_figure_2_is_counted(days: DaysReport) -> None:
+    """If URLs are first seen on several days, then columns are their numbers."""
+    for way, found in zip(("listed", "linked"), days.figures["figure-2"], strict=True):
+        numbers = Counter(
+            ms // 86_400_000
+            for each in days.sites
+            for ms in getattr(each, way).values()
+        )
+        assert {x: y for x, y, _, _ in found} == numbers
+        assert len(numbers) == len(DAYS)
+
+
+def test_figure_6_is_counted(days: DaysReport) -> None:
+    """If URLs are seen both ways, then dots are the numbers of their pairs of days."""
+    numbers = Counter(
+        (each.listed[url] // 86_400_000, each.linked[url] // 86_400_000)
+        for each in days.sites
+        for url in each.both
+    )
+    (found,) = days.figures["figure-6"]
+    assert {(x, y): weight for x, y, weight, _ in found} == numbers
+    assert len(numbers) > len(DAYS)
+
+
+def test_figure_7_is_counted(days: DaysReport) -> None:
+    """If sitemaps came by ping, also in an index that did, then their URLs did."""
+    numbers = Counter(
+        (
+            each.listed[url] // 1000 < each.linked[url] // 1000,
+            each.way in ("ping", "index"),
+        )
+        for each in days.sites
+        for url in each.both
+    )
+    rows = days.tables["figure-7-shares"]
+    for name, is_first in (("first seen by sitemaps", True), ("not first", False)):
+        for column, is_by_ping in (("with ping", True), ("without ping", False)):
+            cell = rows[name][column]
+            assert ratio(cell) == (numbers[is_first, is_by_ping], numbers.total())
+    for place, is_by_ping in enumerate((True, False)):
+        shares = [numbers[x, is_by_ping] / numbers.total() for x in (True, False)]
+        assert [y for _, y, _, _ in days.figures["figure-7"][place]] == shares
+        assert min(shares) > 0
+        n_first, n_later = numbers[True, is_by_ping], numbers[False, is_by_ping]
+        cell = rows["share that sitemaps saw first"][
+            ("with ping", "without ping")[place]
+        ]
+        assert ratio(cell) == (n_first, n_first + n_later)

@@ -1,0 +1,253 @@
+"""Measures are given what the URL database knows."""
+
+from __future__ import annotations
+
+import asyncio
+from string import ascii_letters, digits
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+
+from rdfcrawl.analysis.measures.uri_facts import (
+    LastmodClaim,
+    SitemapListing,
+    SitemapOrigin,
+    UriFacts,
+    UriFetch,
+)
+from rdfcrawl.analysis.urldb.building import build
+from rdfcrawl.analysis.urldb.columns import write_parquet
+from rdfcrawl.analysis.urldb.database import UrlDatabase
+from rdfcrawl.analysis.urldb.facts import FactReader
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.namespaces import RELATIONS
+from rdfcrawl.core.records import Document, DocumentFacts, FetchedResponse, Record
+from rdfcrawl.pipelines.provenance import WorkerAgent, describe
+from rdfcrawl.pipelines.same_contents import SameContents
+from tests.analysis.urldb.test_building import NORMAL, T0
+from tests.support.url_events import (
+    LinksFound,
+    ListedUrl,
+    SitemapRead,
+    ToldLater,
+    UrlEvent,
+    UrlFetched,
+    write_events,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rdfcrawl.frontier.queue.first_contents import FetchedContent
+
+
+def same_as(url: str, first: str) -> ToldLater:
+    """Return what a worker tells later, when it has compared contents."""
+
+    async def ask(contents: Sequence[FetchedContent], _most: int) -> list[str]:
+        return [first] * len(contents)
+
+    same = SameContents(ask, 1)
+    document = Document(
+        record=Record(url),
+        url=url,
+        response=FetchedResponse(requested=(url,), started_ms=T0),
+        facts=DocumentFacts("c" * 32, "f" * 32, "sketch"),
+    )
+    same.note(document, describe(document, WorkerAgent("w", "c")))
+    return ToldLater(asyncio.run(same.compare()).quads)
+
+
+def facts_of(root: Path, events: list[UrlEvent]) -> dict[str, UriFacts]:
+    """Return the facts of all pages by URL."""
+    write_events(root, events)
+    build(root, NORMAL)
+    with UrlDatabase(root) as database:
+        reader = FactReader(database)
+        found = {each.url: each for each in reader.uris()}
+        for each in found.values():
+            told = reader.duplicates(each.url)
+            same = {x for x, y in found.items() if each.cluster == y.cluster}
+            assert set(told) == (same if each.cluster else set())
+            assert not told or told[0] == each.cluster
+    return found
+
+
+def test_clusters_are_of_sketches_redirects_and_what_pages_declare(
+    tmp_path: Path,
+) -> None:
+    """If contents are near or redirect to each other, then one URL represents them."""
+    site, other = "http://www.a.example", "http://b.example"
+    near = ascii_letters + digits + "+/"
+    text = f"{near[:5]}/{near[6:]}"
+    declared = (("sketch", text), ("textHash", "1" * 32), ("canonical", f"{site}/long"))
+    counted = (("images", "2"), ("words", "40"), ("linkedWords", "30"))
+    shown = (*counted, ("errorPage", "true"), ("textHash", "3" * 32))
+    events: list[UrlEvent] = [
+        UrlFetched(f"{site}/a", T0, facts=declared),
+        UrlFetched(f"{site}/long", T0, facts=(("sketch", near),)),
+        UrlFetched(f"{site}/moved", T0, target=f"{site}/there"),
+        UrlFetched(f"{site}/there", T0 + 1),
+        # What was near once is not so for ever, nor what failed or redirected.
+        UrlFetched(f"{site}/b", T0, facts=(("sketch", near),)),
+        UrlFetched(f"{site}/b", T0 + 9, facts=(("textHash", "2" * 32),)),
+        UrlFetched(f"{site}/c", T0, facts=(("sketch", near),)),
+        UrlFetched(f"{site}/c", T0 + 9, 404, fault=Reason.NOT_FOUND),
+        UrlFetched(f"{site}/d", T0, target=f"{site}/there"),
+        UrlFetched(f"{site}/d", T0 + 9),
+        UrlFetched(f"{site}/e", T0, facts=(("sketch", near),)),
+        UrlFetched(f"{site}/e", T0 + 9, 304),
+        UrlFetched(f"{site}/f", T0, facts=(("sketch", "none"), ("images", "no"))),
+        UrlFetched(f"{site}/g", T0, facts=shown),
+        UrlFetched(f"{other}/a", T0, facts=declared),
+    ]
+    found = facts_of(tmp_path, events)
+    clusters = {url: each.cluster for url, each in found.items() if each.cluster}
+    assert clusters == {
+        **dict.fromkeys((f"{site}/a", f"{site}/long", f"{site}/e"), f"{site}/long"),
+        **dict.fromkeys((f"{site}/moved", f"{site}/there"), f"{site}/there"),
+    }
+    assert {url: x.n_images for url, x in found.items() if x.n_images} == {
+        f"{site}/g": 2
+    }
+    told = found[f"{site}/g"]
+    assert (told.n_words, told.n_linked_words, told.is_error_page) == (40, 30, True)
+    moved = {url: each.redirects_to for url, each in found.items() if each.is_redirect}
+    assert moved == {f"{site}/moved": f"{site}/there"}
+    path = tmp_path / "urls.parquet"
+    with UrlDatabase(tmp_path) as database:
+        facts = FactReader(database).uris()
+        write_parquet(database.records(), path, facts=facts)
+    rows = pq.read_table(path, columns=["url", "cluster"]).to_pylist()
+    assert {x["url"]: x["cluster"] for x in rows if x["cluster"]} == clusters
+
+
+def test_what_is_linked_listed_and_dropped(tmp_path: Path) -> None:
+    """If nothing leads to a request, or a sitemap drops a page, then facts say so.
+
+    What pages only name as forms of themselves is seen once it is asked for.
+    """
+    site = "http://a.example"
+    seed, form, void = f"{site}/seed", f"{site}/form", f"{site}/.well-known/void"
+    unasked = f"{site}/unasked"
+    listed, child = f"{site}/listed", f"{site}/child.xml"
+    asked = (("task", "revisited()"),)
+    found = facts_of(
+        tmp_path,
+        [
+            UrlFetched(seed, T0, facts=asked),
+            UrlFetched(void, T0, facts=(("parent", seed), *asked)),
+            LinksFound(seed, T0, (form, listed, unasked), f"{RELATIONS}canonical"),
+            UrlFetched(form, T0 + 1),
+            SitemapRead(child, T0 + 1, (ListedUrl(listed, "2026-01-01"),)),
+            SitemapRead(child, T0 + 9, (ListedUrl(seed),)),
+            SitemapRead(child, T0 + 20, (ListedUrl(seed),)),
+        ],
+    )
+    assert set(found) == {seed, form, listed}
+    assert not found[listed].is_linked
+    assert found[form].is_linked  # else nobody could have come upon it
+    first, last = found[listed].claims
+    assert first.lastmod_ms is not None
+    assert last == LastmodClaim(read_ms=T0 + 9, lastmod_ms=None)
+    assert found[seed].claims == ()
+
+
+def test_facts_of_measures(tmp_path: Path) -> None:
+    """If pages are listed, linked and fetched, then measures are given just that."""
+    site = "http://a.example"
+    page, seed = f"{site}/page", f"{site}/seed"
+    index, child = f"{site}/index.xml", f"{site}/child.xml"
+    written = (("foundBy", "index"), ("sitemapFormat", "xml"))
+    named = (("foundBy", "robots"), ("sitemapFormat", "xml"), ("task", "sitemap()"))
+    task = "source(run=1, payload=robots())"
+    modified = "Thu, 01 Jan 1970 00:00:01 GMT"
+    events: list[UrlEvent] = [
+        UrlFetched(f"{site}/robots.txt", T0, facts=(("task", task),)),
+        UrlFetched(index, T0, facts=named),
+        SitemapRead(index, T0, (ListedUrl(child, is_sitemap=True),)),
+        UrlFetched(child, T0 + 1, facts=written),
+        SitemapRead(child, T0 + 1, (ListedUrl(page, "2026-01-01", None, 0.5),)),
+        UrlFetched(child, T0 + 9, 304),
+        SitemapRead(child, T0 + 20, (ListedUrl(seed), ListedUrl(page, "2026-01-02"))),
+        LinksFound(seed, T0 + 2, (page,)),
+        UrlFetched(seed, T0 + 2, facts=(("lastModified", modified),)),
+        UrlFetched(page, T0 + 3, 404, fault=Reason.NOT_FOUND),
+        UrlFetched(page, T0 + 4, 0, fault=Reason.ROBOTS_DISALLOWED),
+        UrlFetched(page, T0 + 5, 0, fault=Reason.TIMEOUT),
+    ]
+    write_events(tmp_path, events)
+    build(tmp_path, NORMAL)
+    with UrlDatabase(tmp_path) as database:
+        reader = FactReader(database)
+        uris, sitemaps = list(reader.uris()), list(reader.sitemaps())
+    new_year = 1_767_225_600_000
+    listing = SitemapListing(sitemap=child, first_ms=T0 + 1, has_lastmod=True)
+    assert uris == [
+        UriFacts(
+            domain="a.example",
+            url=page,
+            first_linked_ms=T0 + 2,
+            listings=(listing,),
+            claims=(
+                LastmodClaim(read_ms=T0 + 1, lastmod_ms=new_year),
+                LastmodClaim(read_ms=T0 + 20, lastmod_ms=new_year + 86_400_000),
+            ),
+            fetches=(
+                UriFetch(
+                    started_ms=T0 + 3,
+                    status="FAILED",
+                    http_status=404,
+                    fault="not_found",
+                ),
+                UriFetch(
+                    started_ms=T0 + 5, status="FAILED", http_status=0, fault="timeout"
+                ),
+            ),
+        ),
+        UriFacts(
+            domain="a.example",
+            url=seed,
+            first_linked_ms=T0 + 2,  # seeds count as links do
+            listings=(SitemapListing(sitemap=child, first_ms=T0 + 20),),
+            fetches=(UriFetch(started_ms=T0 + 2, n_statements=3, modified_ms=1000),),
+        ),
+    ]
+    lists = {each.url: each for each in sitemaps}
+    assert list(lists) == [child, index]
+    assert lists[index].is_index
+    assert {each.found_by for each in sitemaps} == {SitemapOrigin.ROBOTS}
+    assert {each.format for each in sitemaps} == {"xml"}
+    first, same, last = lists[child].readings
+    assert [x.started_ms - T0 for x in (first, same, last)] == [1, 9, 20]
+    assert first.list_hash == same.list_hash != last.list_hash
+    assert [x.n_urls for x in (first, same, last)] == [1, 1, 2]
+
+
+def test_same_content_is_known_as_long_as_it_is(tmp_path: Path) -> None:
+    """If a URL has the content of another one, it has it until it is another one.
+
+    Workers tell so after the activities of other documents. An answer of 304 leaves it.
+    """
+    site, first = "http://a.example", "http://b.example/"
+    events: list[Any] = [
+        *(UrlFetched(f"{site}/{name}", T0) for name in ("same", "later", "still")),
+        UrlFetched(f"{site}/other", T0),
+        *(same_as(f"{site}/{name}", first) for name in ("same", "later", "still")),
+        UrlFetched(f"{site}/later", T0 + 9),
+        UrlFetched(f"{site}/still", T0 + 9, 304),
+    ]
+    write_events(tmp_path, events)
+    build(tmp_path, NORMAL)
+    with UrlDatabase(tmp_path) as database:
+        told = {
+            x.url: x.current("sameContentAs") for x in database.told("sameContentAs")
+        }
+        assert len(list(database.records())) > len(told)
+    assert told == {f"{site}/same": first, f"{site}/later": "", f"{site}/still": first}
+    path = tmp_path / "urls.parquet"
+    with UrlDatabase(tmp_path) as database:
+        write_parquet(database.records(), path)
+    column = pq.read_table(path)["same_content_as"].to_pylist()
+    assert sorted(map(str, column)) == ["None", *[first] * 3]

@@ -1,0 +1,104 @@
+"""Members of logs that inflate to much are searched in little memory."""
+
+from __future__ import annotations
+
+import asyncio
+import tracemalloc
+from contextlib import closing
+from typing import TYPE_CHECKING, Final
+
+import pytest
+from scrapy.settings import Settings
+
+from rdfcrawl.analysis.crawl_index.building import IndexBuilder
+from rdfcrawl.analysis.crawl_index.tallies import all_tallies
+from rdfcrawl.core.records import Record
+from rdfcrawl.monitor.explaining.explanation import explain
+from rdfcrawl.pipelines.provenance import describe
+from rdfcrawl.stores.log.decisions import DECISION_IRI
+from rdfcrawl.stores.nquads import NQuadsStore, document_mark
+from rdfcrawl.stores.segments import QuadSegments
+from rdfcrawl.uri import NormalForm
+from tests.support.described_documents import WORKER, document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from rdfcrawl.monitor.explaining.values import UriExplanation
+
+A, B = "http://a.example/a", "http://b.example/b"
+MOST_BYTES: Final = 48 * 2**20
+"""Of memory; each log has more in one member, and the last one in one line."""
+_FILLING: Final = b"".join(
+    b"<urn:p> <http://other.example/%d%s>\n" % (n, b"x" * 2000) for n in range(100)
+)
+_N_FILLINGS: Final = 260  # of 200 kB
+
+
+async def write_member(root: Path, kind: str, pieces: Iterable[bytes]) -> None:
+    """Write a log of one member, and its seal."""
+    segments = QuadSegments(root / kind, "w")
+    member = segments.begin()
+    for piece in pieces:
+        segments.write(member, piece)
+    segments.end(member)
+    await segments.flush()
+    await segments.close()
+
+
+async def write_logs(root: Path) -> None:
+    """Write what says of A at the begin and of B at the end of large members."""
+    first, last = (
+        describe(document(record=Record(url=url), n_quads=1), WORKER) for url in (A, B)
+    )
+    other = describe(document(record=Record(url="http://other.example/")), WORKER)
+    activity = other[1 : other.index(b">")].removesuffix(b">")
+    others = (
+        other.replace(activity, b"urn:rdfcrawl:activity:%032x" % n)
+        for n in range(52 * 2**20 // len(other))
+    )
+    await write_member(root, "provenance", (first, *others, last))
+    filling = (_FILLING for _ in range(_N_FILLINGS))
+    end = f"<urn:p> <{B}>\n".encode()
+    await write_member(root, "links", (document_mark(A, 1), *filling, end))
+    mark = document_mark(A, 1)
+    long_line = (b"<http://b.example/" + b"x" * 10**6 for _ in range(52))
+    decision = f"\n<{B}> <{DECISION_IRI}too_deep>\n".encode()
+    await write_member(root, "decisions", (mark, *long_line, decision))
+    store = NQuadsStore(root / "quads", "w")
+    await store.open()
+    value = b"x" * 900_000
+    for url in (A, *(f"http://other.example/{n}" for n in range(58)), B):
+        store.put(url, 1, b'<urn:s> <urn:p> "%s" <%s> .\n' % (value, url.encode()))
+    await store.flush()
+    await store.close()
+
+
+@pytest.mark.parametrize("has_index", [False, True])
+def test_large_members_take_little_memory(tmp_path: Path, *, has_index: bool) -> None:
+    """If members inflate to much, then answers and index take little memory."""
+    asyncio.run(write_logs(tmp_path / "c"))
+    tracemalloc.start()
+    try:
+        if has_index:
+            tallies = all_tallies(NormalForm())
+            with closing(IndexBuilder(tmp_path / "c", tallies)) as builder:
+                builder.catch_up()
+        first, last = (ask(tmp_path, url) for url in (A, B))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < MOST_BYTES
+    for found in (first, last):
+        assert (found.n_fetches, found.n_versions) == (1, 1)
+        assert not found.damages
+    assert first.n_targets == 100 * _N_FILLINGS + 1
+    assert [each.document for each in last.links] == [A]
+    assert [(x.parent, x.reason) for x in last.decisions] == [(A, "too_deep")]
+
+
+def ask(folder: Path, url: str) -> UriExplanation:
+    """Return what `scrapy explain --offline` tells."""
+    settings = Settings({"CRAWL_DIR": str(folder), "CRAWL_ID": "c"})
+    return asyncio.run(explain(settings, url, asks_frontier=False))

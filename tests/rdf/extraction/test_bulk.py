@@ -1,0 +1,200 @@
+"""Long documents: packed, and looked through for links, by who reads them."""
+
+from __future__ import annotations
+
+import gzip
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.rdf.extraction.bulk import NO_LINKS, BulkOutput, BulkPart, FoundLinks
+from rdfcrawl.rdf.extraction.messages import ReadingJob
+from rdfcrawl.rdf.extraction.sandbox import Sandbox
+from rdfcrawl.rdf.links.policy import LinkPolicy
+from rdfcrawl.stores.members import iter_members
+from rdfcrawl.stores.nquads import NQuadsStore, document_mark
+from rdfcrawl.stores.segment_file import list_segments
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rdfcrawl.rdf.extraction.sandbox import SandboxedReading
+    from tests.support.crawl_fixtures import Commands
+    from tests.support.crawl_webs import Loopback
+
+URL = "http://e.example/doc"
+FOLLOW = LinkPolicy.parse("all")
+N_LONG = 12_000  # statements: more than are gathered with those of other documents
+TELLING = (
+    "<http://e.example/d> <http://rdfs.org/ns/void#dataDump> <http://e.example/x> ."
+)
+
+
+def lines(n: int = N_LONG) -> list[str]:
+    """Return N-Triples of odd kinds, some to be written in another way, some bad."""
+    odd = {
+        3: "# a comment",
+        5: "",
+        7: "<http://s.example/bad> <not an IRI> 'x' .",
+        11: '<urn:s> <urn:p> "tab\\tand \\u00e9" .\r',
+        13: "_:b1 <urn:p> _:b2 .",
+        17: "<urn:s> <urn:p> <http://other.example/a#f> .",
+        19: "<urn:s> <urn:p> <<( <http://t.example/> <urn:p> 'x' )>> .",
+    }
+    plain = '<http://e.example/{}> <urn:p> "text of usual length {}"@en .'
+    return [odd.get(i % 23) or plain.format(i // 5, i) for i in range(n)]
+
+
+async def store_parts(store: NQuadsStore, document: SandboxedReading) -> list[BulkPart]:
+    """Store what comes of a document, and return it."""
+    writer = await store.begin(URL, 1)
+    parts = []
+    async for part in document.parts():
+        parts.append(part)
+        if part.piece is None:
+            await writer.write(part.lines)
+        else:
+            await writer.write_piece(part.piece)
+    await writer.end()
+    await store.close()
+    return parts
+
+
+def content_of(folder: Path) -> bytes:
+    """Return what is in the segments of a folder."""
+    return b"".join(gzip.decompress(x.read_bytes()) for x in list_segments(folder))
+
+
+async def bulk_job(store: NQuadsStore, media_type: str) -> ReadingJob:
+    """Return the job for a document that is packed by the child."""
+    await store.open()
+    order = store.order(URL, 1)
+    bulk = BulkOutput(order=order, follow=FOLLOW, wants_links=True, wants_telling=True)
+    return ReadingJob(url=URL, graph=URL, media_type=media_type, bulk=bulk)
+
+
+def links_of(parts: list[BulkPart]) -> set[bytes]:
+    """Return the links of all parts, those found by the child and those not yet."""
+    links: set[bytes] = set()
+    for part in parts:
+        if part.links is None:
+            links |= FOLLOW.scan(part.lines)
+        else:
+            of_host, host, n_of_host, others = part.links
+            assert not part.lines
+            assert all(link.startswith(host) for link in of_host.split())
+            assert n_of_host == len(of_host.split())
+            links |= {*of_host.split(), *others.split()}
+    return links
+
+
+@pytest.mark.parametrize(
+    ("media_type", "n"),
+    [
+        ("application/n-triples", 10),
+        ("application/n-triples", N_LONG),
+        ("text/turtle", N_LONG),
+    ],
+    ids=["short", "long", "Turtle"],
+)
+async def test_child_packs_what_it_would_give(
+    tmp_path: Path, media_type: str, n: int
+) -> None:
+    """If a child packs a document, then store and links are as if it did not."""
+    path, quads = tmp_path / "dump", tmp_path / "quads"
+    path.write_text("\n".join(lines(n)))
+    store = NQuadsStore(quads, "w")
+    async with Sandbox() as sandbox:
+        job = ReadingJob(url=URL, graph=URL, media_type=media_type)
+        plain = await sandbox.read(path, job)
+        expected = b"".join([chunk async for chunk in plain])
+        document = await sandbox.read(path, await bulk_job(store, media_type))
+        parts = await store_parts(store, document)
+    assert content_of(quads) == document_mark(URL, 1) + expected
+    assert document.outcome.n_quads == plain.outcome.n_quads == expected.count(b"\n")
+    assert document.outcome.faults == plain.outcome.faults
+    assert links_of(parts) == FOLLOW.scan(expected)
+    assert any(part.piece for part in parts) == (n == N_LONG)
+
+
+@pytest.mark.parametrize("at", [0, 9_000], ids=["first", "later"])
+async def test_lines_are_given_where_they_tell_of_data(tmp_path: Path, at: int) -> None:
+    """If statements tell of data elsewhere, then all lines from there on are given."""
+    path = tmp_path / "dump.nt"
+    given = [*lines(at), TELLING, *lines(15_000)]
+    path.write_text("\n".join(given))
+    store = NQuadsStore(tmp_path / "quads", "w")
+    job = await bulk_job(store, "application/n-triples")
+    async with Sandbox() as sandbox:
+        parts = [x async for x in (await sandbox.read(path, job)).parts()]
+    await store.close()
+    tells = [b"void#dataDump" in part.lines for part in parts]
+    assert sum(tells) == 1
+    assert parts[tells.index(True)].is_telling
+    assert all(part.lines for part in parts[tells.index(True) :])
+    assert sum(not part.is_telling for part in parts) >= len(parts) - 3
+
+
+async def test_crash_keeps_what_was_packed(tmp_path: Path) -> None:
+    """If the child dies, then what it has packed so far is stored, whole."""
+    path = tmp_path / "deep.ttl"
+    nested = b"<http://a> <http://b> " + b"<<( <http://a> <http://b> " * 200_000
+    good = b"".join(b"<http://a/%d> <http://b> %d .\n" % (i, i) for i in range(20_000))
+    path.write_bytes(good + nested + b"<http://c>" + b" )>>" * 200_000 + b" .\n")
+    store = NQuadsStore(tmp_path / "quads", "w")
+    async with Sandbox() as sandbox:
+        document = await sandbox.read(path, await bulk_job(store, "text/turtle"))
+        await store_parts(store, document)
+    content = content_of(tmp_path / "quads")
+    assert [fault.reason for fault in document.outcome.faults] == [Reason.PARSE_CRASH]
+    assert document.outcome.n_quads == content.count(b"\n") - 1 > 10_000
+    [segment] = list_segments(tmp_path / "quads")
+    with segment.open("rb") as file:
+        members = list(iter_members(file.fileno(), segment.stat().st_size))
+    assert sum(member.n_bytes for member in members) == segment.stat().st_size
+
+
+@given(
+    st.sets(st.sampled_from([b"http://a/", b"http://a/1", b"http://a", b"http://ab/"])),
+    st.sampled_from([b"", b"http://a/", b"http://c/"]),
+)
+def test_links_are_sorted_by_host(links: set[bytes], host: bytes) -> None:
+    """If links are sorted by host, then none is lost and none is in the wrong place."""
+    part = BulkPart.from_bytes(
+        BulkPart(b"", links=FoundLinks.sort(links, host), is_telling=False).to_bytes()
+    )
+    found = part.links or NO_LINKS
+    of_host, others = set(found.of_host.split()), set(found.others.split())
+    assert of_host | others == links
+    assert of_host == ({x for x in links if x.startswith(host)} if host else set())
+    assert found.n_of_host == len(of_host)
+
+
+def test_long_dump_is_stored_and_followed(
+    commands: Commands, loopback: Loopback
+) -> None:
+    """If a dump is long, then all of it is stored, and its links are followed."""
+    server = loopback(host="127.0.91.1")
+    far = loopback(host="127.0.91.2")
+    page, dump = server.url("/page"), server.url("/other.nt")
+    given = lines()
+    given[9_000:9_000] = [
+        f"<urn:s> <urn:p> <{far.url('/page')}> .",
+        f"<urn:s> <urn:p> <{page}> .",
+        f"<{server.url('/set')}> <http://rdfs.org/ns/void#dataDump> <{dump}> .",
+    ]
+    for path, text in {
+        "/dump.nt": "\n".join(given),
+        "/page": "<urn:s> <urn:p> <urn:o> .",
+        "/other.nt": "<urn:s> <urn:p> <urn:o> .",
+    }.items():
+        server.pages[path] = loopback.response(text.encode(), "application/n-triples")
+    result = commands.crawl([server.url("/dump.nt")], arguments={"scope": "host"})
+    assert result.code == 0, result.stderr
+    assert {"/dump.nt", "/page", "/other.nt"} <= set(server.targets)
+    assert far.targets == []
+    texts = [x for _, _, x in result.about(server.url("/dump.nt")) if "usual" in x]
+    assert len(texts) == sum("usual" in line for line in lines())

@@ -1,0 +1,112 @@
+"""Reading one document, at once or in two parts."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from rdfcrawl.core.errors import Reason
+from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
+from rdfcrawl.rdf.extraction.messages import ReadingJob
+from rdfcrawl.rdf.extraction.reading import DocumentReading
+from rdfcrawl.rdf.html.extractors import Extractor
+from rdfcrawl.rdf.parse import parse
+
+JOB = ReadingJob(
+    url="http://e.example/page",
+    graph=None,
+    media_type="text/html",
+    charset="utf-8",
+)
+BOUNDED = ReaderContext(is_bounded=True)
+PAGE = b"""<!DOCTYPE html><html><head><title>t</title>
+<script type="application/ld+json">{"http://b.example/": [1, "caf%s"]}</script></head>
+<body vocab="http://schema.org/" typeof="Person"><i property="name">caf%s</i>
+<i property="age">7</i><div class="h-card">Ann</div>
+<div itemscope itemtype="http://schema.org/Book"><i itemprop="name">B</i></div>
+<a rel="alternate" type="text/turtle" href="/data">d</a></body></html>"""
+
+
+def statements(*chunks: bytes) -> list[bytes]:
+    """Return the lines, sorted, whose blank nodes are not told apart."""
+    return sorted(re.sub(rb"_:\S+", b"_:x", b"".join(chunks)).splitlines())
+
+
+@pytest.mark.parametrize("end", [b"e", b"\xe9"], ids=["good", "bad-charset"])
+def test_two_parts_are_the_whole(end: bytes) -> None:
+    """If slow extractors read a page later, then all is as if it was read at once."""
+    page = PAGE % (end, end)
+    whole = DocumentReading(page, JOB, environment=BOUNDED)
+    text = b"".join(whole)
+    first = DocumentReading(page, JOB)
+    chunks = list(first)
+    assert first.outcome.left == {Extractor.RDFA, Extractor.MICROFORMATS}
+    second = DocumentReading(page, JOB.rest(first.outcome), environment=BOUNDED)
+    chunks += second
+    assert statements(*chunks) == statements(text)
+    parts = (first.outcome, second.outcome)
+    assert sum(each.n_quads for each in parts) == whole.outcome.n_quads
+    assert parts[0].extracted | parts[1].extracted == whole.outcome.extracted
+    assert parts[0].links | parts[1].links == whole.outcome.links
+    assert parts[0].faults + parts[1].faults == whole.outcome.faults
+    assert len(whole.outcome.faults) == (end != b"e")
+
+
+def test_text_that_cannot_be_decoded_is_not_kept_by_the_second_part() -> None:
+    """If a literal has bytes that mean nothing, then no reading of the page has it."""
+    page = PAGE % (b"\xe9", b"\xe9")
+    first = DocumentReading(page, JOB)
+    assert b"caf" not in b"".join(first)
+    assert [fault.reason for fault in first.outcome.faults] == [Reason.BAD_CHARSET]
+    second = DocumentReading(page, JOB.rest(first.outcome), environment=BOUNDED)
+    assert b"caf" not in b"".join(second)
+
+
+def test_second_part_has_the_limit_that_is_left() -> None:
+    """If a page may have so many statements, then both parts together have no more."""
+    job = ReadingJob(url=JOB.url, graph=None, limits=ParseLimits(n_quads=6))
+    page = PAGE % (b"e", b"e")
+    first = DocumentReading(page, job)
+    n_first = b"".join(first).count(b"\n")
+    second = DocumentReading(page, job.rest(first.outcome), environment=BOUNDED)
+    assert 0 < n_first < 6
+    assert b"".join(second).count(b"\n") == 6 - n_first
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"<http://e.example/s> <http://e.example/p> <http://e.example/o> .\n" * 3,
+        b'_:a <http://e.example/p> "a _:b" .\n_:c <http://e.example/p> _:a .\n',
+        b'<http://e.example/s> <http://e.example/p> "x"@en <http://e.example/g> .\n',
+        b'<http://e.example/s> <http://e.example/p> "\xc3\xa9 .\\n" .\n',
+        b'<http://e.example/s> <http://e.example/p> "\xe9" .\n',
+        b'<http://e.example/s>  <http://e.example/p> "x" . # why\nso it is\n',
+        b'<http://e.example/s> <http://e.example/p> "' + b"x" * 2000 + b'" .\n',
+        b'<http://e.example/s> <http://e.example/p> "x" .\n' * 50,
+        b"<http://e.example/s> <http://e.example/p> <http://e.example/" * 500,
+        b"\n",
+    ],
+    ids=[
+        *("resources", "blank-nodes", "graph", "escapes", "bad-charset", "comment"),
+        *("long", "many", "cut", "empty"),
+    ],
+)
+@pytest.mark.parametrize("graph", ["http://e.example/g b", "http://e.example/page"])
+def test_small_documents_are_read_as_others_are(document: bytes, graph: str) -> None:
+    """If a document is small, then its statements are those that `parse` gives."""
+    media_type = "application/n-quads"
+    limits = ParseLimits(n_quads=40, literal_bytes=1500)
+    job = ReadingJob(url=JOB.url, graph=graph, media_type=media_type, limits=limits)
+    reading = DocumentReading(document, job)
+    chunks = b"".join(reading)
+    parsed = parse(
+        document, url=JOB.url, graph=graph, media_type=media_type, limits=limits
+    )
+    assert chunks == b"".join(parsed)
+    outcome = reading.outcome
+    assert outcome.n_quads == parsed.n_quads == chunks.count(b"\n")
+    assert outcome.faults == parsed.faults
+    assert outcome.is_partial or not parsed.is_partial
+    assert outcome.format is parsed.format

@@ -1,0 +1,147 @@
+"""The log of links has what a document links to, and how, within its bound."""
+
+from __future__ import annotations
+
+import pytest
+
+from rdfcrawl.core.link_relations import Link, Relation
+from rdfcrawl.rdf.fingerprints import normal_statements
+from rdfcrawl.rdf.links.outlinks import (
+    OutlinkOptions,
+    Outlinks,
+    lines_of_links,
+    links_about_itself,
+)
+from rdfcrawl.rdf.links.policy import LinkPolicy
+
+OWN = "http://e/d"
+RC = "urn:rdfcrawl:vocab#"
+TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+STATEMENTS = (
+    b"<http://e/d> <http://p/knows> <http://e/bob#me> <http://e/d> .\n"
+    b"<http://e/d> <http://p/knows> <http://e/bob> <http://e/d> .\n"
+    b"<http://e/d> <http://p/likes> <http://e/bob> <http://e/d> .\n"
+    b"<http://e/d> <http://p/mbox> <mailto:a@b.c> <http://e/d> .\n"
+    b'<http://e/s> <http://p/name> "<http://e/no>" <http://e/d> .\n'
+    b"_:b <http://p/see> <HTTPS://e/\\u00FC> <http://e/d> .\n"
+    b"<http://e/d> <http://p/self> <http://e/d#x> <http://e/d> .\n"
+    b"<http://e/d> <%b> <http://e/Class> <http://e/d> .\n"
+    b"<http://e/d> <http://p/said> <<( <http://e/t> <http://p/in> <http://e/u> )>>"
+    b" <http://e/d> .\n" % TYPE.encode()
+)
+
+
+def logged(follow: str, most: int = 100) -> list[tuple[str, str]]:
+    """Return targets and relations that are logged of the statements."""
+    found = Outlinks(OutlinkOptions(LinkPolicy.parse(follow), most), OWN)
+    for line in STATEMENTS.splitlines(keepends=True):
+        found.add(line)
+    lines, targets = found.end()
+    pairs = [line[1:-1].split("> <") for line in lines.decode().splitlines()]
+    if len(pairs) < most:
+        assert targets is not None
+        assert {url for _, url in pairs} == {url.decode() for url in targets} - {OWN}
+    return [(url, relation) for relation, url in pairs]
+
+
+OBJECTS = {
+    ("http://e/bob", "http://p/knows"),
+    ("http://e/bob", "http://p/likes"),
+    ("HTTPS://e/ü", "http://p/see"),
+    ("http://e/u", "http://p/in"),
+}
+
+
+@pytest.mark.parametrize(
+    ("follow", "wanted"),
+    [
+        ("object", OBJECTS),
+        ("abox", OBJECTS | {(f"http://e/{x}", f"{RC}subject") for x in "st"}),
+        ("type", {("http://e/Class", TYPE)}),
+        ("object,-http://p/l*", OBJECTS - {("http://e/bob", "http://p/likes")}),
+        ("+http://p/likes,object", {("http://e/bob", "http://p/likes")}),
+        ("none", set()),
+    ],
+)
+def test_links_of_statements_have_their_predicates(
+    follow: str, wanted: set[tuple[str, str]]
+) -> None:
+    """If statements link to something, then each target has each relation once."""
+    found = logged(follow)
+    assert set(found) == wanted
+    assert len(found) == len(wanted)
+
+
+def test_targets_are_those_that_are_followed() -> None:
+    """If a policy finds IRIs, then the log has the same ones, but for the document."""
+    for follow in ("abox", "tbox", "all", "predicate", "object,type"):
+        policy = LinkPolicy.parse(follow)
+        targets = {target.encode() for target, _ in logged(follow)}
+        assert targets == policy.scan(STATEMENTS) - {OWN.encode()}, follow
+
+
+PLAIN = b"<http://e/d> <http://p/knows#x> <http://e/bob> .\n"
+
+
+@pytest.mark.parametrize("follow", ["abox", "object", "type", "object,-http://p/l*"])
+@pytest.mark.parametrize(
+    ("more", "is_plain"),
+    [
+        (b"", True),
+        (b"<http://e/d> <http://p/likes> <https://e/d2> .\n", True),
+        (b'<http://e/d> <http://p/name> "<http://e/no>"^^<http://e/t> .\n', True),
+        (b'<http://e/d> <http://p/name> "> <http://e/no>" .\n', False),
+        (b"<http://e/d> <http://p/see> <http://e/bob#me> .\n", False),
+        (b"<http://e/d> <http://p/see> <ftp://e/f> .\n", False),
+        (b"<http://e/d> <http://p/see> <http://e/\\u00FC> .\n", False),
+        (b"<http://e/d> <http://p/see> <mailto:a@b.c> .\n", False),
+        (
+            b"<http://e/d> <http://p/s> <<( <http://e/t> <http://p/i> <a:b> )>> .\n",
+            False,
+        ),
+    ],
+)
+def test_plain_links_are_found_as_all_others(
+    follow: str, more: bytes, is_plain: bool
+) -> None:
+    """If a document about itself has plain links, then a shorter way finds the same."""
+    options = OutlinkOptions(LinkPolicy.parse(follow), 100)
+    statements = normal_statements((PLAIN + more).splitlines(), OWN)
+    assert statements.is_about_itself
+    found = links_about_itself(options, OWN, statements)
+    outlinks = Outlinks(options, OWN)
+    outlinks.add(PLAIN + more)
+    lines, targets = outlinks.end()
+    assert (
+        found is not None or not is_plain or follow in {"type", "object,-http://p/l*"}
+    )
+    if found is not None:
+        assert found[1] == targets
+        assert sorted(found[0].splitlines()) == sorted(lines.splitlines())
+    assert (
+        links_about_itself(OutlinkOptions(options.follow, 0), OWN, statements) is None
+    )
+
+
+def test_log_of_a_document_is_bounded() -> None:
+    """If a document has more links than are wanted, then the first ones are logged."""
+    assert logged("object", 2) == [
+        ("http://e/bob", "http://p/knows"),
+        ("http://e/bob", "http://p/likes"),
+    ]
+
+
+def test_links_of_pages_have_registered_relations() -> None:
+    """If a page links to something, then the relation is IANA's, or one of ours."""
+    links = {
+        Link("http://e/b", Relation.ALTERNATE, "text/turtle"),
+        Link("http://e/b", Relation.ALTERNATE, "application/n-triples"),
+        Link("http://e/a#x", Relation.HYPERLINK),
+        Link("http://e/a", Relation.NOFOLLOW),
+        Link("http://e/a b", Relation.NEXT),
+    }
+    assert lines_of_links(links).decode() == (
+        f"<{RC}hyperlink> <http://e/a>\n"
+        f"<{RC}nofollow> <http://e/a>\n"
+        "<http://www.iana.org/assignments/relation/alternate> <http://e/b>\n"
+    )

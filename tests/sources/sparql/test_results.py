@@ -1,0 +1,326 @@
+"""Result tables in all four formats."""
+
+from __future__ import annotations
+
+import io
+import json
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import pyoxigraph as ox
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rdfcrawl.core.bytesource import ByteSource
+from rdfcrawl.core.errors import Reason, SourceFault
+from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.dataweb.nodes.results import WRITERS
+from rdfcrawl.sources.sparql.cells import ResultTerm, Row, term
+from rdfcrawl.sources.sparql.results import iter_rows
+from rdfcrawl.sources.sparql.settings import ResultLimits
+from tests.support.examples import examples
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+JSON, XML, TSV, CSV = (
+    "application/sparql-results+json",
+    "application/sparql-results+xml",
+    "text/tab-separated-values",
+    "text/csv",
+)
+_FORMATS = {
+    JSON: ox.QueryResultsFormat.JSON,
+    XML: ox.QueryResultsFormat.XML,
+    TSV: ox.QueryResultsFormat.TSV,
+    CSV: ox.QueryResultsFormat.CSV,
+}
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+def _read(
+    body: bytes, media_type: str, **limits: int
+) -> tuple[list[Row], list[Reason], Reason | None]:
+    """Return rows, faults noted, and the fault that ended the reading."""
+    log, rows, ended = FaultLog(), list[Row](), None
+    try:
+        rows.extend(
+            iter_rows(
+                body, media_type=media_type, log=log, limits=ResultLimits(**limits)
+            )
+        )
+    except SourceFault as error:
+        ended = error.fault.reason
+    return rows, [fault.reason for fault in log.all()], ended
+
+
+def _kept(body: bytes, media_type: str) -> list[Row]:
+    """Return the rows before a fault."""
+    rows, _, ended = _read(body, media_type)
+    assert ended is Reason.SYNTAX
+    return rows
+
+
+_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
+_XML_TEXT = st.text(
+    st.characters(exclude_categories=["Cs", "Cc", "Co", "Cn"])
+    | st.sampled_from("\t\n\r")
+)
+_TERMS = st.one_of(
+    st.sampled_from(["http://e/a", "urn:x:é", "http://e/日本"]).map(ox.NamedNode),
+    st.sampled_from(["b0", "x12"]).map(ox.BlankNode),
+    _XML_TEXT.map(ox.Literal),
+    _XML_TEXT.map(lambda x: ox.Literal(x, language="en-GB")),
+    _XML_TEXT.map(lambda x: ox.Literal(x, datatype=ox.NamedNode("http://e/dt"))),
+    st.none(),
+)
+
+
+def _expected(row: Sequence[ox.NamedNode | ox.BlankNode | ox.Literal | None]) -> Row:
+    cells: Row = {}
+    for name, value in zip("spo", row, strict=True):
+        if isinstance(value, ox.NamedNode):
+            cells[name] = ResultTerm("iri", value.value)
+        elif isinstance(value, ox.BlankNode):
+            cells[name] = ResultTerm("blank", value.value)
+        elif isinstance(value, ox.Literal):
+            datatype = value.datatype.value
+            plain = value.language or datatype == f"{_XSD}string"
+            cells[name] = ResultTerm(
+                "literal", value.value, "" if plain else datatype, value.language or ""
+            )
+    return cells
+
+
+@pytest.mark.parametrize("media_type", [JSON, XML, TSV])
+@settings(deadline=None, max_examples=60)
+@given(rows=st.lists(st.tuples(_TERMS, _TERMS, _TERMS), max_size=5))
+def test_terms_come_as_they_were_written(
+    media_type: str, rows: list[tuple[ox.NamedNode | ox.BlankNode | ox.Literal | None]]
+) -> None:
+    """If a table is written by another library, then each term is the same."""
+    body = WRITERS[_FORMATS[media_type]](list("spo"), rows).encode()
+    found, faults, ended = _read(body, media_type)
+    assert found == [_expected(row) for row in rows]
+    assert (faults, ended) == ([], None)
+
+
+def test_csv_tells_no_kinds_and_says_so() -> None:
+    """If a table is CSV, then what is an IRI is guessed and counted."""
+    body = b'\xef\xbb\xbfs,p,o\r\nhttp://e/a,http://e/p,_:b1\r\n_:b1,http://e/p,"a, ""b"""\r\nx,y,http://e/c\r\n'
+    found, faults, ended = _read(body, CSV)
+    assert [row["o"] for row in found] == [
+        ResultTerm("blank", "b1"),
+        ResultTerm("literal", 'a, "b"'),
+        ResultTerm("iri", "http://e/c"),
+    ]
+    assert found[1]["s"] == ResultTerm("blank", "b1")
+    assert (faults, ended) == ([Reason.REPAIRED], None)
+
+
+def test_virtuoso_tsv_is_read_like_csv() -> None:
+    """If TSV names have no question mark, then its fields have lost their kinds."""
+    body = b'"p"\t"o"\n"http://e/p"\t"nodeID://b10001"\n"http://e/q"\t2001-01-01\n'
+    found, faults, _ = _read(body, TSV)
+    assert found[0] == {
+        "p": ResultTerm("iri", "http://e/p"),
+        "o": ResultTerm("blank", "nodeID://b10001"),
+    }
+    assert found[1]["o"] == ResultTerm("literal", "2001-01-01")
+    assert faults == [Reason.REPAIRED]
+
+
+def test_tsv_shorthands_have_datatypes() -> None:
+    """If TSV has numbers and booleans as Turtle has, then they are typed."""
+    found, _, _ = _read(b"?s\t?p\t?o\n1\t-1.5\t1e3\ntrue\t'x'@en\t\n", TSV)
+    assert [found[0][x].datatype for x in "spo"] == [
+        f"{_XSD}{x}" for x in ("integer", "decimal", "double")
+    ]
+    assert found[1] == {
+        "s": ResultTerm("literal", "true", f"{_XSD}boolean"),
+        "p": ResultTerm("literal", "x", "", "en"),
+    }
+
+
+def test_json_of_virtuoso_and_of_the_old_note() -> None:
+    """If JSON has typed-literal, raw control characters and more, it is read."""
+    body = (
+        b'{ "head": { "link": [], "vars": ["s"] }, "results": { "distinct": false, '
+        b'"ordered": true, "bindings": [ { "s": { "type": "typed-literal", "datatype": '
+        b'"http://e/dt", "value": "a\tb" }}, '
+        b'{"s":{"type":"bnode","value":"nodeID://b1"}} ] } }'
+    )
+    found, faults, ended = _read(body, "application/json")
+    assert [row["s"] for row in found] == [
+        ResultTerm("literal", "a\tb", "http://e/dt"),
+        ResultTerm("blank", "nodeID://b1"),
+    ]
+    assert (faults, ended) == ([], None)
+
+
+def test_head_after_results_and_unknown_members() -> None:
+    """If JSON has its members in another order, then its rows come all the same."""
+    body = (
+        b'{"x":[1,{"bindings":[]}],"results":{"y":1,"bindings":'
+        b'[{"s":{"type":"uri","value":"u:a"}}]},"head":{}}'
+    )
+    assert _read(body, JSON)[0] == [{"s": ResultTerm("iri", "u:a")}]
+
+
+@pytest.mark.parametrize(
+    ("body", "media_type"),
+    [
+        (b"<html><body>sparql error</body></html>", "text/html"),
+        (b"<html><body>error</body></html>", JSON),
+        (b"{}", JSON),
+        (b'{"results":{}}', JSON),
+        (b"", JSON),
+        (b"<sparql/>", XML),
+        (b"Virtuoso S1T00 Error", "text/plain"),
+        (b"<!DOCTYPE html><p>", CSV),
+    ],
+)
+def test_what_is_no_table_is_refused(body: bytes, media_type: str) -> None:
+    """If an answer is no table, then that is a fault and no row is made up."""
+    found, _, ended = _read(body, media_type)
+    assert found == []
+    assert ended is not None
+
+
+def test_boolean_has_no_rows() -> None:
+    """If the answer is a boolean, then there are no rows."""
+    assert _read(b'{"head":{},"boolean":true}', JSON) == ([], [], None)
+    assert _read(b"<sparql><head/><boolean>true</boolean></sparql>", XML) == (
+        [],
+        [],
+        None,
+    )
+
+
+@pytest.mark.parametrize("media_type", [JSON, XML])
+def test_rows_before_the_end_of_a_cut_answer_are_kept(media_type: str) -> None:
+    """If an answer is cut short, then the rows before are kept and it is told."""
+    row = (ox.NamedNode("http://e/a"), None, ox.Literal("x" * 100))
+    body = WRITERS[_FORMATS[media_type]](list("spo"), [row] * 2_000).encode()
+    assert 900 < len(_kept(body[: len(body) // 2], media_type)) <= 1_000
+
+
+def test_terms_of_rdf_star_are_no_terms_here() -> None:
+    """If a field is a triple, then its row is left out and counted."""
+    triple = ox.Triple(ox.NamedNode("u:a"), ox.NamedNode("u:b"), ox.Literal("c"))
+    rows = [(ox.NamedNode("u:a"), None, triple), (ox.NamedNode("u:a"), None, None)]
+    for media_type in (JSON, XML):
+        body = WRITERS[_FORMATS[media_type]](list("spo"), rows).encode()
+        found, faults, _ = _read(body, media_type)
+        assert found == [{"s": ResultTerm("iri", "u:a")}]
+        assert faults == [Reason.BAD_TERM]
+
+
+def test_references_to_control_characters_in_xml() -> None:
+    """If XML refers to characters that it has not, then they come all the same."""
+    for before in range(65_400, 65_560, 3):
+        body = (
+            b"<sparql><results><result><binding name='o'>"
+            b"<literal>%s&#11;b&#x1F;\x0c&#xA;</literal></binding></result></results></sparql>"
+            % (b"a" * before)
+        )
+        found, _, ended = _read(body, XML)
+        assert ended is None
+        assert found[0]["o"].text == "a" * before + "\x0bb\x1f\x0c\n"
+
+
+def test_xml_in_utf_16() -> None:
+    """If XML is in UTF-16, then it is read as it says."""
+    text = (
+        '<?xml version="1.0" encoding="UTF-16"?><sparql><results><result>'
+        f"<binding name='o'><literal>{'é' * 70_000}</literal></binding>"
+        "</result></results></sparql>"
+    )
+    found, _, _ = _read(text.encode("utf-16"), XML)
+    assert found[0]["o"].text == "é" * 70_000
+
+
+def test_entities_are_refused() -> None:
+    """If XML declares entities, then nothing is unfolded."""
+    bomb = (
+        b'<!DOCTYPE sparql [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>'
+        b"<sparql><results/></sparql>"
+    )
+    assert _read(bomb, XML)[2] is Reason.ENTITY_EXPANSION
+
+
+@pytest.mark.parametrize("media_type", [JSON, XML, TSV, CSV])
+def test_limits_are_kept(media_type: str) -> None:
+    """If a row, the rows or the answer are too much, then the limit is named."""
+    row = (ox.NamedNode("http://e/a"), ox.NamedNode("http://e/p"), ox.Literal("x" * 99))
+    body = WRITERS[_FORMATS[media_type]](list("spo"), [row] * 100).encode()
+    found, faults, ended = _read(body, media_type, rows=7)
+    assert (len(found), ended) == (7, None)
+    assert Reason.TOO_MANY_ENTRIES in faults
+    assert _read(body, media_type, body_bytes=1_000)[2] is Reason.TOO_LARGE
+    long = (row[0], row[1], ox.Literal("x" * 500_000))
+    body = WRITERS[_FORMATS[media_type]](list("spo"), [long]).encode()
+    assert _read(body, media_type, row_chars=1_000)[2] is Reason.TOO_LARGE
+
+
+def test_deep_json_is_refused() -> None:
+    """If JSON is nested without end, then it is refused."""
+    body = b'{"results":{"bindings":[' + b"[" * 100_000
+    assert _read(body, JSON)[2] is Reason.TOO_DEEP
+
+
+class _Endless(io.RawIOBase):
+    """A table without end, which counts what is read of it."""
+
+    def __init__(self) -> None:
+        self.n_read = 0
+        self._head = b'{"head":{"vars":["s"]},"results":{"bindings":[{}'
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        row = b',{"s":{"type":"uri","value":"http://example.org/a"}}'
+        data = self._head or row * (len(buffer) // len(row) or 1)
+        self._head = b""
+        data = data[: len(buffer)]
+        buffer[: len(data)] = data
+        self.n_read += len(data)
+        return len(data)
+
+
+def test_tables_are_read_as_streams() -> None:
+    """If a table has no end, then its first rows come after a few bytes."""
+    endless = _Endless()
+    source = ByteSource(stream=io.BufferedReader(endless, 4_096))
+    rows = iter_rows(source, media_type=JSON, log=FaultLog())
+    assert len(list(islice(rows, 60))) == 60
+    assert endless.n_read < 500_000
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(st.data())
+def test_damage_raises_nothing_but_source_faults(data: st.DataObject) -> None:
+    """If bytes of a table are changed, then rows or a fault come out."""
+    media_type = data.draw(st.sampled_from([JSON, XML, TSV, CSV]))
+    row = (
+        ox.NamedNode("http://e/a"),
+        ox.BlankNode("b"),
+        ox.Literal("é", language="fr"),
+    )
+    body = bytearray(WRITERS[_FORMATS[media_type]](list("spo"), [row] * 3).encode())
+    for _ in range(data.draw(st.integers(1, 6))):
+        at = data.draw(st.integers(0, len(body) - 1))
+        body[at : at + data.draw(st.integers(0, 2))] = data.draw(st.binary(max_size=3))
+        body = body or bytearray(b"x")
+    for found in _read(bytes(body), media_type)[0]:
+        for cell in found.values():
+            assert term(cell, str)
+
+
+def test_json_numbers_at_the_edge_of_a_window() -> None:
+    """If a value ends where the window does, then it is read whole."""
+    for n in range(65_480, 65_560):
+        body = json.dumps({"pad": "x" * n, "n": 123456, "results": {"bindings": [{}]}})
+        assert len(_read(body.encode(), JSON)[0]) == 1
