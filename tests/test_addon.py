@@ -252,7 +252,7 @@ class TestCommands:
 
     def test_are_declared_for_scrapy(self) -> None:
         """If a module of commands is ours, both programs have it, from the wheel on."""
-        folder = Path(launch.__file__).parent
+        folder = Path(launch.__file__).parents[1]
         ours = {path.stem for path in (folder / "commands").glob("[!_]*.py")}
         metadata = tomllib.loads((folder.parent / "pyproject.toml").read_text())
         declared = metadata["project"]["entry-points"]["scrapy.commands"]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -41,10 +39,6 @@ from rdfcrawl.sources.harvest.sample_comparison import MAX_SAMPLE_BYTES
 from rdfcrawl.sources.sitemaps.entry import SitemapLimits
 from rdfcrawl.stores.segments import SegmentLimits
 from tests.support.pages import ROOT, read_page
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 KIB, MIB = 2**10, 2**20
 WORDS = {"three": 3, "five": 5}
@@ -256,67 +250,7 @@ def test_replies_of_ftp_servers() -> None:
             assert status_of(code, f"{code} No") == status, code
 
 
-# -- rooms -----------------------------------------------------------------------------
-
-
-def rooms() -> list[tuple[list[str], bool]]:
-    """Return the rows of rooms, from above, and whether they are pure."""
-    rows = cells("architecture.md", "Rooms")
-    return [(in_code(names), is_pure == "yes") for names, _, is_pure in rows]
-
-
-def room_of(module: str) -> str:
-    """Return the room of a module as the table spells it; empty if it is none."""
-    name = module.removeprefix("rdfcrawl").lstrip(".").partition(".")[0]
-    if (ROOT / "rdfcrawl" / name).is_dir():
-        return f"{name}/" if name else ""
-    return f"{name}.py" if (ROOT / "rdfcrawl" / f"{name}.py").exists() else ""
-
-
-def imports(node: ast.AST) -> Iterator[str]:
-    """Yield the modules that are imported when code runs."""
-    for child in ast.iter_child_nodes(node):
-        match child:
-            case ast.If(test=ast.Name(id="TYPE_CHECKING")) | ast.expr():
-                continue
-            case ast.ImportFrom(module="rdfcrawl", names=names):
-                yield from (f"rdfcrawl.{each.name}" for each in names)
-            case ast.ImportFrom(module=str(module)):
-                yield module
-            case ast.Import(names=names):
-                yield from (each.name for each in names)
-        yield from imports(child)
-
-
-def imported() -> Iterator[tuple[Path, str, str]]:
-    """Yield each import of the package: its file, the room of that, the module."""
-    for path in sorted((ROOT / "rdfcrawl").rglob("*.py")):
-        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        room = room_of(module.removesuffix(".__init__"))
-        if room:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            yield from ((path, room, name) for name in imports(tree))
-
-
-def test_table_has_all_rooms() -> None:
-    """If there is a room, then the table of rooms has it, and no other."""
-    found = {
-        f"{path.parent.name}/" for path in (ROOT / "rdfcrawl").glob("*/__init__.py")
-    }
-    found |= {path.name for path in (ROOT / "rdfcrawl").glob("[!_]*.py")}
-    assert {name for names, _ in rooms() for name in names} == found
-
-
-def test_pure_rooms() -> None:
-    """If a room is called pure, then it knows no framework and no connection."""
-    pure = {name for names, is_pure in rooms() if is_pure for name in names}
-    strangers = [
-        (str(path.relative_to(ROOT)), module)
-        for path, room, module in imported()
-        if room in pure
-        if module.partition(".")[0] in FRAMEWORKS | CONNECTING
-    ]
-    assert strangers == []
+# -- Scrapy ---------------------------------------------------------------------------
 
 
 def test_private_parts_of_scrapy() -> None:

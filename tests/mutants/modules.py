@@ -107,12 +107,14 @@ _ROOMS: Final = (
         ("tests/monitor/pings/test_judging.py", "tests/monitor/pings/test_server.py"),
     ),
     DefendedModule(
-        "rdfcrawl", "errors", ("tests/launch/progress/test_logformatter.py",)
+        "rdfcrawl/core", "errors", ("tests/launch/progress/test_logformatter.py",)
     ),
     DefendedModule(
         "rdfcrawl/monitor/page", "texts", ("tests/monitor/page/test_parts.py",)
     ),
-    DefendedModule("rdfcrawl", "small_server", ("tests/monitor/pings/test_server.py",)),
+    DefendedModule(
+        "rdfcrawl/core", "small_server", ("tests/monitor/pings/test_server.py",)
+    ),
     DefendedModule(
         "rdfcrawl/rdf/extraction",
         "confinement system_calls",

@@ -33,7 +33,9 @@ def copy_checkout(folder: Path) -> None:
     for name in _NEEDED:
         shutil.copy(ROOT / name, folder)
     line = rf'__version__ = "{VERSION}"'
-    replace(folder / "rdfcrawl" / "__init__.py", r'(?m)^__version__ = ".*"$', line)
+    replace(
+        folder / "rdfcrawl" / "core" / "version.py", r'(?m)^__version__ = ".*"$', line
+    )
 
 
 def replace(path: Path, pattern: str, text: str) -> None:

@@ -1,8 +1,8 @@
 """The graph of the links between the URIs of all machines, as tables of Spark.
 
 Nodes have the numbers that they would have on one machine: those of the URL database,
-in its order. `analysis.urldb.rank_nodes` says which URIs are nodes, and `analysis.urldb.link_graph` which
-links count.
+in its order. `analysis.urldb.rank_nodes` says which URIs are nodes, and
+`analysis.urldb.link_graph` which links count.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Mirrors: the same content on several registered domains of a URL database.
 
-The clusters of `analysis.measures.domain_clusters` are of one domain each, as in the paper.
+Clusters of `analysis.measures.domain_clusters` are of one domain each, as in the paper.
 These are of all URLs, but only those with members in two domains or more are told.
 """
 

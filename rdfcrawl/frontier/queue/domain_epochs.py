@@ -3,9 +3,9 @@
 URLs wait in the frontier, those that sitemaps list and those that links lead to, each
 best first. `lua/epochs.lua` grants them to the queues of their hosts, as many in an
 epoch as the quota allows; nothing else puts a page into a queue. When an epoch is over,
-any worker judges it (`analysis/refresh/domain_schedule.py`) and begins the next; of several that
-do, one succeeds. All state is in Redis, each change of it one script, so that a kill at
-any moment leaves what was granted, and charged, as it was.
+any worker judges it (`analysis/refresh/domain_schedule.py`) and begins the next; of
+several that do, one succeeds. All state is in Redis, each change of it one script: a
+kill at any moment keeps all that was granted and charged.
 """
 
 from __future__ import annotations

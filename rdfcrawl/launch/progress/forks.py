@@ -39,16 +39,19 @@ LOADED = [
     *("aiohttp", "encodings.idna", "redis.asyncio", "resource", "uvloop"),
     *_in(
         "rdfcrawl",
-        "frontier.arguments.seed_filter pipelines.callbacks.document_callbacks pipelines.callbacks.visit_documents "
-        "downloader.handler downloader.http.scrapy_handler downloader.open_files downloader.visit "
-        "frontier.scheduler uri.guard.operator sources.harvest.datasets sources.harvest.follow_up_queue "
-        "sources.harvest.protocol sources.harvest.registry "
-        "middlewares.robots core.options.conflicts core.options.merging pipelines.spider_options "
-        "pipelines.account pipelines.archive pipelines.discover pipelines.extract "
+        "core.options.conflicts core.options.merging downloader.handler "
+        "downloader.http.scrapy_handler downloader.open_files downloader.visit "
+        "frontier.arguments.seed_filter frontier.scheduler "
+        "launch.progress.corestats launch.progress.describing "
+        "launch.progress.extension launch.progress.logformatter "
+        "launch.progress.stopping middlewares.robots pipelines.account "
+        "pipelines.archive pipelines.callbacks.document_callbacks "
+        "pipelines.callbacks.visit_documents pipelines.discover pipelines.extract "
         "pipelines.feeds pipelines.keep pipelines.manager pipelines.quad_feeds "
-        "pipelines.slices pipelines.store launch.progress.corestats launch.progress.describing "
-        "launch.progress.extension launch.progress.logformatter launch.progress.stopping spiders.base "
-        "stores.nquads stores.recovery",
+        "pipelines.slices pipelines.spider_options pipelines.store "
+        "sources.harvest.datasets sources.harvest.follow_up_queue "
+        "sources.harvest.protocol sources.harvest.registry spiders.base "
+        "stores.nquads stores.recovery uri.guard.operator",
     ),
     *_in(
         "scrapy",

@@ -1,4 +1,6 @@
-"""A worker that is not forked: `python -m rdfcrawl.launch.progress.worker_process PROGRAM`.
+"""A worker that is not forked.
+
+`python -m rdfcrawl.launch.progress.worker_process PROGRAM` starts it.
 
 Its standard input has one line of JSON, the words behind `scrapy`: settings may have
 passwords, and all users of a machine can read command lines.

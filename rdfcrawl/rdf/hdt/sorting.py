@@ -1,4 +1,4 @@
-"""Merge runs as `rdfcrawl.core.sorting` does, with the places of strings, or of integers."""
+"""Merge runs as `core.sorting` does, with the places of strings, or of integers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Compare an earlier state of a log with what the log stands for now.
 
-As in `stores.log.latest`, the logs are read twice, and in between each version is a record in
-one of 256 scratch files. In memory is one byte for each version, and one file.
+As in `stores.log.latest`, the logs are read twice, and in between each version is a
+record in one of 256 scratch files. Memory holds one byte for each version, and one
+file.
 """
 
 from __future__ import annotations

@@ -134,13 +134,13 @@ def parse_bytes(text: str, where: str) -> int:
 
     >>> parse_bytes("1.5G", "--memory")
     Traceback (most recent call last):
-    rdfcrawl.core.errors.ConfigError: --memory 1.5G: must be a whole number with K, M, G or T
+    rdfcrawl.core.errors.ConfigError: --memory 1.5G: must be 1 or more, as 64M or 2G
     >>> parse_bytes("2k", "--memory")
     2048
     """
     found = _size(text.strip())
     if found is None or not int(found[1]):
-        raise ConfigError(f"{where} {text}: must be a whole number with K, M, G or T")
+        raise ConfigError(f"{where} {text}: must be 1 or more, as 64M or 2G")
     return int(found[1]) * _UNITS[found[2].upper()]
 
 

@@ -1,4 +1,6 @@
-"""Compact the log of a crawl beside its workers: `python -m rdfcrawl.stores.log.background`.
+"""Compact the log of a crawl while its workers run.
+
+`python -m rdfcrawl.stores.log.background` does it.
 
 Standard input of the process has one line of JSON, and ends with the crawl.
 """

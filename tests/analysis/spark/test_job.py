@@ -230,7 +230,7 @@ def submit(path: Path, root: Path) -> None:
     """Run `spark-submit` for the file of a machine, with plans that adapt."""
     program = Path(sys.executable).with_name("spark-submit")
     words = ["--master", "local[1]", "--conf", "spark.sql.adaptive.enabled=true"]
-    job = ROOT / "rdfcrawl" / "spark" / "__main__.py"
+    job = ROOT / "rdfcrawl" / "analysis" / "spark" / "__main__.py"
     submitted = subprocess.run(
         [program, *words, job, path, "--to", root],
         env=os.environ | {"PYSPARK_PYTHON": sys.executable},

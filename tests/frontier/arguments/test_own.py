@@ -1,4 +1,4 @@
-"""Tests of `rdfcrawl.frontier.arguments.own`, and of arguments that classes of spiders add."""
+"""Tests of `frontier.arguments.own`, and of arguments that classes of spiders add."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from rdfcrawl.rdf.jsonld.loading import MAX_CONTEXTS, iter_references
 from rdfcrawl.rdf.jsonld.reading import read_json_ld
 from tests.support.jsonld_reading import Contexts, read
 
-_FOLDER = files("rdfcrawl") / "data" / "contexts"
+_FOLDER = files("rdfcrawl") / "rdf" / "data" / "contexts"
 _INDEX = json.loads((_FOLDER / "index.json").read_text("utf-8"))
 _NAME = {"name": "http://n.example/name"}
 
