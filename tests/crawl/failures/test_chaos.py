@@ -238,6 +238,7 @@ def test_all_kinds_of_outages_lose_nothing(
             VISIT_MAX_DOCUMENTS=4,
             CONCURRENT_REQUESTS=8,
             TRANSFER_FIRST_BYTE_SECS=2,
+            HOST_BACKOFF_SECS=1,  # or names that lie for a second use up all tries
             HOST_PATIENCE_SECS=120,
             HOST_LAST_WAIT_SECS=120,
             FAILED_EXIT_CODE=4,
