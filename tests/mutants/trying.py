@@ -215,16 +215,26 @@ def changed_mutants(revision: str) -> list[DerivedMutant]:
         return []
     if not _commit(base):
         raise SystemExit(f"{base} is no revision of this repository.")
-    command = ["diff", "--unified=0", base, "--"]
+    changed = _changed_lines(base)
     found = []
     for path in TESTS:
-        lines = {
-            line
-            for first, n in _hunks(_git(*command, path))
-            for line in range(int(first), int(first) + int(n or 1))
-        }
+        lines = changed.get(path, set())
         found += [each for each in derived_mutants(ROOT, path) if each.line in lines]
     print(f"{len(found)} derived mutants of lines that differ from {base}")
+    return found
+
+
+def _changed_lines(base: str) -> dict[str, set[int]]:
+    """Return the numbers of lines that differ from a revision, by the path of today."""
+    found: dict[str, set[int]] = {}
+    diff = _git("diff", "--find-renames", "-l0", "--unified=0", base, "--", "rdfcrawl")
+    for part in diff.split("\n+++ b/")[1:]:
+        path, _, hunks = part.partition("\n")
+        found[path] = {
+            line
+            for first, n in _hunks(hunks)
+            for line in range(int(first), int(first) + int(n or 1))
+        }
     return found
 
 
