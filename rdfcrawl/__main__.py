@@ -1,6 +1,6 @@
 """`python -m rdfcrawl`: the command `rdfcrawl`."""
 
-from rdfcrawl.launch.cli import main
+from rdfcrawl.cli import main
 
 if __name__ == "__main__":
     main()

@@ -20,6 +20,7 @@ from scrapy.utils.project import ENVVAR
 
 import rdfcrawl
 from rdfcrawl.addon import PATH
+from rdfcrawl.cli import COMMANDS, execute, settings_here
 from rdfcrawl.commands import genspider
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options import defaults
@@ -27,7 +28,6 @@ from rdfcrawl.core.options.conflicts import check_components, iter_warnings
 from rdfcrawl.downloader.options import FetchOptions
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.launch import crawls as launch
-from rdfcrawl.launch.cli import COMMANDS, execute, settings_here
 from rdfcrawl.spiders.linkeddata import LinkedDataSpider
 from rdfcrawl.uri.guard.policy import Guard
 

@@ -1,1 +1,1 @@
-"""The start of crawls and workers, their messages, and the program `rdfcrawl`."""
+"""The start of crawls and workers, and their messages."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.settings import Settings
 
-from rdfcrawl.launch.cli import COMMANDS
+from rdfcrawl.cli import COMMANDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

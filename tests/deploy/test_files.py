@@ -15,7 +15,7 @@ import pytest
 import yaml
 from scrapy.utils.project import get_project_settings
 
-from rdfcrawl.launch.cli import COMMANDS
+from rdfcrawl.cli import COMMANDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.support.crawl_webs import Loopback
 
 _BUILD = "from setuptools import build_meta; build_meta.build_wheel('.')"
-_MAIN = "from rdfcrawl.launch.cli import main\nmain()\n"
+_MAIN = "from rdfcrawl.cli import main\nmain()\n"
 
 
 @pytest.fixture(scope="module")

@@ -301,7 +301,7 @@ def _leave_streams(out: str) -> None:
 def execute(words: list[str]) -> NoReturn:
     """Go on as `scrapy <words>`, or as `rdfcrawl <words>`."""
     is_ours = program() == "rdfcrawl"
-    line = import_module("rdfcrawl.launch.cli" if is_ours else "scrapy.cmdline")
+    line = import_module("rdfcrawl.cli" if is_ours else "scrapy.cmdline")
     sys.argv[1:] = words
     line.execute(sys.argv)
     sys.exit(0)
