@@ -56,9 +56,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _WATCH_SECS = 0.02
-_MOST_WATCH_SECS = (
-    0.1  # while no visit ends for a second, as where all hosts are silent
-)
+# While no visit ends for a second, as where all hosts are silent.
+_MOST_WATCH_SECS = 0.1
 _SLOW_LOOK_SECS = 0.25
 _GRACE_SECS = 2.0  # for what is under way when the worker stops
 _OTHERS_SECS = 5.0  # for what only workers of another spider can do
