@@ -148,6 +148,7 @@ def test_kills_cost_no_page(commands: Commands, tmp_path: Path) -> None:
         commands.wait_until(lambda: len(requests_in(log)) > 40)
         for pid in worker_pids(crew)[:1]:
             os.kill(pid, signal.SIGKILL)
+        commands.wait_until(lambda: "died (-9)" in crew.stderr or crew.has_ended())
         commands.wait_until(lambda: len(requests_in(log)) > 80 or crew.has_ended())
         pids = [crew.process.pid, *descendants(crew.process.pid)]
         for pid in pids:
