@@ -78,8 +78,7 @@ def has_log_file() -> bool:
 def fail(message: str) -> NoReturn:
     """Print and log what is wrong, and exit with 2.
 
-    Under scrapyd, nobody reads standard error: only the log file tells. Logins in URLs
-    are hidden.
+    Logged, too, as scrapyd keeps only the log file. Logins in URLs are hidden.
     """
     message = hide_logins(message)
     if has_log_file():

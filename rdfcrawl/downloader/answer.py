@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from rdfcrawl.core.errors import Fault, Reason
@@ -75,6 +75,25 @@ class HttpRequest:
     kept_headers: tuple[str, ...] = ()
     # the first byte may take as long as the kind allows, not only as that of a page
     may_think: bool = True
+
+    def options(self, ask: RequestOptions, page_secs: float) -> RequestOptions:
+        """Return the options of the request.
+
+        Args:
+            ask: options of the record's kind.
+            page_secs: longest time to the first byte of a page.
+        """
+        first_secs = ask.first_byte_secs
+        return replace(
+            ask,
+            accept=self.accept or ask.accept,
+            headers=self.headers,
+            data=self.data,
+            kept_headers=self.kept_headers,
+            first_byte_secs=first_secs
+            if self.may_think
+            else min(first_secs, page_secs),
+        )
 
 
 def conditional_headers(etag: str, last_modified: str) -> tuple[tuple[str, str], ...]:

@@ -116,18 +116,7 @@ class VisitMaker:
         if host_of(question.url) != host_of(record.url):
             # The lease, the delay and the rules are those of the record's host.
             raise SourceFault(Reason.CROSS_SITE, question.url)
-        return question.url, replace(
-            ask,
-            accept=question.accept or ask.accept,
-            headers=question.headers,
-            data=question.data,
-            kept_headers=question.kept_headers,
-            first_byte_secs=(
-                ask.first_byte_secs
-                if question.may_think
-                else min(ask.first_byte_secs, self.options.first_byte_secs)
-            ),
-        )
+        return question.url, question.options(ask, self.options.first_byte_secs)
 
     def with_limits(
         self, ask: RequestOptions, record: Record, target: str

@@ -33,7 +33,7 @@ from rdfcrawl.frontier.redis.refusals import (
     is_loading,
     one_line,
 )
-from rdfcrawl.frontier.redis.retry import MAX_PAUSE_SECS, RedisRetry, Tries
+from rdfcrawl.frontier.redis.retry import MAX_PAUSE_SECS, RedisRetry, RetryWhileAway
 from rdfcrawl.frontier.redis.scripts import LuaScripts
 from rdfcrawl.frontier.redis.server_state import ServerState
 
@@ -163,7 +163,7 @@ def _has_heirs(redis: Redis) -> bool:
     return isinstance(redis, ClusterClient | SentinelClient)
 
 
-def _opening_tries(redis: Redis) -> Tries:
+def _opening_tries(redis: Redis) -> RetryWhileAway:
     return _tries_of_full(_LATER_TRIES if _has_heirs(redis) else _OPENING_TRIES)
 
 
@@ -171,14 +171,16 @@ def _pause_secs(redis: Redis) -> float:
     return _FAILOVER_PAUSE_SECS if _has_heirs(redis) else MAX_PAUSE_SECS
 
 
-def _tries_of_full(n: int) -> Tries:
+def _tries_of_full(n: int) -> RetryWhileAway:
     """Return tries for which a full server counts as away."""
     lost = exceptions.ConnectionError, exceptions.TimeoutError
-    return Tries(ExponentialBackoff(cap=0.2, base=0.05), n, (*lost, OutOfMemoryError))
+    return RetryWhileAway(
+        ExponentialBackoff(cap=0.2, base=0.05), n, (*lost, OutOfMemoryError)
+    )
 
 
-def _tries(n: int) -> Tries:
-    return Tries(ExponentialBackoff(cap=0.2, base=0.05), n)
+def _tries(n: int) -> RetryWhileAway:
+    return RetryWhileAway(ExponentialBackoff(cap=0.2, base=0.05), n)
 
 
 async def _meet(

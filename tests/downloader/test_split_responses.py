@@ -30,7 +30,7 @@ FEW = 1500  # bytes of which each position is tried
 ENDS = 150  # bytes at the begin and the end of larger ones
 
 
-class Pipe(asyncio.Transport):
+class RecordingTransport(asyncio.Transport):
     """A connection with no server at the other side."""
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
@@ -53,7 +53,7 @@ class Pipe(asyncio.Transport):
         """Read on."""
 
 
-class Outcome(NamedTuple):
+class ReadOutcome(NamedTuple):
     """What was read of a response."""
 
     status: int
@@ -63,10 +63,10 @@ class Outcome(NamedTuple):
     may_keep: bool
 
 
-async def received(pieces: Sequence[bytes]) -> Outcome:
+async def received(pieces: Sequence[bytes]) -> ReadOutcome:
     """Return what is read of a response that comes in pieces, up to its close."""
     protocol = ResponseProtocol(EventBudget())
-    protocol.connection_made(Pipe())
+    protocol.connection_made(RecordingTransport())
     protocol.send(b"GET / HTTP/1.1\r\n\r\n")
     for piece in pieces:
         protocol.data_received(piece)
@@ -76,13 +76,13 @@ async def received(pieces: Sequence[bytes]) -> Outcome:
     try:
         head, reader = await protocol.response()
     except Exception as error:
-        return Outcome(0, (), b"", kind_of(error), may_keep)
+        return ReadOutcome(0, (), b"", kind_of(error), may_keep)
     try:
         while piece := await reader.readany():
             body += piece
     except Exception as error:
         fault = kind_of(error)
-    return Outcome(head.status, tuple(head.headers.items()), body, fault, may_keep)
+    return ReadOutcome(head.status, tuple(head.headers.items()), body, fault, may_keep)
 
 
 def kind_of(error: Exception) -> str:

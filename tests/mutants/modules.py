@@ -19,6 +19,8 @@ _ROOMS: Final = (
         "gate policy twisted_names",
         (
             "tests/uri/guard/test_guard.py",
+            "tests/uri/guard/test_own_addresses.py",
+            "tests/uri/guard/test_connections.py",
             "tests/uri/guard/test_resolver.py",
             "tests/uri/guard/test_twisted_names.py",
         ),
@@ -27,7 +29,8 @@ _ROOMS: Final = (
         "rdfcrawl/uri/guard",
         "operator resolver",
         (
-            "tests/uri/guard/test_guard.py",
+            "tests/uri/guard/test_operator.py",
+            "tests/uri/guard/test_connections.py",
             "tests/uri/guard/test_resolver.py",
             "tests/monitor/pings/test_judging.py",
         ),
@@ -35,7 +38,7 @@ _ROOMS: Final = (
     DefendedModule(
         "rdfcrawl/uri/guard",
         "own_addresses",
-        ("tests/uri/guard/test_guard.py",),
+        ("tests/uri/guard/test_own_addresses.py",),
     ),
     DefendedModule(
         "rdfcrawl/downloader/robots",

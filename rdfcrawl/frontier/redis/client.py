@@ -38,7 +38,7 @@ from rdfcrawl.frontier.redis.refusals import (
     is_of_login,
     one_line,
 )
-from rdfcrawl.frontier.redis.retry import Tries, lost_connection
+from rdfcrawl.frontier.redis.retry import RetryWhileAway, lost_connection
 
 DEFAULT_SET_MAX_INTSET_ENTRIES = 512
 WANTED_SET_MAX_INTSET_ENTRIES = 4096
@@ -231,7 +231,7 @@ def _sentinel_pool(
             **dict(address.login),
             "ssl": is_tls,
             "protocol": 2,
-            "retry": Tries(ExponentialBackoff(), _SENTINEL_TRIES),
+            "retry": RetryWhileAway(ExponentialBackoff(), _SENTINEL_TRIES),
         },
     )
     for name in ("host", "port"):

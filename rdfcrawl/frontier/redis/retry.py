@@ -58,7 +58,7 @@ _PASSING_CODE = re.compile(
 _FULL = re.compile(r": -?OOM ")
 
 
-class Tries(Retry):
+class RetryWhileAway(Retry):
     """Repeats commands while a server is away, but not where a server refuses."""
 
     async def call_with_retry(

@@ -55,6 +55,7 @@ _MAX_RESTARTS = 1000  # past that the machine is at fault, not the document
 _RESTART_SECS = 0.5
 _DISK_SECS = 1.0  # between two looks at a disk that is too full
 _FINISHED = "finished"
+_WORKER_PROCESS = "rdfcrawl.launch.progress.worker_process"
 _UNFINISHED = frozenset({1, 2})  # exit codes that a worker chose
 
 
@@ -276,12 +277,7 @@ class WorkerPool:
 async def _start_process(words: Sequence[str], out: Path) -> Worker:
     with out.open("ab") as file:
         child = await asyncio.create_subprocess_exec(
-            *(
-                sys.executable,
-                "-m",
-                "rdfcrawl.launch.progress.worker_process",
-                program(),
-            ),
+            *(sys.executable, "-m", _WORKER_PROCESS, program()),
             stdin=asyncio.subprocess.PIPE,
             stdout=file,
             stderr=file,

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.bytesource import ByteSource, body_of, head_of
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.faultlog import FaultLog
+from rdfcrawl.core.records import FollowUp, Record, Urgency
+from rdfcrawl.core.tasks.sitemap import RobotsTask
+from rdfcrawl.downloader.robots.cache import ROBOTS_PATH
 from rdfcrawl.downloader.robots.parser import MAX_ROBOTS_BYTES, MAX_SITEMAPS
 from rdfcrawl.downloader.robots.policy import RobotsRules, parse_robots
 from rdfcrawl.rdf import sniffing
 from rdfcrawl.rdf.unpack.documents import iter_documents
 from rdfcrawl.rdf.unpack.limits import UnpackLimits
+from rdfcrawl.sources.harvest.tasks import read_task
+from rdfcrawl.uri import host_of
+from rdfcrawl.uri.origin import site_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.core.records import Document, FollowUp, Record
+    from rdfcrawl.core.records import Document
     from rdfcrawl.frontier.session import CrawlSession
 
 
+ABSENT: Final = (404, 410)  # statuses of a file that does not exist
 _LIMITS = UnpackLimits(n_bytes=2**30, n_members=1000)
 
 
@@ -71,6 +78,21 @@ def read_robots(document: Document) -> RobotsRules:
         detail = f"robots.txt: over {MAX_SITEMAPS} sitemaps"
         document.faults.append(Fault(Reason.TOO_MANY_ENTRIES, detail))
     return rules
+
+
+def asked_instead(document: Document) -> list[FollowUp]:
+    """Return the robots.txt on the Web that replaces a missing one on FTP.
+
+    Both servers are at their default ports.
+    """
+    record, site = document.record, site_of(document.record.url)
+    is_ftp = record.url.startswith("ftp") and site == host_of(record.url)
+    is_named_site = read_task(record).payload == RobotsTask()
+    if not is_ftp or document.status not in ABSENT or is_named_site:
+        return []
+    url = f"http://{site}{ROBOTS_PATH}"
+    other = Record(url, record.kind, record.depth, record.url, task=record.task)
+    return [FollowUp(other, is_part_of_source=True, urgency=Urgency.SOON)]
 
 
 def iter_unpacked(document: Document, log: FaultLog) -> Iterator[ByteSource]:

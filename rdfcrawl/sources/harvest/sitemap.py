@@ -34,16 +34,14 @@ from rdfcrawl.sources.harvest.consent import (
     sites_of_robots,
 )
 from rdfcrawl.sources.harvest.cross_host_checks import ROBOTS, CrossHostChecks
-from rdfcrawl.sources.harvest.listed_pages import (
-    KnownPage,
-    ListedPages,
-    is_whole,
-)
+from rdfcrawl.sources.harvest.listed_pages import KnownPage, ListedPages, is_whole
 from rdfcrawl.sources.harvest.protocol import HarvestContext, Harvester
 from rdfcrawl.sources.harvest.quad_buffer import QuadBuffer
 from rdfcrawl.sources.harvest.resourcesync import listed_at
 from rdfcrawl.sources.harvest.response import (
+    ABSENT,
     HarvestedResponse,
+    asked_instead,
     iter_unpacked,
     note_refused,
     read_robots,
@@ -56,10 +54,9 @@ from rdfcrawl.sources.sitemaps.entry import SitemapEntry, SitemapLimits
 from rdfcrawl.sources.sitemaps.facts import describe_entry
 from rdfcrawl.sources.sitemaps.protocol import Item, Sitemap
 from rdfcrawl.sources.sitemaps.semantic import SitemapDataset
-from rdfcrawl.uri import BadUri, host_of, requestable
+from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.origin import origin_of, site_of
 
-_ABSENT: Final = (404, 410)
 _LIMITS: Final = SitemapLimits()
 _AT_ONCE: Final = 200  # entries, in a thread
 _MAX_AGAIN: Final = 100  # sitemaps of an index that is pinged, read before in the run
@@ -141,7 +138,7 @@ class SitemapHarvester(Harvester):
         urls = await self._consent(response)
         guesses = [] if urls else [f"{origin}/sitemap.xml"]
         urls = urls or guesses.copy()
-        instead = [x.record.url for x in _asked_instead(response.document)]
+        instead = [x.record.url for x in asked_instead(response.document)]
         site = site_of(origin)
         named = SitemapTask(robots_hosts=(site,), is_confirming=task.is_confirming)
         if not task.is_confirming:
@@ -166,7 +163,7 @@ class SitemapHarvester(Harvester):
         await self._context.state_store.gather(
             self._parts.note(robots, since_run, url, key_of(url, named)) for url in urls
         )
-        if document.status not in (200, *_ABSENT) or document.faults:
+        if document.status not in (200, *ABSENT) or document.faults:
             return []
         state = SitemapState(since_run=self._context.run)
         gone = [part.url async for part in self._parts.gone(robots, since_run)]
@@ -181,10 +178,10 @@ class SitemapHarvester(Harvester):
         """
         document = response.document
         sitemaps = read_robots(document).sitemaps
-        if document.status in _ABSENT:  # that is no fault
+        if document.status in ABSENT:  # that is no fault
             document.faults.clear()
         named = list(dict.fromkeys(_requestable(sitemaps, document)))
-        if instead := _asked_instead(document):
+        if instead := asked_instead(document):
             response.follow_ups.extend(instead)
         elif not has_moved(document):
             sites = sites_of_robots(document)
@@ -287,7 +284,7 @@ class SitemapHarvester(Harvester):
         reading = self._reading(response, task)
         reading.before = before = await self._parts.before(reading.key)
         is_told = task.ping and await self._parts.of_this_run(reading.key, task.ping)
-        if is_told and document.status in (304, *_ABSENT):
+        if is_told and document.status in (304, *ABSENT):
             return  # the next run sees what is gone
         if document.status == 304:
             await self._checks.stays(sites, response.final_url, response)
@@ -296,7 +293,7 @@ class SitemapHarvester(Harvester):
             read_ms = document.response.started_ms
             state = replace(before, read_ms=read_ms, ping=task.ping)
             await self._parts.put(reading.key, state)
-        elif document.status in _ABSENT and before.read_ms:
+        elif document.status in ABSENT and before.read_ms:
             document.is_deleted = True
             await self._checks.withdraw([], before.url or document.url, response)
             async for page in self._pages.absent(reading.listing()):
@@ -486,21 +483,6 @@ def _step_of(record: Record) -> SitemapTask | RobotsTask | ConsentTask:
     if isinstance(step, SitemapTask | RobotsTask | ConsentTask):
         return step
     return SitemapTask()
-
-
-def _asked_instead(document: Document) -> list[FollowUp]:
-    """Return the robots.txt on the Web that replaces a missing one on FTP.
-
-    Both servers are at their default ports.
-    """
-    record, site = document.record, site_of(document.record.url)
-    is_ftp = record.url.startswith("ftp") and site == host_of(record.url)
-    is_named_site = read_task(record).payload == RobotsTask()
-    if not is_ftp or document.status not in _ABSENT or is_named_site:
-        return []
-    url = f"http://{site}{ROBOTS}"
-    other = Record(url, record.kind, record.depth, record.url, task=record.task)
-    return [FollowUp(other, is_part_of_source=True, urgency=Urgency.SOON)]
 
 
 def _requestable(texts: tuple[str, ...], document: Document) -> Iterator[str]:

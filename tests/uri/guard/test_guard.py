@@ -1,34 +1,20 @@
-"""The guard's policy, and the connections of pages that it judges."""
+"""The guard's policy, and the settings that it is read from."""
 
 from __future__ import annotations
 
-import errno
 import re
-import socket
-import subprocess
-import threading
-import time
-from contextlib import asynccontextmanager
-from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from aiohttp.abc import AbstractResolver, ResolveResult
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.settings import Settings
 from scrapy.utils.project import get_project_settings
 
 from rdfcrawl.core.errors import ConfigError, Reason
-from rdfcrawl.core.records import Kind
-from rdfcrawl.downloader.http.exchange import HttpExchange
-from rdfcrawl.downloader.spool import Spool
-from rdfcrawl.uri import BadUri, requestable
-from rdfcrawl.uri.guard import operator, policy
+from rdfcrawl.uri.guard import policy
 from rdfcrawl.uri.guard.gate import MAX_ADDRESSES, ConnectionGate, GuardBlocked
-from rdfcrawl.uri.guard.operator import looked_up_refusal, refusal_of
 from rdfcrawl.uri.guard.options import guard_of
 from rdfcrawl.uri.guard.policy import (
     MAX_PORT,
@@ -39,21 +25,16 @@ from rdfcrawl.uri.guard.policy import (
     parse_networks,
     parse_ports,
 )
-from rdfcrawl.uri.guard.resolver import GuardedResolver
-from tests.support.namespaces import machines
 from tests.support.page_tables import rows
 from tests.support.pages import read_page
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
 
-    from rdfcrawl.downloader.answer import HttpResponse
     from rdfcrawl.downloader.options import FetchOptions
-    from tests.conftest import RawServers
 
     MakeOptions = Callable[..., FetchOptions]
 
-LOOPBACK = Guard(parse_networks(["127.0.0.0/8"]))
 
 REFUSED = [
     "0.0.0.0",
@@ -442,75 +423,6 @@ def test_host_is_checked_before_a_lookup() -> None:
     assert gate.allowed("nowhere.example", 80, []) == []
 
 
-@pytest.mark.parametrize(
-    ("url", "told"),
-    [
-        ("http://example.org/", ""),
-        ("http://example.org:8080/", ""),
-        ("http://example.org:22/", "port 22"),
-        ("http://example.org:22?a", "port 22"),
-        ("http://example.org:22#a", "port 22"),
-        ("http://example.org:22", "port 22"),
-        ("ftp://example.org:22/", "port 22"),
-        ("ftp://example.org:21/", ""),
-        ("ftps://example.org:990/", ""),
-        ("http://example.org:21/", "port 21"),
-        ("http://10.0.0.1/", "private"),
-        ("http://127.0.0.1", "loopback"),
-        ("http://127.0.0.1?a", "loopback"),
-        ("http://[::1]/", "loopback"),
-        ("http://localhost/", "loopback"),
-        ("http://a.localhost./x", "loopback"),
-        ("http://localhost", "loopback"),
-        ("http://a.example/127.0.0.1", ""),
-        ("urn:x:127.0.0.1", ""),
-        ("example://10.0.0.1/", ""),
-    ],
-)
-def test_url_of_the_operator_is_refused_before_the_crawl(url: str, told: str) -> None:
-    """If a URL shows that it will be refused, then its operator knows at once."""
-    found = refusal_of(url, Guard())
-    assert bool(found) is bool(told)
-    assert told in found
-    whole = looked_up_refusal([url], Guard(), looks_up=False)
-    assert whole == (f"{url}: {found}" if found else "")
-
-
-def test_names_of_the_operator_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If names are given, then the first are looked up, for some seconds at most."""
-    asked: list[str] = []
-    goes_on = threading.Event()
-
-    def look_up(host: str, *_: object, **__: object) -> list[tuple[object, ...]]:
-        asked.append(host)
-        if host == "hangs.example":
-            goes_on.wait(60)
-        if host == "none.example":
-            raise socket.gaierror(socket.EAI_NONAME, "no such name")
-        address = "10.0.0.9" if host == "inside.example" else "1.1.1.1"
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0))]
-
-    assert operator.LOOKUP_SECS <= 3
-    assert operator.EXIT_CODE == 3
-    monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    monkeypatch.setattr(operator, "LOOKUP_SECS", 0.2)
-    names = [f"http://n{n}.example/" for n in range(20)]
-    assert (
-        looked_up_refusal(["http://1.1.1.1/", *names, "http://n.example/"], Guard())
-        == ""
-    )
-    assert sorted(asked) == sorted(f"n{n}.example" for n in range(20))
-    urls = ["http://none.example/", "http://hangs.example/", "http://inside.example/a"]
-    told = looked_up_refusal(["urn:x:y", *urls], Guard())
-    goes_on.set()
-    assert told.startswith(
-        "http://inside.example/a: inside.example (10.0.0.9) is in a pri"
-    )
-    asked.clear()
-    assert looked_up_refusal(urls, Guard(), looks_up=False) == ""
-    assert asked == []
-
-
 def test_setting_is_read() -> None:
     """If GUARD_ALLOW_NETS has networks, then the guard allows them."""
     given = {"GUARD_ALLOW_NETS": "127.0.0.0/8,::1", "GUARD_PORTS": "80,8000-8999"}
@@ -518,106 +430,6 @@ def test_setting_is_read() -> None:
     assert guard.allow_nets == (ip_network("127.0.0.0/8"), ip_network("::1"))
     assert guard.ports == ((80, 80), (8000, 8999))
     assert guard.max_ports == 5
-
-
-OWN = ["93.184.216.37", "2a00:1450:4001:81b::200e"]
-ROUTED = ["93.185.7.7", "2a00:1451::7"]
-SHARED = {"93.186.0.255": "broadcast", "2a00:1452::1": "anycast"}
-HOLDERS = ["64:ff9b::5db8:d825", "2606:4700::5efe:93.184.216.37"]  # of the first
-
-
-def change(word: str) -> None:
-    """Add or delete addresses of this machine, in a namespace of the test's own."""
-    for address in OWN:
-        ip("addr", word, address, "dev", "lo")
-    for network in ("93.185.0.0/16", "2a00:1451::/32"):
-        ip("route", word, "local", network, "dev", "lo")
-    for address, kind in SHARED.items():
-        ip("route", word, kind, address, "dev", "lo")
-    while ("local" in ip("route", "get", OWN[1])) != (word == "add"):
-        time.sleep(0.01)  # the kernel adds those of IPv6 in the background
-
-
-def ip(*words: str) -> str:
-    """Run the command `ip`; return its output, empty if it fails for `get`."""
-    is_strict = "get" not in words
-    done = subprocess.run(["ip", *words], check=is_strict, capture_output=True)
-    return done.stdout.decode()
-
-
-@pytest.mark.parametrize("has_netlink", [True, False])
-def test_own_addresses_are_refused_while_they_are_there(
-    monkeypatch: pytest.MonkeyPatch, *, has_netlink: bool
-) -> None:
-    """If an address is added to this machine, then it is refused from then on."""
-    if not has_netlink:  # as in a service that may not use it, or not on Linux
-        monkeypatch.delattr(socket, "AF_NETLINK")
-    guard = Guard()
-    # Addresses of a routed network of IPv6 cannot be bound to, nor shared ones.
-    shared = list(SHARED) if has_netlink else []
-    addresses = [*OWN, *ROUTED[: 1 + has_netlink], *shared, *HOLDERS]
-    with machines(0):
-        assert not any(map(guard.refuses_address, addresses))
-        change("add")
-        found = {guard.refuses_address(address) for address in addresses}
-        assert found == {RefusalCause.OWN}
-        allowing = Guard(parse_networks(["93.184.216.37"]))
-        allowed = [allowing.refuses_address(address) is None for address in addresses]
-        assert allowed == [True] + [False] * (len(addresses) - 1)
-        change("del")
-        assert not any(map(guard.refuses_address, addresses))
-
-
-def test_own_address_without_a_route_is_refused() -> None:
-    """If rules of this machine hide the route to an address of its own, it is known."""
-    with machines(0):
-        ip("addr", "add", OWN[0], "dev", "lo")
-        ip("rule", "add", "pref", "9", "lookup", "local")
-        ip("rule", "add", "pref", "8", "to", OWN[0], "prohibit")
-        ip("rule", "del", "pref", "0")
-        assert "local" not in ip("route", "get", OWN[0])
-        assert Guard().refuses_address(OWN[0]) is RefusalCause.OWN
-        assert Guard().refuses_address(ROUTED[0]) is None
-
-
-LACKING = [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM]
-
-
-@pytest.mark.parametrize("code", [*LACKING, errno.EACCES, errno.EAFNOSUPPORT])
-@pytest.mark.parametrize("is_netlink", [True, False])
-def test_addresses_are_not_judged_without_descriptors_or_memory(
-    monkeypatch: pytest.MonkeyPatch, code: int, *, is_netlink: bool
-) -> None:
-    """If a machine lacks what it takes to find out, then no verdict is given."""
-
-    class ScarceSocket(socket.socket):
-        def __init__(self, family: int = -1, *args: int, **more: int) -> None:
-            is_lacking = (family == socket.AF_NETLINK) is is_netlink
-            if is_lacking or family == socket.AF_NETLINK:
-                raise OSError(code if is_lacking else errno.EACCES, "no socket")
-            super().__init__(family, *args, **more)
-
-    monkeypatch.setattr(socket, "socket", ScarceSocket)
-    guard = Guard()
-    if code in LACKING:
-        with pytest.raises(OSError, match="no socket"):
-            guard.refuses_address("1.1.1.1")
-        assert not guard.allows_address("1.1.1.1")
-    else:  # other refusals are lasting: a system without netlink, or without IPv6
-        is_refused = code == errno.EACCES and not is_netlink
-        why = RefusalCause.OWN if is_refused else None
-        assert guard.refuses_address("1.1.1.1") is why
-
-
-def test_denied_networks_go_before_allowed_ones() -> None:
-    """If a network is denied, then neither its addresses nor holders of them pass."""
-    given = {"GUARD_DENY_NETS": "93.184.216.37,2606:4700::/32", "GUARD_MAX_PORTS": 1}
-    guard = guard_of(Settings(given | {"GUARD_ALLOW_NETS": "93.184.216.0/24"}))
-    denied = [OWN[0], *HOLDERS, "2606:4700::1111"]
-    assert {guard.refuses_address(x) for x in denied} == {RefusalCause.DENIED}
-    assert guard.refuses_address("93.184.216.38") is None
-    with pytest.raises(GuardBlocked, match=r"is in a network of GUARD_DENY_NETS$"):
-        ConnectionGate(guard).check(OWN[0], 80)
 
 
 def test_settings_of_the_project_are_the_policy_itself() -> None:
@@ -647,177 +459,3 @@ def test_bad_setting_is_refused(name: str, value: str) -> None:
     """If a setting makes no sense, then the crawl does not begin."""
     with pytest.raises(ConfigError, match=name):
         guard_of(Settings({"GUARD_MAX_PORTS": 1, name: value}))
-
-
-# -- over real connections -----------------------------------------------------------
-
-
-@asynccontextmanager
-async def opened(options: FetchOptions, guard: Guard) -> AsyncIterator[HttpExchange]:
-    """Open an exchange with a guard."""
-    with Spool(options.spool_dir, memory_limit_bytes=1 << 20) as spool:
-        async with HttpExchange(replace(options, guard=guard), spool) as exchange:
-            yield exchange
-
-
-async def get(url: str, options: FetchOptions, guard: Guard) -> HttpResponse:
-    """Fetch one URL by a guarded exchange."""
-    async with opened(options, guard) as exchange:
-        return await exchange.get(url, options.ask(Kind.PAGE))
-
-
-SPELLINGS = [
-    "127.0.0.1",
-    "127.1",
-    "2130706433",
-    "0x7f.1",
-    "0177.0.0.1",
-    "127.0.0.1.",
-    "localhost",
-    "LOCALHOST",
-    "localhost.",
-    "①②⑦.0.0.1",
-    "0.0.0.0",
-    "[::1]",
-    "[::ffff:127.0.0.1]",
-    "[::ffff:7f00:1]",
-    "[0:0:0:0:0:ffff:7f00:0001]",
-    "[64:ff9b::7f00:1]",
-    "[::127.0.0.1]",
-    "me:pw@127.0.0.1",
-]
-
-
-@pytest.mark.parametrize("host", SPELLINGS)
-async def test_loopback_is_not_reached(
-    raw_server: RawServers, fetch_options: MakeOptions, host: str
-) -> None:
-    """If a URL spells a loopback address in any way, then no connection is made."""
-    server = await raw_server({"*": raw_server.response()})
-    try:
-        url = requestable(f"http://{host}:{server.port}/")
-    except BadUri:
-        return
-    answer = await get(url, fetch_options(), Guard())
-    assert answer.fault is not None
-    assert answer.fault.reason in {Reason.GUARD_BLOCKED, Reason.DNS}
-    assert server.n_connections == 0
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-async def test_refusal_is_named(
-    raw_server: RawServers, fetch_options: MakeOptions, host: str
-) -> None:
-    """If the guard refuses, then the fault says so, and holds for all of the host."""
-    server = await raw_server()
-    url = f"http://{host}:{server.port}/"
-    answer = await get(url, fetch_options(), Guard())
-    assert answer.fault is not None
-    assert answer.fault.reason is Reason.GUARD_BLOCKED
-    assert host in answer.fault.detail
-    assert answer.is_host_fault
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-async def test_allowed_network_is_reached(
-    raw_server: RawServers, fetch_options: MakeOptions, host: str
-) -> None:
-    """If a network is allowed, then its addresses and their names are reached."""
-    server = await raw_server({"/": raw_server.response(b"<> <a:b> 1 .")})
-    answer = await get(f"http://{host}:{server.port}/", fetch_options(), LOOPBACK)
-    assert answer.fault is None
-    assert answer.status == 200
-
-
-class Names(AbstractResolver):
-    """A name server of the test's own: each lookup takes the next list."""
-
-    def __init__(self, *answers: list[str]) -> None:
-        self.answers = list(answers)
-        self.is_closed = False
-
-    async def resolve(
-        self,
-        host: str,
-        port: int = 0,
-        family: socket.AddressFamily = socket.AF_INET,
-    ) -> list[ResolveResult]:
-        """Return the next list."""
-        return [
-            ResolveResult(
-                hostname=host, host=each, port=port, family=family, proto=0, flags=0
-            )
-            for each in self.answers.pop(0)
-        ]
-
-    async def close(self) -> None:
-        """Take note."""
-        self.is_closed = True
-
-
-async def test_private_addresses_of_a_name_are_left_out() -> None:
-    """If a name has public and private addresses, then only the public ones stay."""
-    names = GuardedResolver(
-        Names(["10.0.0.1", "1.1.1.1", "::1"]), ConnectionGate(Guard())
-    )
-    assert [each["host"] for each in await names.resolve("a.example", 80)] == [
-        "1.1.1.1"
-    ]
-
-
-async def test_name_that_changes_its_address_is_refused() -> None:
-    """If a name turns private (DNS rebinding), then each lookup is judged anew."""
-    source = Names(["1.1.1.1"], ["127.0.0.1"])
-    names = GuardedResolver(source, ConnectionGate(Guard()))
-    assert await names.resolve("a.example", 80)
-    with pytest.raises(GuardBlocked, match="loopback"):
-        await names.resolve("a.example", 80)
-    await names.close()
-    assert source.is_closed
-
-
-async def test_address_is_checked_when_it_is_dialled(
-    raw_server: RawServers, fetch_options: MakeOptions
-) -> None:
-    """If a resolver lets a private address through, then no socket is opened for it."""
-    server = await raw_server({"*": raw_server.response()})
-    async with opened(fetch_options(), Guard()) as exchange:
-        connector = exchange._session.connector
-        connector._resolver = Names(["127.0.0.1"])  # type: ignore[union-attr]
-        url = f"http://rebound.example:{server.port}/"
-        answer = await exchange.get(url, fetch_options().ask(Kind.PAGE))
-    assert answer.fault is not None
-    assert answer.fault.reason is Reason.GUARD_BLOCKED
-    assert server.n_connections == 0
-
-
-_connects = re.compile(
-    r"socket\.socket\(|create_connection\(|open_connection\(|ClientSession\(|urlopen\("
-    r"|HTTPS?Connection\(|connectTCP\("
-)
-# The gate itself; those who ask it; who looks for a route, and sends nothing; the
-# synthetic web; the socket of our own Redis; the SPARQL store that the operator names.
-_MAY_CONNECT = {
-    "uri/guard/gate.py",
-    "uri/guard/own_addresses.py",  # asks the kernel alone
-    "downloader/http/connector.py",  # by aiohttp, with sockets of the gate
-    "downloader/http/exchange.py",
-    "downloader/ftp/protocol.py",
-    "downloader/own_trouble.py",
-    "dataweb/server.py",
-    "stores/followers/sparql/client.py",
-    "frontier/redis/embedded.py",
-    "frontier/redis/refusals.py",  # the Redis that the operator names
-    "commands/page.py",  # takes a socket that listens already
-}
-
-
-def test_connections_are_made_in_few_places() -> None:
-    """If a file opens connections, then it is one that is known to ask the gate."""
-    root = Path(__file__).resolve().parents[3] / "rdfcrawl"
-    found = {
-        path.relative_to(root).as_posix()
-        for path in root.rglob("*.py")
-        if _connects.search(path.read_text(encoding="utf-8"))
-    }
-    assert found == _MAY_CONNECT
