@@ -423,5 +423,5 @@ def test_what_a_pattern_looks_at_is_bounded(apply: Scrape) -> None:
 )  # fmt: skip
 def test_unknown_functions_are_refused(expression: str) -> None:
     """If XPath names what is not there, the rule is refused at start."""
-    with pytest.raises(ValueError, match="no XPath expression"):
+    with pytest.raises(ValueError, match="not an XPath expression"):
         selectors.xpath(expression)
