@@ -15,7 +15,7 @@ from rdfcrawl.core.errors import NeedsSandbox, Reason
 from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.rdf.environment import INLINE
 from rdfcrawl.rdf.jsonld.options import JsonLdReaderOptions
-from rdfcrawl.rdf.jsonld.reading import read_json_ld, read_json_ld_value, whole_members
+from rdfcrawl.rdf.jsonld.reading import intact_members, read_json_ld, read_json_ld_value
 from tests.support.cpu_time import takes_at_most
 from tests.support.examples import examples
 from tests.support.jsonld_reading import BASE, canonical, read
@@ -246,7 +246,7 @@ def test_what_is_mended_is_made_of_members(text: str) -> None:
     """If an array is broken anywhere, then its members before that are kept."""
     members = [{"a": 1}, [], "b"]
     broken = json.dumps(members)[:-1] + "," + text
-    kept = whole_members(broken, json.JSONDecoder())
+    kept = intact_members(broken, json.JSONDecoder())
     assert kept[:3] == members
 
 
@@ -279,5 +279,5 @@ def test_a_large_broken_document_is_mended_in_time(part: str) -> None:
     """If a broken document has very many members, then it is mended in seconds."""
     text = "[" + part * (1_000_000 // len(part)) + "x"
     with takes_at_most(30):
-        members = whole_members(text, json.JSONDecoder())
+        members = intact_members(text, json.JSONDecoder())
     assert len(members) == 1_000_000 // len(part)
