@@ -240,7 +240,7 @@ class ParserFallback:
 
     def _lines_of_rdflib(self) -> list[str] | None:
         """Return the statements after rewinding the output; None if rdflib fails."""
-        document = self._text.whole(FaultLog())
+        document = self._text.load(FaultLog())
         if not is_worth_trying(document, self._format):
             return None
         found = FaultLog()

@@ -111,7 +111,7 @@ class _Statements:
         least = len(window["s"])
         for role, numbers in window.items():
             most = np.uint64(self._dictionary.n_terms(role))
-            # 0 is not a valid number: minus one, it is the largest, so one test is enough.
+            # 0 is not a valid number: minus one, it wraps to the largest.
             outside = numbers - np.uint64(1) >= most
             if outside.any():
                 least = min(least, int(outside.argmax()))
