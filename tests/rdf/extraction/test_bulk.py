@@ -72,7 +72,9 @@ async def bulk_job(store: NQuadsStore, media_type: str) -> ReadingJob:
     """Return the job for a document that is packed by the child."""
     await store.open()
     order = store.order(URL, 1)
-    bulk = BulkOutput(order=order, follow=FOLLOW, wants_links=True, wants_telling=True)
+    bulk = BulkOutput(
+        order=order, follow=FOLLOW, wants_links=True, wants_describing=True
+    )
     return ReadingJob(url=URL, graph=URL, media_type=media_type, bulk=bulk)
 
 
@@ -133,9 +135,9 @@ async def test_lines_are_given_where_they_tell_of_data(tmp_path: Path, at: int) 
     await store.close()
     tells = [b"void#dataDump" in part.lines for part in parts]
     assert sum(tells) == 1
-    assert parts[tells.index(True)].is_telling
+    assert parts[tells.index(True)].is_describing
     assert all(part.lines for part in parts[tells.index(True) :])
-    assert sum(not part.is_telling for part in parts) >= len(parts) - 3
+    assert sum(not part.is_describing for part in parts) >= len(parts) - 3
 
 
 async def test_crash_keeps_what_was_packed(tmp_path: Path) -> None:
@@ -164,7 +166,9 @@ async def test_crash_keeps_what_was_packed(tmp_path: Path) -> None:
 def test_links_are_sorted_by_host(links: set[bytes], host: bytes) -> None:
     """If links are sorted by host, then none is lost and none is in the wrong place."""
     part = BulkPart.from_bytes(
-        BulkPart(b"", links=FoundLinks.sort(links, host), is_telling=False).to_bytes()
+        BulkPart(
+            b"", links=FoundLinks.sort(links, host), is_describing=False
+        ).to_bytes()
     )
     found = part.links or NO_LINKS
     of_host, others = set(found.of_host.split()), set(found.others.split())

@@ -67,7 +67,7 @@ async def reach_out(folder: Path, confinement: Confinement) -> tuple[set[str], s
     told: list[str] = []
     job = ReadingJob(url=URL, graph=URL, media_type=TYPE, custom=(EXTRACTOR,))
     async with Sandbox(
-        custom=(EXTRACTOR,), confinement=confinement, tell=told.append
+        custom=(EXTRACTOR,), confinement=confinement, on_confined=told.append
     ) as sandbox:
         with listening() as (port, came):
             document = json.dumps({"port": port, "path": str(folder / "x")}).encode()

@@ -134,7 +134,7 @@ async def test_crash_keeps_what_was_read(
     assert document.outcome.n_quads == text.count(b"\n") > 10_000
     (record,) = caplog.records
     assert record.levelname == "ERROR"
-    assert f"{URL}: the reading process said: ended by SIG" in record.message
+    assert f"{URL}: reading process: ended by SIG" in record.message
     good = tmp_path / "good.ttl"
     good.write_bytes(b"<http://a> <b:b> <c:c> .")
     document = await sandbox.read(good, job(NT))
@@ -157,7 +157,7 @@ async def test_output_of_a_child_is_logged(
             await read(await one.read(b"<http://a> <http://b> 1 .", job(NT)))
     (record,) = caplog.records
     assert record.levelname == "WARNING"
-    said = "the reading process said: one \\x1b[2J | two \\xff"
+    said = "reading process: one \\x1b[2J | two \\xff"
     assert record.message == f"{URL}: {said}"
 
 
@@ -184,9 +184,9 @@ def test_output_of_children_is_logged_within_limits(
     """If children write for hundreds of documents, then the first ones are logged."""
     sandbox = Sandbox()
     for _ in range(150):
-        sandbox.tell_errors(URL, lines, fault)
+        sandbox.log_errors(URL, lines, fault)
     found = [(record.levelname, record.message) for record in caplog.records]
-    line = level, f"{URL}: the reading process said: {said}"
+    line = level, f"{URL}: reading process: {said}"
     last = "WARNING", "Further output of reading processes is not logged"
     assert found == ([*[line] * 100, last] if said else [])
 
