@@ -1,4 +1,4 @@
-"""Check the statements of our own readers: only well-formed N-Quads pass.
+"""Check the statements of readers other than the parser: only well-formed N-Quads pass.
 
 Lines that are not canonical go through the strict parser of pyoxigraph. IRIs of refused
 lines are mended if that is safe; other refused lines are dropped and counted.

@@ -15,7 +15,7 @@ _BAD_TEXT: Final = re.compile(r"[\\\ud800-\udfff\x00]")
 
 
 def is_safe(key: str) -> bool:
-    """Return whether a key is safe in queries and tasks, and sorts as it compares.
+    """Return whether a key is safe in queries and tasks, and sorts in comparison order.
 
     Virtuoso 7 sorts non-ASCII strings in a different order than it compares them.
     """

@@ -5,7 +5,7 @@ See `messages` for the frames in its pipes.
 
 from __future__ import annotations
 
-import ctypes  # noqa: F401  # numpy wants it, when its use is denied already
+import ctypes  # noqa: F401  # numpy imports it, when that is denied already
 import fcntl
 import os
 import signal

@@ -117,7 +117,7 @@ class DocumentReading:
             self._note_partial(error.fault.reason, error.fault.detail)
         except (RdfcrawlError, OSError):
             raise
-        except Exception as error:  # the boundary: a library fails on an archive, say
+        except Exception as error:  # the boundary: any library may fail
             self._note_exception(error, str(self._decision.packing or "reading"))
         if self._job.wants_facts:
             self._end_facts()

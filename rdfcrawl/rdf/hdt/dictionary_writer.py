@@ -97,7 +97,7 @@ def _add(
 
 
 class SectionWriter:
-    """A sorted list of strings, front-coded as it grows."""
+    """A sorted list of strings, front-coded incrementally."""
 
     def __init__(self, spills: SpillFolder) -> None:
         self._spills = spills

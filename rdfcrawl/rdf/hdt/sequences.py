@@ -66,7 +66,7 @@ class LogArray:
 def pack(values: NDArray[np.uint64], width: int) -> bytes:
     """Return values below 2**width as packed entries, padded with zeros.
 
-    `width` is from 1 to 64; a multiple of 8 values fills whole bytes.
+    `width` is from 1 to 64; a multiple of 8 values needs no padding.
     """
     octets = values.astype("<u8").view(np.uint8).reshape(len(values), 8)
     bits = np.unpackbits(octets, axis=1, count=width, bitorder="little")

@@ -40,7 +40,7 @@ class HeaderLink:
     """One link of a `Link` header."""
 
     url: str  # target, resolved; of any scheme, perhaps with a fragment
-    # relation types, in lower case, as they compare (RFC 8288 2.1)
+    # relation types, in lower case, for comparison (RFC 8288 2.1)
     relations: frozenset[str]
     media_type: str = ""  # declared for the target; lower case, without parameters
     # context of the link if it is not the document with the header; a resolved URL if

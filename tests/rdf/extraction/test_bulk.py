@@ -49,7 +49,7 @@ def lines(n: int = N_LONG) -> list[str]:
 
 
 async def store_parts(store: NQuadsStore, document: SandboxedReading) -> list[BulkPart]:
-    """Store what comes of a document, and return it."""
+    """Store the statements of a document, and return it."""
     writer = await store.begin(URL, 1)
     parts = []
     async for part in document.parts():
@@ -64,7 +64,7 @@ async def store_parts(store: NQuadsStore, document: SandboxedReading) -> list[Bu
 
 
 def content_of(folder: Path) -> bytes:
-    """Return what is in the segments of a folder."""
+    """Return the content of the segments of a folder."""
     return b"".join(gzip.decompress(x.read_bytes()) for x in list_segments(folder))
 
 
@@ -124,7 +124,7 @@ async def test_child_packs_what_it_would_give(
 
 @pytest.mark.parametrize("at", [0, 9_000], ids=["first", "later"])
 async def test_lines_are_given_where_they_tell_of_data(tmp_path: Path, at: int) -> None:
-    """If statements tell of data elsewhere, then all lines from there on are given."""
+    """If statements describe data elsewhere, then all lines from there are returned."""
     path = tmp_path / "dump.nt"
     given = [*lines(at), TELLING, *lines(15_000)]
     path.write_text("\n".join(given))
@@ -141,7 +141,7 @@ async def test_lines_are_given_where_they_tell_of_data(tmp_path: Path, at: int) 
 
 
 async def test_crash_keeps_what_was_packed(tmp_path: Path) -> None:
-    """If the child dies, then what it has packed so far is stored, whole."""
+    """If the child dies, then the parts packed before are stored completely."""
     path = tmp_path / "deep.ttl"
     nested = b"<http://a> <http://b> " + b"<<( <http://a> <http://b> " * 200_000
     good = b"".join(b"<http://a/%d> <http://b> %d .\n" % (i, i) for i in range(20_000))

@@ -125,7 +125,7 @@ async def test_child_is_kept_for_the_next_document(
 async def test_crash_keeps_what_was_read(
     sandbox: Sandbox, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """If the parser crashes, then what it read is kept and a new child is used."""
+    """If the parser crashes, then its output is kept and a new child is used."""
     path = crash(tmp_path / "deep.ttl")
     document = await sandbox.read(path, job("text/turtle"))
     text = await read(document)
@@ -194,7 +194,7 @@ def test_output_of_children_is_logged_within_limits(
 async def test_cpu_time_is_bounded(
     sandbox: Sandbox, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """If a document takes too long, then it is stopped and what was read is kept."""
+    """If a document takes too long, then it is stopped and its output is kept."""
     path = tmp_path / "long.nt"
     with path.open("wb") as file:
         for _ in range(100):  # a second is over before
@@ -251,7 +251,7 @@ async def test_unread_document_gives_its_turn_back(
 async def test_reading_is_given_up_while_the_child_waits(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
-    """If nobody takes what a child has read, then it can be ended all the same."""
+    """If the output of a child is not consumed, then the child can still be ended."""
     path = tmp_path / "long.nt"
     path.write_bytes(LINE % (1, 1) * 200_000)
     document = await sandbox.read(path, job(NT))

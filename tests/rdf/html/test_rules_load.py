@@ -28,7 +28,7 @@ Load = Callable[[str | bytes], "RuleSet"]
 
 @pytest.fixture
 def read(tmp_path: Path) -> Load:
-    """Return what reads the text of a rule file."""
+    """Return a function that reads the text of a rule file."""
 
     def run(text: str | bytes) -> RuleSet:
         path = tmp_path / "r.yaml"
@@ -209,7 +209,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load_rules(tmp_path)
 
 
-# -- what is read ---------------------------------------------------------------------
+# -- rules that are read --------------------------------------------------------------
 
 
 def test_folders_in_the_order_of_names(tmp_path: Path) -> None:
@@ -261,14 +261,14 @@ rules:
     ],
 )
 def test_patterns(read: Load, pattern: str, matching: str, other: str) -> None:
-    """If the whole URL fits a pattern, the rule is for it."""
+    """If the full URL fits a pattern, the rule applies to it."""
     rules = read(RULE.replace("e.example", f"'{pattern}'"))
     assert rules.matching(matching)
     assert not rules.matching(other)
 
 
 def test_rules_in_order_and_what_they_captured(read: Load) -> None:
-    """If several rules match, they come as they stand, with parts of the URL."""
+    """If several rules match, they keep their order, with parts of the URL."""
     rules = read(
         """
 rules:
@@ -301,7 +301,7 @@ def test_a_glob_of_many_stars_ends(star: str) -> None:
     path=st.text("ab/", max_size=12),
 )
 def test_globs_mean_what_they_say(pattern: list[str], path: str) -> None:
-    """If a glob is compiled, it matches what its stars stand for."""
+    """If a glob is compiled, it matches the text that its stars stand for."""
     text = re.sub(r"\*{3,}", "**", "".join(pattern))
     if len(re.findall(r"\*+", text)) > 6:
         return
