@@ -1,4 +1,4 @@
-"""Name blank nodes by the statements around them, independent of their labels.
+"""Name blank nodes by their statements, independent of labels.
 
 RDFC-1.0 also covers all graphs, but takes more than 8 s for 8 blank nodes that all
 point to each other. Here, nodes that no statement distinguishes are marked in turn, a
@@ -62,7 +62,7 @@ def stable_names(
                 seen[subject].append(f">{predicate} {mine} {names.get(obj, obj)}")
             if obj in names:
                 seen[obj].append(f"<{predicate} {names.get(subject, subject)}")
-        names = {x: _hash(names[x], *sorted(told)) for x, told in seen.items()}
+        names = {x: _hash(names[x], *sorted(found)) for x, found in seen.items()}
         n_now = len(set(names.values()))
         if n_now in (n_before, len(names)):
             break

@@ -26,7 +26,7 @@ class DeflatePiece(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PieceOrder:
-    """Format of the pieces of one document, as the store requires it."""
+    """Format of the pieces of one document, for a store."""
 
     head: str  # first bytes of the content
     level: int  # of compression, on the scale of isal

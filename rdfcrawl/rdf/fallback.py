@@ -138,7 +138,7 @@ class ParserFallback:
     needs_context: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        """Mark the beginning, to return to it."""
+        """Mark the beginning, for a second reading."""
         self._before = self._log.snapshot()
         self._begin = self._output.mark()
 

@@ -254,8 +254,8 @@ def read_sketch(text: str) -> tuple[int, ...]:
     low = {n: x for n, x in enumerate(values[:BINS]) if x < _N_DIGITS}
     high = values[BINS:]
     n_high = 2 * len(low) if len(low) <= MAX_SPARSE else 0
-    is_whole = len(values) == BINS + n_high and max(values) <= _N_DIGITS
-    if not low or not is_whole or _N_DIGITS in high:
+    is_complete = len(values) == BINS + n_high and max(values) <= _N_DIGITS
+    if not low or not is_complete or _N_DIGITS in high:
         raise ValueError(f"not {BINS} parts of a sketch or sums: {text!a}")
     minima = {n: n << 6 | x for n, x in low.items()}
     for n, first, second in zip(low, high[::2], high[1::2], strict=False):

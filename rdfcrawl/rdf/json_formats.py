@@ -30,7 +30,7 @@ _KEYS = frozenset({"type", "value", "lang", "datatype"})
 
 
 def _no_number(_: str) -> None:
-    """Replace a number, which is never valid here, without computing it."""
+    """Replace a number, which is never valid here, without computation."""
 
 
 # Objects become tuples of pairs, to keep duplicate keys.

@@ -1,4 +1,4 @@
-"""Check the nesting of documents before a recursive parser reads them.
+"""Check the nesting of documents for recursive parsers.
 
 Covers triple terms, JSON, and terms of JSON-LD contexts defined by other terms. A few
 hundred kilobytes of brackets would overflow the C stack and end the process.

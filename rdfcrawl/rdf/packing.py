@@ -1,4 +1,4 @@
-"""Compress files in pieces, and read them back."""
+"""Compress and decompress files in pieces."""
 
 from __future__ import annotations
 

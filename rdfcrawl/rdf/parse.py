@@ -41,7 +41,7 @@ _HEAD_FOR_CONTEXTS_BYTES = 4 * 2**20
 _UTF8: Final = ("", "utf-8")  # usual declarations; others are looked up
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 # Imported on first use.
-_OWN_READERS: Final = {
+_READERS: Final = {
     formats.TRIX: ("rdfcrawl.rdf.trix", "read_trix"),
     formats.RDF_JSON: ("rdfcrawl.rdf.json_formats", "read_rdf_json"),
     formats.HEXTUPLES: ("rdfcrawl.rdf.json_formats", "read_hextuples"),
@@ -168,8 +168,8 @@ class DocumentParser:
     def _read(self, document_format: formats.Format) -> Iterator[QuadChunk]:
         if document_format is formats.HDT:
             yield from self._read_hdt()
-        elif document_format in _OWN_READERS:
-            yield from self._read_by_own(document_format)
+        elif document_format in _READERS:
+            yield from self._read_by_other(document_format)
         elif found := canonical_lines(
             self._source.data,
             document_format,
@@ -200,8 +200,8 @@ class DocumentParser:
             blocks = read_hdt(buffer, limits=self._limits, log=self._log)
             yield from self._output.chunks(blocks)
 
-    def _read_by_own(self, document_format: formats.Format) -> Iterator[QuadChunk]:
-        room, name = _OWN_READERS[document_format]
+    def _read_by_other(self, document_format: formats.Format) -> Iterator[QuadChunk]:
+        room, name = _READERS[document_format]
         read = getattr(import_module(room), name)
         with self._text.open_stream(self._log) as text:
             statements = read(text, limits=self._limits, log=self._log)

@@ -237,7 +237,7 @@ def _by_magic(what: str | PackingKind | Format) -> FormatDecision:
 def _packing_without_magic(
     media_type: str, url: str, head: bytes
 ) -> PackingKind | None:
-    """Return brotli or old tar if the content fits: only the name indicates them."""
+    """Return brotli or old tar, which only the name indicates, if the content fits."""
     essence = media_type.partition(";")[0].strip().lower()
     extension = file_name(url).rpartition(".")[2]
     if essence in _BROTLI_MEDIA_TYPES or extension == "br":

@@ -169,9 +169,11 @@ class StatementReader:
                 self.n_read += n_quads
                 if failure is not None:
                     text = self._text_before(failure, places)
-                    goes_on = self._goes_on(failure, text, parser)
-                    yield lines if goes_on else _without_cut_off(lines, failure, text)
-                    if not goes_on:
+                    continues = self._continues_after(failure, text, parser)
+                    yield (
+                        lines if continues else _without_cut_off(lines, failure, text)
+                    )
+                    if not continues:
                         return
                     continue
                 yield lines
@@ -211,13 +213,13 @@ class StatementReader:
         except (OSError, SourceFault):  # a stream that cannot be reopened
             return None
 
-    def _goes_on(
+    def _continues_after(
         self,
         error: SyntaxError | SourceFault,
         text: str | None,
         parser: QuadParser,
     ) -> bool:
-        """Log the error and return whether reading may continue after it."""
+        """Log the error and return whether reading may continue."""
         if isinstance(error, SourceFault):
             self._log.note(error.fault.reason, error.fault.detail)
             self.is_partial = True

@@ -1,4 +1,4 @@
-"""Decode and screen the text of one document, repeatedly if a reader requires it."""
+"""Decode and screen the text of one document, repeatedly if required."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class DocumentText:
             yield stream
 
     def open_stream(self, log: FaultLog, *screens: Screen) -> BinaryIO:
-        """Return the text as a stream (`OSError`: it cannot be reopened)."""
+        """Return the text as a stream (`OSError` if not reopenable)."""
         if self._source.data is not None:
             return io.BytesIO(self._load(self._source.data, log, *screens))
         return self._stream(log, *screens)

@@ -64,9 +64,9 @@ class ProcessBounds:
         _set(resource.RLIMIT_CPU, min(int(until_secs) + 1, hard - 1), hard)
 
     def end(self) -> bool:
-        """Lift the soft limits of a document; return whether it was the last one.
+        """Lift the soft limits of a document; return whether the process must end.
 
-        It was if the largest allowed document could reach the hard limit next.
+        True if the largest allowed document could reach the hard limit next.
         """
         self.lift_memory(0)
         hard = _hard(resource.RLIMIT_CPU)

@@ -43,7 +43,7 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 def main() -> None:
-    """Serve jobs from standard input until it ends.
+    """Serve jobs from standard input up to its end.
 
     Arguments of the process: bytes of memory; descriptor and largest size of the
     scratch file; a `Confinement`; paths of the user's extractors.
@@ -109,7 +109,7 @@ class _Child:
         self._send(b"S", "+".join(layers or (NONE,)).encode())
 
     def serve(self) -> bool:
-        """Serve one job; return False if there is none, or this was the last one."""
+        """Serve one job; return whether another may follow."""
         kind, payload = self._receive()
         if not kind:
             return False
@@ -122,12 +122,12 @@ class _Child:
         self._allow_cpu(used, job, n_bytes)
         self._scratch.refusal = 0
         reading = DocumentReading(source, job, environment=self._environment)
-        told = reading.outcome.reservations
+        sent = reading.outcome.reservations
         self._send(b"F", reading.outcome.to_json())
         packer = None if job.bulk is None else BulkPacker(job.bulk)
         for chunk in reading:
-            if reading.outcome.reservations is not told:
-                told = reading.outcome.reservations
+            if reading.outcome.reservations is not sent:
+                sent = reading.outcome.reservations
                 self._send(b"F", reading.outcome.to_json())
             part = BulkPart(chunk) if packer is None else packer.part(chunk)
             if part.piece is None:

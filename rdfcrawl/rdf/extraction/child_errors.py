@@ -19,7 +19,7 @@ _OUT_OF_MEMORY: Final = ("memory allocation of ", "MemoryError")
 
 
 class ChildErrors(asyncio.Protocol):
-    """Reader of the standard error of a child, so that the child never blocks on it.
+    """Reader of the standard error of a child, which thus never blocks.
 
     Only the last `_MOST_BYTES` are kept: a document may make a library write more.
     """

@@ -54,7 +54,7 @@ _READ_SEARCH: Final = 1 << 2  # root may read all files
 # See landlock(7): the same numbers on all architectures.
 _CREATE_RULESET: Final = 444
 _RESTRICT_SELF: Final = 446
-_ASK_VERSION: Final = 1
+_GET_VERSION: Final = 1
 _RULESET: Final = Struct("=QQQ")
 # Rights of files by the version that added them: all except reading files and folders.
 _FILE_RIGHTS: Final = {1: 0b1_1111_1111_0011, 2: 1 << 13, 3: 1 << 14, 5: 1 << 15}
@@ -94,7 +94,7 @@ def confine() -> tuple[str, ...]:
         _drop_capabilities()
     for name in kernel_layers():
         try:
-            _take_landlock() if name == LANDLOCK else _take_seccomp()
+            _apply_landlock() if name == LANDLOCK else _apply_seccomp()
         except OSError:
             continue  # a container may refuse features of its kernel
         given.append(name)
@@ -116,12 +116,12 @@ def _call(function: str, *arguments: object) -> int:
 
 def _landlock_version() -> int:
     try:
-        return _call("syscall", _CREATE_RULESET, None, 0, _ASK_VERSION)
+        return _call("syscall", _CREATE_RULESET, None, 0, _GET_VERSION)
     except OSError:
         return 0
 
 
-def _take_landlock() -> None:
+def _apply_landlock() -> None:
     version = _landlock_version()
 
     def known(table: dict[int, int]) -> list[int]:
@@ -155,7 +155,7 @@ class _Program(ctypes.Structure):
     _fields_ = (("n_steps", ctypes.c_ushort), ("steps", ctypes.c_char_p))
 
 
-def _take_seccomp() -> None:
+def _apply_seccomp() -> None:
     steps = b"".join(_STEP.pack(*step) for step in _filter(os.uname().machine))
     program = _Program(len(steps) // _STEP.size, steps)
     _call("prctl", _SET_NO_NEW_PRIVS, 1, 0, 0, 0)

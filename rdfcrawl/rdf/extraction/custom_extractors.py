@@ -23,7 +23,7 @@ MAX_CONTENT_BYTES: Final = 64 * 2**20  # in memory; a stream has no limit
 
 
 class ExtractorClaim(NamedTuple):
-    """An extractor for a document, and how it was selected."""
+    """An extractor for a document, and the criterion of its selection."""
 
     extractor: CustomExtractor
     decided_by: DecidedBy
@@ -113,7 +113,7 @@ class DocumentContent:
         self.is_cut = False
 
     def open(self) -> BinaryIO:
-        """Return all bytes as a stream; the caller closes it."""
+        """Open all bytes as a stream."""
         counted: Any = _CountedStream(self._source.open(), self._note_place)
         return io.BufferedReader(counted, BUFFER_BYTES)
 

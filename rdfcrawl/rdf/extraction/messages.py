@@ -125,7 +125,7 @@ class ExtractOutcome:
 
 @dataclass(slots=True, kw_only=True)  # creating a frozen one takes three times as long
 class ReadingJob:
-    """Metadata of a document, and options for reading it."""
+    """Metadata of a document, and options of the reading."""
 
     url: str  # of the document, after redirects, without fragment
     graph: str | None  # of its statements; None: the default graph
@@ -179,6 +179,6 @@ class ReadingJob:
 
     @classmethod
     def from_bytes(cls, payload: bytes) -> Self:
-        """Decode the result of `to_bytes`; only use it for data from the parent."""
+        """Decode the result of `to_bytes`, which must come from the parent."""
         job: Self = pickle.loads(payload)  # noqa: S301  # see above
         return job

@@ -384,7 +384,7 @@ class DocumentReading:
             self._facts.add_page(page)
 
     def _note_as_before(self, page: ParsedPage) -> None:
-        """Log faults of the first reading again; they affect the statements."""
+        """Log the faults of the first reading again, which affect the statements."""
         _ = page.utf8  # finds the faults
         for fault in page.faults.all():
             self._log.note(fault.reason, fault.detail, fault.count)

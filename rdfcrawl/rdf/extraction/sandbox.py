@@ -171,7 +171,7 @@ class Sandbox:
         await self._turns.acquire()
         child: _Child | None = None
         try:
-            child = await self._take()
+            child = await self._acquire()
             await child.send(b"J", job.to_bytes())
             if isinstance(source, Path):
                 await child.send(b"P", os.fsencode(source.absolute()))
@@ -187,7 +187,7 @@ class Sandbox:
         load = partial(load_context or self._load_context, document_url=job.url)
         return SandboxedReading(self, child, job.url, silence_secs, load)
 
-    async def _take(self) -> _Child:
+    async def _acquire(self) -> _Child:
         while self._idle:
             child = self._idle.pop()
             if child.process.returncode is None:
@@ -218,7 +218,7 @@ class Sandbox:
             )
 
     def log_errors(self, url: str, lines: Sequence[str], fault: Fault | None) -> None:
-        """Log the standard error of a child, and its exit if it ended.
+        """Log the standard error of a child, and its fault, if any.
 
         The text may quote the document: control characters are escaped, and the number
         of documents is limited.
@@ -235,7 +235,7 @@ class Sandbox:
         log = logger.error if is_own else logger.warning
         log("%s: reading process: %s", safe_text(url), text)
 
-    async def _give_back(self, child: _Child, *, is_sound: bool) -> None:
+    async def _release(self, child: _Child, *, is_sound: bool) -> None:
         if is_sound and not self._is_closed:
             self._idle.append(child)
         else:
@@ -307,7 +307,7 @@ class SandboxedReading:
         """Discard the rest of the document: the child ends, the next job may begin."""
         child, self._child = self._child, None
         if child is not None:
-            await self._sandbox._give_back(child, is_sound=False)  # noqa: SLF001
+            await self._sandbox._release(child, is_sound=False)  # noqa: SLF001
 
     async def _send_context(self, child: _Child, url: str) -> None:
         try:
@@ -353,7 +353,7 @@ class SandboxedReading:
         if child is not None:
             self._sandbox.log_errors(self._url, child.errors.take(), None)
             is_sound = not self._is_last
-            await self._sandbox._give_back(child, is_sound=is_sound)  # noqa: SLF001
+            await self._sandbox._release(child, is_sound=is_sound)  # noqa: SLF001
 
 
 _Key = tuple[asyncio.AbstractEventLoop, "Hashable"]

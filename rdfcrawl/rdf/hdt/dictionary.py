@@ -171,7 +171,7 @@ class DictionarySection:
     def _decoded(
         self, number: int, packed: bytes, n_strings: int
     ) -> list[bytes] | None:
-        """Return all strings of a block, and cache them; None if it is broken."""
+        """Return and cache all strings of a block; None for a broken block."""
         try:
             strings = decode_block(packed, n_strings)
         except BrokenBlock:

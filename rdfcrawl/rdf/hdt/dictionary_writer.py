@@ -110,9 +110,9 @@ class SectionWriter:
         self.n_strings += len(strings)
         self.string_bytes += sum(map(len, strings))
         strings = self._rest + strings
-        n_whole = len(strings) - len(strings) % BLOCK_STRINGS
-        self._add_blocks(strings[:n_whole])
-        self._rest = strings[n_whole:]
+        n_ready = len(strings) - len(strings) % BLOCK_STRINGS
+        self._add_blocks(strings[:n_ready])
+        self._rest = strings[n_ready:]
 
     def _add_blocks(self, strings: list[bytes]) -> None:
         content, lengths = encode_blocks(strings, BLOCK_STRINGS)

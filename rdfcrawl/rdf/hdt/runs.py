@@ -143,7 +143,7 @@ class _Column:
         self.n_bytes += sum(map(len, new))
 
     def sort(self, spill: SpillFile) -> tuple[StringRun, Places]:
-        """Spill the sorted terms; return them and their positions by statement."""
+        """Spill the terms; return the sorted run, and the positions by statement."""
         terms = from_n_quads(self.ids)
         self.ids.clear()
         order = sorted(range(len(terms)), key=terms.__getitem__)

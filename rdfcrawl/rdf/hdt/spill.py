@@ -68,9 +68,9 @@ class IntegerPacker:
         """Add integers below 2**width."""
         self.n_entries += len(values)
         values = np.concatenate((self._rest, values))
-        n_whole = len(values) - len(values) % 8
-        self._content.add(pack(values[:n_whole], self._width))
-        self._rest = values[n_whole:]
+        n_packed = len(values) - len(values) % 8
+        self._content.add(pack(values[:n_packed], self._width))
+        self._rest = values[n_packed:]
 
     def write_log_array(self, out: BinaryIO) -> None:
         """Write all as a packed sequence."""

@@ -149,7 +149,7 @@ def _batches(held: Sequence[bytes | Reason]) -> Iterator[Sequence[bytes | Reason
 
 
 def _iri(held: bytes) -> bytes:
-    """Return a term as an IRI; an empty IRI if it is not a single token."""
+    """Return a term as an IRI; an empty IRI for other than a single token."""
     is_token = len(held.translate(None, _NOT_IN_IRI)) == len(held)
     return b"<%b>" % held if is_token else b"<>"
 

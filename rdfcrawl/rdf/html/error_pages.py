@@ -64,12 +64,12 @@ def is_error_page(lower: bytes, text: str) -> bool:
     """
     if len(text) > _MOST_CHARS:
         return False
-    if len(text) <= _FEW_CHARS and _says(text):
+    if len(text) <= _FEW_CHARS and _is_about_error(text):
         return True
-    return any(_says(_inner(lower, *each)) for each in _OPENINGS)
+    return any(_is_about_error(_inner(lower, *each)) for each in _OPENINGS)
 
 
-def _says(text: str) -> bool:
+def _is_about_error(text: str) -> bool:
     return any(part in text and search(text) for part, search in _PHRASES)
 
 

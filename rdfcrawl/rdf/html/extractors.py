@@ -42,7 +42,7 @@ class CustomExtractor(NamedTuple):
 
     @property
     def reads_pages(self) -> bool:
-        """Whether it reads pages, not documents of a media type or an extension."""
+        """Whether pages are read, not documents of a media type or an extension."""
         return "/" not in self.name and self.name[0] != "."
 
     def begins(self, head: bytes) -> bool:

@@ -391,7 +391,7 @@ def _own_properties(
 
 
 def _item_around(node: LexborNode, items: dict[int, int]) -> int:
-    """Return the item around an element, and remember it for its ancestors."""
+    """Return the item around an element, and cache the result for its ancestors."""
     path: list[int] = []
     item: int | None = 0
     above = node.parent

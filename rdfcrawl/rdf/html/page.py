@@ -104,7 +104,7 @@ class ParsedPage:
 
     @property
     def head_tree(self) -> LexborHTMLParser:
-        """The tree of the page if it exists already; else the tree of the head."""
+        """The tree of the page if already parsed; else the tree of the head."""
         if "tree" in self.__dict__ or not self.head_bytes:
             return self.tree
         return self._head_tree
@@ -137,7 +137,7 @@ class ParsedPage:
 
     @property
     def likely_base(self) -> str:
-        """The base; the URL of the page if it is too deep to be parsed."""
+        """The base; for a page too deep to be parsed, its URL."""
         try:
             return self.base
         except SourceFault:

@@ -116,5 +116,5 @@ def _is_nofollow(meta: LexborNode) -> bool:
     attrs = meta.attributes
     if (attrs["name"] or "").strip().lower() not in _ROBOTS:
         return False
-    asked = read_directives(attrs["content"] or "", now=0.0)
-    return "nofollow" in asked.directives
+    parsed = read_directives(attrs["content"] or "", now=0.0)
+    return "nofollow" in parsed.directives

@@ -153,7 +153,7 @@ class PageReading:
         )
 
     def _extract(self, extractor: str) -> Iterator[QuadChunk]:
-        """Run one extractor; keep its output if it fails."""
+        """Run one extractor; keep its output before a failure."""
         if self._output.is_full:
             return
         before = self._output.n_quads

@@ -15,7 +15,7 @@ _LEAST_SECS: Final = 0.001  # rounding to zero would disable the timer
 
 
 class OutOfTime(BaseException):
-    """The CPU time of an extractor is used up; `except Exception` does not catch it."""
+    """The CPU time of an extractor is used up; not caught by `except Exception`."""
 
 
 class TimeShares:

@@ -43,7 +43,7 @@ class VocabularyRegistry:
         return cls(prefixes=tuple(by_length), entailed=entailed)
 
     def of_type(self, item_type: str) -> str:
-        """Return the vocabulary of a type; it prefixes property names."""
+        """Return the vocabulary of a type: the prefix of property names."""
         for prefix, vocabulary in self.prefixes:
             if item_type.startswith(prefix):
                 return vocabulary

@@ -97,7 +97,7 @@ def are_mapped(
         inner: expanded contexts of the other objects.
     """
     names = {x for x in holders if isinstance(x, str) and x[0:1] != "@"}
-    if not all(map(_gives_iri, names)) or any(map(changes_vocabulary, inner)):
+    if not all(map(_can_be_iri, names)) or any(map(changes_vocabulary, inner)):
         return False
     names = {name for name in names if ":" not in name}
     for terms in contexts:
@@ -149,7 +149,7 @@ def _is_unmapped(name: str, terms: dict[str, Any]) -> bool:
     return True
 
 
-def _gives_iri(name: str) -> bool:
+def _can_be_iri(name: str) -> bool:
     """Return whether a name is an IRI, or becomes one with a vocabulary."""
     try:
         NamedNode(name if ":" in name else "x:" + name)

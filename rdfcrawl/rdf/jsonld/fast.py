@@ -1,4 +1,4 @@
-"""Read JSON-LD through pyoxigraph, with contexts inlined, where it is correct."""
+"""Read JSON-LD through pyoxigraph, with contexts inlined, where correct."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ABSENT: Final = object()
 def fast_blocks(
     value: Any, options: JsonLdReaderOptions, loader: ContextLoader
 ) -> Iterator[bytes] | None:
-    """Return the statements of a document; None if it needs PyLD.
+    """Return the statements of a document; None if PyLD is needed.
 
     `value`, a JSON object or array, is modified while it is read, then restored.
 

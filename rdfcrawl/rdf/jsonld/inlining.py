@@ -150,7 +150,7 @@ def _strings_of(name: str, definition: Any) -> set[str]:
 
 
 def _local(context: dict[str, Any]) -> dict[str, Any]:
-    """Return a context; raise `NotFastError` if pyoxigraph would misread it."""
+    """Return a context; raise `NotFastError` for one that pyoxigraph misreads."""
     contexts = [context]
     while contexts:
         terms = contexts.pop()

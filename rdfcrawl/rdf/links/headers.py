@@ -144,7 +144,7 @@ def _link(target: str, parameters: dict[str, str], base: str) -> HeaderLink | No
 
 
 def _foreign(anchor: str, base: str) -> str:
-    """Return the context of a link unless it is the document or a part of it."""
+    """Return the context of a link unless within the document."""
     if not anchor:
         return ""
     try:

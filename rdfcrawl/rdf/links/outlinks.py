@@ -63,7 +63,7 @@ class OutlinkOptions:
         self.finders = _finders(follow)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Leave out the expressions; the receiving child compiles them."""
+        """Leave out the expressions, which the receiving child compiles."""
         return OutlinkOptions, (self.follow, self.most)
 
 
@@ -92,7 +92,7 @@ class Outlinks:
             if finders.objects is not None:
                 found.update(finders.objects(lines))
             for relation, find in finders.others:
-                if relation is _SUBJECT and self._begins_all(lines):
+                if relation is _SUBJECT and self._is_only_subject(lines):
                     self._is_about_itself = True
                     continue
                 found.update([(relation + x, x) for x in dict.fromkeys(find(lines))])
@@ -103,7 +103,7 @@ class Outlinks:
             self._found = self._crawled()
             self._is_full = len(self._found) > self._most
 
-    def _begins_all(self, lines: bytes) -> bool:
+    def _is_only_subject(self, lines: bytes) -> bool:
         """Return whether only the document's IRI begins lines."""
         # Usually true. Searching for a URL takes twice as long as comparing it.
         begins = b"<%b> " % self._own, b"_:"

@@ -139,7 +139,7 @@ class LinkPolicy:
         object.__setattr__(self, "wants_datasets", datasets)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Leave out the expressions; the receiving child compiles them."""
+        """Leave out the expressions, which the receiving child compiles."""
         parts = self.positions, self.only, self.skip, self.relations, self.own_schemes
         return LinkPolicy, parts
 

@@ -95,7 +95,7 @@ class BodyDecoder:
 
 
 class _DeclaredCodec:
-    """Decoder of a declared coding, if the server applied it."""
+    """Decoder of a declared coding, unless the server did not apply that."""
 
     def __init__(self, name: str) -> None:
         self._name = name

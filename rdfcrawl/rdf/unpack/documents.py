@@ -55,7 +55,7 @@ _NO_RDF: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedDocument:
-    """An unpacked document; read it before taking the next one."""
+    """An unpacked document, to be read before the next one."""
 
     # of the enclosing members, from the outside in; empty outside archives
     names: tuple[str, ...]
@@ -109,7 +109,7 @@ def iter_documents(
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """A stream from a layer; `reopen` restarts it, if possible."""
+    """A stream from a layer; `reopen` starts a second one, if possible."""
 
     file: io.BufferedReader
     layer: PackingLayer
@@ -277,7 +277,7 @@ class _Unpacking:
             ):
                 yield from self._document(stream, place, decision)
             elif head:
-                self._pass_by(place, decision)
+                self._skip(place, decision)
 
     def _document(
         self, stream: _Stream, place: _Place, decision: FormatDecision
@@ -319,7 +319,7 @@ class _Unpacking:
                 return f"{name}#{n}"
         return name
 
-    def _pass_by(self, place: _Place, decision: FormatDecision) -> None:
+    def _skip(self, place: _Place, decision: FormatDecision) -> None:
         self.n_noted += 1
         name = repr(place.names[-1][:80])
         if decision.found:

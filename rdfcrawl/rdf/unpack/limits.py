@@ -1,4 +1,4 @@
-"""Limits on unpacking, and the counters that enforce them."""
+"""Limits on unpacking, and their counters."""
 
 from __future__ import annotations
 
@@ -102,13 +102,13 @@ class PackingLayer:
         """Return whether this or an outer layer ended early."""
         return self.is_cut or (self._outer is not None and self._outer.is_within_cut())
 
-    def take(self, n_bytes: int) -> None:
+    def count_in(self, n_bytes: int) -> None:
         """Count encoded bytes."""
         self.n_in += n_bytes
         if self._outer is None or not self._outer._hides:  # noqa: SLF001
             self.meter.n_in += n_bytes
 
-    def give(self, n_bytes: int) -> None:
+    def count_out(self, n_bytes: int) -> None:
         """Count decoded bytes.
 
         Raises:
@@ -125,7 +125,7 @@ class PackingLayer:
             raise _bomb("ratio", self, limits)
         if meter.n_out > max(RATIO_FREE_BYTES, meter.n_in * limits.ratio):
             meter.is_over = True
-            raise _bomb("ratio over all", meter, limits)
+            raise _bomb("total ratio", meter, limits)
 
 
 def _bomb(

@@ -44,7 +44,7 @@ class SpooledBytes(SeekableBytes, Protocol):
         """Add bytes to the last blob, which must be open (`TOO_LARGE`)."""
 
     def map(self) -> memoryview:
-        """Return all bytes as one buffer; release it before `close`."""
+        """Return all bytes as one buffer, to be released before `close`."""
 
 
 class ScratchSpace(ABC):
@@ -59,7 +59,7 @@ class ScratchSpace(ABC):
 
     @abstractmethod
     def begin(self) -> SpooledBytes:
-        """Return an empty blob; the caller closes it."""
+        """Return an empty blob, to be closed."""
 
     def hold(self, stream: BinaryIO, *, max_bytes: int | None = None) -> SpooledBytes:
         """Spool the rest of a stream (`TOO_LARGE`); the caller closes the blob."""
@@ -132,11 +132,11 @@ class MemoryScratch(ScratchSpace):
         self._n_free = max_bytes
 
     def begin(self) -> SpooledBytes:
-        """Return an empty blob; the caller closes it."""
+        """Return an empty blob, to be closed."""
         return _HeldInMemory(self)
 
     def take(self, n_bytes: int) -> None:
-        """Reserve bytes; a negative number frees them.
+        """Reserve bytes; a negative number frees some.
 
         Raises:
             SourceFault: `TOO_LARGE`.
@@ -182,7 +182,7 @@ class FileScratch(ScratchSpace):
         self._open: list[_HeldInFile] = []
 
     def begin(self) -> SpooledBytes:
-        """Return an empty blob; the caller closes it."""
+        """Return an empty blob, to be closed."""
         held = _HeldInFile(self, self._end())
         self._open.append(held)
         return held

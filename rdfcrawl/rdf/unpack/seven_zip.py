@@ -235,7 +235,7 @@ class _File:
 
 
 def _codec(coder: CoderStep, limits: UnpackLimits) -> StreamCodec:
-    """Return the decoder of one step; it ends at the length in the header."""
+    """Return the decoder of one step, limited to the length in the header."""
     method = coder.method if coder.is_simple else b""
     codec: StreamCodec | None
     if method in _METHODS:

@@ -32,7 +32,7 @@ _IS_FOLDER: Final = 0x10
 
 @dataclass(frozen=True, slots=True)
 class CoderStep:
-    """One step of decoding; `is_simple` if it has one input and one output."""
+    """One step of decoding; `is_simple` with one input and one output."""
 
     method: bytes
     properties: bytes
@@ -332,7 +332,7 @@ class HeaderReader:
 
 
 def _order(coders: list[CoderStep], pairs: dict[int, int]) -> list[int]:
-    """Return the order of coders from the packed stream; empty if they form no chain.
+    """Return the order of coders from the packed stream; empty without a chain.
 
     `pairs` maps an input stream to the output stream that feeds it; each coder has one
     output.

@@ -1,4 +1,4 @@
-"""Streams of unpacked bytes that end, instead of raising, where they are broken."""
+"""Streams of unpacked bytes that end at an error instead of raising."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class PieceStream(PulledStream):
 
 
 class PieceReader:
-    """Reader of pieces of bytes; it raises their faults."""
+    """Reader of pieces of bytes, which raises their faults."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
@@ -96,7 +96,7 @@ def buffered(stream: io.RawIOBase) -> io.BufferedReader:
 
 
 def content_if_short(stream: io.BufferedReader) -> bytes | None:
-    """Return the content if it is shorter than a piece; nothing is consumed."""
+    """Return the content if shorter than a piece; nothing is consumed."""
     raw = stream.raw
     head = stream.peek(1)
     if isinstance(raw, PieceStream) and len(head) < PIECE_BYTES and raw.is_at_end:
@@ -121,9 +121,9 @@ def decoded(
     """
     try:
         while data := read(INPUT_BYTES):
-            layer.take(len(data))
+            layer.count_in(len(data))
             for piece in codec.pieces(data):
-                layer.give(len(piece))
+                layer.count_out(len(piece))
                 yield piece
             if codec.garbage:
                 break

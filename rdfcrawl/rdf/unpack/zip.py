@@ -200,7 +200,7 @@ class _Zip:
     # -- without directory ---------------------------------------------------------
 
     def _scan(self) -> Iterator[_Header]:
-        """Yield the local headers, as far as they can be followed."""
+        """Yield the chain of local headers."""
         at = 0
         while self._blob.read_at(at, 4) == b"PK\3\4":
             try:

@@ -197,7 +197,7 @@ def test_rights_are_given_up_as_far_as_the_kernel_knows_them(
     monkeypatch.setattr(confinement, "_call", call)
     for version in range(1, 8):
         monkeypatch.setattr(confinement, "_landlock_version", lambda: version)  # noqa: B023
-        confinement._take_landlock()
+        confinement._apply_landlock()
     files = {
         n: (1 << bits) - 1 & ~0b1100 for n, bits in {1: 13, 2: 14, 3: 15, 5: 16}.items()
     }
@@ -249,7 +249,7 @@ NO_NEW_PRIVILEGES = (38, 1, 0, 0, 0)
 
 def test_layers_come_with_their_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a layer is taken, then no program that is run later has more rights."""
-    for take in (confinement._take_landlock, confinement._take_seccomp):
+    for take in (confinement._apply_landlock, confinement._apply_seccomp):
         kernel = ScriptedKernel()
         monkeypatch.setattr(confinement, "_c", lambda kernel=kernel: kernel)
         take()
@@ -259,7 +259,7 @@ def test_layers_come_with_their_conditions(monkeypatch: pytest.MonkeyPatch) -> N
                 os.fstat(each)
     monkeypatch.setattr(confinement, "_c", lambda: ScriptedKernel(refused=7))
     with pytest.raises(OSError, match="thread 7"):
-        confinement._take_seccomp()
+        confinement._apply_seccomp()
 
 
 def test_layers_are_those_of_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:

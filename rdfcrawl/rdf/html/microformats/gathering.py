@@ -159,7 +159,7 @@ class ItemGatherer:
             self._soup.handle_data(text)
 
     def comment(self, text: str) -> None:
-        """Handle a comment; only recorded markup keeps it."""
+        """Handle a comment, for recorded markup."""
         self.authored.comment(text)
 
     def _weigh(self, frame: _Frame, classes: list[str]) -> list[str]:
@@ -271,7 +271,7 @@ class ContentRecorder:
         return len(self._contents) - 1
 
     def end(self, number: int) -> bool:
-        """End the innermost recording; return whether it was within the limit."""
+        """End the innermost recording; return whether the limit was kept."""
         pieces = self._pieces[self._open.pop() :]
         self._n_left -= sum(map(len, pieces))
         has_room = self._n_left >= 0
@@ -282,7 +282,7 @@ class ContentRecorder:
         return has_room
 
     def content(self, number: int) -> str | None:
-        """Return the recorded markup; None if it exceeded the limit."""
+        """Return the recorded markup; None beyond the limit."""
         return self._contents[number]
 
     def start(self, name: str, attributes: Attributes) -> None:

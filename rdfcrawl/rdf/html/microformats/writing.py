@@ -248,14 +248,14 @@ def value_term(text: str, kind: ValueKind, language: str) -> str:
 
 
 def markup_term(html: str, text: str, language: str) -> str:
-    """Return the value of an `e-*` property; `rdf:HTML` only if it has a tag."""
+    """Return the value of an `e-*` property: `rdf:HTML` only for text with a tag."""
     if "<" in html:
         return terms.literal(html, datatype=RDF + "HTML")
     return terms.literal(text, language=language)
 
 
 def time_term(text: str) -> str:
-    """Return a date, time or duration as a typed literal; empty if it is none.
+    """Return a date, time or duration as a typed literal; empty for other text.
 
     >>> time_term("2024-5-1"), time_term("2024-05-01 9:30-0700").partition("^")[0]
     ('', '"2024-05-01T09:30:00-07:00"')

@@ -34,7 +34,7 @@ class EndTag(NamedTuple):
 
 
 class CommentEvent(NamedTuple):
-    """A comment; only XML literals keep it."""
+    """A comment, for XML literals."""
 
     text: str
 

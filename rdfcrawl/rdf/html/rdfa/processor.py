@@ -156,7 +156,7 @@ class RdfaProcessor:
         self._frames.append(frame)
 
     def state(self, node: LexborNode, attributes: Attributes) -> bool:
-        """Write the statements of an element if it is plain; return whether it is.
+        """Write the statements of a plain element; return False for other elements.
 
         Otherwise pass the element to `start`.
         """
@@ -327,7 +327,7 @@ class RdfaProcessor:
                 self._write(element.subject, predicate, value)
 
     def _value(self, element: RdfaElement) -> str:
-        """Return the value of `property`; empty if it is the content."""
+        """Return the value of `property`; empty for the content."""
         attributes = element.attributes
         language = element.scope.language
         text = attributes.get("content") if "content" in attributes else None

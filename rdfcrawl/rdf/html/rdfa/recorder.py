@@ -44,7 +44,7 @@ class KeptContent(StrEnum):
 
 
 class _Shared:
-    """Nested recordings of one form; they share their chunks."""
+    """Nested recordings of one form, with shared chunks."""
 
     def __init__(self) -> None:
         self.chunks: list[str] = []

@@ -182,7 +182,7 @@ class RdfaNames:
         self._known.clear()
 
     def curie(self, text: str) -> str:
-        """Return the resource of a CURIE; empty if it is none."""
+        """Return the resource of a CURIE, else an empty text."""
         prefix, colon, reference = text.partition(":")
         if not colon:
             return ""
@@ -235,7 +235,7 @@ class RdfaNames:
         return words
 
     def word(self, word: str, scope: RdfaScope, *, is_link: bool = False) -> str:
-        """Return the resource of a term, CURIE or absolute IRI; empty if it is none."""
+        """Return the resource of a term, CURIE or absolute IRI, else an empty text."""
         if ":" in word:
             if self._is_first and word.startswith("[") and word.endswith("]"):
                 word = word[1:-1]

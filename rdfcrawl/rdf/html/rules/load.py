@@ -1,4 +1,4 @@
-"""Load rule files and check them at start."""
+"""Load and check rule files at start."""
 
 from __future__ import annotations
 

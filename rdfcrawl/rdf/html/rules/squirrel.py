@@ -101,7 +101,7 @@ _translator = _JsoupTranslator()
 
 
 def jsoup(text: str) -> Selector:
-    """Parse a jsoup selector; raise `ValueError` if it cannot be translated."""
+    """Parse a jsoup selector; raise `ValueError` without a translation."""
     text = text.strip()
     if not text or len(text) > MAX_SELECTOR_CHARS:
         raise ValueError(f"a selector has 1 to {MAX_SELECTOR_CHARS} characters")
