@@ -34,7 +34,7 @@ from rdfcrawl.sources.ckan.deletions import (
     check_missing,
     iter_confirmations,
 )
-from rdfcrawl.sources.ckan.envelope import MAX_ANSWER_BYTES, CkanAnswer
+from rdfcrawl.sources.ckan.envelope import MAX_RESPONSE_BYTES, CkanResponse
 from rdfcrawl.sources.ckan.mapping import (
     catalogue_url,
     document_url,
@@ -213,8 +213,8 @@ class CkanHarvester(Harvester):
         response = document.response
         body = response.error_body
         if body_of(response) is not None:  # as far as it is read, and a byte more
-            body = await asyncio.to_thread(head_of, response, MAX_ANSWER_BYTES + 1)
-        answer = CkanAnswer(status=document.status, body=body, url=document.url)
+            body = await asyncio.to_thread(head_of, response, MAX_RESPONSE_BYTES + 1)
+        answer = CkanResponse(status=document.status, body=body, url=document.url)
         n_known = await self._store.size(_key_of(portal), _KNOWN)
         return await asyncio.to_thread(
             advance, task, answer, portal, log, n_known=n_known
@@ -320,7 +320,7 @@ class CkanHarvester(Harvester):
 def _key_of(portal: PortalAddress) -> str:
     """Return the key of a portal in the state store; each scope has its own."""
     scope = portal.scope
-    if scope.is_whole:
+    if scope.is_unrestricted:
         return portal.url
     words = (scope.organization, scope.group, scope.q, scope.fq)
     return " ".join((portal.url, *map(quote_plus, words)))
