@@ -115,7 +115,10 @@ def test_a_refusal_says_why(body: object, status: int, kind: str, told: str) -> 
         (b"<!DOCTYPE html><p>Welcome", "a page or XML instead of JSON"),
         (b"<form><input type=password>", "a login page"),
         (b'{"success": true, "resu', "truncated JSON"),
-        (b'{"success": true, "result": {"count": 3, "results": [{"id": "a', "truncated JSON"),
+        (
+            b'{"success": true, "result": {"count": 3, "results": [{"id": "a',
+            "truncated JSON",
+        ),
         (b"not json", "not JSON"),
         (b"{'success': True}", "not JSON"),
         (b"[" * 100_000, "nested too deeply"),
