@@ -313,7 +313,7 @@ class RdfSpider(Spider):
 
     async def question(self, record: Record) -> HttpRequest | None:
         """Return the request for a record; None is a GET of its URL."""
-        return await self.harvesters_of(record).question(record)
+        return await self.harvesters_of(record).request_for(record)
 
     def ignores_robots(self, record: Record) -> bool:
         """Return whether a record is requested although robots.txt disallows it."""
