@@ -173,4 +173,4 @@ def open_ranks(root: Path) -> RankTable | None:
 
 
 def _damaged(path: Path) -> ConfigError:
-    return ConfigError(f"{path}: is damaged; remove it and run `rdfcrawl rank`")
+    return ConfigError(f"{path}: is damaged; remove it and run `urldb rank`")
