@@ -246,6 +246,6 @@ def test_comparison_beside_a_crawl_begun_anew_is_refused(tmp_path: Path) -> None
     (tmp_path / "quads").rename(tmp_path / "before-1" / "quads")
     write_log(tmp_path, [Written(B, 2, [(B, "y")])])
     follower.open(log.identity)
-    with pytest.raises(ConfigError, match="begun anew while it was read"):
+    with pytest.raises(ConfigError, match="was replaced while it was read"):
         compare(log, follower, tmp_path)
     follower.close()
