@@ -145,7 +145,7 @@ class FileFollower(TableFollower):
                 os.fsync(file.fileno())
         if serializer.n_left_out:
             logger.warning(
-                "%s: %s left out, which %s cannot say",
+                "%s: %s left out that %s cannot express",
                 path,
                 counted(serializer.n_left_out, "statement"),
                 serializer.title,

@@ -102,7 +102,7 @@ def test_what_a_format_cannot_say_is_left_out_alone(
             tmp_path,
             FileFollower.from_options(f"jsonld:{tmp_path / 'j'}", {"per": "all"}),
         )
-    assert "1 statement left out, which JSON-LD cannot say" in caplog.text
+    assert "1 statement left out that JSON-LD cannot express" in caplog.text
     content = (tmp_path / "j" / "all.jsonld").read_bytes()
     assert len(list(ox.parse(content, format=ox.RdfFormat.JSON_LD))) == 1
     caplog.clear()
