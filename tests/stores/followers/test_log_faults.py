@@ -182,7 +182,7 @@ def test_damaged_table_of_a_store_is_told_with_what_to_do(
     follow(tmp_path, kind(tmp_path / "store"))
     damage(tmp_path / place)
     write_gone(tmp_path, 2)
-    with pytest.raises(StoreFault, match=r"store: .*it can be deleted, and is filled"):
+    with pytest.raises(StoreFault, match=r"store: .*delete it to fill the store again"):
         follow(tmp_path, kind(tmp_path / "store"))
 
 
