@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.project import COMMANDS
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -273,8 +275,8 @@ def test_spider_is_generated_from_our_template(
 
 @pytest.fixture(scope="module")
 def bare(start_project: StartProject) -> Project:
-    """Return a project as Scrapy makes it."""
-    return start_project("bare", "")
+    """Return a project as Scrapy makes it, with our commands."""
+    return start_project("bare", COMMANDS)
 
 
 @pytest.mark.parametrize(
