@@ -63,12 +63,10 @@ def crawl(
     return done, {item["url"]: item for item in project.feed(f"{name}.jl")}
 
 
-def host(
-    loopback: Loopback, robots: bytes, address: str = "127.0.0.1", **pages: bytes
-) -> RawServer:
+def host(loopback: Loopback, robots: bytes, address: str = "127.0.0.1") -> RawServer:
     """Return a host with a robots.txt, whose every other page is empty."""
     empty = loopback.response(b"", "text/html")
-    return loopback({"/robots.txt": robots, "*": empty, **pages}, host=address)
+    return loopback({"/robots.txt": robots, "*": empty}, host=address)
 
 
 def test_robots_txt_is_obeyed_as_rfc_9309_says(
@@ -141,7 +139,8 @@ def test_urls_that_differ_in_spelling_are_requested_once(
     page += "<a href='http://a^b/'>y</a>"
     nothing = loopback.response(b"", status="404 Not Found")
     index = loopback.response(page.encode(), "text/html; charset=utf-8")
-    site = host(loopback, nothing, **{"/": index})
+    site = host(loopback, nothing)
+    site.pages["/"] = index
     done, _ = crawl(project, "spelling", [site.url("/")])
     assert "'uri_normalization/dropped': 1" in done.stderr
     assert sorted(site.targets) == ["/", "/%c3%a9", "/a~b?x=1&y=2", "/robots.txt"]
