@@ -24,6 +24,7 @@ from cssselect import SelectorError
 from cssselect.xpath import ExpressionError, GenericTranslator, XPathExpr
 from parsel.csstranslator import HTMLTranslator
 
+from rdfcrawl.rdf.html.iris import is_iri
 from rdfcrawl.rdf.html.rules.model import (
     PageRule,
     RulePlace,
@@ -31,7 +32,7 @@ from rdfcrawl.rdf.html.rules.model import (
     SquirrelResource,
     SquirrelSource,
 )
-from rdfcrawl.rdf.html.rules.names import is_attribute, is_iri, url_parts
+from rdfcrawl.rdf.html.rules.names import is_attribute, url_parts
 from rdfcrawl.rdf.html.rules.nodes import (
     Node,
     RuleError,
