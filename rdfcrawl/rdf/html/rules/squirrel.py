@@ -4,7 +4,7 @@ A file is for one host, and has a block for each kind of page: `regex`, searched
 page's URI, ignoring case, and `resources`, which maps parts of the page to statements
 of a subject. Selectors are those of jsoup, as far as XPath can express them. Newer
 versions of Squirrel search `regex` as text, older ones as an expression; files for both
-are in use, so that either match counts.
+are in use, so either match counts.
 
 Two rules are stricter than in Squirrel: only http and https URLs are IRIs, and relative
 links are resolved by RFC 3986.
