@@ -1,4 +1,4 @@
-"""The web archive of a crawl, if its settings want one."""
+"""The web archive of a crawl, if `WARC` is on."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _FORMAT: Final = (
 )
 _is_header = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch  # RFC 9110 5.6.2
 
-# A pipeline and the services of the fetch share it; see `services`.
+# Shared by a pipeline and the fetch services; see `services`.
 _archives: WeakKeyDictionary[Crawler, WebArchive | None] = WeakKeyDictionary()
 
 
 def archive_of(crawler: Crawler) -> WebArchive | None:
-    """Return the archive of a crawler; None if it keeps none.
+    """Return the archive of a crawler; None if `WARC` is off.
 
     Raises:
         ConfigError: a setting is wrong.
@@ -72,7 +72,7 @@ def _make(crawler: Crawler) -> WebArchive:
 
 
 def check_archive(settings: BaseSettings) -> None:
-    """Check the settings of an archive before workers are started.
+    """Check the settings of an archive before workers start.
 
     Raises:
         ConfigError: one of them is wrong.

@@ -1,4 +1,4 @@
-"""What was sent and received goes into the web archive, before anybody reads it."""
+"""Write requests and responses to the web archive, before they are parsed."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.warc.http_messages import ResponseHead
     from rdfcrawl.frontier.request_turns import SoloTurn
 
-_WAITED_FOR: Final = frozenset((*PASSING, *NO_FILES))  # see `own_trouble`
+_WAITED_FOR: Final = frozenset((*PASSING, *NO_FILES))  # see `local_failures`
 _ENDLESS: Final = 2**62
 _OK: Final = 200
 _PARTIAL: Final = 206
-_AT_ONCE_BYTES: Final = 256 * 1024  # more is written by a thread
+_AT_ONCE_BYTES: Final = 256 * 1024  # longer records are written by a thread
 _TRUNCATIONS: Final[dict[Reason, Truncation]] = {
     Reason.TIMEOUT: "time",
     Reason.TOO_LARGE: "length",
@@ -45,12 +45,12 @@ _TRUNCATIONS: Final[dict[Reason, Truncation]] = {
 
 
 class WireCapture:
-    """The bytes of one request and its answer, as they go over the wire.
+    """The bytes of one request and its response on the wire.
 
     Attributes:
-        keeps_all: of a large answer, the body, too, is kept here.
-        fault: why not all that was received is here.
-        head: of a large answer whose body is not kept here, as the client has it.
+        keeps_all: also keep the bodies of large responses here.
+        fault: why some received bytes are missing.
+        head: of a large response whose body the client keeps.
     """
 
     def __init__(self, sink: SpoolSink, most_bytes: int) -> None:
@@ -68,7 +68,7 @@ class WireCapture:
             self.sent += content
 
     def receive(self, content: bytes) -> None:
-        """See `WireListener`; what there is no room for is noted."""
+        """See `WireListener`; lack of room sets `fault`."""
         sink = self._sink
         if sink is None or self.head is not None or self.fault is not None:
             return
@@ -83,7 +83,7 @@ class WireCapture:
             self.fault = fault
 
     def take(self) -> HttpResponse:
-        """Return what was received, as the body of a response to be released."""
+        """Return the received bytes, as the body of a response to be released."""
         taken = HttpResponse()
         if self._sink is not None:
             self._sink.keep(taken)
@@ -91,17 +91,17 @@ class WireCapture:
         return taken
 
     def drop(self) -> None:
-        """Forget what was received."""
+        """Discard the received bytes."""
         if self._sink is not None:
             self._sink.discard()
             self._sink = None
 
 
 class ArchivingExchange:
-    """A client that writes each request with its answer into an archive.
+    """A client that writes each request and its response to an archive.
 
-    What there is no room for is a failure of our own: the request is made again when
-    there is room, as for a body that does not fit on the disk.
+    Lack of room is a local failure: the request is repeated when there is room, like
+    one whose body does not fit on the disk.
     """
 
     def __init__(self, exchange: HttpClient, archive: WebArchive, spool: Spool) -> None:
@@ -163,7 +163,7 @@ class ArchivingExchange:
             self._spool.release(received)
 
     async def _write(self, holder: HttpResponse, write: Callable[[], None]) -> None:
-        """Write records; whatever takes long is left to a thread."""
+        """Write records; long ones in a thread."""
         if holder.path is None and len(holder.body or b"") <= _AT_ONCE_BYTES:
             write()
         else:
@@ -171,7 +171,7 @@ class ArchivingExchange:
 
 
 async def _to_its_end(writing: asyncio.Future[None]) -> None:
-    """Wait for a thread; whoever cancels waits, too, as the file that it reads goes."""
+    """Wait for a thread, even when cancelled: it reads a temporary file."""
     try:
         await asyncio.shield(writing)
     except asyncio.CancelledError:
@@ -186,7 +186,7 @@ def _is_http(url: str) -> bool:
 def _keeps_copy(
     task: RefreshedPage | None, answer: HttpResponse, began_ms: int
 ) -> bool:
-    """Return whether a page that was not found stays stored for now."""
+    """Return whether the stored copy of a missing page stays for now."""
     if task is None or not task.is_stored:
         return False
     return not task.is_gone(answer.status, began_ms)
@@ -200,7 +200,7 @@ def _exchange_of(
     began_ms: int,
 ) -> ArchivedExchange:
     fault = answer.fault
-    # An answer without a fault that is not whole was of no use to us: it was cut off.
+    # A response without a fault that is incomplete was cut off as useless.
     truncation: Truncation = "length"
     if fault is not None and capture.fault is None:
         truncation = _TRUNCATIONS.get(fault.reason, "unspecified")
@@ -226,10 +226,9 @@ def _resource_of(
     address: str,
     began_ms: int,
 ) -> ArchivedResource | None:
-    """Return what is a document without being the answer as it was received.
+    """Return a document that differs from the bytes of one HTTP response.
 
-    So is a file of FTP, or of a scheme of the user's, and a body of which only the rest
-    was sent.
+    Examples: a file of FTP or of a custom scheme, a body that was resumed.
     """
     body = body_of(answer)
     if not 200 <= answer.status < 300 or not body or not answer.n_bytes:
@@ -239,7 +238,7 @@ def _resource_of(
         if answer.fault is not None or not _is_rest(answer, received):
             return None
         note = "put together from this answer and the begin of an earlier one"
-        began_ms = max(now_ms(), began_ms + 1)  # later than either part
+        began_ms = max(now_ms(), began_ms + 1)  # later than both parts
     fault = answer.fault
     is_cut = answer.is_partial and fault is not None
     charset = f"; charset={answer.charset}" if answer.charset else ""
@@ -257,9 +256,9 @@ def _resource_of(
 
 
 def _head_of_plain(received: bytes) -> ResponseHead | None:
-    """Return the head of an answer whose body is kept by the client as it is sent.
+    """Return the head of a response whose body the client keeps unchanged.
 
-    Of a rest, the client has the whole; and others are decoded, or not kept at all.
+    The client has the complete body of a resumed one; others are decoded or dropped.
     """
     head = find_head(received)
     if head is None or head.status == _PARTIAL or not 200 <= head.status < 300:
@@ -268,7 +267,7 @@ def _head_of_plain(received: bytes) -> ResponseHead | None:
 
 
 def _is_rest(answer: HttpResponse, received: HttpResponse) -> bool:
-    """Return whether an answer is whole, of which only the rest was received."""
+    """Return whether a complete response was resumed: only its rest was received."""
     if answer.status != _OK or not body_of(received):
         return False
     head = find_head(head_of(received, HEAD_BYTES))

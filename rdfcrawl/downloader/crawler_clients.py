@@ -22,10 +22,10 @@ class CrawlerClients:
     """The connections of a crawler.
 
     Attributes:
-        web: for HTTP, by aiohttp or by Scrapy's downloader.
+        web: for HTTP: our own client, or Scrapy's downloader.
         ftp: for FTP.
-        requests: for requests of Scrapy that are queued as they are.
-        fetchers: for the schemes of the user's.
+        requests: for queued Scrapy requests.
+        fetchers: for custom schemes.
     """
 
     web: HttpExchange | ScrapyExchange
@@ -34,9 +34,9 @@ class CrawlerClients:
     fetchers: FetcherExchange
 
     def by_scheme(self, own: Iterable[str]) -> SchemeExchange:
-        """Return the client that passes a request on by its scheme.
+        """Return the client that dispatches requests by scheme.
 
-        `own` are the schemes of the user's.
+        `own` are the custom schemes.
         """
         return SchemeExchange(self.web, self.ftp, self.requests, self.fetchers, own)
 

@@ -1,4 +1,4 @@
-"""The setting `FETCH_SCHEMES`, read and checked; its classes, and their instances."""
+"""The setting `FETCH_SCHEMES`: its classes and their instances."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 def fetcher_classes(
     settings: BaseSettings, schemes: SchemePolicy
 ) -> Mapping[str, type]:
-    """Return the class of the fetcher of each scheme of the user's.
+    """Return the fetcher class of each custom scheme.
 
     Raises:
-        ConfigError: it cannot be imported, or is no fetcher.
+        ConfigError: it cannot be imported, or is not a fetcher.
     """
     paths = mapping(settings, "FETCH_SCHEMES")
     found = {}
@@ -41,7 +41,7 @@ def build_fetchers(
     """Return the fetchers of a crawler.
 
     Raises:
-        ConfigError: a class fails with its settings.
+        ConfigError: a class rejects its settings.
     """
     found: dict[str, Any] = {}
     for scheme, cls in classes.items():

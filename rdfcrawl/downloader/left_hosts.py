@@ -1,4 +1,4 @@
-"""Stop requests to hosts that are to be left alone, those under way included."""
+"""Block requests to hosts that rest or are denied, including those in flight."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class LeavingExchange:
-    """A client that makes no request to hosts to leave alone.
+    """A client that makes no requests to blocked hosts.
 
-    Requests that are under way when a host joins them are cancelled, and what had come
-    of their answers is dropped.
+    Requests in flight are cancelled when their host is blocked, and their partial
+    responses dropped.
 
     Args:
-        drop: called with the URL of a request that was cancelled.
+        drop: called with the URL of each cancelled request.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class LeavingExchange:
         try:
             return await self._exchange.get(url, ask, turn)
         except asyncio.CancelledError:
-            # Somebody else may have cancelled it as well: that is not ours to end.
+            # Another party has cancelled the task, too: keep that cancellation.
             if task not in self._cancelled or task.uncancel() > n_cancels:
                 raise
             self._drop(url)

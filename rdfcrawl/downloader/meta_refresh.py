@@ -1,6 +1,6 @@
-"""Pages that only lead on: `<meta http-equiv=refresh content="0; url=...">`.
+"""Pages that redirect: `<meta http-equiv=refresh content="0; url=...">`.
 
-Browsers and search engines take a refresh without delay for a redirect.
+Browsers and search engines treat a refresh without delay as a redirect.
 
 Source: the WHATWG HTML standard, clause 4.2.5.3, "shared declarative refresh steps".
 """
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from rdfcrawl.downloader.answer import HttpResponse
 
-HEAD_BYTES: Final = 4096  # of a page, in which the element is looked for
+HEAD_BYTES: Final = 4096  # of a page, searched for the element
 _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
-# What is in these does not count, or not for clients that run scripts.
+# Content that does not count, or not for clients that run scripts.
 _SKIPPED: Final = re.compile(rb"<(script|style|template|noscript|title|textarea)[\s>/]")
 _attributes: Final = re.compile(
     rb"""([^\s"'<>/=]{1,32})\s{0,16}=\s{0,16}("[^"]*"|'[^']*'|[^\s"'>]+)"""
@@ -31,7 +31,7 @@ _content: Final = re.compile(
 
 
 def refresh_target(url: str, answer: HttpResponse) -> str:
-    """Return the URL that a page leads on to without delay; empty if to none.
+    """Return the target of a refresh without delay; empty if there is none.
 
     >>> from rdfcrawl.downloader.answer import HttpResponse
     >>> page = b"<META HTTP-EQUIV=Refresh CONTENT='0; URL=../b#c'>"
@@ -42,7 +42,7 @@ def refresh_target(url: str, answer: HttpResponse) -> str:
     if answer.media_type not in _HTML or not answer.body:
         return ""
     begin = answer.body[:HEAD_BYTES]
-    if b"http-equiv" not in begin.lower():  # as nearly always
+    if b"http-equiv" not in begin.lower():
         return ""
     base, target = url, ""
     for name, attributes in _elements(begin):

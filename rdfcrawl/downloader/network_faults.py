@@ -1,4 +1,4 @@
-"""Faults of documents for the exceptions of aiohttp."""
+"""Faults of documents for exceptions of aiohttp."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rdfcrawl.uri.guard.gate import GuardBlocked
 if TYPE_CHECKING:
     from rdfcrawl.downloader.answer import HttpResponse
 
-# What an exception means, and whether it holds for the whole origin; the first match
+# Exceptions, their reason, and whether it concerns the entire origin. The first match
 # counts, since aiohttp's classes inherit from one another.
 _MEANINGS: Final[tuple[tuple[tuple[type[Exception], ...], Reason, bool], ...]] = (
     (
@@ -34,14 +34,14 @@ _MEANINGS: Final[tuple[tuple[tuple[type[Exception], ...], Reason, bool], ...]] =
     ((aiohttp.ClientConnectorError,), Reason.UNREACHABLE, True),
     ((TimeoutError,), Reason.TIMEOUT, False),
     ((aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError), Reason.BAD_URI, False),
-    ((UnicodeError,), Reason.BAD_URI, False),  # a host that no name can be
+    ((UnicodeError,), Reason.BAD_URI, False),  # an impossible host name
     ((aiohttp.ClientPayloadError,), Reason.TRUNCATED_BODY, False),
     ((aiohttp.ClientError, OSError), Reason.BAD_HTTP, False),
 )
 
 
 def note_fault(answer: HttpResponse, exc: SourceFault) -> None:
-    """Set the fault of a response; lack of room is our own failure."""
+    """Set the fault of a response; lack of room is a local failure."""
     answer.fault = exc.fault
     answer.is_costly = isinstance(exc, CostlyResponse)
     if isinstance(exc, NoRoom):
@@ -53,7 +53,7 @@ def note_failure(answer: HttpResponse, exc: Exception) -> bool:
     """Set the fault of `answer` from the exception that ended the exchange.
 
     Returns:
-        False if the exception is not one that the web can cause.
+        False if the web cannot have caused the exception.
     """
     answer.errno = errno_of(exc)
     if isinstance(exc, SourceFault):
@@ -67,14 +67,14 @@ def note_failure(answer: HttpResponse, exc: Exception) -> bool:
     if isinstance(exc, aiohttp.ClientConnectorDNSError):
         reason = dns_reason(exc.os_error)
     answer.is_untimely = reason is Reason.TLS and is_untimely(exc)
-    # Without the request, which the document knows.
+    # Without the request, which the document already names.
     said = exc.message if isinstance(exc, aiohttp.ClientResponseError) else exc
     answer.fault = Fault(reason, one_line(said))
     return reason is not Reason.INTERNAL
 
 
 def _judge(exc: Exception, *, has_status: bool) -> tuple[Reason, bool]:
-    """Return the reason, and whether it holds for the whole origin."""
+    """Return the reason, and whether it concerns the entire origin."""
     for classes, reason, is_host_fault in _MEANINGS:
         if isinstance(exc, classes):
             if reason is Reason.BAD_HTTP and has_status:

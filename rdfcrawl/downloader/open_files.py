@@ -1,4 +1,4 @@
-"""The number of hosts visited at once, by the limit of open files."""
+"""Limit the number of hosts visited in parallel by the limit of open files."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_OWN: Final = 100  # stores, log, Redis, processes that read, libraries that are loaded
+_OWN: Final = 100  # stores, log, Redis, reader processes, libraries
 _PER_HOST: Final = 3  # a connection, a lookup or a context, a spool file
 _SETTINGS: Final = "CONCURRENT_REQUESTS", "SLOW_VISITS"
 
 
 def hold_to_open_files(settings: BaseSettings) -> None:
-    """Raise the limit of open files to what the crawl needs, or visit fewer hosts."""
+    """Raise the limit of open files as needed, or else visit fewer hosts."""
     n_hosts, n_slow = (integer(settings, name, 0) for name in _SETTINGS)
     wanted = _OWN + _PER_HOST * (n_hosts + n_slow)
     limit = _raised(wanted)
@@ -43,7 +43,7 @@ def hold_to_open_files(settings: BaseSettings) -> None:
 
 
 def _raised(wanted: int) -> int:
-    """Return the limit of this process, raised as far as is wanted and allowed."""
+    """Return the limit of this process, raised towards `wanted` as far as allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     infinite = resource.RLIM_INFINITY
     if soft == infinite or soft >= wanted:

@@ -1,4 +1,4 @@
-"""The settings of the fetch, read and checked; its `Accept` headers."""
+"""The settings of the fetch, and its `Accept` headers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _RDF: Final = (
     "application/n-quads, application/trig, application/n-triples;q=0.95, "
     "text/turtle;q=0.9, application/ld+json;q=0.85, application/rdf+xml;q=0.8"
 )
-# Read by readers of our own, slower, and seldom served without one of the above.
+# Parsed by our own, slower parsers; rarely served without one of the above.
 _RARE: Final = (
     "text/n3;q=0.7, application/trix;q=0.6, application/rdf+json;q=0.6, "
     "application/hex+x-ndjson;q=0.6"
@@ -43,7 +43,7 @@ ACCEPT: Final = {
     Kind.PAGE: f"{_RDF}, {_RARE}, application/xhtml+xml;q=0.4, text/html;q=0.3, "
     "*/*;q=0.1",
     # A dump is a file: archives and octet streams are as good as RDF types. HDT is
-    # a file of everything, which nobody wants instead of a page.
+    # never useful for a single page.
     Kind.DUMP: f"{_RDF}, {_RARE}, application/vnd.hdt;q=0.7, application/gzip;q=0.7, "
     "*/*;q=0.5",
     Kind.SITEMAP: "application/xml, text/xml;q=0.9, text/plain;q=0.8, "
@@ -52,7 +52,7 @@ ACCEPT: Final = {
     Kind.CKAN: "application/json, */*;q=0.1",
     Kind.SPARQL: "application/sparql-results+json, application/n-triples;q=0.9, "
     "text/turtle;q=0.8, */*;q=0.1",
-    Kind.REQUEST: "*/*",  # the request says it
+    Kind.REQUEST: "*/*",  # the request has its own
     Kind.CUSTOM: "*/*",
     Kind.WARC: "application/warc, application/gzip;q=0.9, */*;q=0.5",
 }
@@ -60,7 +60,7 @@ ACCEPT: Final = {
 
 
 def accept_also(media_types: Iterable[str]) -> Mapping[Kind, str]:
-    """Return the headers with further types, behind the common ones of RDF."""
+    """Return the headers with further types, after the common ones of RDF."""
     also = "".join(f", {each};q=0.7" for each in media_types)
     if not also:
         return ACCEPT
@@ -81,7 +81,7 @@ GIB: Final = 1024 * MIB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchOptions:
-    """Limits and manners of the fetch; times in seconds, sizes in bytes."""
+    """Limits and behaviour of the fetch; times in seconds, sizes in bytes."""
 
     user_agent: str
     spool_dir: Path  # folder of the spool files, shared by the workers of a machine
@@ -90,40 +90,40 @@ class FetchOptions:
     timeout_secs: float = 60.0
     dump_timeout_secs: float = 6 * 3600.0  # the same for a dump
     first_byte_secs: float = 30.0  # from connecting to the end of the headers
-    # the same for endpoints and portals, which search
+    # the same for endpoints and portals, which run queries
     endpoint_first_byte_secs: float = 600.0
     connect_secs: float = 20.0  # for name lookup, connecting and the TLS handshake
-    keep_alive_secs: float = 10.0  # an idle connection is kept so long
+    keep_alive_secs: float = 10.0  # lifetime of an idle connection
     max_document_bytes: int = 64 * MIB  # longest decoded body of a page
     max_dump_bytes: int = 50 * GIB  # longest decoded body of a dump
     max_ratio: float = 200.0  # decoded : received, once 1 MiB is decoded
     spool_bytes: int = 256 * KIB  # a longer body goes to a spool file
-    visit_memory_bytes: int = 64 * MIB  # while open visits hold more, every body does
+    # while open visits hold more, every body goes to a file
+    visit_memory_bytes: int = 64 * MIB
     spool_max_bytes: int = 0  # of all spool files; 0 is no limit
     spool_host_max_bytes: int = 0  # of those of one host; 0 is no limit
     min_free_bytes: int = 0  # left free on each disk that is written to
-    redirect_limit: int = 5  # redirects on the way to one document, over all hosts
-    # a document is asked for so many times more within its visit, and a host that
-    # refuses is visited so many times more
+    redirect_limit: int = 5  # redirects per document, over all hosts
+    # retries of a document within its visit, and further visits to a refusing host
     retry_times: int = 2
-    # statuses that may be better the next time
+    # statuses that are worth a retry
     retry_codes: frozenset[int] = FAILING | {408}
-    # statuses that ask for the whole host to be left alone
+    # statuses that stop requests to the entire host
     busy_codes: frozenset[int] = frozenset({429, 503})
     verify_certificates: bool = True
     visit_max_secs: float = 300.0  # no request of a visit starts later than this
-    min_bytes_per_sec: int = KIB  # a slower answer is given up (slow loris)
-    # for which it must have been so
+    min_bytes_per_sec: int = KIB  # slower responses are aborted (slow loris)
+    # for which the rate must have been too low
     min_rate_after_secs: float = 10.0
     backoff_base_secs: float = 1.0  # first wait after a failure; it doubles with each
-    backoff_max_secs: float = 3600.0  # longest wait of that kind
+    backoff_max_secs: float = 3600.0  # longest such wait
     retry_after_max_secs: float = 6 * 3600.0  # longest `Retry-After` that is obeyed
     pace: PaceOptions = field(default_factory=PaceOptions)
-    with_scrapy: bool = False  # Scrapy's downloader does the requests
+    with_scrapy: bool = False  # use Scrapy's downloader
     guard: Guard = field(default_factory=Guard)
     # responses whose bodies are not received
     unread: UnreadTypes = field(default_factory=UnreadTypes)
-    # classes of the user's, by the schemes that they are for
+    # custom classes, by scheme
     fetchers: Mapping[str, type] = field(default_factory=dict)
 
     @classmethod
@@ -175,9 +175,9 @@ class FetchOptions:
         )
 
     def ask(self, kind: Kind) -> RequestOptions:
-        """Return how a URI of `kind` is asked for."""
+        """Return the options of a request for a URI of `kind`."""
         searches = kind in (Kind.SPARQL, Kind.CKAN)
-        # A list of resources or a result of a query may be as long as a dump.
+        # Lists of resources and query results may be as long as a dump.
         is_dump = kind in (Kind.DUMP, Kind.RESOURCESYNC, Kind.SPARQL, Kind.WARC)
         return RequestOptions(
             accept=self.accept[kind],
@@ -188,13 +188,13 @@ class FetchOptions:
                 self.endpoint_first_byte_secs if searches else self.first_byte_secs
             ),
             goes_on=kind in (Kind.DUMP, Kind.RESOURCESYNC),
-            # An endpoint that fails is asked for less.
+            # A failed query is replaced by smaller ones.
             is_final=kind is Kind.SPARQL,
             unread=self.unread if kind.is_of_url else None,
         )
 
     def ask_robots(self, max_bytes: int) -> RequestOptions:
-        """Return how robots.txt is asked for: always kept in memory."""
+        """Return the options of a request for robots.txt: always kept in memory."""
         return RequestOptions(
             accept=ROBOTS_ACCEPT,
             max_bytes=max_bytes,
@@ -205,8 +205,8 @@ class FetchOptions:
 
 
 def _has_magic(settings: BaseSettings) -> bool:
-    """Return whether an extractor of the user's is selected by first bytes."""
-    if not mapping(settings, "EXTRACTORS"):  # as of most
+    """Return whether a custom extractor is selected by first bytes."""
+    if not mapping(settings, "EXTRACTORS"):
         return False
     from rdfcrawl.rdf.extraction.options import custom_extractors  # noqa: PLC0415
 
@@ -214,11 +214,11 @@ def _has_magic(settings: BaseSettings) -> bool:
 
 
 class HasFetchOptions(HasCrawlOptions, Protocol):
-    """Options of a spider, as far as the fetch knows them."""
+    """Options of a spider that the fetch uses."""
 
     @property
     def fetch(self) -> FetchOptions:
-        """Limits and manners of the fetch."""
+        """Limits and behaviour of the fetch."""
 
     @property
     def folders(self) -> Sequence[Path]:
@@ -234,7 +234,7 @@ class HasFetchOptions(HasCrawlOptions, Protocol):
 
 
 def ftp_logins() -> FtpLogins:
-    """Return the logins of FTP servers, which the environment has.
+    """Return the logins of FTP servers from the environment.
 
     Raises:
         ConfigError: `FTP_CREDENTIALS` is wrong.

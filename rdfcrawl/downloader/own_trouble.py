@@ -1,8 +1,8 @@
-"""Failures of our own, not of hosts: waited out, at the cost of no record.
+"""Wait out local failures, without blaming hosts or records.
 
-Without descriptors, name servers, a route or room on the disk, every request fails; by
-a clock that is wrong, every certificate does. The hosts are not to blame: the worker
-says so in one line, waits until what has worked before works again, and asks once more.
+Every request fails without descriptors, name servers, a route or disk space; with a
+wrong clock, every certificate does. The worker logs one line, waits until the cause has
+passed, and repeats the request.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_PAUSE_SECS: Final = 0.5, 30.0  # between two looks whether it has passed
-_VALID_SECS: Final = 5.0  # of a look
-_FREE_DESCRIPTORS: Final = 8  # before it goes on
-_DISK_SECS: Final = 1.0  # between two looks at the disk
+_PAUSE_SECS: Final = 0.5, 30.0  # between two checks
+_VALID_SECS: Final = 5.0  # of a check
+_FREE_DESCRIPTORS: Final = 8  # needed to continue
+_DISK_SECS: Final = 1.0  # between two checks of the disk
 _MAX_KNOWN: Final = 5
 _DISCARD_PORT: Final = 9
 _LACKING: Final = frozenset(
     {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM},
 )
-# Of one host that may be so, as of one with addresses of IPv6 alone.
+# May concern one host only, such as one with only IPv6 addresses.
 _NO_ROUTE: Final = frozenset(
     {errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL},
 )
 
 
 class LocalTrouble(StrEnum):
-    """What this machine lacks, in words for the operator."""
+    """A failure of this machine, described for the operator."""
 
     DESCRIPTORS = "descriptors or memory for connections (see `ulimit -n`)"
     NAMES = "answers of name servers, for no name that was known before"
@@ -57,10 +57,10 @@ class LocalTrouble(StrEnum):
 
 
 class KnownNames:
-    """A few names of different domains that were looked up last.
+    """Names of different domains, from recent lookups.
 
     Args:
-        note: is told of each name and its lowest address.
+        note: called with each name and its lowest address.
     """
 
     def __init__(self, note: Callable[[str, str], None] | None = None) -> None:
@@ -92,7 +92,7 @@ class KnownNames:
 
 @dataclass(slots=True, eq=False)
 class OwnTrouble:
-    """Tell our failures from those of hosts, and wait for their end; one per worker."""
+    """Recognize local failures, and wait them out; one per worker."""
 
     _known: KnownNames
     _sleepers: InterruptibleSleep
@@ -104,7 +104,7 @@ class OwnTrouble:
     _waits: dict[LocalTrouble, asyncio.Task[None]] = field(default_factory=dict)
 
     async def of(self, answer: HttpResponse) -> LocalTrouble | None:
-        """Return what of ours, if anything, has kept us from a better answer."""
+        """Return the local failure behind a response, if any."""
         fault = answer.fault
         if fault is None:
             return None
@@ -112,7 +112,7 @@ class OwnTrouble:
             return LocalTrouble.DESCRIPTORS
         if fault.reason is Reason.INTERNAL and answer.errno in PASSING:
             return LocalTrouble.DISK
-        # The resolver says the same of no descriptor as of no name.
+        # Without descriptors, the resolver reports a missing name.
         if fault.reason in (Reason.DNS, Reason.DNS_UNANSWERED) and _lacks():
             return LocalTrouble.DESCRIPTORS
         suspected = None
@@ -127,18 +127,18 @@ class OwnTrouble:
         return None
 
     async def passes(self, trouble: LocalTrouble) -> None:
-        """Wait until the trouble has passed or the worker stops."""
+        """Wait until the failure has passed or the worker stops."""
         await asyncio.shield(self.begin(trouble))
 
     def begin(self, trouble: LocalTrouble) -> asyncio.Task[None]:
-        """Pause until the trouble has passed or the worker stops; return that task."""
+        """Start a task that waits until the failure has passed or the worker stops."""
         task = self._waits.get(trouble)
         if task is None:
             task = self._waits[trouble] = asyncio.create_task(self._wait(trouble))
         return task
 
     def bear(self, fault: StoreFault) -> None:
-        """Pause until what could not be written may be tried again."""
+        """Pause until a failed write may be retried."""
         has_files = errno_of(fault) not in NO_FILES
         self.begin(LocalTrouble.DISK if has_files else LocalTrouble.DESCRIPTORS)
 
@@ -149,19 +149,19 @@ class OwnTrouble:
 
     @property
     def keeps_from_writing(self) -> bool:
-        """Whether stores would be tried in vain."""
+        """Whether writing to the stores would fail."""
         return (
             LocalTrouble.DISK in self._waits or LocalTrouble.DESCRIPTORS in self._waits
         )
 
     async def all_pass(self) -> None:
-        """Wait until there is no trouble, or the worker stops."""
+        """Wait until no failure is left, or the worker stops."""
         while self._waits:
             await asyncio.shield(next(iter(self._waits.values())))
 
     @property
     def is_pausing(self) -> bool:
-        """Whether no request is made for now."""
+        """Whether requests are paused."""
         return bool(self._waits)
 
     async def look_at_disk(self) -> None:
@@ -174,7 +174,7 @@ class OwnTrouble:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether nothing is waited for any more."""
+        """Whether waits end immediately."""
         return self._sleepers.is_stopping
 
     async def _wait(self, trouble: LocalTrouble) -> None:
@@ -212,7 +212,7 @@ class OwnTrouble:
         return await self._clock.fault() if trouble is LocalTrouble.CLOCK else ""
 
     async def _look(self, trouble: LocalTrouble) -> bool:
-        """Return whether there is trouble; looked for once for many who ask."""
+        """Return whether the failure persists; concurrent checks share one result."""
         at, task = self._looks.get(trouble, (0.0, None))
         if task is None or (task.done() and time.monotonic() - at > _VALID_SECS):
             task = asyncio.create_task(self._exists(trouble))
@@ -232,7 +232,7 @@ class OwnTrouble:
             return bool(disk.lack() or await asyncio.to_thread(disk.refusal))
         names = self._known.names()
         if not names:
-            return False  # it cannot be known: hosts are put off, and lose nothing
+            return False  # unknown: hosts are put off without a penalty
         found = await asyncio.gather(
             *(asyncio.to_thread(look_up, name) for name in names)
         )
@@ -240,9 +240,9 @@ class OwnTrouble:
 
 
 class BearingExchange:
-    """A client that repeats requests that failed for a reason of our own.
+    """A client that repeats requests after local failures.
 
-    If the worker stops meanwhile, the answer says so (`HttpResponse.is_own_fault`).
+    If the worker stops meanwhile, the response is marked `HttpResponse.is_own_fault`.
     """
 
     def __init__(self, exchange: HttpClient, trouble: OwnTrouble, spool: Spool) -> None:
@@ -260,11 +260,11 @@ class BearingExchange:
             if self._trouble.is_stopping or not await turn.again():
                 return HttpResponse(fault=Fault(Reason.INTERNAL), is_own_fault=True)
         answer = await self._exchange.get(url, ask, turn)
-        if answer.fault is None:  # as most
+        if answer.fault is None:
             return answer
         while (trouble := await self._trouble.of(answer)) is not None:
             if trouble is LocalTrouble.DISK:
-                self._spool.release(answer)  # it is in the way
+                self._spool.release(answer)  # it occupies space
             turn.end()
             await self._trouble.passes(trouble)
             if self._trouble.is_stopping or not await turn.again():
@@ -276,7 +276,7 @@ class BearingExchange:
 
 
 def _lacks(n_wanted: int = 1) -> bool:
-    """Return whether so many sockets cannot be had."""
+    """Return whether fewer than `n_wanted` sockets are available."""
     with ExitStack() as stack:
         try:
             for _ in range(n_wanted):
@@ -287,7 +287,7 @@ def _lacks(n_wanted: int = 1) -> bool:
 
 
 def _has_route(address: str) -> bool:
-    """Return whether the system knows a way to an address; nothing is sent."""
+    """Return whether the system has a route to an address; sends nothing."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:

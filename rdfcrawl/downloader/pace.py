@@ -1,7 +1,7 @@
-"""The delay of a host after a response: longer after one that was slow, or failed.
+"""Adapt the delay of a host: longer after slow or failed responses.
 
-The delay of a host never sinks below what the settings and its robots.txt say. A host
-without any delay, as those of one's own, keeps none.
+It never falls below the delay of the settings and robots.txt. A host without a delay,
+such as one of the operator's, keeps none.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-_CLOSE: Final = 1.05  # to the wanted delay, and as good as that
+_CLOSE: Final = 1.05  # relative difference that is ignored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaceOptions:
     """How the delay of a host follows its responses."""
 
-    # times that a response took, for which the host is left alone; 0: however slow
+    # multiple of the response time for which the host rests; 0 disables it
     factor: float = 0.0
     max_secs: float = 30.0  # longest delay of this kind
 
@@ -29,15 +29,14 @@ def next_delay(
     has_failed: bool,
     options: PaceOptions,
 ) -> float:
-    """Return the delay after a response; one of 0 stays.
+    """Return the delay after a response; 0 stays 0.
 
-    A failure doubles the delay, and each response after that brings it half the way
-    back.
+    A failure doubles the delay; each later response halves the difference.
 
     Args:
-        delay_secs: until now.
-        least_secs: what settings and robots.txt say.
-        response_secs: from the request to the whole response.
+        delay_secs: present delay.
+        least_secs: delay of settings and robots.txt.
+        response_secs: from the request to the end of the response.
         has_failed: the server failed, or did not respond in time.
         options: of the crawl.
 

@@ -1,4 +1,4 @@
-"""Where a redirect leads."""
+"""Resolve redirects, and build the requests that follow them."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ _BECOMES_GET: Final = frozenset({301, 302, 303})  # RFC 9110 15.4.2 to 15.4.4
 _SAFE: Final = frozenset({"GET", "HEAD"})
 _OF_BODY: Final = frozenset({"content-type", "content-length"})
 _SECRETS: Final = frozenset({"authorization", "cookie", "proxy-authorization"})
-# What another server may know of us; all else may be a secret of the first one.
+# Headers that other servers may receive; any other may contain a secret.
 _OF_NO_SECRET: Final = frozenset(
     {"content-type", "if-modified-since", "if-none-match", "range"}
 )
 
 
 def is_redirect(status: int, location: str) -> bool:
-    """Return whether a response names another URI to ask."""
-    # RFC 9110 15.4.1: of several choices, `Location` has the one that is preferred.
+    """Return whether a response redirects to another URI."""
+    # RFC 9110 15.4.1: `Location` names the preferred choice.
     return status in REDIRECTS or (status == 300 and bool(location))
 
 
 def resolve_redirect(base: str, location: str) -> str:
-    """Return the URL to request for `Location` in an answer of `base`.
+    """Return the URL to request for `Location` in a response of `base`.
 
     Raises:
-        SourceFault: `REDIRECT_BAD_TARGET`: none, or no URL that is crawled.
+        SourceFault: `REDIRECT_BAD_TARGET`: missing, or not a crawlable URL.
 
     >>> resolve_redirect("http://example.org/id/a", "../doc/a#it")
     'http://example.org/doc/a'
@@ -62,9 +62,9 @@ def resolve_redirect(base: str, location: str) -> str:
 def check_chain(
     target: str, chain: Sequence[str], limit: int, *, may_return: bool = False
 ) -> None:
-    """Refuse a redirect back to where it came from, or one too many.
+    """Refuse redirect loops and chains that are too long.
 
-    With `may_return`, the same URL may answer in another way.
+    With `may_return`, a requested URL may be requested once more.
 
     Raises:
         SourceFault: `REDIRECT_LOOP` or `REDIRECT_LIMIT`.
@@ -78,11 +78,11 @@ def check_chain(
 def ask_after(
     ask: RequestOptions, status: int, url: str, target: str
 ) -> RequestOptions:
-    """Return how to ask for the target of a redirect from `url`.
+    """Return the options of a request for the target of a redirect from `url`.
 
-    A POST becomes a GET where a browser does so, and credentials stay with the server
-    that they are for: another scheme, host or port is another server, except for https
-    instead of http, each on its own port.
+    A POST becomes a GET where a browser does so. Credentials stay with their server:
+    another scheme, host or port is another server, except for https instead of http,
+    each on its default port.
     """
     if ask.data and status in _BECOMES_GET:
         headers = tuple(h for h in ask.headers if h[0].lower() != "content-type")
@@ -102,7 +102,7 @@ def ask_along(
     status: int,
     *urls: str,
 ) -> RequestOptions:
-    """Return how to ask for the second of two URLs after the first, in a visit."""
+    """Return the options of a request for the second of two URLs in a visit."""
     url, target = urls
     ask = ask_after(ask, status, url, target)
     if isinstance(task := record.task, RefreshedPage):
@@ -114,14 +114,14 @@ def ask_along(
 def validators_for(
     task: RefreshedPage, own_url: str, url: str
 ) -> tuple[tuple[str, str], ...]:
-    """Return the validators of a page that is fetched again, if they are of this URL.
+    """Return the validators of a page to be fetched again, if they are of this URL.
 
     Another resource may have the same `ETag` (RFC 9110 8.8.3).
 
     Args:
         task: of the page.
         own_url: of the page.
-        url: that is asked for on its behalf.
+        url: requested on behalf of the page.
     """
     if url != (task.read_at or own_url):
         return ()
@@ -147,12 +147,11 @@ def request_after(
 def moved(record: Record, requested: Sequence[str], target: str) -> Record:
     """Return the record of a redirect's target on another host.
 
-    What was asked for a record of a source may be longer than its URL, by a path or a
-    query; the source then is where the target begins.
+    The requested URL of a source may be longer than the source's own, by a path or a
+    query; the new source is then the corresponding prefix of the target.
 
     Raises:
-        SourceFault: `REDIRECT_BAD_TARGET`: what was asked of a source cannot be asked
-            there.
+        SourceFault: `REDIRECT_BAD_TARGET`: the target has no such prefix.
     """
     chain = (*record.chain, *requested)
     asked = requested[0].removeprefix(record.url)
@@ -164,6 +163,6 @@ def moved(record: Record, requested: Sequence[str], target: str) -> Record:
         target = requestable(base)
     kind = kind_of_named(record.kind, target)
     record = replace(record, url=target, kind=kind, chain=chain, lost=0, retries=0)
-    if isinstance(record.task, RefreshedPage):  # the target is due at its own time
+    if isinstance(record.task, RefreshedPage):  # the target has its own schedule
         return replace(record, task=None, change="")
     return record

@@ -1,6 +1,6 @@
 """Decide whether a response is a document, a retry, or the end of the visit.
 
-Also `Retry-After`, and the waits of the crawler's own choice.
+Also parses `Retry-After`, and computes back-off times.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class RetryDecision(Enum):
     """It is to be asked for later; that says nothing of others."""
 
 
-# An origin that is silent may be so for one URL alone.
+# A timeout may concern one URL only.
 _OF_HOST: Final = {
     Reason.GUARD_BLOCKED: RetryDecision.BLOCKED,
     Reason.TIMEOUT: RetryDecision.REFUSED,
@@ -47,7 +47,7 @@ _PASSING: Final = frozenset({Reason.TIMEOUT, Reason.TRUNCATED_BODY, Reason.BAD_H
 
 _STATUS_REASONS: Final = {404: Reason.NOT_FOUND, 410: Reason.GONE}
 _CLASS_REASONS: Final = {
-    3: Reason.REDIRECT_BAD_TARGET,  # 304, 305, 306: nothing that is followed
+    3: Reason.REDIRECT_BAD_TARGET,  # 304, 305, 306: never followed
     4: Reason.CLIENT_ERROR,
     5: Reason.SERVER_ERROR,
 }
@@ -56,9 +56,9 @@ _CLASS_REASONS: Final = {
 def judge_answer(
     answer: HttpResponse, options: FetchOptions, ask: RequestOptions
 ) -> RetryDecision:
-    """Return what to do next, and set `answer.fault` to what the status means.
+    """Return the next step, and set `answer.fault` by the status.
 
-    Only a conditional request may be answered by 304, and one of a range by 206.
+    304 is valid only for conditional requests, 206 only for range requests.
     """
     status = answer.status
     if status in options.busy_codes:
@@ -121,9 +121,9 @@ def parse_retry_after(value: str, now: datetime) -> float | None:
 
 
 def by_its_own_clock(value: str, date: str) -> str:
-    """Return `Retry-After` in seconds, by the header `Date` of the same answer.
+    """Return `Retry-After` in seconds, relative to `Date` of the same response.
 
-    Our clock and that of a server may differ by more than the wait.
+    The local clock and the server's may differ by more than the wait.
 
     >>> by_its_own_clock(
     ...     "Thu, 01 Jan 2026 00:02:00 GMT", "Thu, 01 Jan 2026 00:00:00 GMT"

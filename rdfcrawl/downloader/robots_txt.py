@@ -1,4 +1,4 @@
-"""Fetch robots.txt for the room that reads it."""
+"""Fetch robots.txt for the robots cache."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _KEPT_MS: Final = 600_000
 
 
 class FetchedRobots:
-    """The last robots.txt files read for their rules, which harvesters read, too.
+    """Recently fetched robots.txt files, which harvesters also read.
 
-    Each is given away once, so that no site is asked twice for the same file; those
-    that are long, moved or failed are asked for again.
+    Each response is handed out once, to save a second request; long, redirected or
+    failed ones are requested again.
     """
 
     def __init__(self, spool: Spool) -> None:
@@ -42,7 +42,7 @@ class FetchedRobots:
         self._answers: OrderedDict[str, HttpResponse] = OrderedDict()
 
     def note(self, url: str, answer: HttpResponse, started_ms: int) -> None:
-        """Keep an answer, before its body is released."""
+        """Keep a response, before its body is released."""
         is_whole = answer.status == 200 and answer.fault is None
         if not url.endswith(ROBOTS_PATH) or answer.path is not None:
             return
@@ -53,7 +53,7 @@ class FetchedRobots:
                 self._answers.popitem(last=False)
 
     def take(self, url: str) -> HttpResponse | None:
-        """Return the answer for a URL, with its body in the memory of the spool."""
+        """Return the response for a URL, with its body in the memory of the spool."""
         answer = self._answers.pop(url, None)
         if answer is None or now_ms() - answer.started_ms > _KEPT_MS:
             return None
@@ -64,7 +64,7 @@ class FetchedRobots:
 class RobotsFetch:
     """Fetch robots.txt by the client that fetches everything.
 
-    `fetched` gets what is fetched.
+    Responses are passed to `fetched`.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class RobotsFetch:
         self._fetched = fetched
         self._exchange = exchange
         self._spool = spool
-        # One byte more than is parsed shows that the last line may be cut off.
+        # One byte beyond the parsed size reveals a truncated last line.
         self._ask = options.ask_robots(MAX_ROBOTS_BYTES + 1)
 
     async def __call__(self, url: str, take: Take) -> RobotsResponse:
-        """Fetch `url`; a longer text than is read is no fault."""
+        """Fetch `url`; a longer text is truncated without a fault."""
         started_ms = now_ms()
         answer = await answer_in_turn(
             partial(self._exchange.get, url, self._ask), partial(take, url)

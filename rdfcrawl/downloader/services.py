@@ -1,4 +1,4 @@
-"""The services that one crawler process fetches with."""
+"""The shared objects of one crawler process that fetches."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class FetchServices:
     """Connections, spool, robots.txt and contexts of a crawler; closed by its handler.
 
     Attributes:
-        exchange: does one GET: aiohttp or Scrapy's downloader, or FTP.
-        robots: rules that are obeyed; None if `ROBOTSTXT_OBEY` is off.
-        tdm: files of reservations; None if they are not read.
+        exchange: makes one request, by the client of its scheme.
+        robots: rules to obey; None if `ROBOTSTXT_OBEY` is off.
+        tdm: files of reservations; None if they are ignored.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -84,7 +84,8 @@ class FetchServices:
         )
         session.flowing = self._clients.flowing
         self.exchange = self._exchange(session, spider.fetchers)
-        # What is read of an archive has to be in it, so that it is asked for again.
+        # An archive must contain every file that was read, so harvesters request them
+        # again.
         self._robots_txt = None if self._archive else FetchedRobots(self._spool)
         self._kept_robots: KeptRobots | None = None
         self.robots = self._robots(crawler, spider, session)
@@ -129,7 +130,7 @@ class FetchServices:
         )
 
     def _exchange(self, session: CrawlSession, own: Iterable[str]) -> HttpClient:
-        """Return the client of each scheme, behind what holds for all of them."""
+        """Return the client of all schemes, wrapped by the layers common to them."""
         exchange: HttpClient = self._clients.by_scheme(own)
         if self._archive is not None:
             from rdfcrawl.downloader.archiving import ArchivingExchange  # noqa: PLC0415
@@ -230,7 +231,7 @@ class FetchServices:
     async def _url_of(self, record: Record) -> str:
         try:
             return (await self.visitor.ask(record))[0]
-        except Exception:  # the visit meets the same, and says so
+        except Exception:  # the visit meets and reports the same error
             return record.url
 
     async def close(self) -> None:
@@ -260,11 +261,11 @@ class FetchingSpider(VisitingSpider, Protocol):
 
     @property
     def options(self) -> HasFetchOptions:
-        """Its options."""
+        """Options of the spider."""
 
     @property
     def fetchers(self) -> Mapping[str, SchemeFetcher]:
-        """The fetchers of the user's, by scheme."""
+        """The custom fetchers, by scheme."""
 
     async def question(self, record: Record) -> HttpRequest | None:
         """Return the request for a record; None is a GET of its URL."""
@@ -292,13 +293,13 @@ def _count(stats: StatsCollector | None, group: str, name: str, count: int = 1) 
         stats.inc_value(f"{group}{name}", count)
 
 
-# A handler, a middleware and the spider share it, and Scrapy gives such a thing no
-# place; it is kept per crawler, as a process may run several.
+# Shared by a handler, a middleware and the spider. Scrapy has no place for such
+# objects; keyed by crawler, since a process may run several.
 _services: WeakKeyDictionary[Crawler, FetchServices] = WeakKeyDictionary()
 
 
 def services_of(crawler: Crawler) -> FetchServices:
-    """Return the services of a crawler, which are made by the first visit."""
+    """Return the services of a crawler, created by its first visit."""
     services = _services.get(crawler)
     if services is None:
         services = _services[crawler] = FetchServices(crawler)
@@ -306,7 +307,7 @@ def services_of(crawler: Crawler) -> FetchServices:
 
 
 async def close_services(crawler: Crawler) -> None:
-    """Close the services of a crawler, if there are any."""
+    """Close the services of a crawler, if they exist."""
     services = _services.pop(crawler, None)
     if services is not None:
         await services.close()

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class SpoolSink:
     """Writer of one body, within the limits of a request; `keep` or `discard` it.
 
-    With `facts`, a body that ends too early becomes a part; with `part`, the body
-    continues that.
+    With `facts`, a truncated body becomes a part; with `part`, the body continues that
+    part.
 
     Raises:
         SourceFault: there is no room for the part.
@@ -39,14 +39,14 @@ class SpoolSink:
     _: KW_ONLY
     facts: PartFacts | None = None
     part: InitVar[PartialBody | None] = None
-    is_copy: bool = False  # counts for no limit: it must not be in the way of the body
+    is_copy: bool = False  # exempt from limits, so that it does not displace the body
     _host: str = ""
-    _n_taken: int = 0  # bytes that the spool counts for its file
-    _n_written: int = 0  # bytes that are in it
+    _n_taken: int = 0  # bytes reserved in the spool
+    _n_written: int = 0  # bytes in the file
     _pieces: list[bytes] = field(default_factory=list)
     _n_held: int = 0
     _file: RawIOBase | None = None
-    path: Path | None = None  # of its file
+    path: Path | None = None  # of the file
     n_bytes: int = 0  # written so far
 
     def __post_init__(self, part: PartialBody | None) -> None:
@@ -57,10 +57,10 @@ class SpoolSink:
         """Add `piece`.
 
         Raises:
-            SourceFault: `TOO_LARGE`: the body is kept up to the limit; `INTERNAL`:
+            SourceFault: `TOO_LARGE`: the body is truncated at the limit; `INTERNAL`:
                 the disk is full or broken.
-            UnreadBody: it begins as something that nothing here reads.
-            NoRoom: there is no room for it now.
+            UnreadBody: no parser reads such a body.
+            NoRoom: there is no room now.
         """
         if not self.n_bytes and self._ask.unread is not None:
             self._ask.unread.check_begin(self._url, piece)
@@ -82,7 +82,7 @@ class SpoolSink:
             )
 
     def held(self) -> bytes:
-        """Return what is in memory."""
+        """Return the content in memory."""
         return b"".join(self._pieces)
 
     def keep(self, answer: HttpResponse) -> None:
@@ -100,7 +100,7 @@ class SpoolSink:
         self._return_taken()
 
     def discard(self) -> None:
-        """Forget the body."""
+        """Discard the body."""
         self._spool.memory_bytes -= self._n_held
         self._n_held = 0
         self._pieces.clear()
@@ -113,9 +113,9 @@ class SpoolSink:
     def end_early(
         self, answer: HttpResponse, transfer: WatchedTransfer, exc: BaseException
     ) -> None:
-        """Hand what has come to `answer`; forget the body if nobody waits for it.
+        """Pass the received bytes to `answer`; discard them if the visit is cancelled.
 
-        Nobody does if `exc` cancels the visit, and not the watchdog the transfer.
+        `exc` is the visit's own cancellation, unless the watchdog cancelled `transfer`.
         """
         if isinstance(exc, UnreadBody):
             self.discard()
@@ -149,7 +149,7 @@ class SpoolSink:
         return is_kept
 
     def forget_part(self) -> None:
-        """Note that the body will be no part: no request could go on with it."""
+        """Note that the body cannot become a part: no request could resume it."""
         self.facts = None
         if self.path is not None:
             remove_facts(self.path)
@@ -167,7 +167,7 @@ class SpoolSink:
             raise SourceFault(Reason.INTERNAL, f"spool: {exc.strerror}") from exc
 
     def _open_file(self) -> RawIOBase:
-        """Begin a file with what is in memory."""
+        """Create a file with the content in memory."""
         self._host = host_of(self._url) if self._url else ""
         n_bytes = max(self._n_held, min(self.n_expected, self._ask.max_bytes))
         self._take(self._spool.room_for(n_bytes))
@@ -199,7 +199,7 @@ class SpoolSink:
 
 
 def _write_all(file: RawIOBase, octets: bytes) -> None:
-    """Write all of `octets`; a raw file may take only a part at a time."""
+    """Write all of `octets`; a raw file may accept only a part at a time."""
     rest = memoryview(octets)
     while rest:
         rest = rest[file.write(rest) or 0 :]

@@ -1,4 +1,4 @@
-"""How requests of users' spiders are sent."""
+"""Options of requests of users' spiders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def ask_of_user(ask: RequestOptions, request: RequestTask) -> RequestOptions:
-    """Return how to ask for what a user's spider wants, as its `meta` says."""
+    """Return the options of a request of a user's spider, by its `meta`."""
     meta = meta_of(request)
     statuses = meta.get("handle_httpstatus_list") or ()
     wants_redirects = meta.get("handle_httpstatus_all") or any(

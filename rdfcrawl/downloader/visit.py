@@ -1,4 +1,4 @@
-"""A visit: the records of one host, asked for one after another."""
+"""A visit: request the records of one host, one after another."""
 
 from __future__ import annotations
 
@@ -63,16 +63,15 @@ class VisitMaker:
     """Make the visits of a worker process.
 
     Attributes:
-        key_of: politeness key of a URL; a redirect within a key is followed.
-        is_new: marks a redirect target as seen in the frontier, and says whether
-            it had not been: one that had is somebody else's to fetch.
-        prime: called with a URL before its key is asked for the first time.
-        question: says how a record of a source is asked for.
-        hops: judges where redirects lead.
-        robots_txt: files that were read for their rules; None if they are to be asked
-            for again.
+        key_of: politeness key of a URL; redirects within a key are followed.
+        is_new: marks a redirect target as seen in the frontier; returns whether it was
+            unseen, and so may be fetched here.
+        prime: called with a URL before the first lookup of its key.
+        question: returns the request for a record of a source.
+        hops: decides which redirects are followed.
+        robots_txt: files already read for their rules; None to request them again.
         begin: called with a visit whose only record is a suspect (`Record.lost`),
-            before it is asked for.
+            before its request.
         sleepers: waits that `stop` ends.
     """
 
@@ -95,11 +94,11 @@ class VisitMaker:
         self._asks = {kind: self.options.ask(kind) for kind in Kind}
 
     async def ask(self, record: Record) -> tuple[str, RequestOptions]:
-        """Return what to ask for first for a record, and how.
+        """Return the first URL to request for a record, and the options.
 
         Raises:
             SourceFault: `NOT_WANTED`, or that of its source.
-            Exception: whatever its source raises.
+            Exception: any error of its source.
         """
         if self.hops.refuses(record):
             raise SourceFault(Reason.NOT_WANTED, record.url)
@@ -114,7 +113,7 @@ class VisitMaker:
         if question is None:
             return record.url, ask
         if host_of(question.url) != host_of(record.url):
-            # The lease, the delay and the rules are those of the record's host.
+            # Lease, delay and rules belong to the record's host.
             raise SourceFault(Reason.CROSS_SITE, question.url)
         return question.url, question.options(ask, self.options.first_byte_secs)
 
@@ -132,21 +131,21 @@ class VisitMaker:
         )
 
     def stop(self) -> None:
-        """Let open visits end after the request that is under way."""
+        """End open visits after their present request."""
         self.sleepers.stop()
 
     async def visit(self, visit: Visit) -> None:
         """Request `visit.pending`, and store the results in `visit`.
 
-        Raises no fault. If it is cancelled, what was not done is in
-        `visit.returned`.
+        Raises no fault. After a cancellation, `visit.returned` has the remaining
+        records.
         """
         course = _VisitRun(self, visit)
         try:
             await course.run()
-        except CrawlGone:  # told by whoever stops the crawl
+        except CrawlGone:  # reported by the code that stops the crawl
             pass
-        except Exception:  # the edge: what was fetched before is not lost
+        except Exception:  # the edge: keep earlier results
             logger.exception("Unexpected error in the visit of %s", visit.key)
             course.records.blame()
         finally:
@@ -188,10 +187,10 @@ class _VisitRun:
             verdict = await self._try(attempt, *asked)
             if verdict is None:
                 return
-            # No await from here on: an attempt is in one place at any time.
+            # No await from here on: an attempt is always in one place.
             records.queue.popleft()
             match verdict:
-                case RetryDecision.DONE:  # as most
+                case RetryDecision.DONE:
                     records.finish(attempt)
                 case RetryDecision.RETRY if not attempt.dead_origin:
                     records.repeat(attempt)
@@ -203,9 +202,9 @@ class _VisitRun:
                     records.finish_blocked(attempt)
 
     async def _asked(self, attempt: RecordAttempt) -> tuple[str, RequestOptions] | None:
-        """Return what to ask for a record; None if its source cannot say.
+        """Return the first URL and options for a record; None if its source fails.
 
-        That is the fault of this record, and not of the others.
+        That fault concerns only this record.
         """
         attempt.requested, attempt.cookies = [], None
         try:
@@ -213,7 +212,7 @@ class _VisitRun:
         except SourceFault as exc:
             attempt.best = attempt.best or attempt.document(HttpResponse(), [exc.fault])
             self.records.finish(attempt)
-        except Exception as exc:  # the edge: a server made a source fail, say
+        except Exception as exc:  # the edge: response data may make a source fail
             logger.exception("Nothing to ask for %s", attempt.record.url)
             part = attempt.record.kind.name.lower()
             fault = Fault(Reason.INTERNAL, one_line(repr(exc)), part=part)
@@ -224,7 +223,7 @@ class _VisitRun:
     async def _try(
         self, attempt: RecordAttempt, url: str, ask: RequestOptions
     ) -> RetryDecision | None:
-        """Ask for a record and follow it; None if the visit is over before."""
+        """Request a record and follow redirects; None if the visit ends first."""
         visit = self._visit
         visit.step_at = time.monotonic()
         while not visit.is_lost:
@@ -251,7 +250,7 @@ class _VisitRun:
         ask: RequestOptions,
         answer: HttpResponse,
     ) -> tuple[str | None, RetryDecision]:
-        """Return the URL to ask next within this visit, if any, and what else to do."""
+        """Return the next URL within this visit, if any, and the next step."""
         verdict = judge_answer(answer, self._options, ask)
         attempt.request = ask.request
         if verdict is RetryDecision.REDIRECT and not ask.follows:
@@ -272,7 +271,7 @@ class _VisitRun:
     def _note_leading(
         self, attempt: RecordAttempt, answer: HttpResponse, url: str, target: str | None
     ) -> None:
-        """Note an answer that leads on within its origin, and not to another one."""
+        """Note a redirect within an origin as a success of its host."""
         if target is not None and (origin := origin_of(url)) == origin_of(target):
             self.records.answered.add(origin)
             self.evidence.note_status(attempt, origin, answer.status)
@@ -280,7 +279,7 @@ class _VisitRun:
     async def _answer(
         self, attempt: RecordAttempt, url: str, ask: RequestOptions
     ) -> HttpResponse:
-        """Request a URL when it is the visit's turn."""
+        """Request a URL in the visit's turn."""
         if (known := self._known(attempt, url)) is not None:
             return known
         visit, pace = self._visit, self.pace
@@ -306,16 +305,16 @@ class _VisitRun:
             is_anew = answer.is_anew
             attempt.requested.pop()
             answer = await self._answer(attempt, url, ask)
-            # Or what never fits would be begun anew for ever.
+            # Otherwise, a body that never fits would be requested for ever.
             answer.has_gone_on &= not is_anew
         return answer
 
     def _set_pace(self, answer: HttpResponse, turn: SoloTurn) -> None:
-        """Keep the delay that a response asks for, by its time or its failure."""
+        """Adapt the delay to the time or the failure of a response."""
         if answer.is_own_fault or answer.is_unasked:
             return
         visit, before = self._visit, self._visit.delay_secs
-        # What is long takes its time, which says nothing of the server.
+        # A long body takes long without the server being slow.
         took_secs = time.monotonic() - (turn.sent_at or visit.step_at)
         visit.delay_secs = next_delay(
             before,
@@ -330,7 +329,7 @@ class _VisitRun:
             turn.rest(visit.delay_secs)
 
     def _rest(self, answer: HttpResponse, turn: SoloTurn) -> None:
-        """Leave the host alone for a moment, if a refusal asks for no more."""
+        """Pause the host briefly after a refusal that does not end the visit."""
         secs = parse_retry_after(answer.retry_after, datetime.now(UTC)) or 0.0
         if 0.0 < secs <= _WAIT_SECS:
             self.pace.rest(secs)
@@ -348,7 +347,7 @@ class _VisitRun:
         return known
 
     async def _turn_of_hop(self, url: str) -> SoloTurn | None:
-        """Wait for the turn to ask for the robots.txt of a redirect's target."""
+        """Wait for a turn to request the robots.txt of a redirect's target."""
         if not await self.pace.turn():
             return None
         return await self._visitor.turns.of_url(url, visit=self._visit)
@@ -356,7 +355,7 @@ class _VisitRun:
     async def _follow(
         self, attempt: RecordAttempt, url: str, answer: HttpResponse
     ) -> tuple[str | None, RetryDecision]:
-        """Return the URL to ask next within this visit, if there is one."""
+        """Return the next URL within this visit, if any."""
         record, limit = attempt.record, self._options.redirect_limit
         chain = (*record.chain, *attempt.requested)
         attempt.note_cookies(url, answer)
@@ -392,7 +391,7 @@ class _VisitRun:
     async def _refresh(
         self, attempt: RecordAttempt, url: str, answer: HttpResponse
     ) -> str | None:
-        """Follow a page that only leads on; it is the document if that fails."""
+        """Follow a page that redirects; if that fails, the page is the document."""
         answer.location = refresh_target(url, answer)
         if not answer.location or answer.fault is not None:
             return None
@@ -407,10 +406,10 @@ class _VisitRun:
     async def _wait_as_told(
         self, attempt: RecordAttempt, answer: HttpResponse
     ) -> RetryDecision:
-        """Wait for as long as a redirect says (RFC 9110 10.2.3).
+        """Wait as long as `Retry-After` of a redirect requests (RFC 9110 10.2.3).
 
-        If that is longer than a visit waits, then the record is put back for as long.
-        A record that has waited once is redirected then, in any case.
+        If that exceeds the visit's limit, the record is put back for this time. A
+        record that has waited once is redirected without another wait.
         """
         secs = parse_retry_after(answer.retry_after, datetime.now(UTC)) or 0.0
         secs = min(secs, self._options.retry_after_max_secs)
@@ -423,9 +422,9 @@ class _VisitRun:
         return RetryDecision.REDIRECT
 
     async def _refusal(self, attempt: RecordAttempt, target: str) -> Fault | None:
-        """Return why a target of this key must not be asked for.
+        """Return why a target of this key must not be requested.
 
-        If its robots.txt cannot be had, its origin is one that cannot be reached.
+        If its robots.txt is unavailable, its origin counts as unreachable.
         """
         origin = origin_of(target)
         if origin in self.records.dead:
@@ -440,23 +439,24 @@ class _VisitRun:
         )
         if not isinstance(found, list):
             return found
-        if not (self.pace.is_over() or self._visit.is_lost):  # else it was not asked
+        # otherwise it was not requested
+        if not (self.pace.is_over() or self._visit.is_lost):
             self.records.dead[origin] = found
         return None
 
     async def _claim(self, attempt: RecordAttempt, target: str) -> bool:
-        """Return whether `target` is for this record to fetch."""
+        """Return whether this record may fetch `target`."""
         record = attempt.record
-        # What answers a source is not the page of that URL: nobody else fetches it.
+        # A source's response is not the page of that URL: the claims do not collide.
         is_own = target in attempt.claimed or target in attempt.requested
         if is_own or not record.kind.is_of_url:
             return True
         self._visit.known.append(target)
-        # Before it is asked: if the visit is cancelled meanwhile, it may be ours.
+        # Before the request: after a cancellation, the claim remains known.
         attempt.claimed.add(target)
         is_new = await self._visitor.is_new(target)
-        # A record that was lost or put back may itself have marked its target; of one
-        # that has changed, the target was seen before that.
+        # A record that was lost or put back may itself have marked its target; for one
+        # that has changed, the target was seen before.
         if is_new or record.lost > 0 or record.retries > 0 or record.change:
             return True
         attempt.claimed.discard(target)
@@ -469,12 +469,13 @@ class _VisitRun:
         verdict: RetryDecision,
         origin: str,
     ) -> RetryDecision:
-        """Keep the answer if it is the best one so far; return what to do next."""
+        """Keep the best response so far; return the next step."""
         if answer.status:
             self.records.answered.add(origin)
             self._visit.is_answering = self._visit.has_answered = True
         elif answer.errno == ECONNREFUSED and origin.startswith("http"):
-            self._visit.is_connection_refused = True  # FTP has those for data, too
+            # FTP also has this status for data connections
+            self._visit.is_connection_refused = True
         faults = [answer.fault] if answer.fault else []
         document = attempt.document(answer, faults)
         best = attempt.best

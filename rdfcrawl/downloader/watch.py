@@ -1,7 +1,7 @@
-"""Deadlines and least rates of all open requests, kept by one timer.
+"""Enforce deadlines and minimum rates of all open requests with one timer.
 
-A timer per request costs more than the limits are worth on small documents; one
-sweep a second over what is open costs next to nothing.
+A timer per request is expensive for small documents; one sweep per second over all open
+requests costs next to nothing.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SWEEP_SECS: Final = 1.0
-_FLOW: Final = 16  # times the least rate: so much comes forward
+_FLOW: Final = 16  # times the minimum rate: good progress
 
 
 class WatchedTransfer:
-    """One request under way: its task, its begin and its bytes.
+    """One request in progress: its task, its start and its bytes.
 
     Attributes:
-        n_bytes: bytes of the body received so far; kept up by the reader.
-        has_headers: the headers are there; set by the reader.
-        verdict: why the watch has cancelled the task.
-        is_silent: the verdict is that no answer has begun.
-        rate: bytes a second, of late.
+        n_bytes: bytes of the body received so far; updated by the reader.
+        has_headers: the headers have arrived; set by the reader.
+        verdict: why the watchdog has cancelled the task.
+        is_silent: the verdict is that no response has begun.
+        rate: recent bytes per second.
     """
 
     def __init__(
@@ -55,27 +55,27 @@ class WatchedTransfer:
         self.has_headers = False
         self.verdict: Fault | None = None
         self.is_silent = False
-        self.mark: tuple[float, int] | None = None  # begin of a window of the rate
+        self.mark: tuple[float, int] | None = None  # start of a window of the rate
         self.cancelling = task.cancelling()
 
     def waits(self, now: float) -> None:
-        """Note that something new is waited for, such as a reply of FTP."""
+        """Start a new wait, such as for a reply of FTP."""
         self.waits_since, self.mark = now, None
 
     def is_own_cancel(self) -> bool:
-        """Return whether a `CancelledError` is the watch's own and nobody else's."""
+        """Return whether only the watchdog has cancelled the task."""
         return self.verdict is not None and self.task.uncancel() <= self.cancelling
 
 
 class TimeoutWatchdog:
-    """Cancel the tasks of requests that take too long or crawl."""
+    """Cancel the tasks of requests that are too slow."""
 
     def __init__(self, options: FetchOptions) -> None:
         self._loop = asyncio.get_running_loop()
         self._open: set[WatchedTransfer] = set()
         self._min_bytes_per_sec = options.min_bytes_per_sec
         self._min_rate_after_secs = options.min_rate_after_secs
-        # A limit may be overrun by one sweep: short limits get short sweeps.
+        # A limit may be exceeded by one sweep: short limits need short sweeps.
         shortest = min(
             options.timeout_secs,
             options.first_byte_secs,
@@ -92,11 +92,11 @@ class TimeoutWatchdog:
         answer: HttpResponse,
         note_failure: Callable[[HttpResponse, Exception], bool] | None = None,
     ) -> Iterator[WatchedTransfer]:
-        """Watch over the request of the current task for a block.
+        """Watch the request of the current task for a block.
 
-        Whatever ends the block early is noted in `answer`, unless somebody else has
-        cancelled the task. `note_failure` sets the fault of an exception, and returns
-        False if the web cannot have caused it; without that, exceptions are raised.
+        An early end of the block is noted in `answer`, unless the task was cancelled
+        from outside. `note_failure` sets the fault of an exception, and returns False
+        if the web cannot have caused it; without it, exceptions are raised.
         """
         transfer = self._begin(ask)
         try:
@@ -109,9 +109,9 @@ class TimeoutWatchdog:
             if not transfer.is_own_cancel():
                 raise
             answer.fault = transfer.verdict
-            # An endpoint that is silent is asked for less.
+            # A silent endpoint receives a smaller query.
             answer.is_host_fault = transfer.is_silent and not ask.is_final
-        except Exception as exc:  # the edge: whatever it was, the visit goes on
+        except Exception as exc:  # the edge: the visit continues after any error
             if note_failure is None:
                 raise
             if not note_failure(answer, exc):
@@ -176,16 +176,16 @@ class TimeoutWatchdog:
         return Fault(Reason.TIMEOUT, f"no answer after {secs:.0f} s")
 
     def _judge_rate(self, transfer: WatchedTransfer, now: float) -> Fault | None:
-        """Judge what came in the last window: all of it, since the answer began.
+        """Judge the rate of the last window, or since the response began.
 
-        A server that was quick for a while may not rest on it for hours.
+        A server that was quick for a while must not become slow for hours.
         """
         if transfer.mark is None:
             transfer.mark = now, transfer.n_bytes
             return None
         since, n_before = transfer.mark
         secs, n_bytes = now - since, transfer.n_bytes - n_before
-        # A query may think before it gives its first row, too.
+        # A query may also take long before its first row.
         window_secs = self._min_rate_after_secs
         if not transfer.n_bytes:
             window_secs = max(window_secs, transfer.first_secs)
@@ -199,7 +199,7 @@ class TimeoutWatchdog:
 
 
 class WatchedExchange:
-    """A client whose requests are watched; it is made in a running loop."""
+    """A client whose requests are watched; create it in a running loop."""
 
     def __init__(self, options: FetchOptions) -> None:
         self._watch = TimeoutWatchdog(options)
@@ -214,5 +214,5 @@ class WatchedExchange:
 
 
 def _flows(transfer: WatchedTransfer) -> bool:
-    """Return whether the answer has begun."""
+    """Return whether the response has begun."""
     return transfer.has_headers or transfer.n_bytes > 0

@@ -47,7 +47,7 @@ _MAX_AGE: Final = re.compile(r"(?i)(?:^|[\s,])max-age\s*=\s*\"?(\d{1,10})").sear
 _MUST_ASK: Final = re.compile(r"(?i)(?:^|[\s,])no-(?:cache|store)\b").search
 _PRIVATE: Final = re.compile(r"(?i)(?:^|[\s,])(?:private|no-store)\b").search
 _BOM: Final = b"\xef\xbb\xbf"
-# It may be better when it is asked for again soon.
+# A retry after a short time may succeed.
 _PASSING: Final = frozenset(
     {
         Reason.DNS, Reason.DNS_UNANSWERED, Reason.DNS_BLOCKED,
@@ -73,16 +73,16 @@ class ContextDownloader:
     """Fetch contexts through the client of all documents."""
 
     exchange: HttpClient
-    robots: RobotsCache | None  # rules that are obeyed; None obeys none
+    robots: RobotsCache | None  # rules to obey; None if robots.txt is ignored
     spool: Spool
-    fetch: FetchOptions  # limits on every GET
+    fetch: FetchOptions  # limits on every request
     options: ContextOptions  # limits on contexts
-    hosts: ContextHosts  # how they are waited for, and which are not asked
+    hosts: ContextHosts  # turns and blocked hosts
 
     async def __call__(self, url: str, *, known: ContextEntry | None) -> ContextResult:
-        """Fetch what is at a URL; raises nothing that the web can cause.
+        """Fetch a context; failures on the web never raise.
 
-        The validators of what was there before, `known`, are sent.
+        The request is conditional on the validators of `known`.
         """
         known = known if known and known.is_usable else None
         fetch = _ContextFetch(self, url, known)
@@ -92,13 +92,13 @@ class ContextDownloader:
         except TimeoutError:
             trouble = self.hosts.trouble
             if trouble is not None and trouble.is_pausing:
-                await trouble.all_pass()  # the time was ours
+                await trouble.all_pass()  # local failures are no fault of the context
                 return await self(url, known=known)
             detail = f"over {self.options.load_secs:g} s"
             return self._failed(url, Fault(Reason.TIMEOUT, detail), fetch)
         except SourceFault as exc:
             return self._failed(url, exc.fault, fetch)
-        except Exception:  # the edge: the document is read without the context
+        except Exception:  # the edge: the document is parsed without the context
             logger.exception("Unexpected error on context %(url)s", {"url": url})
             return self._failed(url, Fault(Reason.INTERNAL), fetch)
         return ContextResult(entry, fetch.how)
@@ -107,7 +107,7 @@ class ContextDownloader:
         options = self.options
         passes = fault.reason in _PASSING
         if passes and fetch.known is not None:
-            # RFC 5861 section 4: better an old context than none.
+            # RFC 5861 section 4: better a stale context than none.
             entry = fetch.known.prolonged(options.passing_secs)
             return ContextResult(entry, "stale")
         what = f"{fault.reason}: {fault.detail}" if fault.detail else str(fault.reason)
@@ -149,7 +149,7 @@ class _ContextFetch:
             url = target
 
     async def _ask(self, url: str) -> HttpResponse:
-        """Fetch one hop, with one retry if that may help."""
+        """Request one hop, with one retry if that may help."""
         getter, hosts = self._get, self._get.hosts
         if not url.startswith(("http:", "https:")):
             raise SourceFault(Reason.BAD_URI, "a context beyond HTTP")
@@ -178,8 +178,8 @@ class _ContextFetch:
             partial(getter.hosts.turns.of_url, url, delay_secs),
         )
         if answer.is_own_fault:
-            # The worker stops: whoever waits for the context is cancelled, and what is
-            # without it would be read wrongly.
+            # The worker stops and cancels the loads: without the context, the document
+            # would be parsed wrongly.
             await asyncio.get_running_loop().create_future()
         return answer
 
@@ -254,10 +254,10 @@ def lifetime_secs(cache_control: str, options: ContextOptions) -> float:
 
 
 def _target(url: str, answer: HttpResponse) -> str:
-    """Return where a response leads; empty if it is the context."""
+    """Return the target of a redirect; empty if the response is the context."""
     if is_redirect(answer.status, answer.location):
         return resolve_redirect(url, answer.location)
-    # 9.4, step 4: JSON is what was asked for, whatever else there may be.
+    # 9.4, step 4: JSON takes precedence over a link to an alternate.
     if answer.status == 304 or _JSON(answer.media_type):
         return ""
     alternate = json_ld_alternate(answer.http_links, base=url)
@@ -267,8 +267,7 @@ def _target(url: str, answer: HttpResponse) -> str:
 def _content(answer: HttpResponse) -> bytes:
     """Return the body of a response.
 
-    Text of another media type is taken if it is JSON: many hosts of files know no
-    better.
+    JSON is accepted under any text media type: many file hosts serve it as plain text.
     """
     body = head_of(answer, MAX_CONTEXT_BYTES).removeprefix(_BOM)
     try:
@@ -282,5 +281,5 @@ def _content(answer: HttpResponse) -> bytes:
 
 
 def _sendable(validator: str) -> str:
-    """Return a validator; empty if it cannot be sent as it came."""
+    """Return a validator; empty if it cannot be sent unchanged."""
     return validator if validator.isascii() and validator.isprintable() else ""

@@ -1,4 +1,4 @@
-"""Files and directories of FTP servers, as answers."""
+"""Files and directories of FTP servers, as responses."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class FtpExchange(WatchedExchange):
-    """Ask FTP servers for files and directories; an asynchronous context manager.
+    """Request files and directories from FTP servers; an asynchronous context manager.
 
-    A directory is an LDP container in N-Triples; one that is asked for without its
-    slash redirects to itself with one.
+    A directory is an LDP container in N-Triples; a URL of a directory without a
+    trailing slash redirects to the one with it.
 
     Args:
         logins: users and passwords; others are anonymous.
-        gate: judges each connection; one of its own by `options.guard`, if not given.
+        gate: checks each connection; built from `options.guard` if not given.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class FtpExchange(WatchedExchange):
     ) -> HttpResponse:
         """See `HttpClient.get`; `ftp.replies` maps replies to statuses."""
         if ask.data:
-            return HttpResponse(status=405)  # there is nothing that it could be sent to
+            return HttpResponse(status=405)  # FTP has no other methods
         answer = HttpResponse()
         watching = self._watch.watching(url, ask, answer, _note_failure)
         async with self._room:

@@ -1,4 +1,4 @@
-"""One request to an FTP server: for a file, or for a directory."""
+"""One request to an FTP server for a file or a directory."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class FtpRequest:
     _transfer: WatchedTransfer
     _turn: SoloTurn
     _connection: FtpConnection | None = None
-    _is_between: bool = False  # the connection waits for a command
-    _tail: bytes = b""  # of what was read: it is read again, and compared
-    _part: PartialBody | None = None  # what an earlier request has left
-    _is_anew: bool = False  # that was of another version
+    _is_between: bool = False  # the connection is ready for a command
+    _tail: bytes = b""  # last bytes read: read again, and compared
+    _part: PartialBody | None = None  # left by an earlier request
+    _is_anew: bool = False  # the part was of another version
 
     async def run(self) -> None:
         """Fetch, and set the response."""
@@ -68,7 +68,7 @@ class FtpRequest:
             self._end()
 
     def _end(self) -> None:
-        """Keep the connection, and a part that was not gone on with, for others."""
+        """Keep the connection, and an unused part, for later requests."""
         if self._part is not None:
             self._spool.return_part(self._part)
         connection = self._connection
@@ -97,14 +97,14 @@ class FtpRequest:
         return connection
 
     def _check_turn(self) -> None:
-        """Check that the turn is still good before the server has to work."""
+        """Check that the turn is still valid before the server has to work."""
         if not self._turn.is_good():
             raise NotSentError
 
     async def _begin(
         self, connection: FtpConnection, function: Callable[..., T], *arguments: Any
     ) -> T:
-        """Have the server send something: the request that counts for the delay."""
+        """Request a transfer: the time counts for the delay of the host."""
         self._check_turn()
         try:
             return await self._call(connection, function, *arguments)
@@ -115,7 +115,7 @@ class FtpRequest:
         self, connection: FtpConnection, function: Callable[..., T], *arguments: Any
     ) -> T:
         self._is_between = False
-        if function != connection.read:  # a block of data is no reply
+        if function != connection.read:  # a block of data is not a reply
             self._transfer.waits(asyncio.get_running_loop().time())
         return await self._pool.call(connection, function, *arguments)
 
@@ -153,7 +153,7 @@ class FtpRequest:
         )
 
     def _take_part(self, facts: PartFacts | None) -> None:
-        """Take up what an earlier request has left of the same version."""
+        """Take the part that an earlier request left of the same version."""
         if not self._ask.goes_on:
             return
         spool = self._spool
@@ -168,7 +168,7 @@ class FtpRequest:
             spool.drop_part(part)
 
     async def _open(self, connection: FtpConnection, path: str) -> None:
-        """Begin to read a file, where a part of it ends if there is one."""
+        """Start to read a file, at the end of its part if there is one."""
         part = self._part
         offset = part.offset if part is not None else 0
         if await self._begin(connection, connection.open_file, path, offset):
@@ -180,7 +180,7 @@ class FtpRequest:
         raise UnfitPart("REST is refused")
 
     def _redirect(self) -> None:
-        """Lead to the directory, whose names are relative to its slash."""
+        """Redirect to the directory with a slash, to which its names are relative."""
         self._answer.status = 301
         self._answer.location = self._address.directory_url
         self._is_between = True
@@ -191,7 +191,7 @@ class FtpRequest:
         n_expected: int = 0,
         facts: PartFacts | None = None,
     ) -> None:
-        """Fill a body; what there is of it is kept, whatever ends it."""
+        """Receive a body; keep the received part after an error."""
         answer = self._answer
         part, self._part = self._part, None
         sink = SpoolSink(
@@ -214,7 +214,7 @@ class FtpRequest:
         sink.keep(answer)
 
     def _keep_part(self, sink: SpoolSink, exc: BaseException) -> None:
-        """Keep what has come for a later request, if it was not wrong what came."""
+        """Keep the received bytes for a later request, unless they were invalid."""
         is_cancelled = not isinstance(exc, Exception)
         is_right = is_cancelled or (
             isinstance(exc, SourceFault) and exc.fault.reason is Reason.TRUNCATED_BODY
@@ -226,7 +226,7 @@ class FtpRequest:
     async def _copy(
         self, connection: FtpConnection, sink: SpoolSink, path: str, facts: FtpEntry
     ) -> None:
-        """Read a file to its end, over as many connections as it takes."""
+        """Read a file to its end, over several connections if needed."""
         options = self._pool.options
         for n_breaks in range(options.retry_times + 1):
             why = "the transfer ended too early"
@@ -245,7 +245,7 @@ class FtpRequest:
                 why = str(exc)
             self._hang_up()
             if facts.size < 0 or n_breaks == options.retry_times:
-                break  # or no change of the file would be noticed
+                break  # otherwise, a change of the file would go unnoticed
             await asyncio.sleep(
                 backoff_secs(
                     n_breaks,
@@ -256,7 +256,7 @@ class FtpRequest:
         raise _truncated(why)
 
     def _hang_up(self) -> None:
-        """Close a connection that is in the middle of something."""
+        """Close a connection in the middle of a transfer."""
         if self._connection is not None and not self._is_between:
             self._pool.drop(self._connection)
             self._connection = None
@@ -264,7 +264,7 @@ class FtpRequest:
     async def _go_on(
         self, connection: FtpConnection, sink: SpoolSink, path: str, facts: FtpEntry
     ) -> None:
-        """Begin where the last connection broke, and see that nothing has changed."""
+        """Resume after a broken connection, and check that the file has not changed."""
         if await self._call(connection, connection.facts, path) != facts:
             sink.forget_part()
             raise _truncated("the file has changed while it was read")
@@ -277,7 +277,7 @@ class FtpRequest:
             raise _truncated("what was read before is not there any more")
 
     async def _is_same(self, connection: FtpConnection, sink: SpoolSink) -> bool:
-        """Read the last bytes once more, and tell whether they are the same."""
+        """Read the last bytes once more, and return whether they are the same."""
         tail, seen = self._tail, b""
         while len(seen) < len(tail):
             block = await self._call(connection, connection.read)
@@ -303,11 +303,11 @@ class FtpRequest:
     async def _is_whole(
         self, connection: FtpConnection, sink: SpoolSink, facts: FtpEntry
     ) -> bool:
-        """Return whether all has come; the size counts more than a lost reply."""
+        """Return whether the file is complete; its size counts more than a lost reply."""
         try:
             await self._call(connection, connection.finish)
         except FtpProtocolError:
-            # A long silence on the control connection makes firewalls forget it.
+            # Firewalls drop a control connection after a long silence.
             return sink.n_bytes == facts.size
         self._is_between = True
         return sink.n_bytes >= facts.size
@@ -325,9 +325,9 @@ class FtpRequest:
             sink.write(writer.head())
             await self._copy_listing(connection, sink, writer)
             if form == "LIST" and not writer.n_entries and writer.n_unread:
-                # It is in no form that is known: the names alone always are.
+                # The format of LIST is unknown; names alone always work.
                 writer = self._writer(path, "NLST", above)
-                with suppress(FtpRefused):  # by some, where there are none
+                with suppress(FtpRefused):  # some servers refuse an empty directory
                     await self._call(connection, connection.open_listing, path, "NLST")
                     await self._copy_listing(connection, sink, writer)
                 self._is_between = True
@@ -352,7 +352,7 @@ class FtpRequest:
     async def _copy_listing(
         self, connection: FtpConnection, sink: SpoolSink, writer: ContainerWriter
     ) -> None:
-        """Read a listing to its end; a last line that may be cut is not taken."""
+        """Read a listing to its end; a truncated last line is ignored."""
 
         def read() -> tuple[int, bytes]:
             block = connection.read()
@@ -393,7 +393,7 @@ def _truncated(why: str) -> SourceFault:
 
 
 def _note_facts(answer: HttpResponse, facts: FtpEntry) -> None:
-    """Set the validators of a response as HTTP spells them."""
+    """Set the validators of a response in the form of HTTP."""
     if not facts.modified:
         return
     moment = datetime.fromisoformat(facts.modified)
@@ -403,7 +403,7 @@ def _note_facts(answer: HttpResponse, facts: FtpEntry) -> None:
 
 
 def _is_unchanged(answer: HttpResponse, ask: RequestOptions) -> bool:
-    """Return whether the validators of a request still hold (RFC 9110 13.2.2)."""
+    """Return whether the validators of a request still match (RFC 9110 13.2.2)."""
     headers = {name.lower(): value for name, value in ask.headers}
     if "if-none-match" in headers:
         return answer.etag in headers["if-none-match"]

@@ -1,7 +1,7 @@
-"""Connections that send requests in their turn.
+"""Connections that send requests in their turns.
 
-Where hosts share a delay by their address, it is the address of the turn that is
-connected to, whatever name servers say meanwhile.
+If hosts share a delay by address, the turn's address is used, even if name servers
+meanwhile return another.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 
     from rdfcrawl.downloader.spool import Spool
 
-SILENT_SECS: Final = 300.0  # for so long, an address that does not answer is not asked
+SILENT_SECS: Final = 300.0  # for so long, a silent address is tried last
 MAX_OTHERS: Final = 4  # kept connections to other addresses of a host
 MAX_SILENT: Final = 10_000
-# The request that is being made by this task.
+# The turn of the current task's request.
 connecting_for: Final[ContextVar[SoloTurn]] = ContextVar("connecting_for", default=FREE)
 
 
-# The sockets that the present attempt to connect has opened.
+# The sockets opened by the current attempt to connect.
 _opened: Final[ContextVar[list[socket.socket]]] = ContextVar("opened")
 
 
 class TurnConnector(aiohttp.TCPConnector):
-    """Hand out a connection while the turn of the request is good.
+    """Return a connection only while the turn of the request is valid.
 
-    Whoever gets it writes the request at once.
+    The caller writes the request without delay.
 
     Args:
         open_socket: opens a socket for an address; it may refuse.
@@ -68,9 +68,9 @@ class TurnConnector(aiohttp.TCPConnector):
     ) -> tuple[asyncio.Transport, ResponseHandler]:
         """See `aiohttp.TCPConnector`, which has no public way to do this.
 
-        uvloop closes the descriptors of its transports itself. A socket object that is
-        attached too late for that would close the same number once more when it is
-        freed: by then, it may be that of another connection.
+        uvloop closes the descriptors of its transports itself. A socket object attached
+        too late would close the same number once more when freed, perhaps that of
+        another connection.
         """
         opened: list[socket.socket] = []
         token, made = _opened.set(opened), None
@@ -102,7 +102,7 @@ class TurnConnector(aiohttp.TCPConnector):
             if n_others == MAX_OTHERS:
                 break
             n_others += 1
-            connection.close()  # a kept one, of another address of the host
+            connection.close()  # a kept one, to another address of the host
             connection = await super().connect(req, traces, timeout)
         if not turn.is_good():
             connection.release()
@@ -128,7 +128,7 @@ class TurnNames(GuardedResolver):
 class OtherAddresses:
     """A client that tries further addresses of a host after a silent one.
 
-    For a while, the others are asked first.
+    For a while, later requests then try the others first.
     """
 
     def __init__(self, exchange: HttpClient, spool: Spool) -> None:

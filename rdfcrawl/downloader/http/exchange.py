@@ -1,4 +1,4 @@
-"""One GET over a kept-alive connection, with every limit there is."""
+"""One request over a kept-alive connection, within all limits."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.spool import Spool
     from rdfcrawl.downloader.unread_types import UnreadTypes
 
-# A body that nobody wants is read up to here, to keep the connection; a longer one
-# is cheaper to cut off.
+# An unwanted body is drained up to here, to keep the connection; a longer one is
+# cheaper to cut off.
 SKIP_BYTES: Final = 64 * 1024
 # Linked Data servers send `Link` headers of many kilobytes; aiohttp's own limit is 8.
 MAX_HEADER_BYTES: Final = 64 * 1024
 MAX_RESERVATION_HEADERS: Final = 100  # lines of one name
-MAX_VALUE_CHARS: Final = 1024  # of a validator that is kept for provenance
+MAX_VALUE_CHARS: Final = 1024  # of a validator kept for provenance
 
 
 @dataclass(eq=False)
 class HttpExchange(WatchedExchange):
-    """GETs over one pool of connections for the whole process.
+    """Requests over one pool of connections for the entire process.
 
     An asynchronous context manager; open it in the loop that uses it.
     """
@@ -64,12 +64,12 @@ class HttpExchange(WatchedExchange):
     options: FetchOptions
     spool: Spool
     _: KW_ONLY
-    # judges each connection; one of its own by `options.guard`, if not given
+    # checks each connection; built from `options.guard` if not given
     gate: ConnectionGate | None = None
-    known: KnownNames | None = None  # is told of the names that have addresses
-    clock: ClockCheck | None = None  # is told of the time that answers name
-    goes_by_address: bool = False  # turns say which address of a host is connected to
-    # connections tell what is sent and received (`recording`)
+    known: KnownNames | None = None  # records names and their addresses
+    clock: ClockCheck | None = None  # records the `Date` of responses
+    goes_by_address: bool = False  # connect to the address of the turn
+    # report sent and received bytes (see `recording`)
     is_recorded: bool = False
 
     async def __aenter__(self) -> Self:
@@ -91,14 +91,14 @@ class HttpExchange(WatchedExchange):
         connector_class, protocol_class = self._connection_classes()
         pool = connector_class(
             resolver=self._names,
-            # What a turn says is not for the next one.
+            # The address of a turn does not hold for the next one.
             use_dns_cache=not self.goes_by_address,
             open_socket=gate.open_socket,
             limit=0,  # the number of open visits is the limit
             keepalive_timeout=options.keep_alive_secs,
             ssl=options.verify_certificates,
         )
-        # There is no public way to bring a reader of responses of one's own.
+        # aiohttp has no public way to replace its response parser.
         protocols: Any = partial(protocol_class, EventBudget())
         pool._factory = protocols  # noqa: SLF001
         self._session = aiohttp.ClientSession(connector=pool)  # closes it
@@ -168,8 +168,8 @@ class HttpExchange(WatchedExchange):
                     coding = response.headers.get(hdrs.CONTENT_ENCODING, "")
                     answer.error_body = _decoded_begin(error_body, coding)
         finally:
-            # Once the body has been read to its end, the connection goes back to the
-            # pool; otherwise it cannot be used again.
+            # Once the body has been read to its end, the connection returns to the
+            # pool; otherwise it cannot be reused.
             response.close()
 
 
@@ -179,9 +179,9 @@ async def _check_type(
     answer: HttpResponse,
     response: ReceivedResponse,
 ) -> None:
-    """Raise `UnreadBody` for a body that nothing reads.
+    """Raise `UnreadBody` for a body that no parser reads.
 
-    A short one is received, so that the connection can be used again.
+    A short one is received, to reuse the connection.
     """
     try:
         unread.check(url, answer.media_type)
@@ -193,7 +193,7 @@ async def _check_type(
 
 
 async def _skip(content: BodyReader) -> bytes:
-    """Read a body that nobody wants, and return its begin; its faults do not matter."""
+    """Drain an unwanted body, and return its first bytes; ignore faults."""
     begin = b""
     n_bytes = 0
     try:
@@ -208,7 +208,7 @@ async def _skip(content: BodyReader) -> bytes:
 
 
 def _decoded_begin(octets: bytes, coding: str) -> bytes:
-    """Return the begin of what the begin of a body decodes to, as far as it does."""
+    """Decode the first bytes of a body, as far as possible."""
     begin = b""
     try:
         for piece in BodyDecoder(coding, max_ratio=MAX_ERROR_BODY_BYTES).pieces(octets):
@@ -228,7 +228,7 @@ def note_headers(
 ) -> None:
     """Set `answer` from a status and headers, whose names match in any case.
 
-    Headers named in `kept` are kept besides.
+    Headers named in `kept` are kept, too.
     """
     get = headers.get
     answer.status = status
@@ -263,7 +263,7 @@ def note_headers(
 def _text(value: str, max_chars: int = MAX_VALUE_CHARS) -> str:
     """Return a header value without lone surrogates.
 
-    aiohttp decodes UTF-8 and escapes what is not; that is read as Latin-1 (RFC 9110
+    aiohttp decodes UTF-8 and escapes other bytes, which are read as Latin-1 (RFC 9110
     5.5: obs-text is opaque, historically ISO-8859-1).
     """
     if not value.isascii():

@@ -1,7 +1,7 @@
-"""The body of one answer on its way into the spool: decoded, and gone on with.
+"""Receive the body of one response into the spool: decode it, or resume a part.
 
-What breaks off in the middle is kept as a part, as it was sent, where the server lets
-us ask for the rest; the next request for it does so.
+An interrupted body is kept as a part, as sent, if the server supports ranges; the next
+request resumes it.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 _BLOCK_BYTES: Final = 256 * 1024
 _ENDLESS: Final = 2**62
-# What a part outlives; other answers are of something else, or of nothing.
+# A part stays valid after these; other statuses concern another resource, or none.
 _PASSING_STATUSES: Final = frozenset({408, 425, 429, *range(500, 600)})
 
 
 class ResponseReceiver:
-    """One answer being received. `end` it."""
+    """One response being received; finally call `end`."""
 
     def __init__(
         self,
@@ -57,18 +57,18 @@ class ResponseReceiver:
             if self._part is not None:
                 headers = (*ask.headers, *self._part.request_headers())
                 self.ask = replace(ask, headers=headers)
-        self._is_anew = False  # a part was of no use
-        self._rest: PartialBody | None = None  # the part, if the answer goes on with it
-        self._overlap = b""  # that comes once more
+        self._is_anew = False  # a part was unfit
+        self._rest: PartialBody | None = None  # the part, if the response continues it
+        self._overlap = b""  # overlap, requested once more
         self._sink: SpoolSink
-        self._wire: SpoolSink | None = None  # what is sent, if that is not the body
+        self._wire: SpoolSink | None = None  # the body as sent, if encoded
         self._decoder: BodyDecoder | None = None
 
     def begin(self, response: ReceivedResponse) -> tuple[int, MultiMapping[str]]:
-        """Return the status and the headers of the answer as a whole.
+        """Return the status and the headers of the complete response.
 
         Raises:
-            UnfitPart: what there is already is of no use.
+            UnfitPart: the part is unfit.
         """
         status, headers = response.status, response.headers
         part = self._part
@@ -96,8 +96,8 @@ class ResponseReceiver:
         """Read the body.
 
         Raises:
-            Exception: why there is no more of it; what was read is in the answer.
-            UnfitPart: it does not go on with what there is.
+            Exception: error that ended the body; the response keeps the received bytes.
+            UnfitPart: the response does not continue the part.
         """
         coding = _codings(headers)
         if not coding and self._has_whole(response.content):
@@ -120,9 +120,9 @@ class ResponseReceiver:
             self._wire.discard()
 
     def _has_whole(self, content: BodyReader) -> bool:
-        """Take a small body that came with its headers, as most do.
+        """Take a small body that arrived with its headers; return whether it was one.
 
-        It needs no place to be gathered in. Return whether it was such a body.
+        This avoids a buffer in the most frequent case.
         """
         if not content.is_eof() or self.ask.goes_on or self._rest is not None:
             return False
@@ -136,13 +136,13 @@ class ResponseReceiver:
         return True
 
     def end(self) -> None:
-        """Put back a part that was of no use, and may be the next time."""
+        """Put back an unfit part, which may fit the next request."""
         for part in (self._part, self._rest):
             if part is not None:
                 self._spool.return_part(part)
 
     def _open(self, headers: MultiMapping[str], coding: str) -> None:
-        """Make the place for the body, and the one for what is sent."""
+        """Open sinks for the body, and for the encoded bytes."""
         n_bytes = _length(headers)
         spool, url = self._spool, self._url
         rest, self._rest = self._rest, None
@@ -176,8 +176,8 @@ class ResponseReceiver:
         try:
             await self._copy(response.content)
         except aiohttp.ClientPayloadError:
-            # Some servers give the length that the body has before it is coded. As
-            # Chromium does, take it for whole if it has that.
+            # Some servers send the length before encoding. Like Chromium, accept a body
+            # of that length as complete.
             decoder = self._decoder
             has_ended = decoder is not None and decoder.has_ended
             if not has_ended or self._sink.n_bytes != _length(response.headers):
@@ -223,7 +223,7 @@ class ResponseReceiver:
             self._decoder.finish()
 
     def _end_early(self, exc: BaseException) -> None:
-        """Keep what there is: as a part, as the body, or as both."""
+        """Keep the received bytes: as a part, as the body, or as both."""
         if not hasattr(self, "_sink"):
             return
         raw = self._wire or self._sink
@@ -238,10 +238,10 @@ class ResponseReceiver:
 def _codings(headers: MultiMapping[str]) -> str:
     """Return the codings of the body, in the order in which they were applied.
 
-    Source: RFC 9112 6.1: those of the transfer are applied last.
+    Source: RFC 9112 6.1: transfer codings are applied last.
     """
     coding = headers.get(hdrs.CONTENT_ENCODING, "")
-    if not coding and hdrs.TRANSFER_ENCODING not in headers:  # as most
+    if not coding and hdrs.TRANSFER_ENCODING not in headers:
         return ""
     names = (hdrs.CONTENT_ENCODING, hdrs.TRANSFER_ENCODING)
     coding = ", ".join(each for name in names for each in headers.getall(name, []))
@@ -249,14 +249,14 @@ def _codings(headers: MultiMapping[str]) -> str:
 
 
 def _length(headers: MultiMapping[str]) -> int:
-    """Return the length of the body as it is sent; 0 if it is not known."""
+    """Return the length of the body as sent; 0 if unknown."""
     length = headers.get(hdrs.CONTENT_LENGTH, "").partition(",")[0].strip()
     is_known = length.isdecimal() and len(length) <= MAX_LENGTH_DIGITS
     return int(length) if is_known else 0
 
 
 def _may_go_on(exc: BaseException) -> bool:
-    """Return whether the bytes so far are right, and a later request may bring more."""
+    """Return whether the received bytes are valid and a later request may resume."""
     if isinstance(exc, SourceFault):
         return exc.fault.reason is Reason.TRUNCATED_BODY
     is_cancelled = not isinstance(exc, Exception)

@@ -1,6 +1,6 @@
 """Requests through Scrapy's downloader and its middlewares.
 
-All of them if `FETCH_WITH_SCRAPY` is on; else those that users' spiders yield.
+All requests if `FETCH_WITH_SCRAPY` is on; else those that users' spiders yield.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# What the visit does itself: it keeps the chain of redirects, and retries in its time.
+# The visit does this itself: it tracks redirects, and retries in its turns.
 _LEFT_TO_THE_VISIT: Final = {
     "dont_redirect": True,
     "dont_retry": True,
@@ -61,10 +61,10 @@ _LEFT_TO_THE_VISIT: Final = {
     "handle_httpstatus_all": True,
 }
 _TRANSFER: Final = "rdfcrawl_transfer"
-_EXCHANGE: Final = "rdfcrawl_exchange"  # that a request is of: all hear the signals
+_EXCHANGE: Final = "rdfcrawl_exchange"  # of a request: signals concern all exchanges
 _LISTENER: Final = "rdfcrawl_listener"
 _UNREAD: Final = "rdfcrawl_unread"  # types whose bodies are not downloaded
-# Names in `meta` that concern the visit, not the request.
+# Keys of `meta` that concern the visit, not the request.
 _OF_VISIT: Final = frozenset(
     {
         *_LEFT_TO_THE_VISIT,
@@ -72,7 +72,7 @@ _OF_VISIT: Final = frozenset(
         *(TURN, _EXCHANGE, _TRANSFER, _LISTENER, _UNREAD),
     }
 )
-_OF_VISITS: Final = {"download_slot": "visits"}  # their delay is that of the host
+_OF_VISITS: Final = {"download_slot": "visits"}  # whose delay is that of the host
 _OF_CODE: Final = (AttributeError, ImportError, NameError, TypeError)
 _MEANINGS: Final[tuple[tuple[type[Exception], Reason, bool], ...]] = (
     (CannotResolveHostError, Reason.DNS, True),
@@ -87,7 +87,7 @@ class ScrapyExchange(WatchedExchange):
     """Send each record as an ordinary request; see `HttpClient`.
 
     Args:
-        is_recorded: who listens to a request is told what is sent and received.
+        is_recorded: report sent and received messages to a listener.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class ScrapyExchange(WatchedExchange):
         return answer
 
     def _begun(self, request: Request, headers: Headers) -> None:
-        """Take note of headers; stop the download of a body that nothing reads."""
+        """Note the headers; stop the download of a body that no parser reads."""
         if request.meta.get(_EXCHANGE) is not self:
             return
         request.meta[_TRANSFER].has_headers = True
@@ -143,7 +143,7 @@ class ScrapyExchange(WatchedExchange):
         transfer.n_bytes += len(data)
 
     def _downloaded(self, response: Response, request: Request) -> None:
-        """Tell of a download, before middlewares change what was received."""
+        """Report a download, before middlewares change the response."""
         listener = request.meta.get(_LISTENER)
         if listener is not None and request.meta.get(_EXCHANGE) is self:
             tell(listener, request, response)
@@ -174,15 +174,17 @@ class ScrapyExchange(WatchedExchange):
         except IgnoreRequest as exc:
             answer.fault = Fault(Reason.CLIENT_ERROR, f"a middleware refused: {exc}")
         except _OF_CODE as exc:
-            # Twisted wraps the errors of its parser: this is a middleware's, or ours.
+            # Twisted wraps errors of its parser: this one comes from a middleware or
+            # from us.
             logger.exception("%s: a middleware or handler failed", url)
             detail = one_line(repr(exc))
             answer.fault = Fault(Reason.INTERNAL, detail, part="downloader")
-        except Exception as exc:  # the edge: handlers raise what they like
+        except Exception as exc:  # the edge: handlers may raise anything
             meanings = (x[1:] for x in _MEANINGS if isinstance(exc, x[0]))
             reason, answer.is_host_fault = next(meanings, (Reason.BAD_HTTP, False))
             if reason is Reason.DNS:
-                # Twisted does not tell. What is found now, nobody could tell then.
+                # Twisted does not report the reason. A name found now was temporarily
+                # unavailable.
                 found = await asyncio.to_thread(look_up, host_of(url))
                 reason = found or Reason.DNS_UNANSWERED
             answer.errno = errno_of(exc)
@@ -202,14 +204,14 @@ class ScrapyExchange(WatchedExchange):
             headers={"Accept": ask.accept, **dict(ask.headers)},
             callback=NO_CALLBACK,
             dont_filter=True,
-            # A body that breaks off is read up to there, as everywhere.
+            # Accept truncated bodies, like our own client.
             meta={"download_fail_on_dataloss": False},
         )
 
     def _take(
         self, response: Response, ask: RequestOptions, answer: HttpResponse
     ) -> None:
-        """Bring a body into an answer that has status and headers."""
+        """Move a body into a response that has status and headers."""
         if not 200 <= response.status < 300:
             if response.status >= 400:
                 answer.error_body = response.body[:MAX_ERROR_BODY_BYTES]
@@ -221,7 +223,7 @@ class ScrapyExchange(WatchedExchange):
         except UnreadBody as exc:
             note_fault(answer, exc)
             return
-        # A body that only the end of the connection ends is "partial", and whole.
+        # A body delimited by the end of the connection is "partial", but complete.
         if "dataloss" in response.flags:
             answer.fault = Fault(Reason.TRUNCATED_BODY, "the connection broke")
             answer.is_partial = True
@@ -229,7 +231,7 @@ class ScrapyExchange(WatchedExchange):
     def _keep_body(
         self, response: Response, ask: RequestOptions, answer: HttpResponse
     ) -> bool:
-        """Spool a body as far as there is room; return whether all of it is kept."""
+        """Spool a body as far as there is room; return whether it is complete."""
         sink = SpoolSink(self._spool, ask, response.url, len(response.body))
         try:
             sink.write(response.body)
@@ -245,7 +247,7 @@ class ScrapyExchange(WatchedExchange):
 
 
 class RequestExchange(ScrapyExchange):
-    """Send the request in a record's task; keep the response, whatever its status."""
+    """Send the request of a record's task; keep the response, whatever its status."""
 
     def _request(self, url: str, ask: RequestOptions) -> Request:
         if ask.request is None:
@@ -263,7 +265,7 @@ class RequestExchange(ScrapyExchange):
 
 
 def _as_sent(request: Request, ask: RequestOptions) -> Request:
-    """Return a request as it was sent, without what only concerns its visit."""
+    """Return a request without the keys that concern its visit."""
     own = meta_of(ask.request) if ask.request else {}
     meta = {
         name: own.get(name, value)
@@ -279,7 +281,7 @@ def _media_type(headers: Headers) -> str:
 
 
 def _text_headers(response: Response) -> CIMultiDict[str]:
-    """Return the headers as aiohttp gives them."""
+    """Return the headers in the form of aiohttp."""
     return CIMultiDict(
         (name.decode("latin-1"), value.decode("utf-8", "surrogateescape"))
         for name, values in response.headers.items()

@@ -1,4 +1,4 @@
-"""The settings of what publishers ask for, read and checked."""
+"""The settings for robots.txt and reservations of publishers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def robots_agent(settings: BaseSettings) -> str:
-    """Return the product token that sites address the crawler by."""
+    """Return the product token of the crawler in robots.txt."""
     return str(settings.get("ROBOTSTXT_USER_AGENT") or PRODUCT_TOKEN)
 
 
 def obeying_agent(settings: BaseSettings) -> str:
-    """Return `robots_agent`; empty if robots.txt is not obeyed."""
+    """Return `robots_agent`; empty if robots.txt is ignored."""
     return robots_agent(settings) if is_on(settings, "ROBOTSTXT_OBEY") else ""
 
 

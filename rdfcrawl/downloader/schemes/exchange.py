@@ -1,4 +1,4 @@
-"""Requests by scheme; those of the user's keep the limits that hold for all others."""
+"""Dispatch requests by scheme; custom fetchers obey the common limits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Nobody is there to ask, for whatever else there is of the authority.
+# The authority is unavailable, and so are its other URLs.
 _OF_HOST: Final = frozenset(
     {Reason.DNS, Reason.DNS_UNANSWERED, Reason.UNREACHABLE, Reason.TLS}
 )
@@ -43,7 +43,7 @@ _STATUSES: Final = range(200, 600)
 
 
 class FetcherExchange(WatchedExchange):
-    """Call fetchers of users; none of their errors ends a visit."""
+    """Call custom fetchers; none of their errors ends a visit."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class FetcherExchange(WatchedExchange):
             try:
                 async with asyncio.timeout(_CLOSE_SECS):
                     await close()
-            except Exception:  # the edge: the other ones are closed all the same
+            except Exception:  # the edge: close the others, too
                 logger.exception("%s: the fetcher cannot be closed", scheme)
 
     async def get(
@@ -77,7 +77,7 @@ class FetcherExchange(WatchedExchange):
     ) -> HttpResponse:
         """See `HttpClient.get`."""
         if ask.data:
-            return HttpResponse(status=405)  # there is nothing that it could be sent to
+            return HttpResponse(status=405)  # the interface has no other methods
         if not turn.is_good():
             return HttpResponse(is_unasked=True)
         answer, request = HttpResponse(), _request(url, ask)
@@ -113,7 +113,7 @@ class FetcherExchange(WatchedExchange):
         answer: HttpResponse,
         transfer: WatchedTransfer,
     ) -> None:
-        """Keep the body; what there is of it is kept, whatever ends it."""
+        """Receive the body; keep the received part after an error."""
         sink = SpoolSink(self._spool, ask, request.url, max(0, response.length))
         try:
             async with aclosing(_chunks(response)) as chunks:
@@ -128,7 +128,7 @@ class FetcherExchange(WatchedExchange):
         sink.keep(answer)
 
     def _note_failure(self, url: str, answer: HttpResponse, exc: Exception) -> bool:
-        """Set the fault of an answer from what a fetcher has raised; it is logged."""
+        """Set and log the fault of an exception that a fetcher raised."""
         if isinstance(exc, SourceFault):
             note_fault(answer, exc)
             answer.is_host_fault = not answer.status and exc.fault.reason in _OF_HOST
@@ -186,14 +186,14 @@ def _note_response(answer: HttpResponse, response: object) -> None:
 
 
 def _text(value: object, max_chars: int = MAX_VALUE_CHARS) -> str:
-    """Return what stands in for a header, without lone surrogates."""
+    """Return a replacement for a header value, without lone surrogates."""
     if not isinstance(value, str):
         raise TypeError(f"must be a str, not {value!r:.100}")
     return value[:max_chars].encode("utf-8", "replace").decode()
 
 
 async def _chunks(response: SchemeResponse) -> AsyncGenerator[bytes]:
-    """Yield a body in chunks, and close what gives them at the end."""
+    """Yield a body in chunks; finally close its source."""
     body, n_bytes = response.body, 0
     if isinstance(body, bytes):
         body = _chunk(body)
@@ -217,7 +217,7 @@ async def _chunk(body: bytes) -> AsyncGenerator[bytes]:
 
 
 def _reason_of(exc: Exception, *, has_begun: bool) -> Reason:
-    """Return the reason of what is no fault by its name."""
+    """Return the reason of an exception that is not a fault."""
     if isinstance(exc, TimeoutError):
         return Reason.TIMEOUT
     if isinstance(exc, OSError):
@@ -226,12 +226,12 @@ def _reason_of(exc: Exception, *, has_begun: bool) -> Reason:
 
 
 class SchemeExchange:
-    """A client that passes each request to the client of the scheme.
+    """A client that passes each request to the client of its scheme.
 
     Args:
         requests: for those of users' spiders.
-        fetchers: for the schemes of the user's.
-        own: these schemes.
+        fetchers: for the custom schemes.
+        own: the custom schemes.
     """
 
     def __init__(
@@ -258,6 +258,6 @@ class SchemeExchange:
 
 
 async def _unknown(url: str) -> HttpResponse:
-    """Return the answer for a scheme that another worker may know."""
+    """Return the response for a scheme that another worker may support."""
     detail = f"FETCH_SCHEMES has no {scheme_of(url)!r} here"
     return HttpResponse(fault=Fault(Reason.BAD_URI, detail))
