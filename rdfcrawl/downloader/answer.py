@@ -26,7 +26,7 @@ class RequestOptions:
     accept: str
     max_bytes: int  # longest decoded body that is read
     spool_bytes: int  # a longer body is written to a spool file
-    timeout_secs: float  # for the whole exchange, from connecting to the last byte
+    timeout_secs: float  # for all of it, from connecting to the last byte
     # from connecting to the end of the headers, and then to the first byte of the body
     first_byte_secs: float = 30.0
     # further headers of the request, names and values

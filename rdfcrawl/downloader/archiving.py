@@ -237,7 +237,7 @@ def _resource_of(
     if _is_http(url):
         if answer.fault is not None or not _is_rest(answer, received):
             return None
-        note = "put together from this answer and the begin of an earlier one"
+        note = "combined from this response and the start of an earlier one"
         began_ms = max(now_ms(), began_ms + 1)  # later than both parts
     fault = answer.fault
     is_cut = answer.is_partial and fault is not None

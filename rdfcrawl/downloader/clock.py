@@ -75,7 +75,7 @@ def fault_of_clock(of_hosts: Sequence[float], of_redis: float | None) -> str:
         of_redis: seconds ahead of Redis; None if unknown.
 
     >>> fault_of_clock([7200.0, 7201.0, 7199.0, 0.5], None)
-    "this machine's is 2.0 hours ahead"
+    "it is 2.0 hours ahead"
     >>> fault_of_clock([7200.0, 0.0], 0.0)
     ''
     """
@@ -91,7 +91,7 @@ def fault_of_clock(of_hosts: Sequence[float], of_redis: float | None) -> str:
     if 2 * n_agreeing <= len(votes) or (n_agreeing < _LEAST_HOSTS and not says_redis):
         return ""
     where = "ahead" if middle > 0 else "behind"
-    return f"this machine's is {abs(middle) / 3600:.1f} hours {where}"
+    return f"it is {abs(middle) / 3600:.1f} hours {where}"
 
 
 def _secs_of(date: str, age: str) -> float | None:

@@ -30,7 +30,7 @@ def hold_to_open_files(settings: BaseSettings) -> None:
     n_less = max(1, min(n_hosts, n_possible * n_hosts // max(1, n_hosts + n_slow)))
     logger.warning(
         "CONCURRENT_REQUESTS=%d and SLOW_VISITS=%d need %s, the limit"
-        " (ulimit -n) is %d: they are taken for %d and %d",
+        " (ulimit -n) is %d: using %d and %d",
         n_hosts,
         n_slow,
         counted(wanted, "descriptor"),

@@ -56,7 +56,7 @@ ACCEPT: Final = {
     Kind.CUSTOM: "*/*",
     Kind.WARC: "application/warc, application/gzip;q=0.9, */*;q=0.5",
 }
-"""`Accept` header of each kind: explicit types first, any type last and least."""
+"""`Accept` header of each kind: explicit types first, any type last."""
 
 
 def accept_also(media_types: Iterable[str]) -> Mapping[Kind, str]:

@@ -50,10 +50,10 @@ class LocalTrouble(StrEnum):
     """A failure of this machine, described for the operator."""
 
     DESCRIPTORS = "descriptors or memory for connections (see `ulimit -n`)"
-    NAMES = "answers of name servers, for no name that was known before"
-    ROUTE = "route to any address that was known before"
+    NAMES = "response of name servers, even for names resolved before"
+    ROUTE = "route to any address reached before"
     DISK = "room on the disk"
-    CLOCK = "clock that is right, and certificates fail by it"
+    CLOCK = "correct clock, and certificates fail"
 
 
 class KnownNames:

@@ -198,7 +198,7 @@ class PartFolder:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.n_bytes = 0
-        """Bytes of all parts, when they were last looked at."""
+        """Bytes of all parts, at the last check."""
 
     def add(self, path: Path, facts: PartFacts) -> bool:
         """Link a file into the folder; return whether that succeeded.

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.cookies import ChainCookies
 
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-"""Statuses that name one other URI to ask (RFC 9110 15.4)."""
+"""Statuses that redirect to one URI (RFC 9110 15.4)."""
 SEE_OTHER: Final = 303
-"""The status that stands for a page that only leads on."""
+"""The status that represents a page with a refresh."""
 
 _BECOMES_GET: Final = frozenset({301, 302, 303})  # RFC 9110 15.4.2 to 15.4.4
 _SAFE: Final = frozenset({"GET", "HEAD"})
@@ -158,7 +158,7 @@ def moved(record: Record, requested: Sequence[str], target: str) -> Record:
     if record.kind.is_source and asked:
         base = target.removesuffix(asked)
         if base == target or not requested[0].startswith(record.url):
-            detail = f"not where a source could be: {target}"
+            detail = f"not the URL of a source:  {target}"
             raise SourceFault(Reason.REDIRECT_BAD_TARGET, detail)
         target = requestable(base)
     kind = kind_of_named(record.kind, target)

@@ -22,19 +22,19 @@ class RetryDecision(Enum):
     """What to do after a response."""
 
     DONE = auto()
-    """It is the document, or its final fault."""
+    """The document, or its final fault."""
     REDIRECT = auto()
-    """Another URI is to be asked."""
+    """Request another URI."""
     RETRY = auto()
-    """It may be better in a moment."""
+    """Request it again soon."""
     UNREACHABLE = auto()
-    """The origin cannot be reached: nothing else of it need be tried."""
+    """The origin is unreachable: skip its other URLs."""
     BLOCKED = auto()
-    """The guard refuses it, and whatever else has its origin."""
+    """The guard refuses it, and everything else of its origin."""
     REFUSED = auto()
-    """This URL was refused, or its server was silent: so may be the host."""
+    """This URL was refused or timed out; the host may do so, too."""
     DEFERRED = auto()
-    """It is to be asked for later; that says nothing of others."""
+    """Request it later; other URLs are unaffected."""
 
 
 # A timeout may concern one URL only.
@@ -89,7 +89,7 @@ def has_failed(answer: HttpResponse) -> bool:
 def fault_of_status(status: int) -> Fault | None:
     """Return the fault for a status; None for success."""
     if status == 206:
-        return Fault(Reason.TRUNCATED_BODY, "a part that was not asked for")
+        return Fault(Reason.TRUNCATED_BODY, "an unrequested part")
     if 200 <= status < 300:
         return None
     reason = _STATUS_REASONS.get(status) or _CLASS_REASONS.get(status // 100)

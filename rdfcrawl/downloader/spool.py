@@ -201,7 +201,7 @@ class Spool:
             what = f"SPOOL_HOST_MAX_BYTES={most_of_host}"
             if own_bytes + n_bytes > most_of_host:
                 raise SourceFault(Reason.TOO_LARGE, f"over {what}")
-            raise NoRoom(f"{host} has more in the spool than {what}")
+            raise NoRoom(f"{host} has in the spool more than {what}")
         wanted = self.file_bytes + n_bytes
         if most and wanted + self.parts.n_bytes > most:
             self.parts.tidy(max(0, most - wanted))

@@ -39,7 +39,7 @@ def look_up(name: str) -> Reason | None:
 
 
 def errno_of(exc: BaseException) -> int:
-    """Return the number of the system's error behind an exception; 0 if there is none."""
+    """Return the system's error number behind an exception; 0 if there is none."""
     for cause in _causes(exc):
         # Twisted's errors are not system errors, but refer to one.
         number = getattr(cause, "osError", None) or getattr(cause, "errno", None)

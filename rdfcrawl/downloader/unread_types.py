@@ -35,7 +35,7 @@ IGNORED_MEDIA_TYPES: Final = (
     *("application/x-apple-diskimage", "application/x-iso9660-image"),
     *("application/vnd.rar", "application/x-rar-compressed"),
 )
-"""Types whose bodies are not received, unless a setting has others."""
+"""Default of `IGNORED_MEDIA_TYPES`."""
 # RDFa may occur in any XML, and rules read JSON.
 _READ_SUFFIXES: Final = ("+xml", "+json")
 _READ: Final = frozenset(name for each in FORMATS for name in each.media_types)
@@ -110,6 +110,6 @@ class UnreadTypes:
             raise UnreadBody(found)
 
     def _is_named(self, url: str) -> bool:
-        """Return whether a URL has the extension of RDF, an archive or a custom type."""
+        """Return whether a URL has an extension of RDF, archives or custom types."""
         is_dump = kind_of(url) is Kind.DUMP
         return is_dump or file_name(url).endswith(self.read_extensions)

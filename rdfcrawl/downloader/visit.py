@@ -213,7 +213,7 @@ class _VisitRun:
             attempt.best = attempt.best or attempt.document(HttpResponse(), [exc.fault])
             self.records.finish(attempt)
         except Exception as exc:  # the edge: response data may make a source fail
-            logger.exception("Nothing to ask for %s", attempt.record.url)
+            logger.exception("No request for %s", attempt.record.url)
             part = attempt.record.kind.name.lower()
             fault = Fault(Reason.INTERNAL, one_line(repr(exc)), part=part)
             attempt.best = attempt.best or attempt.document(HttpResponse(), [fault])

@@ -49,7 +49,7 @@ class VisitRecords:
     def finish(self, attempt: RecordAttempt) -> None:
         """Hand on the document of a record."""
         if attempt.best is None:  # pragma: no cover
-            raise AssertionError("finished without an answer")
+            raise AssertionError("finished without a response")
         self.visit.documents.append(attempt.best)
         if any(fault.reason in MAY_PASS for fault in attempt.best.faults):
             # Endpoints repeat such queries with smaller ones.
@@ -244,7 +244,7 @@ class VisitRecords:
         counts: bool = True,
         deferral: UrlDeferral | None = None,
     ) -> None:
-        """Put a record back into the queue; count a retry if it was tried and `counts`."""
+        """Put a record back into the queue; count a retry if it was tried."""
         record, best = attempt.record, attempt.best
         n_retries = record.retries
         if best is not None and counts and not attempt.has_gone_on:

@@ -173,7 +173,7 @@ class TimeoutWatchdog:
         if secs < transfer.first_secs:
             return None
         transfer.is_silent = True
-        return Fault(Reason.TIMEOUT, f"no answer after {secs:.0f} s")
+        return Fault(Reason.TIMEOUT, f"no response after {secs:.0f} s")
 
     def _judge_rate(self, transfer: WatchedTransfer, now: float) -> Fault | None:
         """Judge the rate of the last window, or since the response began.

@@ -83,7 +83,7 @@ class FtpConnection:
                     self._close()
 
     def abort(self) -> None:
-        """Close the connection immediately, from any thread, even in a blocking call."""
+        """Close the connection, from any thread, even during a blocking call."""
         self._is_aborted = True
         for each in (self._data, self._protocol.sock):
             if each is not None:

@@ -237,7 +237,7 @@ class FtpRequest:
                     connection = await self._connect()
                     await self._go_on(connection, sink, path, facts)
                 elif self._tail and not await self._is_same(connection, sink):
-                    raise UnfitPart("what was read before is not there any more")
+                    raise UnfitPart("the file differs from the part")
                 await self._copy_rest(connection, sink)
                 if await self._is_whole(connection, sink, facts):
                     return
@@ -271,10 +271,10 @@ class FtpRequest:
         offset = sink.n_bytes - len(self._tail)
         if not await self._begin(connection, connection.open_file, path, offset):
             sink.forget_part()
-            raise _truncated("the server cannot go on where it broke off")
+            raise _truncated("the server cannot resume")
         if not await self._is_same(connection, sink):
             sink.forget_part()
-            raise _truncated("what was read before is not there any more")
+            raise _truncated("the file differs from the part")
 
     async def _is_same(self, connection: FtpConnection, sink: SpoolSink) -> bool:
         """Read the last bytes once more, and return whether they are the same."""
@@ -303,7 +303,7 @@ class FtpRequest:
     async def _is_whole(
         self, connection: FtpConnection, sink: SpoolSink, facts: FtpEntry
     ) -> bool:
-        """Return whether the file is complete; its size counts more than a lost reply."""
+        """Return whether the file is complete; its size outweighs a lost reply."""
         try:
             await self._call(connection, connection.finish)
         except FtpProtocolError:

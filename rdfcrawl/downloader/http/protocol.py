@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 
 class _State(Enum):
     IDLE = auto()
-    """No response is due, or that of the last request is complete."""
+    """No response is expected, or the last one is complete."""
     HEAD = auto()
     LENGTH = auto()
-    """A body whose length is known."""
+    """A body of known length."""
     CHUNKS = auto()
     TO_CLOSE = auto()
-    """A body that the end of the connection ends."""
+    """A body delimited by the end of the connection."""
     TRAILERS = auto()
     """The body is complete; its trailers are not."""
     CLOSED = auto()

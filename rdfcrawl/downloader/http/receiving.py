@@ -209,7 +209,7 @@ class ResponseReceiver:
     def _without_overlap(self, chunk: bytes) -> bytes:
         n_bytes = min(len(chunk), len(self._overlap))
         if chunk[:n_bytes] != self._overlap[:n_bytes]:
-            raise UnfitPart("what was read before is not there any more")
+            raise UnfitPart("the body differs from the part")
         self._overlap = self._overlap[n_bytes:]
         return chunk[n_bytes:]
 

@@ -122,7 +122,7 @@ class ScrapyHttpHandler:
             except HostRestsError as rest:
                 raise IgnoreRequest(str(rest)) from rest
             if turn is None:
-                raise IgnoreRequest("there is no turn for it")
+                raise IgnoreRequest("it got no turn")
             try:
                 return await self._send(request, turn)
             except TurnIsOver:

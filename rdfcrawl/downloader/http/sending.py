@@ -146,7 +146,7 @@ def _split(url: str) -> tuple[str, str]:
     if url.endswith("?") and not path.endswith("?"):  # yarl drops an empty query
         path += "?"
     if target.scheme not in ("http", "https") or _NOT_IN_TARGET.search(path):
-        raise SourceFault(Reason.BAD_URI, "not to be requested by HTTP")
+        raise SourceFault(Reason.BAD_URI, "not requestable by HTTP")
     return str(origin), path
 
 

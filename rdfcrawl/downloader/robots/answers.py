@@ -40,7 +40,7 @@ def is_not_asked(response: RobotsResponse) -> bool:
 
 
 def says_nothing(response: RobotsResponse) -> bool:
-    """Return whether no request was sent, so that the state of the origin is unknown."""
+    """Return whether the origin's state is unknown, as no request was sent."""
     fault = response.fault
     return is_not_asked(response) or (
         fault is not None and fault.reason is Reason.HOST_BUSY

@@ -212,7 +212,7 @@ class RobotsCache:
         if is_suspect and not await deaths.is_deadly(origin):
             await deaths.begin(origin)
         if await deaths.is_deadly(origin):
-            fault = Fault(Reason.LEASES_LOST, "workers died of its robots.txt")
+            fault = Fault(Reason.LEASES_LOST, "its robots.txt has killed workers")
             return RobotsResponse(status=0, fault=fault)
         found = await self._ask(origin, take, is_hasty=True)
         if is_suspect:

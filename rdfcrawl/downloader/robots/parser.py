@@ -109,7 +109,7 @@ class _Reader:
         self._has_rules = False
         self._delay_secs = 0.0
         self.is_named = False
-        """Whether a group is ours by name."""
+        """Whether a group names this crawler."""
 
     def take(self, kind: str, value: bytes) -> None:
         """Read a record, or the empty text for an empty line."""
@@ -231,7 +231,7 @@ def _token(value: bytes) -> bytes:
 
 
 def _octets(body: bytes) -> bytes:
-    """Return the complete lines within the limit as UTF-8, without a byte order mark."""
+    """Return the complete lines within the limit as UTF-8 without a mark."""
     is_cut = len(body) > MAX_ROBOTS_BYTES
     octets = body[:MAX_ROBOTS_BYTES]
     for mark, encoding in _WIDE:

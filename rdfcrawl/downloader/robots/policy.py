@@ -20,9 +20,9 @@ class RobotsAccess(Enum):
     PARSE = auto()
     """2.3.1.1: there are rules."""
     ALLOW_ALL = auto()
-    """2.3.1.3, unavailable: there are none, and the body means nothing."""
+    """2.3.1.3, unavailable: there are none, and the body is ignored."""
     UNREACHABLE = auto()
-    """2.3.1.4: nothing may be asked for until it can be read."""
+    """2.3.1.4: no request is allowed until it can be read."""
 
 
 def judge(status: int) -> RobotsAccess:
@@ -69,7 +69,7 @@ class RobotsRules:
 
 
 ALLOW_ALL: Final = RobotsRules()
-"""The rules of a site that has none."""
+"""The rules of a site without rules."""
 
 
 def parse_robots(body: bytes, agent: str = PRODUCT_TOKEN) -> RobotsRules:

@@ -139,7 +139,7 @@ class TdmCache:
         return rules or NO_FILE
 
     def _name_of(self, origin: str) -> str:
-        """Return the key of an origin in the shared cache, among those of robots.txt."""
+        """Return the key of an origin in the shared cache, next to robots.txt's."""
         agent = self._options.agent
         own = "" if agent == PRODUCT_TOKEN else f" {agent.lower()}"
         return f"{origin}{TDM_PATH}{own}"

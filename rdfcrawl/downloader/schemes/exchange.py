@@ -146,7 +146,7 @@ class FetcherExchange(WatchedExchange):
         if reason is Reason.INTERNAL and scheme not in self._has_failed:
             self._has_failed.add(scheme)
             logger.error(
-                "%s: the fetcher failed; told once", url, exc_info=exc, stacklevel=2
+                "%s: the fetcher failed (logged once)", url, exc_info=exc, stacklevel=2
             )
         return True
 

@@ -72,7 +72,7 @@ class CaptureIndex:
         except sqlite3.OperationalError as error:
             raise OSError(f"{self._path.name}: {error}") from error
         except sqlite3.DatabaseError as error:
-            logger.warning("%s: begun anew, as it is damaged: %s", self._path, error)
+            logger.warning("%s: replaced because it is damaged: %s", self._path, error)
             _put_aside(self._path)
             self._reader = _connect(self._path)
         self._writer = _connect(self._path)
@@ -89,7 +89,7 @@ class CaptureIndex:
         self._writer.close()
         with _alone(self._path):
             if not self._is_replaced():
-                logger.warning("%s: begun anew, as it is damaged", self._path)
+                logger.warning("%s: replaced because it is damaged", self._path)
                 _put_aside(self._path)
             self._connect()
         self._is_damaged = self._is_told = False
@@ -156,7 +156,7 @@ class CaptureIndex:
         if not self._is_told:
             self._is_told = True
             logger.warning(
-                "%s: payloads that come again may be kept twice: %s", self._path, error
+                "%s: repeated payloads may be stored twice: %s", self._path, error
             )
 
     def close(self) -> None:

@@ -205,7 +205,7 @@ class CaptureReader:
             # Validates the complete record.
             records.read_to_end()
             if records.err_count:
-                detail = "records that no empty line follows"
+                detail = "records without a final empty line"
                 self.log.note(Reason.REPAIRED, detail, records.err_count)
                 records.err_count = 0
             if getattr(record.raw_stream, "limit", 0) > 0:

@@ -31,7 +31,7 @@ RESPONSE_TYPE: Final = "application/http; msgtype=response"
 REQUEST_TYPE: Final = "application/http; msgtype=request"
 FIELDS_TYPE: Final = "application/warc-fields"
 COPY_KEPT: Final = ("X-Crawler-Copy", "kept")
-"""Field of an answer of 404 that does not mean yet that the document is gone."""
+"""Field of a 404 that does not yet mean that the document is gone."""
 _PACKED_AT_ONCE: Final = 1024 * 1024
 _LEVEL: Final = 2  # of isal, 0 to 3
 
