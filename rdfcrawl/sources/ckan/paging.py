@@ -222,14 +222,14 @@ class PageWork:
         # With the order by id, a step may be short; with a time, restart at the time.
         steps = 2 ** (1 + task.n_backs) if self._is_by_id(page) else 2
         back = 0 if self._is_keyset else max(0, task.start - steps * task.rows)
-        again = replace(
+        repeated = replace(
             task,
             start=back,
             last=task.last if back and self._is_by_id(page) else "",
             page=task.page + 1,
             n_backs=task.n_backs + 1,
         )
-        return self._outcome(page, again)
+        return self._outcome(page, repeated)
 
     # -- next page ---------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from rdfcrawl.sources.sitemaps.revisits import (
     ListedPageClaim,
     PageFetch,
     RevisitPolicy,
-    claim_again,
+    merge_claims,
 )
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class ListedPages:
         rank = round(min(max(priority, 0), 1) * 10_000)
         lastmod = entry.lastmod.text if entry.lastmod else ""
         claim = ListedPageClaim(self._run, rank, lastmod, entry.changefreq)
-        return claim_again(claim, known.claim, listing.secs)
+        return merge_claims(claim, known.claim, listing.secs)
 
     def follow_up(
         self,

@@ -306,7 +306,7 @@ def test_elements_come_one_by_one() -> None:
     assert [x.name for x in found] == ["r", "a", "c", "a", "d"]
     first = found[1]
     assert isinstance(first, Element)
-    assert (first.text, first.children[0].text, first.is_whole) == ("t", "u", True)
+    assert (first.text, first.children[0].text, first.is_complete) == ("t", "u", True)
     assert first.attribute("y") == "1"
 
 
@@ -316,13 +316,17 @@ def test_an_element_that_is_cut_says_so() -> None:
     last = found[-1]
     assert isinstance(last, Element)
     assert [x.text for x in last.children] == ["2", ""]
-    assert [last.is_whole, *(x.is_whole for x in last.children)] == [False, True, False]
+    assert [last.is_complete, *(x.is_complete for x in last.children)] == [
+        False,
+        True,
+        False,
+    ]
 
 
 def test_an_element_of_too_many_parts_says_so() -> None:
     """If an element is larger than is held, then it is not whole."""
     found, log = elements(f"<r><a>{'<b/>' * (MAX_PARTS + 1)}</a><a/></r>")
-    assert [x.is_whole for x in found if isinstance(x, Element)] == [False, True]
+    assert [x.is_complete for x in found if isinstance(x, Element)] == [False, True]
     assert log.count(Reason.TOO_LARGE) == 1
 
 

@@ -451,7 +451,7 @@ def test_damaged_answers_raise_nothing(data: st.DataObject) -> None:
     )
     for _ in range(data.draw(st.integers(0, 4))):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
-    task = SparqlTask(step=step, asked=10, want=5, graphs=("http://e/g",))
+    task = SparqlTask(step=step, limit=10, want=5, graphs=("http://e/g",))
     headers = {
         "content-type": data.draw(
             st.sampled_from(["application/json", "text/csv", "text/turtle"])
