@@ -21,9 +21,9 @@ _BY_REASON: Final = {
     """,
     _FOR_TYPES: """
         rdfcrawl/uri/guard/gate.py: ConnectionGate.allowed(): without or (RefusalCause.RESERVED)
-        rdfcrawl/rdf/extraction/sandbox.py: Sandbox._take(): if process.stdin is None or process.stdout is None
-        rdfcrawl/rdf/extraction/sandbox.py: Sandbox._take(): without or (process.stdin is None)
-        rdfcrawl/rdf/extraction/sandbox.py: Sandbox._take(): without or (process.stdout is None)
+        rdfcrawl/rdf/extraction/sandbox.py: Sandbox._acquire(): if process.stdin is None or process.stdout is None
+        rdfcrawl/rdf/extraction/sandbox.py: Sandbox._acquire(): without or (process.stdin is None)
+        rdfcrawl/rdf/extraction/sandbox.py: Sandbox._acquire(): without or (process.stdout is None)
     """,
     "the end of a child ends its pipe, too; a confined child leaves it to no other": """
         rdfcrawl/rdf/extraction/sandbox.py: _Child.end(): call self.errors.close()

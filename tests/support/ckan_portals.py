@@ -197,12 +197,16 @@ class FakePortal:
         }
         return self._success(result, request)
 
-    def _package_list(self, given: dict[str, str], request: CkanRequest) -> CkanResponse:
+    def _package_list(
+        self, given: dict[str, str], request: CkanRequest
+    ) -> CkanResponse:
         offset = 0 if self.ignores_start else int(given.get("offset", "0"))
         limit = min(int(given.get("limit", "100000000")), self.cap)
         return self._success(self.names[offset : offset + limit], request)
 
-    def _package_show(self, given: dict[str, str], request: CkanRequest) -> CkanResponse:
+    def _package_show(
+        self, given: dict[str, str], request: CkanRequest
+    ) -> CkanResponse:
         wanted = given["id"]
         number = self.numbers.get(wanted, -1)
         if wanted.startswith("dataset-"):

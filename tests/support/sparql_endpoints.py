@@ -14,7 +14,7 @@ from rdfcrawl.dataweb.messages import NodeRequest as WebRequest
 from rdfcrawl.dataweb.nodes.base import NodePlan
 from rdfcrawl.dataweb.nodes.results import WRITERS
 from rdfcrawl.dataweb.nodes.sparql import ENDPOINT_PATH, SparqlNode
-from rdfcrawl.sources.sparql.exchange import SparqlResponse, SparqlFailure
+from rdfcrawl.sources.sparql.exchange import SparqlFailure, SparqlResponse
 from tests.support.sparql_driver import query_of
 
 if TYPE_CHECKING:
@@ -53,7 +53,9 @@ class Endpoint:
     union: bool = False
     table: str = "json"
     refuse: Callable[[str], SparqlResponse | SparqlFailure | None] = lambda _query: None
-    description: SparqlResponse = field(default_factory=lambda: SparqlResponse(status=400))
+    description: SparqlResponse = field(
+        default_factory=lambda: SparqlResponse(status=400)
+    )
     n_answers: int = 0
 
     def __call__(self, request: SparqlRequest) -> SparqlResponse | SparqlFailure:

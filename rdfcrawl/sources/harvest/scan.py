@@ -62,14 +62,14 @@ class DocumentScan:
             chunk: the lines.
             found: the links, if already known.
         """
-        scans_data = self.follow.wants_datasets
+        is_describing = self.follow.wants_datasets
         if found is not None:
             links = found
-        elif scans_data and len(chunk) >= _BULK_BYTES and not self.has_any:
-            links, scans_data = self.follow.scan_bulk(chunk)
+        elif is_describing and len(chunk) >= _BULK_BYTES and not self.has_any:
+            links, is_describing = self.follow.scan_bulk(chunk)
         else:
             links = self.follow.scan(chunk)
-        if scans_data and _find_mark(chunk):
+        if is_describing and _find_mark(chunk):
             self.gather(chunk)
         return links
 
