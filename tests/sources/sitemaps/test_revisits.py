@@ -70,7 +70,7 @@ def test_page_is_fetched_again(
 
 @given(st.sampled_from(["", "2024-01-01", "2099"]), st.integers(0, 9))
 def test_page_of_this_run_is_not_fetched_twice(lastmod: str, n_failures: int) -> None:
-    """If a page was fetched in this run, then it is not, whatever is said of it."""
+    """If a page was fetched in this run, then it is not due, with any claim."""
     last = PageFetch(5, NOW, "2023", n_failures)
     assert POLICY.change_of(claim(lastmod), last) is None
 
