@@ -45,7 +45,7 @@ _INCOMPLETE: Final = (LOSSES - {Reason.SYNTAX}) | {Reason.EMPTY, Reason.UNKNOWN_
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SitemapListing:
+class ListedSitemap:
     """A sitemap as a list of pages, by a response or by its stored state.
 
     Attributes:
@@ -86,7 +86,7 @@ class ListedPages:
         self._revisits = context.options.revisits is RevisitsBy.RUNS
 
     async def known(
-        self, listing: SitemapListing, urls: Iterable[str]
+        self, listing: ListedSitemap, urls: Iterable[str]
     ) -> Mapping[str, KnownPage]:
         """Return the knowledge of earlier readings about pages of a sitemap."""
         if not (self._run or listing.is_pinged):
@@ -100,7 +100,7 @@ class ListedPages:
         }
 
     async def keep(
-        self, listing: SitemapListing, claims: Mapping[str, ListedPageClaim]
+        self, listing: ListedSitemap, claims: Mapping[str, ListedPageClaim]
     ) -> None:
         """Keep the claims of a sitemap, before its pages are queued."""
         entries = {url: encode(claim) for url, claim in claims.items()}
@@ -108,7 +108,7 @@ class ListedPages:
             await self._store.put(listing.key, _LISTED, entries)
 
     def claim_of(
-        self, listing: SitemapListing, entry: SitemapEntry, known: KnownPage
+        self, listing: ListedSitemap, entry: SitemapEntry, known: KnownPage
     ) -> ListedPageClaim:
         """Return the claim of a sitemap about a page."""
         priority = 0.5 if entry.priority is None else entry.priority
@@ -119,7 +119,7 @@ class ListedPages:
 
     def follow_up(
         self,
-        listing: SitemapListing,
+        listing: ListedSitemap,
         url: str,
         claim: ListedPageClaim,
         known: KnownPage,
@@ -134,7 +134,7 @@ class ListedPages:
             change = policy.change_of(claim, known.fetch)
         return None if change is None else self._page(listing, url, claim, change)
 
-    async def revisits(self, listing: SitemapListing) -> AsyncIterator[FollowUp]:
+    async def revisits(self, listing: ListedSitemap) -> AsyncIterator[FollowUp]:
         """Yield the due pages of an unchanged sitemap."""
         if not self._revisits:
             return
@@ -147,7 +147,7 @@ class ListedPages:
                 if change:
                     yield self._page(listing, url, claim, change)
 
-    async def absent(self, listing: SitemapListing) -> AsyncIterator[FollowUp]:
+    async def absent(self, listing: ListedSitemap) -> AsyncIterator[FollowUp]:
         """Yield the fetched pages that a completely read sitemap no longer lists.
 
         Each is fetched once more: only its response can say that it is gone.
@@ -161,13 +161,13 @@ class ListedPages:
                 if self._revisits and fetch is not None and fetch.run != run:
                     yield self._page(listing, url, group[url], f"run {run}")
 
-    def _policy(self, listing: SitemapListing) -> RevisitPolicy:
+    def _policy(self, listing: ListedSitemap) -> RevisitPolicy:
         return RevisitPolicy(
             self._run, listing.secs, self._after_secs, listing.read_secs
         )
 
     async def _claims(
-        self, listing: SitemapListing, is_selected: Callable[[ListedPageClaim], bool]
+        self, listing: ListedSitemap, is_selected: Callable[[ListedPageClaim], bool]
     ) -> AsyncIterator[dict[str, ListedPageClaim]]:
         group: dict[str, ListedPageClaim] = {}
         async for url, text in self._store.entries(listing.key, _LISTED):
@@ -181,7 +181,7 @@ class ListedPages:
             yield group
 
     def _page(
-        self, listing: SitemapListing, url: str, claim: ListedPageClaim, change: str
+        self, listing: ListedSitemap, url: str, claim: ListedPageClaim, change: str
     ) -> FollowUp:
         task = ListedPage(claim.rank, listing.secs, self._run, claim.lastmod)
         record = Record(url, Kind.PAGE, listing.depth + 1, listing.url, task=task)
