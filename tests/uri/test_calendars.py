@@ -148,7 +148,7 @@ def test_honest_sites_lose_nothing(paths: list[str], *, chained: bool) -> None:
 
 
 def test_past_of_a_calendar_is_followed() -> None:
-    """If a calendar goes back, as an archive does, then it is followed to its begin."""
+    """If a calendar goes back, as an archive does, then it is followed to its start."""
     paths = [f"{THIS_YEAR - n // 12}/{12 - n % 12}" for n in range(1800)]
     seen, refused = _crawl(_site(paths, chained=True), start="https://a.example/")
     assert not refused

@@ -85,7 +85,7 @@ class PageWork:
             return self._gone_back(page)
         return self._outcome(page, self._next(page))
 
-    # -- content -------------------------------------------------------------
+    # -- content -------------------------------------------------------------------
 
     def _outcome(self, page: DatasetPage, following: CkanTask | None) -> CkanOutcome:
         task = self.task
@@ -130,7 +130,7 @@ class PageWork:
         rows = self.limits.n_names
         return (CkanTask(step=CkanStep.LISTING, since=task.since, rows=rows),)
 
-    # -- plausibility ------------------------------------------------
+    # -- plausibility --------------------------------------------------------------
 
     def _check_not_empty(self, page: DatasetPage) -> None:
         task = self.task
@@ -301,7 +301,7 @@ class PageWork:
         is_ordered = "" not in times and all(a >= b for a, b in pairwise(times))
         return is_ordered and times[-1] < task.since
 
-    # -- failures ----------------------------------------------
+    # -- failures ------------------------------------------------------------------
 
     def _refused(self, refusal: RequestRefused) -> CkanOutcome:
         task = self.task

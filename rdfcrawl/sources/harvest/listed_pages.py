@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.sitemaps.entry import SitemapEntry
 
 _LISTED: Final = "listed"  # table of a sitemap: URL -> `ListedPageClaim`
-_BATCH_SIZE: Final = 500
 # Minimum rank of each urgency; 5000 is the default of the protocol.
 _URGENCIES: Final = (
     (9_000, Urgency.HIGHEST),
@@ -169,16 +168,11 @@ class ListedPages:
     async def _claims(
         self, listing: ListedSitemap, is_selected: Callable[[ListedPageClaim], bool]
     ) -> AsyncIterator[dict[str, ListedPageClaim]]:
-        group: dict[str, ListedPageClaim] = {}
-        async for url, text in self._store.entries(listing.key, _LISTED):
-            claim = _claim_of(text)
-            if is_selected(claim):
-                group[url] = claim
-            if len(group) == _BATCH_SIZE:
-                yield group
-                group = {}
-        if group:
-            yield group
+        async for batch in self._store.batches(listing.key, _LISTED):
+            claims = {url: _claim_of(text) for url, text in batch.items()}
+            selected = {url: x for url, x in claims.items() if is_selected(x)}
+            if selected:
+                yield selected
 
     def _page(
         self, listing: ListedSitemap, url: str, claim: ListedPageClaim, change: str

@@ -59,7 +59,7 @@ _content_range: Final = re.compile(
 class _Opened:
     """A part of a file, opened."""
 
-    file: BinaryIO  # at the begin of the part
+    file: BinaryIO  # at the start of the part
     offset: int  # of that byte in the file
     is_last: bool  # the file ends with the readable part
     seeks: bool = False  # the part may begin within a record

@@ -20,7 +20,7 @@ class MirrorState:
     """State of a set of resources."""
 
     url: str = ""  # of its capability list, or of the list in its place
-    at_us: int | None = None  # begin of the baseline snapshot
+    at_us: int | None = None  # start of the baseline snapshot
     seen_us: int | None = None  # latest applied change, or `at_us`
     # end of the latest complete and closed change list
     closed_us: int | None = None

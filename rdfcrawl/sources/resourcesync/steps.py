@@ -50,7 +50,7 @@ def commit(
     """Return the state after a complete run, and the next tasks.
 
     The tasks are for the record of `MirrorState.url`: after a baseline or an audit,
-    read the changes since the begin of the snapshot. `parts` has all parts by place.
+    read the changes since the start of the snapshot. `parts` has all parts by place.
     """
     mode = parts[""].mode
     if mode is SyncMode.CHANGES:

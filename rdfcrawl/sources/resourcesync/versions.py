@@ -45,7 +45,7 @@ class TrustedTimes:
         self._log = log
 
     def begin(self, text: str) -> int | None:
-        """Return the begin of a time; None if invalid or after tomorrow."""
+        """Return the start of a time; None if invalid or after tomorrow."""
         time_us = begin_us(text) if text else None
         if time_us is None or self._latest is None or time_us <= self._latest:
             return time_us
@@ -56,7 +56,7 @@ class TrustedTimes:
 class SnapshotReader:
     """Reader of the entries of a list or dump of all resources.
 
-    `at_us` is the begin of its creation by the source, if known; `run` is of an audit,
+    `at_us` is the start of its creation by the source, if known; `run` is of an audit,
     or empty. `log` receives `CROSS_SITE`.
     """
 

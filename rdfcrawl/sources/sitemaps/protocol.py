@@ -316,7 +316,7 @@ def _head(texts: Iterator[str]) -> str:
 
 
 def _where_markup_begins(head: str) -> int:
-    """Return the begin of XML, possibly after an error message; -1 if there is none."""
+    """Return the start of XML, possibly after an error message; -1 if there is none."""
     begin = len(head) - len(head.lstrip("\ufeff \t\r\n\0"))
     if head.startswith("<", begin):
         found = _MARKUP_AT.search(head, begin, begin + _SNIFF_CHARS)

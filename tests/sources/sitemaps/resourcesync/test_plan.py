@@ -280,7 +280,7 @@ def test_an_audit_lists_what_it_came_by() -> None:
 
 
 def test_a_list_that_is_replaced_while_it_is_read_is_begun_again() -> None:
-    """If the next page is of another list, then it is read from its begin."""
+    """If the next page is of another list, then it is read from its start."""
     md = {"capability": "resourcelist", "at": time_of(5)}
     entries: list[tuple[str, dict[str, str], str]] = [
         (f"{SITE}/{i}", {}, "") for i in range(4)
