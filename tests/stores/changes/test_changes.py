@@ -312,6 +312,8 @@ all                2          1          1          1
     assert done.stderr.startswith(
         "scrapy: --format patch: a compaction has dropped the former statements of 2"
     )
-    assert "The earlier statements of 2 documents were dropped" in command(tmp_path).stdout
+    assert (
+        "The earlier statements of 2 documents were dropped" in command(tmp_path).stdout
+    )
     shutil.rmtree(root)
     assert command(tmp_path).returncode == 2
