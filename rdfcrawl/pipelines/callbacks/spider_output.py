@@ -47,7 +47,11 @@ async def scrape(
         "handle_httpstatus_all": True,
         "document": document if is_document else None,
     }
-    request = Request(document.url, callback=lambda _: output, meta=meta)
+
+    def callback(_: Response) -> Iterable[Any] | AsyncIterator[Any]:
+        return output
+
+    request = Request(document.url, callback=callback, meta=meta)
     headers = {"Content-Type": document.media_type} if document.media_type else None
     response = Response(
         document.url, status=document.status, headers=headers, request=request
