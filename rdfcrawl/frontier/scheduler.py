@@ -173,7 +173,7 @@ class FrontierScheduler(BaseScheduler):
             if record.kind is Kind.REQUEST and record.profile != own:
                 visit.pending.remove(index)
                 visit.returned[index] = record
-                visit.unasked.add(index)
+                visit.unrequested.add(index)
                 visit.behind.add(index)
                 visit.not_before_secs = max(visit.not_before_secs, _OTHERS_SECS)
                 until = monotonic() + 2 * _OTHERS_SECS
@@ -185,7 +185,7 @@ class FrontierScheduler(BaseScheduler):
     def _put_off(self, visit: Visit) -> None:
         """Have a visit made later; nothing was learnt about its host."""
         visit.not_before_secs = max(visit.not_before_secs, _PUT_OFF_SECS)
-        visit.is_put_off = not visit.documents
+        visit.is_postponed = not visit.documents
         self._stats.inc_value("frontier/put_off")
 
     def _pauses(self) -> bool:
@@ -218,6 +218,7 @@ class FrontierScheduler(BaseScheduler):
         )
         spider.join(self.session)
         crawler.signals.connect(self._item_failed, signals.item_error)
+        crawler.signals.connect(self._output_failed, signals.spider_error)
         work = self.session.options.work
         # A request of a visit is one more in Scrapy's downloader.
         weight = work.visit_weight if spider.makes_documents else 2
@@ -443,6 +444,12 @@ class FrontierScheduler(BaseScheduler):
             self._put_back(visit, index, is_at_fault=is_at_fault, why=why)
             if isinstance(error, StoreFault):
                 self._store_failed(error)
+
+    def _output_failed(self, response: Response | None, failure: Failure) -> None:
+        """Put back a document that a spider middleware has failed on."""
+        request = getattr(response, "request", None)
+        if request is not None:
+            self._item_failed(request.meta.get("document"), response, failure)
 
     async def _account_for(self, records: Sequence[Record]) -> None:
         """Send URIs that were given up through the pipelines."""

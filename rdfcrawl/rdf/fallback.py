@@ -4,9 +4,9 @@ A valid document is read once, strictly and as a stream. After the first error i
 read leniently from the beginning: IRIs are mended, and only statements with bad terms
 are left out, where the strict parser would lose the rest of a block or document. In
 Turtle the strict parser recovers by itself once the text is mended. Statements that
-were written before come in the same order, and are skipped. If the parser still fails,
-rdflib may read a small document; as it changes the order, the output of the parser is
-held back.
+were written before are repeated in the same order, and skipped. If the parser still
+fails, rdflib may read a small document; since it changes the order, the output of the
+parser is held back.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.encoding import MARK_BYTES
 from rdfcrawl.rdf.iris import mended_reference, mended_token
 from rdfcrawl.rdf.lenient import COMMENT, PADDING, STRINGS, LexicalScreen, OpenToken
-from rdfcrawl.rdf.n3 import FormulaMarker, without_formulas
-from rdfcrawl.rdf.rdflib_reading import MAX_BYTES, is_worth_trying, read_with_rdflib
 from rdfcrawl.rdf.statements import StatementReader
 
 if TYPE_CHECKING:
     from rdfcrawl.rdf.chunks import QuadChunk
     from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
+    from rdfcrawl.rdf.n3 import FormulaMarker
     from rdfcrawl.rdf.output import QuadOutput
     from rdfcrawl.rdf.text import DocumentText
 
@@ -40,14 +39,14 @@ _GOOD: Final = (
 )
 _CLEAN_STRINGS: Final = STRINGS.replace(rb"\\.", _GOOD)
 _IRI_PART: Final = rb"(?>[^<>\"\s{}|^`\\%#\[\]]++|%[0-9A-Fa-f]{2})*+"
-# Text that needs no mending, in one step. `<=` and `<-` are operators.
+# Text without need for mending, in one step. `<=` and `<-` are operators.
 _CLEAN = re.compile(
     rb"(?>[^\"'#<\\]++|" + _CLEAN_STRINGS + rb"|" + COMMENT + rb"|\\."
     rb"|<" + _IRI_PART + rb"(?:#" + _IRI_PART + rb")?>|<<|<[=-](?=[^=-]))*+",
     re.DOTALL,
 )
 _TOKEN = re.compile(STRINGS + rb"|<([^<>\"\n\r]*+)>", re.DOTALL)
-# Errors that no later block can complete.
+# Errors, even if more text follows.
 _BROKEN = re.compile(
     rb"[\"'](?![\"'])(?>[^\"'\\\n\r]++|\\.)*+[\n\r]|<[^<>\n\r]*+[<\n\r]", re.DOTALL
 )
@@ -58,7 +57,7 @@ class RepairScreen:
     """Screen that mends Turtle, TriG and N3, and logs `REPAIRED` for each IRI.
 
     Invalid characters in IRIs are escaped. A backslash without escape is marked, so
-    that only its statement is left out: else the parser would lose its place within a
+    that only its statement is left out: otherwise the parser would get out of step in a
     long string, and quoted text would become statements.
 
     `on_mark` is called at a bad escape: statements with `MARK` must be left out then.
@@ -69,7 +68,7 @@ class RepairScreen:
         self._open = OpenToken()
 
     def feed(self, block: bytes, is_last: bool) -> bytes:
-        """Return the text that may be parsed now (`LITERAL_TOO_LONG` for a token)."""
+        """Return the text ready to parse (`LITERAL_TOO_LONG` for a token)."""
         block = self._open.joined(block, is_last=is_last)
         text = block + PADDING if is_last else block
         parts: list[bytes] = []
@@ -83,7 +82,7 @@ class RepairScreen:
                 parts.append(self._mended(token))
                 at = token.end()
             elif is_last or _BROKEN.match(text, end):
-                parts.append(text[end : end + 1])  # an error that stays one
+                parts.append(text[end : end + 1])  # an error with any further text
                 at = end + 1
             else:
                 self._open.keep(block[end:])
@@ -104,7 +103,7 @@ class RepairScreen:
 
 _TWICE: Final = (formats.TURTLE, formats.TRIG, formats.N3, formats.RDF_XML)
 _OF_RDFLIB: Final = (formats.N3, formats.RDF_XML)
-# Noted once when a stream is unpacked.
+# Noted once while a stream is unpacked.
 _OF_STREAMS: Final = frozenset(
     {
         *(Reason.TOO_LARGE, Reason.BAD_ARCHIVE, Reason.CHECKSUM),
@@ -116,7 +115,7 @@ _MAX_HELD_BYTES: Final = 32 * 2**20
 
 @dataclass
 class ParserFallback:
-    """Reader of one document by the first parser that can.
+    """Reader of one document by the first parser that succeeds.
 
     `log` takes `REPAIRED` if the strict parser did not suffice.
 
@@ -138,7 +137,7 @@ class ParserFallback:
     needs_context: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        """Mark the beginning, to go back to."""
+        """Mark the beginning, for a second reading."""
         self._before = self._log.snapshot()
         self._begin = self._output.mark()
 
@@ -153,17 +152,21 @@ class ParserFallback:
             self._attempt = self._statements()
             yield from self._read()
             return
-        if self._format in _OF_RDFLIB and self._text.gather(MAX_BYTES):
+        if self._format in _OF_RDFLIB and self._is_small():
             yield from self._read_by_rdflib_at_last()
         else:
             yield from self._read_twice()
 
+    def _is_small(self) -> bool:
+        from rdfcrawl.rdf.rdflib_reading import MAX_BYTES
+
+        return self._text.gather(MAX_BYTES)
+
     def _read(self) -> Iterator[QuadChunk]:
         """Yield the output of the current attempt."""
         attempt = self._attempt
-        lexical, marker = LexicalScreen(), FormulaMarker()
-        is_n3 = self._format is formats.N3
-        screens = [marker.feed] if is_n3 else []
+        lexical, marker = LexicalScreen(), self._formula_marker()
+        screens = [marker.feed] if marker else []
         if self._mends:
             mended = RepairScreen(self._log, self._output.drop_marked)
             screens.insert(0, mended.feed)
@@ -171,10 +174,12 @@ class ParserFallback:
                 screens.insert(1, lexical.feed)
         with self._text.open(self._log, *screens) as text:
             blocks = attempt.read(text, reopen=self._reopen)
-            if is_n3:
+            if marker:
+                from rdfcrawl.rdf.n3 import without_formulas
+
                 blocks = without_formulas(blocks, marker, self._log)
             # The graphs of N3 are formulas, and are left out.
-            has_graphs = self._format.has_graphs and not is_n3
+            has_graphs = self._format.has_graphs and not marker
             yield from self._output.chunks(blocks, has_graphs=has_graphs)
             if attempt.error and not attempt.is_lenient:
                 self._text.drain()
@@ -184,13 +189,22 @@ class ParserFallback:
             self._log.note(Reason.SYNTAX, self._error)
             attempt.error, attempt.n_before = self._error, attempt.n_read
             self.is_partial = True
-        if marker.has_quantifiers:
-            self._log.note(Reason.N3_FORMULA, "a quantifier ends what can be read")
+        if marker and marker.has_quantifiers:
+            self._log.note(Reason.N3_FORMULA, "a quantifier ends the readable part")
             self.is_partial = True
+
+    def _formula_marker(self) -> FormulaMarker | None:
+        """Return a screen for the formulas of N3; None for other formats."""
+        if self._format is not formats.N3:
+            return None
+        from rdfcrawl.rdf.n3 import FormulaMarker
+
+        return FormulaMarker()
 
     def _reopen(self) -> BinaryIO:
         """Reopen the text to locate errors; its faults were logged before."""
-        screens = [FormulaMarker().feed] if self._format is formats.N3 else []
+        marker = self._formula_marker()
+        screens = [marker.feed] if marker else []
         if self._mends:
             screens.insert(0, RepairScreen(FaultLog(), lambda: None).feed)
         return self._text.open_stream(FaultLog(), *screens)
@@ -240,7 +254,9 @@ class ParserFallback:
 
     def _lines_of_rdflib(self) -> list[str] | None:
         """Return the statements after rewinding the output; None if rdflib fails."""
-        document = self._text.whole(FaultLog())
+        from rdfcrawl.rdf.rdflib_reading import is_worth_trying, read_with_rdflib
+
+        document = self._text.load(FaultLog())
         if not is_worth_trying(document, self._format):
             return None
         found = FaultLog()

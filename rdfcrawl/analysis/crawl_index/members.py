@@ -90,7 +90,7 @@ def _read_segment(path: Path, kind: str, start: int) -> Iterator[LogMember]:
         pieces = read_pieces(fd, member, is_provenance=kind == "provenance")
         return (LogMember(*place, *piece) for piece in pieces)
 
-    for pieces, _ in iter_read(path, path.name, start, read=read, tell=_ignore):
+    for pieces, _ in iter_read(path, path.name, start, read=read, on_damage=_ignore):
         yield from pieces
 
 

@@ -16,13 +16,13 @@ from rdfcrawl.analysis.measures.uri_facts import (
     LastmodClaim,
     ListReading,
     SitemapFacts,
-    SitemapListing,
     SitemapOrigin,
     UriFacts,
     UriFetch,
+    UriListing,
 )
-from rdfcrawl.analysis.ranking.table import RankScore
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.scores import RankScore
 from rdfcrawl.core.w3c_dates import parse_point
 from rdfcrawl.rdf.fingerprints import read_sketch
 from rdfcrawl.rdf.values import whole_number
@@ -189,10 +189,10 @@ class FactReader:
             return None
         return self._ranks.score(fingerprint(url), RankScore.PAGERANK)
 
-    def _listings(self, record: UrlRecord) -> Iterator[SitemapListing]:
+    def _listings(self, record: UrlRecord) -> Iterator[UriListing]:
         for each in record.listings:
             written, found_by = self._origin(each.sitemap)
-            yield SitemapListing(
+            yield UriListing(
                 sitemap=each.sitemap,
                 first_ms=each.first_ms,
                 format=written,

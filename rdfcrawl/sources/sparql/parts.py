@@ -1,4 +1,4 @@
-"""Steps that count and partition triples until a part can be read."""
+"""Steps that count and partition triples into readable parts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rdfcrawl.sources.sparql.outcome import OutcomeBuilder
     from rdfcrawl.sources.sparql.settings import HarvestSettings
 
-LISTED_ROWS = 1_000  # names asked for at once
+LISTED_ROWS = 1_000  # names per request
 
 
 def can_split(part: SparqlPart) -> bool:
@@ -35,10 +35,12 @@ def can_cut(task: SparqlTask, settings: HarvestSettings) -> bool:
     return is_keyed and not task.part.subject and task.cuts < settings.max_cuts
 
 
-def plan_part(task: SparqlTask, out: OutcomeBuilder, *, at_once: bool = True) -> None:
+def plan_part(
+    task: SparqlTask, out: OutcomeBuilder, *, may_be_whole: bool = True
+) -> None:
     """Add the tasks that read a part of the size `want`.
 
-    With `at_once` a graph that is small enough is requested as a whole.
+    With `may_be_whole`, a small graph is requested completely.
     """
     part, want = task.part, task.want
     task = replace(task, after="", got=0, offset=0, worst=0, fails=0)
@@ -46,22 +48,22 @@ def plan_part(task: SparqlTask, out: OutcomeBuilder, *, at_once: bool = True) ->
     if want == 0:
         out.check(task, 0)
     elif (
-        at_once
+        may_be_whole
         and part == SparqlPart(graph=part.graph)
-        and UNKNOWN < want <= task.asked
+        and UNKNOWN < want <= task.limit
     ):
         out.follow(task, step="whole", graphs=(part.graph,))
     elif task.naming == "stable" and not part.rows:
         for rows in ("iri", "blank"):
             out.follow(task, step="count", part=replace(part, rows=rows), want=UNKNOWN)
     elif task.naming == "local" and not part.rows:
-        out.follow(task, step="knots", want=UNKNOWN)
+        out.follow(task, step="components", want=UNKNOWN)
         ground = replace(part, rows="ground")
         out.follow(task, step="count", part=ground, want=UNKNOWN)
     elif part.rows == "blank" and task.naming == "stable":
-        step = "split" if can_split(part) and want > task.asked else "offset"
+        step = "split" if can_split(part) and want > task.limit else "offset"
         out.follow(task, step=step)
-    elif want > out.settings.pages_per_part * task.asked and can_split(part):
+    elif want > out.settings.pages_per_part * task.limit and can_split(part):
         out.follow(task, step="split")
     elif want > out.settings.sort_rows and can_cut(task, out.settings):
         out.follow(task, step="pivot")
@@ -70,12 +72,12 @@ def plan_part(task: SparqlTask, out: OutcomeBuilder, *, at_once: bool = True) ->
 
 
 def read_count(rows: Iterable[Row]) -> int:
-    """Return the number in the one row of an answer; `UNKNOWN` if there is none."""
+    """Return the number in the only row of a table; `UNKNOWN` if there is none."""
     for row in rows:
         cell = row.get("n")
         if cell is not None and cell.text.isascii() and cell.text.isdigit():
             return int(cell.text)
-        # A row count as a decimal, as some stores sum.
+        # Some stores count in decimals.
         if cell is not None and cell.text.replace(".", "", 1).isdigit():
             return int(float(cell.text))
     return UNKNOWN
@@ -83,14 +85,14 @@ def read_count(rows: Iterable[Row]) -> int:
 
 def after_count(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
     """Plan a part by its size."""
-    plan_part(replace(task, want=read_count(iter_whole(rows, out))), out)
+    plan_part(replace(task, want=read_count(iter_logged(rows, out))), out)
 
 
 def after_split(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
-    """Plan each predicate (or class) by itself, and continue the list."""
+    """Plan each predicate (or class), and continue the list."""
     name = "o" if task.part.predicate else "p"
     total, last, n_rows = task.got, task.after, 0
-    for row in islice(iter_whole(rows, out), LISTED_ROWS):
+    for row in islice(iter_logged(rows, out), LISTED_ROWS):
         cell = row.get(name)
         if cell is None or cell.kind != "iri":
             continue
@@ -116,7 +118,7 @@ def after_split(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> N
 
 
 def _end_split(task: SparqlTask, total: int, out: OutcomeBuilder) -> None:
-    if task.part.predicate:  # classes that are no IRIs
+    if task.part.predicate:  # classes that are not IRIs
         rest = replace(task.part, no_iri=True)
         is_unknown = UNKNOWN in (task.want, -task.variant)
         left = UNKNOWN if is_unknown else task.want - total
@@ -131,7 +133,7 @@ def _end_split(task: SparqlTask, total: int, out: OutcomeBuilder) -> None:
 def after_pivot(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> None:
     """Cut the part in two at a subject."""
     part = task.part
-    key = next((row["k"].text for row in iter_whole(rows, out) if "k" in row), "")
+    key = next((row["k"].text for row in iter_logged(rows, out) if "k" in row), "")
     fresh = replace(task, step="count", want=UNKNOWN, cuts=task.cuts + 1, fails=0)
     if not is_safe(key) or not part.low < key or key == part.high:
         out.follow(
@@ -142,8 +144,8 @@ def after_pivot(task: SparqlTask, rows: Iterable[Row], out: OutcomeBuilder) -> N
     out.follow(fresh, part=replace(part, low=key))
 
 
-def iter_whole(rows: Iterable[Row], out: OutcomeBuilder) -> Iterator[Row]:
-    """Yield rows; note the fault of a response that ends early."""
+def iter_logged(rows: Iterable[Row], out: OutcomeBuilder) -> Iterator[Row]:
+    """Yield rows; log the fault of a truncated response."""
     try:
         yield from rows
     except SourceFault as error:
@@ -151,5 +153,5 @@ def iter_whole(rows: Iterable[Row], out: OutcomeBuilder) -> Iterator[Row]:
 
 
 def looks_cut(n_rows: int) -> bool:
-    """Return whether a number of rows is one that endpoints like as a limit."""
+    """Return whether a number of rows is a common limit of endpoints."""
     return n_rows >= 50 and str(n_rows).rstrip("0") in ("1", "2", "5", "25")

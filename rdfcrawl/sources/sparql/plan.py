@@ -12,24 +12,24 @@ from rdfcrawl.core.tasks.sparql import SparqlStep, SparqlTask
 from rdfcrawl.sources.sparql import closures, queries
 from rdfcrawl.sources.sparql import exchange as ex
 from rdfcrawl.sources.sparql.exchange import (
-    SparqlAnswer,
     SparqlFailure,
     SparqlRequest,
+    SparqlResponse,
     judge,
 )
 from rdfcrawl.sources.sparql.failures import after_failure
 from rdfcrawl.sources.sparql.outcome import OutcomeBuilder, SparqlOutcome
 from rdfcrawl.sources.sparql.pages import group_part
 from rdfcrawl.sources.sparql.parts import LISTED_ROWS
-from rdfcrawl.sources.sparql.reading import AnswerReader
+from rdfcrawl.sources.sparql.reading import ResponseReader
 from rdfcrawl.sources.sparql.settings import HarvestSettings, HarvestTarget
 
 
 class EndpointPlan(HarvestTarget):
     """The plan of one endpoint.
 
-    Deterministic and stateless: everything is in the tasks, which may be done in any
-    order and more than once; the result is the union.
+    Deterministic and stateless: all state is in the tasks, which may be done in any
+    order and repeatedly; the result is the union.
 
     Raises:
         ConfigError: the mode `query` without a query.
@@ -43,13 +43,13 @@ class EndpointPlan(HarvestTarget):
     def seeds(self) -> tuple[SparqlTask, ...]:
         """Return the first tasks."""
         step: SparqlStep = "query" if self.settings.mode == "query" else "describe"
-        return (SparqlTask(step=step, asked=self.settings.page_rows),)
+        return (SparqlTask(step=step, limit=self.settings.page_rows),)
 
     def request(self, task: SparqlTask) -> SparqlRequest:
         """Return the request of a task.
 
         Raises:
-            SourceFault: a name cannot stand in a query.
+            SourceFault: a name cannot be written in a query.
         """
         if task.step == "describe":
             accept = {"accept": ex.ACCEPT_DESCRIPTION}
@@ -61,20 +61,20 @@ class EndpointPlan(HarvestTarget):
             max_get_chars=self.settings.max_get_chars,
         )
 
-    def read(self, task: SparqlTask, answer: SparqlAnswer) -> AnswerReader:
-        """Return the reader of a response: iterate it, then see its `outcome`."""
-        failure = judge(answer)
+    def read(self, task: SparqlTask, response: SparqlResponse) -> ResponseReader:
+        """Return the reader of a response; iterate it before reading `outcome`."""
+        failure = judge(response)
         if failure is not None and task.step != "describe":
-            return AnswerReader(self, task, None, *self.failed(task, failure))
-        return AnswerReader(self, task, answer)
+            return ResponseReader(self, task, None, *self.failed(task, failure))
+        return ResponseReader(self, task, response)
 
     def failed(
         self, task: SparqlTask, failure: SparqlFailure
     ) -> tuple[SparqlOutcome, list[Fault]]:
         """Return the outcome and the faults of a request without a usable response.
 
-        The failure is `TIMEOUT` also without any response, `CLOSED` if the request is
-        not allowed or not possible.
+        Use `TIMEOUT` also if there was no response, `CLOSED` if the request is not
+        allowed or not possible.
         """
         outcome, log = SparqlOutcome(failure=failure), FaultLog()
         after_failure(task, failure, OutcomeBuilder(outcome, log, self.settings))
@@ -86,8 +86,8 @@ class EndpointPlan(HarvestTarget):
         return ex.ACCEPT_TABLE_XML if task.as_xml else ex.ACCEPT_TABLE
 
     def _query(self, task: SparqlTask) -> str:
-        if task.step == "knots":
-            return self._knots(task)
+        if task.step == "components":
+            return self._components(task)
         if task.step == "about":
             return closures.about(task, self.settings.depth)
         if task.step == "graphs" and self.settings.mode == "datasets":
@@ -96,23 +96,23 @@ class EndpointPlan(HarvestTarget):
             return self._user_query(task)
         return _QUERIES[task.step](task)
 
-    def _knots(self, task: SparqlTask) -> str:
+    def _components(self, task: SparqlTask) -> str:
         if task.variant == 0:
-            return closures.count_knotted(task.part)
+            return closures.count_blank_triples(task.part)
         if task.variant == 1:
-            return closures.all_knotted(task)
+            return closures.blank_triples(task)
         n_roots = max(1, self.settings.n_roots >> task.fails)
-        return closures.knots(task, n_roots, self.settings.depth)
+        return closures.components(task, n_roots, self.settings.depth)
 
     def _user_query(self, task: SparqlTask) -> str:
         query = self.settings.query
         if query is None:
-            raise ValueError(f"no task of this harvest: {task.step}")
-        return query.fill(limit=task.asked, offset=task.offset, after=task.after)
+            raise ValueError(f"not a task of this harvest: {task.step}")
+        return query.fill(limit=task.limit, offset=task.offset, after=task.after)
 
 
 def _listing(task: SparqlTask) -> SparqlTask:
-    return replace(task, asked=min(task.asked, LISTED_ROWS))
+    return replace(task, limit=min(task.limit, LISTED_ROWS))
 
 
 _QUERIES: Final[dict[str, Callable[[SparqlTask], str]]] = {
@@ -120,7 +120,7 @@ _QUERIES: Final[dict[str, Callable[[SparqlTask], str]]] = {
     "stable": lambda task: queries.some_blanks(task.offset),
     "graphs": lambda task: queries.graphs(_listing(task)),
     "default": lambda task: queries.default_graph(task.variant),
-    "whole": lambda task: queries.whole(task.graphs, task.naming),
+    "whole": lambda task: queries.graph_contents(task.graphs, task.naming),
     "count": lambda task: queries.count(task.part, task.naming),
     "group": lambda task: queries.count(group_part(task), task.naming),
     "split": lambda task: queries.split(_listing(task)),

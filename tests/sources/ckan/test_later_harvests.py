@@ -1,4 +1,4 @@
-"""Later harvests of a CKAN portal: what changed is read, what is gone is deleted."""
+"""Later harvests of a CKAN portal read changed datasets and delete missing ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.core.tasks.ckan import CkanStep, CkanTask
 from rdfcrawl.sources.ckan.api import PortalScope
-from rdfcrawl.sources.ckan.envelope import CkanAnswer
+from rdfcrawl.sources.ckan.envelope import CkanResponse
 from rdfcrawl.sources.ckan.plan import advance, request_of
 from rdfcrawl.sources.ckan.times import since_for_next, solr_time
 from tests.support.ckan_harvests import PORTAL, harvest
@@ -97,7 +97,7 @@ def test_newest_first_stops_early() -> None:
 
 
 def test_a_part_of_a_portal_is_its_own_listing() -> None:
-    """If only a part is harvested, then what the walk does not meet is asked for."""
+    """If only a part is harvested, then datasets missing in the walk are requested."""
     fake = FakePortal(300)
     memory = Memory()
     portal = replace(PORTAL, scope=PortalScope(organization="town"))
@@ -112,7 +112,7 @@ def test_a_part_of_a_portal_is_its_own_listing() -> None:
 
 
 def test_without_a_list_of_names_the_walk_is_the_listing() -> None:
-    """If `package_list` is refused, then a walk over all finds what was deleted."""
+    """If `package_list` is refused, then a walk over all datasets finds deletions."""
     fake = FakePortal(300, refuses=frozenset({"package_list"}))
     memory = Memory()
     first = harvest(fake, memory).go()
@@ -175,7 +175,7 @@ def test_the_index_may_be_empty_while_the_database_is_not() -> None:
 def test_only_ckan_itself_says_what_is_gone(status: int, body: bytes) -> None:
     """If a proxy answers for a dataset, then it is no tombstone."""
     task = CkanTask(step=CkanStep.CONFIRM, ids=("a",), is_alone=True)
-    answer = CkanAnswer(status=status, body=body)
+    answer = CkanResponse(status=status, body=body)
     with pytest.raises(SourceFault):
         advance(task, answer, PORTAL, FaultLog())
 

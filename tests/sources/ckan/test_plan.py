@@ -20,7 +20,7 @@ from rdfcrawl.dataweb.nodes.base import NodePlan
 from rdfcrawl.dataweb.nodes.ckan import CkanNode
 from rdfcrawl.sources.ckan import envelope
 from rdfcrawl.sources.ckan.api import CkanRequest, PortalAddress
-from rdfcrawl.sources.ckan.envelope import CkanAnswer
+from rdfcrawl.sources.ckan.envelope import CkanResponse
 from rdfcrawl.sources.ckan.mapping import iter_statements
 from rdfcrawl.sources.ckan.outcome import PlanLimits
 from rdfcrawl.sources.ckan.plan import advance, first_task, request_of
@@ -31,7 +31,7 @@ from tests.support.examples import examples
 N_TRIPLES = pyoxigraph.RdfFormat.N_TRIPLES
 
 
-# -- the whole of a portal ---------------------------------------------------------
+# -- the entire portal --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_changes_meanwhile_are_neither_lost_nor_doubled(order: str) -> None:
 def test_what_stays_is_given_out(
     events: list[tuple[int, str, int]], rows: int, is_tied: bool, refused: str
 ) -> None:
-    """If any changes happen between any pages, then what was always there comes."""
+    """If any changes happen between any pages, then all unchanged datasets are read."""
     fake = FakePortal(120, refuses=frozenset({refused}))
     if is_tied:
         for number in range(30, 90):
@@ -153,7 +153,7 @@ def test_what_stays_is_given_out(
     fake.before = happen
     done = harvest(fake).go(rows=rows)
     lost = {id_of(n) for n in range(120) if n not in gone} - done.written.keys()
-    # Rows of a list of names have no overlap; what slips is met by the next harvest.
+    # Rows of a list of names have no overlap; the next harvest finds missed rows.
     assert len(lost) == 0 or refused == "package_search"
 
 
@@ -190,7 +190,7 @@ def test_a_crash_costs_one_page() -> None:
 
 
 def test_a_page_that_is_cut_off_is_read_in_smaller_ones() -> None:
-    """If answers are cut at a size, then what is whole is kept and all comes."""
+    """If responses are cut at a size, then complete rows are kept and all are read."""
     fake = FakePortal(300, max_bytes=6000)
     done = harvest(fake).go()
     assert done.written.keys() == all_ids(fake)
@@ -203,9 +203,9 @@ def test_a_portal_that_fails_on_large_pages_gets_smaller_ones() -> None:
     class Weak(FakePortal):
         def _page(
             self, rows: list[tuple[int, str, int]], count: int, request: CkanRequest
-        ) -> CkanAnswer:
+        ) -> CkanResponse:
             if len(rows) > 20:
-                return CkanAnswer(status=500, body=b"")
+                return CkanResponse(status=500, body=b"")
             return super()._page(rows, count, request)
 
     fake = Weak(300)
@@ -224,7 +224,7 @@ def test_one_dataset_that_is_too_large_is_passed_over(
             found = super().package(row)
             return {**found, "notes": "x" * 50_000} if row[2] == 77 else found
 
-    monkeypatch.setattr(envelope, "MAX_ANSWER_BYTES", 40_000)
+    monkeypatch.setattr(envelope, "MAX_RESPONSE_BYTES", 40_000)
     fake = Fat(300, refuses=frozenset({refused}))
     done = harvest(fake).go(rows=60)
     assert all_ids(fake) - done.written.keys() == {id_of(77)}
@@ -258,12 +258,12 @@ def test_an_empty_page_before_the_end_is_incomplete() -> None:
         step=CkanStep.SEARCH, order=CkanOrder.SORTED, start=100, page=1, last="x"
     )
     with pytest.raises(SourceFault) as caught:
-        advance(task, CkanAnswer(status=200, body=empty.encode()), PORTAL, FaultLog())
+        advance(task, CkanResponse(status=200, body=empty.encode()), PORTAL, FaultLog())
     assert caught.value.fault.reason is Reason.INCOMPLETE
 
 
 def test_too_many_pages_end_the_walk() -> None:
-    """If a walk has more pages than the limit, then what was read is kept."""
+    """If a walk has more pages than the limit, then the pages read are kept."""
     done = harvest(FakePortal(500), limits=PlanLimits(n_pages=3)).go(rows=50)
     assert 100 < len(done.written) < 500
     assert not done.is_swept
@@ -277,7 +277,7 @@ def test_any_answer_is_a_named_fault(body: bytes, step: CkanStep, status: int) -
     task = CkanTask(step=step, ids=("a", "b"), rows=10)
     try:
         outcome = advance(
-            task, CkanAnswer(status=status, body=body), PORTAL, FaultLog()
+            task, CkanResponse(status=status, body=body), PORTAL, FaultLog()
         )
     except SourceFault:
         return
@@ -311,7 +311,7 @@ def test_any_json_is_a_named_fault(value: object, step: CkanStep, status: int) -
     task = CkanTask(step=step, ids=("a",), rows=10)
     for text in (body, json.dumps(value).encode()):
         try:
-            advance(task, CkanAnswer(status=status, body=text), PORTAL, FaultLog())
+            advance(task, CkanResponse(status=status, body=text), PORTAL, FaultLog())
         except SourceFault:
             continue
 
@@ -392,7 +392,7 @@ def test_all_that_orca_expects_of_a_portal(n_links: int) -> None:
         response = node.answer(NodeRequest(method="GET", target=target))
         n_requests += 1
         outcome = advance(
-            task, CkanAnswer(status=response.status, body=response.body), portal, log
+            task, CkanResponse(status=response.status, body=response.body), portal, log
         )
         queue += outcome.tasks
         for package in outcome.packages:
