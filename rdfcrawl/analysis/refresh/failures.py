@@ -40,7 +40,7 @@ class FailureRules:
     most_wait_ms: int = 30 * DAY_MS
 
     def is_gone(self, facts: UriFacts) -> bool:
-        """Return whether a page is gone, so that its statements are to be deleted."""
+        """Return whether a page is gone, so its statements must be deleted."""
         failures = trailing_failures(facts)
         if not failures:
             return False

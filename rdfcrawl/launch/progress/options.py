@@ -39,9 +39,9 @@ class ProgressOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExitCodes:
-    """Exit codes of a crawl that has finished, but did not get all there was."""
+    """Exit codes of a crawl that finished with failures."""
 
-    failed: int  # URIs were given up, as their hosts failed
+    failed: int  # URIs were given up because their hosts failed
     own_fault: int  # our own code failed on documents
 
     @classmethod
