@@ -25,9 +25,9 @@ from rdfcrawl.commands import genspider
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options import defaults
 from rdfcrawl.core.options.conflicts import check_components, iter_warnings
-from rdfcrawl.downloader.options import FetchOptions
-from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.launch import crawls as launch
+from rdfcrawl.launch.progress.options import WorkerProcesses
+from rdfcrawl.pipelines.spider_options import SpiderOptions
 from rdfcrawl.spiders.linkeddata import LinkedDataSpider
 from rdfcrawl.uri.guard.policy import Guard
 
@@ -168,14 +168,13 @@ def test_scheduler_of_a_project_is_kept_for_its_spiders_alone() -> None:
 
 def test_options_can_be_read_without_a_spider(tmp_path: Path) -> None:
     """If numbers and switches are read from bare settings, they are our defaults."""
-    from rdfcrawl.core.options.values import integer, is_on, number
-
-    bare = Settings()
-    assert number(bare, "RDF_PARSE_SECS", 0) == defaults.RDF_PARSE_SECS
-    assert integer(bare, "UNPACK_MAX_DEPTH", 1) == defaults.UNPACK_MAX_DEPTH
-    assert is_on(bare, "WORKERS_FORK")
-    assert CrawlOptions.from_settings(bare, "x").crawl_id == "x"
-    assert FetchOptions.from_settings(bare, spool_dir=tmp_path).guard == Guard()
+    bare = Settings({"CRAWL_DIR": tmp_path})
+    options = SpiderOptions.from_settings(bare, "x")
+    assert options.extract.limits.secs == defaults.RDF_PARSE_SECS
+    assert options.extract.unpack.depth == defaults.UNPACK_MAX_DEPTH
+    assert WorkerProcesses.from_settings(bare).may_fork
+    assert options.crawl.paths.root == tmp_path / "x"
+    assert options.fetch.guard == Guard()
 
 
 class TestInterface:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 import socket
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.options.values import integer, is_on, value_of
+from rdfcrawl.core.options.table import OptionsTable, integer, parsed, switch
+from rdfcrawl.core.options.values import texts
 from rdfcrawl.core.version import __version__
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.downloader.options import HasFetchOptions
@@ -30,33 +31,46 @@ _is_header = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch  # RFC 9110 5.
 _archives: WeakKeyDictionary[Crawler, WebArchive | None] = WeakKeyDictionary()
 
 
-def archive_of(crawler: Crawler) -> WebArchive | None:
-    """Return the archive of a crawler; None if it keeps none.
+def _headers(name: str, value: Any) -> tuple[str, ...]:
+    headers = texts(value)
+    for header in headers:
+        if not _is_header(header):
+            raise ConfigError(f"{name}: {header!r}: must be the name of a header")
+    return headers
 
-    Raises:
-        ConfigError: a setting is wrong.
-    """
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveSettings(OptionsTable):
+    """Whether a crawl keeps a web archive, and how."""
+
+    is_wanted: bool = switch("WARC")
+    max_bytes: int = integer("WARC_MAX_BYTES", 1024)
+    redacted_headers: tuple[str, ...] = parsed(
+        "WARC_REDACTED_HEADERS", _headers, allowed="names"
+    )
+
+
+def archive_of(crawler: Crawler) -> WebArchive | None:
+    """Return the archive of a crawler; None if it keeps none."""
     if crawler not in _archives:
-        wants_one = is_on(crawler.settings, "WARC")
-        _archives[crawler] = _make(crawler) if wants_one else None
+        spider: Any = crawler.spider
+        is_wanted = spider.options.archive.is_wanted
+        _archives[crawler] = _make(crawler, spider.options) if is_wanted else None
     return _archives[crawler]
 
 
-def _make(crawler: Crawler) -> WebArchive:
+def _make(crawler: Crawler, options: HasFetchOptions) -> WebArchive:
     from rdfcrawl.downloader.warc.archive import ArchiveOptions, WebArchive  # noqa: PLC0415
 
-    settings = crawler.settings
-    spider: Any = crawler.spider
-    options: HasFetchOptions = spider.options
     crawl = options.crawl
-    obeys = "obey" if settings.getbool("ROBOTSTXT_OBEY") else "ignore"
+    obeys = "obey" if options.robots.is_obeyed else "ignore"
     began = datetime.now(UTC).strftime("%Y%m%d%H%M%S")
     return WebArchive(
         ArchiveOptions(
             folder=crawl.paths.warc,
             name=f"{crawl.crawl_id}-{began}-{crawl.worker}",
-            max_bytes=_max_bytes(settings),
-            redacted_headers=_redacted_headers(settings),
+            max_bytes=options.archive.max_bytes,
+            redacted_headers=options.archive.redacted_headers,
             info=[
                 ("software", f"rdfcrawl/{__version__}"),
                 ("format", "WARC File Format 1.1"),
@@ -69,33 +83,6 @@ def _make(crawler: Crawler) -> WebArchive:
         ),
         partial(_count, crawler.stats),
     )
-
-
-def check_archive(settings: BaseSettings) -> None:
-    """Check the settings of an archive before workers are started.
-
-    Raises:
-        ConfigError: one of them is wrong.
-    """
-    is_on(settings, "WARC")
-    _max_bytes(settings)
-    _redacted_headers(settings)
-
-
-def _max_bytes(settings: BaseSettings) -> int:
-    return integer(settings, "WARC_MAX_BYTES", 1024)
-
-
-def _redacted_headers(settings: BaseSettings) -> tuple[str, ...]:
-    value = value_of(settings, "WARC_REDACTED_HEADERS")
-    names = value.split(",") if isinstance(value, str) else value or []
-    headers = tuple(str(each).strip() for each in names)
-    for header in headers:
-        if not _is_header(header):
-            raise ConfigError(
-                f"WARC_REDACTED_HEADERS: {header!r}: must be the name of a header"
-            )
-    return headers
 
 
 def _count(stats: StatsCollector | None, name: str, count: int) -> None:

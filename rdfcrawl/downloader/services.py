@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 from weakref import WeakKeyDictionary
@@ -29,13 +30,11 @@ from rdfcrawl.downloader.left_hosts import LeavingExchange
 from rdfcrawl.downloader.own_trouble import BearingExchange, KnownNames, OwnTrouble
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.downloader.robots.deaths import RobotsDeathStore
-from rdfcrawl.downloader.robots.options import robots_agent
 from rdfcrawl.downloader.robots.tdm_cache import TdmCache
 from rdfcrawl.downloader.robots_txt import FetchedRobots, RobotsFetch
 from rdfcrawl.downloader.schemes.exchange import FetcherExchange
 from rdfcrawl.downloader.spool import Spool, SpoolLimits
 from rdfcrawl.downloader.visit import VisitMaker
-from rdfcrawl.frontier.queue.kept_robots import keeping_options
 from rdfcrawl.frontier.visiting import VisitingSpider
 from rdfcrawl.uri.guard.gate import ConnectionGate
 
@@ -86,7 +85,7 @@ class FetchServices:
         # What is read of an archive has to be in it, so that it is asked for again.
         self._robots_txt = None if self._archive else FetchedRobots(self._spool)
         self._kept_robots: KeptRobots | None = None
-        self.robots = self._robots(crawler, spider, session)
+        self.robots = self._robots(spider, session)
         self.tdm = self._tdm(spider)
         self.visitor = self._visitor(spider, session, sleepers)
         self.contexts = self._contexts(session)
@@ -140,17 +139,17 @@ class FetchServices:
         return LeavingExchange(exchange, session.blocked, self._spool.parts.drop)
 
     def _robots(
-        self, crawler: Crawler, spider: FetchingSpider, session: CrawlSession
+        self, spider: FetchingSpider, session: CrawlSession
     ) -> RobotsCache | None:
-        settings = crawler.settings
-        if not settings.getbool("ROBOTSTXT_OBEY"):
+        rules, first_secs = spider.options.robots, self._options.backoff_base_secs
+        if not rules.is_obeyed:
             return None
         self._kept_robots = session.kept_robots(
-            keeping_options(settings, first_secs=self._options.backoff_base_secs)
+            replace(rules.keeping, first_secs=first_secs)
         )
         self._robots_options = RobotsOptions(
-            agent=robots_agent(settings),
-            put_off_secs=self._options.backoff_base_secs,
+            agent=rules.agent,
+            put_off_secs=first_secs,
             max_retry_after_secs=self._options.retry_after_max_secs,
             retry_times=self._options.retry_times,
         )
@@ -168,7 +167,7 @@ class FetchServices:
         )
 
     def _tdm(self, spider: FetchingSpider) -> TdmCache | None:
-        is_ignored = spider.options.reservation_policy.tdm is Obedience.IGNORE
+        is_ignored = spider.options.robots.tdm is Obedience.IGNORE
         if is_ignored or self.robots is None or self._kept_robots is None:
             return None
         return TdmCache(

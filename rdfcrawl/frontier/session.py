@@ -160,7 +160,7 @@ class CrawlSession:
         )
         await self.profiles.enter(self._member)
         self.arguments = self.profiles.merged(self.arguments)
-        self.lost_logs = await lost_logs(frontier, options, settings)
+        self.lost_logs = await lost_logs(frontier, options)
         warn_of_lost_logs(self.lost_logs)
         await frontier.keep_epochs()
         self.worker = FrontierWorker(

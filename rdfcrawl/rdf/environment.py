@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import NeedsSandbox
+from rdfcrawl.core.options.table import OptionsTable, integer, number
 from rdfcrawl.rdf.context_sources import ContextSource, NoContexts
 
 if TYPE_CHECKING:
@@ -14,14 +15,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ParseLimits:
+class ParseLimits(OptionsTable):
     """Limits on one document; statements before a limit are kept."""
 
     doc_bytes: int = 16 * 2**30
     n_quads: int = 1_000_000_000  # statements written
-    literal_bytes: int = 2**20  # length of one statement, in effect of its literal
+    literal_bytes: int = integer("RDF_LITERAL_MAX_BYTES", 1)
     n_errors: int = 10_000  # bad statements skipped before the rest is given up
-    secs: float = 30.0  # CPU seconds of a child process for a document
+    secs: float = number("RDF_PARSE_SECS", 0.1, 86_400)
     secs_per_mb: float = 1.0  # additional seconds for each megabyte (10^6 bytes)
 
 

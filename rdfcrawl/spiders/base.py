@@ -100,45 +100,27 @@ class RdfSpider(Spider):
 
     @classmethod
     def _from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        from rdfcrawl.core.options.merging import apply_defaults
+        from rdfcrawl.core.options.conflicts import iter_warnings
         from rdfcrawl.downloader.fetcher_classes import build_fetchers
-        from rdfcrawl.downloader.open_files import hold_to_open_files
-        from rdfcrawl.frontier.arguments.crawl import check_schemes, checked_quota
-        from rdfcrawl.pipelines.spider_options import SpiderOptions
-        from rdfcrawl.rdf.extraction.options import ExtractOptions
+        from rdfcrawl.spiders.preparing import prepare
 
         is_onlooker = not crawler.crawling or _is_of_command(cls.start)
-        if not crawler.settings.frozen:  # a subclass may not have called `super()`
-            apply_defaults(crawler.settings, wants_pipelines=not is_onlooker)
-        accepts = cls.accepts()
-        given = cls.given(kwargs, crawler.settings)
-        arguments = accepts.parse(given)
+        ready = prepare(cls, crawler, kwargs, is_onlooker=is_onlooker)
+        options = ready.options
         if crawler.crawling:
-            hold_to_open_files(crawler.settings)
-        options = SpiderOptions.from_settings(
-            crawler.settings,
-            cls.name,
-            budget=arguments.budget,
-            quota=checked_quota(arguments),
-        )
-        if not cls.makes_documents:  # Scrapy's downloader has no fetchers
-            options = options.of_web()
-        check_schemes(arguments, options.crawl.schemes.of_seeds)
-        if is_onlooker:
-            ExtractOptions.from_settings(crawler.settings)
-        else:
-            options = options.introduced(crawler.settings)
-        passed = {name: kwargs[name] for name in accepts.passed & kwargs.keys()}
+            options = options.held_to_open_files(crawler.settings)
+        passed = ready.accepts.passed & kwargs.keys()
         spider = super().from_crawler(
-            crawler, *args, arguments=arguments, options=options, **passed
+            crawler,
+            *args,
+            arguments=ready.arguments,
+            options=options,
+            **{name: kwargs[name] for name in passed},
         )
-        spider.member = cls.member_of(given)
+        spider.member = cls.member_of(ready.given)
         spider.is_onlooker = is_onlooker
         spider.fetchers = build_fetchers(crawler, options.fetch.fetchers)
-        if not spider.is_onlooker:
-            from rdfcrawl.core.options.conflicts import check_components, iter_warnings
-
-            check_components(crawler.settings)
+        if not is_onlooker:
             for line in iter_warnings(crawler.settings, cls):
                 logger.warning("%s", line)
         return spider
@@ -374,14 +356,13 @@ class RdfSpider(Spider):
 
     def _look_at(self, response: Response) -> AsyncIterator[Any]:
         from rdfcrawl.pipelines.callbacks.inspect_response import look_at
-        from rdfcrawl.rdf.extraction.options import ExtractOptions
 
         return look_at(
             response,
             self.parse_document if self.parses_documents else None,
             follow=self.arguments.follow,
             fetch=self.options.fetch,
-            extract=ExtractOptions.from_settings(self.settings),
+            extract=self.options.extract,
             reservation_policy=self.options.reservation_policy,
         )
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple
 
+from rdfcrawl.core.options.table import OptionsTable, integer
+
 YEARS_AHEAD: Final = 5  # that pages of a calendar are followed
 FIRST_YEAR: Final = 1700  # below are numbers; a calendar is known before it is there
 MIN_STEPS: Final = 3  # years that were reached from the year before
@@ -131,14 +133,12 @@ _MANY: Final = 4  # numbers in one URL: it may have a key
 
 
 @dataclass(frozen=True, slots=True)
-class TrapLimits:
+class TrapLimits(OptionsTable):
     """Limits beyond which URLs count as a trap; 0 is no limit."""
 
-    # times that a run of path segments, or a parameter, may come in a row; twice as
-    # many segments may repeat earlier ones
-    repeats: int = 3
-    segments: int = 40  # most segments of a path, and most parameters
-    of_form: int = 1000  # URLs of one form on a host, before other forms are preferred
+    repeats: int = integer("TRAP_REPEATS", 0, 1000)
+    segments: int = integer("TRAP_SEGMENTS", 0, 2000)
+    of_form: int = integer("TRAP_FORM_URLS", 0)
     least: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -19,6 +19,7 @@ from operator import eq
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.options.table import OptionsTable, integer
 from rdfcrawl.rdf.fingerprints import BINS, SHINGLE_WORDS
 
 if TYPE_CHECKING:
@@ -35,13 +36,16 @@ _ERRORS: Final = "errors"  # stands for the content of all error pages
 
 
 @dataclass(frozen=True, slots=True)
-class CopyLimits:
+class CopyLimits(OptionsTable):
     """How many documents of one content are followed further; 0 is no limit."""
 
-    of_host: int = 100
-    of_domain: int = 500
-    of_address: int = 2000
-    near: int = 1000  # near copies of a host that lead to nothing else
+    of_host: int = integer("TRAP_COPIES_PER_HOST", 0)
+    of_domain: int = integer("TRAP_COPIES_PER_DOMAIN", 0)
+    of_address: int = integer("TRAP_COPIES_PER_ADDRESS", 0)
+    near: int = integer("TRAP_NEAR_COPIES", 0)
+
+
+NO_LIMITS: Final = CopyLimits(0, 0, 0, 0)
 
 
 class ComparedDocument(NamedTuple):

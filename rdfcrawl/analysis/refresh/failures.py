@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from rdfcrawl.analysis.refresh.policy import DAY_MS, HOUR_MS
+from rdfcrawl.core.options.table import OptionsTable, integer, millisecs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,20 +24,13 @@ _FAILURES = frozenset({"FAILED", "DELETED"})  # `sq:status`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FailureRules:
-    """When a page that fails is tried again, and when it is gone.
+class FailureRules(OptionsTable):
+    """When a page that fails is tried again, and when it is gone."""
 
-    Attributes:
-        least_tries: answers of 404 in a row before a page is gone,
-        least_ms: and the time from the first to the last of them.
-        first_wait_ms: after one failure; twice as long after each further one,
-        most_wait_ms: but not longer.
-    """
-
-    least_tries: int = 3
-    least_ms: int = 7 * DAY_MS
-    first_wait_ms: int = HOUR_MS
-    most_wait_ms: int = 30 * DAY_MS
+    least_tries: int = integer("REFRESH_GONE_TRIES", 1, 50)
+    least_ms: int = millisecs("REFRESH_GONE_SECS", 0, 31_622_400)
+    first_wait_ms: int = millisecs("REFRESH_RETRY_SECS", 0, 31_622_400)
+    most_wait_ms: int = millisecs("REFRESH_RETRY_MAX_SECS", 0, 31_622_400)
 
     def is_gone(self, facts: UriFacts) -> bool:
         """Return whether a page is gone, so that what is stored of it is deleted."""

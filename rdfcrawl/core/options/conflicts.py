@@ -16,7 +16,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options import defaults
-from rdfcrawl.core.options.values import is_a, is_on, number
+from rdfcrawl.core.options.values import boolean, dictionary, is_a, is_on, number
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -186,11 +186,11 @@ def _is_changed(settings: BaseSettings, name: str) -> bool:
     default = getattr(defaults, name, scrapys)
     value = settings.get(name)
     if isinstance(default, bool):
-        return is_on(settings, name) != default
+        return boolean(name, value) != default
     if isinstance(default, int | float):
-        return number(settings, name, -math.inf, math.inf) != default
+        return number(name, value, -math.inf, math.inf) != default
     if isinstance(default, dict):
-        return settings.getdict(name) != default
+        return dictionary(name, value) != default
     return str(value) != str(default)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
@@ -47,6 +48,10 @@ _OUR_TUNNEL_ERROR: Final = "rdfcrawl.downloader.http.scrapy_handler.TunnelError"
 _SCHEDULER: Final = "rdfcrawl.frontier.scheduler.FrontierScheduler"
 
 
+# Settings of crawlers and commands that have our defaults, by their `id`.
+_applied: WeakValueDictionary[int, BaseSettings] = WeakValueDictionary()
+
+
 def apply_defaults(settings: BaseSettings, *, wants_pipelines: bool = True) -> None:
     """Add our defaults to the settings of one crawler, below what anybody has set.
 
@@ -62,6 +67,7 @@ def apply_defaults(settings: BaseSettings, *, wants_pipelines: bool = True) -> N
     Raises:
         ConfigError: a value is not what it must be.
     """
+    _applied[id(settings)] = settings
     apply_values(settings)
     _set_scheduler(settings)
     _set_retry_exceptions(settings)
@@ -70,6 +76,11 @@ def apply_defaults(settings: BaseSettings, *, wants_pipelines: bool = True) -> N
     for name in _MERGED:
         if wants_pipelines or name != "ITEM_PIPELINES":
             _merge(settings, name)
+
+
+def has_defaults(settings: BaseSettings) -> bool:
+    """Return whether `apply_defaults` was called for these settings, not for a copy."""
+    return _applied.get(id(settings)) is settings
 
 
 def is_of_shell(settings: BaseSettings) -> bool:

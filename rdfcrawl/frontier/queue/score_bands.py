@@ -7,19 +7,18 @@ scores, there is none.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.ranking.scores import DiscoveryScore, SitemapScore
 from rdfcrawl.analysis.ranking.table import MIDDLE_LEVEL, RankScore, open_ranks
 from rdfcrawl.core.errors import ConfigError
-from rdfcrawl.core.options.values import one_of
+from rdfcrawl.core.options.table import OptionsTable, one_of
 from rdfcrawl.core.records import Urgency
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
-
-    from scrapy.settings import BaseSettings
 
     from rdfcrawl.analysis.ranking.table import RankTable
     from rdfcrawl.frontier.queue.candidate import Candidate
@@ -32,23 +31,12 @@ _URGENCIES: Final = (
 )  # by level
 
 
-class ScoreChoice(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ScoreChoice(OptionsTable):
     """The scores by which URIs are ordered."""
 
-    of_sitemaps: SitemapScore = SitemapScore.PRIORITY
-    of_links: DiscoveryScore = DiscoveryScore.FIRST_SEEN
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> ScoreChoice:
-        """Read the settings.
-
-        Raises:
-            ConfigError: a score is unknown; one line that names the setting.
-        """
-        return cls(
-            one_of(settings, "SITEMAP_SCORE", SitemapScore),
-            one_of(settings, "DISCOVERY_SCORE", DiscoveryScore),
-        )
+    of_sitemaps: SitemapScore = one_of("SITEMAP_SCORE", SitemapScore)
+    of_links: DiscoveryScore = one_of("DISCOVERY_SCORE", DiscoveryScore)
 
 
 class ScoreBands:

@@ -1,15 +1,19 @@
-"""Read and check the settings of the progress display."""
+"""The settings of the launch: progress display, exit codes, worker processes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Self
 
-from rdfcrawl.core.options.values import integer, number, one_of
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
+from rdfcrawl.core.options.table import (
+    OptionsTable,
+    integer,
+    number,
+    one_of,
+    part,
+    switch,
+)
+from rdfcrawl.launch.progress.describing import CrawlDescribing
 
 
 class ProgressDisplay(StrEnum):
@@ -22,36 +26,36 @@ class ProgressDisplay(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ProgressOptions:
+class ProgressOptions(OptionsTable):
     """Options of the progress display."""
 
-    display: ProgressDisplay
-    log_secs: float  # between two lines
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> Self:
-        """Read the settings; raise `ConfigError` if one is out of range."""
-        return cls(
-            one_of(settings, "PROGRESS", ProgressDisplay),
-            number(settings, "PROGRESS_LOG_SECS", 1, 86_400),
-        )
+    display: ProgressDisplay = one_of("PROGRESS", ProgressDisplay)
+    log_secs: float = number("PROGRESS_LOG_SECS", 1, 86_400)
 
 
 @dataclass(frozen=True, slots=True)
-class ExitCodes:
+class ExitCodes(OptionsTable):
     """Exit codes of a crawl that has finished, but did not get all there was."""
 
-    failed: int  # URIs were given up, as their hosts failed
-    own_fault: int  # our own code failed on documents
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> Self:
-        """Read the settings; raise `ConfigError` if one is out of range."""
-        return cls(
-            failed=integer(settings, "FAILED_EXIT_CODE", 0, 255),
-            own_fault=integer(settings, "OWN_FAULT_EXIT_CODE", 0, 255),
-        )
+    failed: int = integer("FAILED_EXIT_CODE", 0, 255)
+    own_fault: int = integer("OWN_FAULT_EXIT_CODE", 0, 255)
 
     def of(self, *, has_failed: bool, has_own_faults: bool) -> int:
         """Return the exit code of a crawl that has finished."""
         return (has_own_faults and self.own_fault) or (has_failed and self.failed) or 0
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchOptions(OptionsTable):
+    """Options of the process that runs a crawl, or of that which starts its workers."""
+
+    progress: ProgressOptions = part(ProgressOptions)
+    codes: ExitCodes = part(ExitCodes)
+    describing: CrawlDescribing = part(CrawlDescribing)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerProcesses(OptionsTable):
+    """How `scrapy workers` starts its workers."""
+
+    may_fork: bool = switch("WORKERS_FORK")

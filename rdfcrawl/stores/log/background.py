@@ -19,15 +19,12 @@ from typing import TYPE_CHECKING, Final, NoReturn, Self
 
 from rdfcrawl.core.errors import RdfcrawlError
 from rdfcrawl.core.json_logs import json_lines, log_to
-from rdfcrawl.core.options.values import number
 from rdfcrawl.stores.identity import read_identity
 from rdfcrawl.stores.log.compaction import compact
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 
 if TYPE_CHECKING:
     from types import FrameType
-
-    from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
 
@@ -43,13 +40,8 @@ class BackgroundCompaction:
         self._process = process
 
     @classmethod
-    def begin(cls, root: Path, settings: BaseSettings) -> Self:
-        """Return the process, started.
-
-        Raises:
-            ConfigError: the setting is wrong.
-        """
-        secs = number(settings, "COMPACTION_SECS", 0)
+    def begin(cls, root: Path, secs: float) -> Self:
+        """Return the process, started; it compacts every so many seconds."""
         if not secs:
             return cls(None)
         log_file = root / "logs" / "compaction.log"
