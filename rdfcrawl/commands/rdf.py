@@ -96,7 +96,7 @@ class Command(QuietCommand):
         from rdfcrawl.core.options.merging import apply_defaults
         from rdfcrawl.downloader.fetcher_classes import build_fetchers
         from rdfcrawl.downloader.options import FetchOptions, ftp_logins
-        from rdfcrawl.downloader.robots.options import RobotsRules
+        from rdfcrawl.downloader.robots.options import RobotsSettings
         from rdfcrawl.frontier.queue.options import CrawlOptions
         from rdfcrawl.pipelines.callbacks.inspection import InspectionRequest
         from rdfcrawl.rdf.extraction.options import ExtractOptions
@@ -115,7 +115,7 @@ class Command(QuietCommand):
         try:
             crawl = CrawlOptions.from_settings(settings, "rdf")
             extract = ExtractOptions.from_settings(settings, formats=crawl.formats)
-            robots = RobotsRules.from_settings(settings)
+            robots = RobotsSettings.from_settings(settings)
             fetch = FetchOptions.of(settings, crawl, extract.custom)
             return InspectionRequest(
                 target=target,

@@ -1,34 +1,16 @@
-"""The web archive of a crawl, if its settings want one."""
+"""The settings of the web archive of a crawl."""
 
 from __future__ import annotations
 
 import re
-import socket
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakKeyDictionary
+from typing import Any
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options.table import OptionsTable, integer, parsed, switch
 from rdfcrawl.core.options.values import texts
-from rdfcrawl.core.version import __version__
 
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.statscollectors import StatsCollector
-
-    from rdfcrawl.downloader.options import HasFetchOptions
-    from rdfcrawl.downloader.warc.archive import WebArchive
-
-_FORMAT: Final = (
-    "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
-)
 _is_header = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch  # RFC 9110 5.6.2
-
-# A pipeline and the services of the fetch share it; see `services`.
-_archives: WeakKeyDictionary[Crawler, WebArchive | None] = WeakKeyDictionary()
 
 
 def _headers(name: str, value: Any) -> tuple[str, ...]:
@@ -44,47 +26,12 @@ class ArchiveSettings(OptionsTable):
     """Whether a crawl keeps a web archive, and how."""
 
     is_wanted: bool = switch("WARC")
+    """`True`: keep what is sent and received in [WARC
+    files](../how-to/web-archives.md#keep-what-was-fetched)"""
     max_bytes: int = integer("WARC_MAX_BYTES", 1024)
+    """size at which a WARC file is finished and the next begins; one record may be
+    longer"""
     redacted_headers: tuple[str, ...] = parsed(
         "WARC_REDACTED_HEADERS", _headers, allowed="names"
     )
-
-
-def archive_of(crawler: Crawler) -> WebArchive | None:
-    """Return the archive of a crawler; None if it keeps none."""
-    if crawler not in _archives:
-        spider: Any = crawler.spider
-        is_wanted = spider.options.archive.is_wanted
-        _archives[crawler] = _make(crawler, spider.options) if is_wanted else None
-    return _archives[crawler]
-
-
-def _make(crawler: Crawler, options: HasFetchOptions) -> WebArchive:
-    from rdfcrawl.downloader.warc.archive import ArchiveOptions, WebArchive  # noqa: PLC0415
-
-    crawl = options.crawl
-    obeys = "obey" if options.robots.is_obeyed else "ignore"
-    began = datetime.now(UTC).strftime("%Y%m%d%H%M%S")
-    return WebArchive(
-        ArchiveOptions(
-            folder=crawl.paths.warc,
-            name=f"{crawl.crawl_id}-{began}-{crawl.worker}",
-            max_bytes=options.archive.max_bytes,
-            redacted_headers=options.archive.redacted_headers,
-            info=[
-                ("software", f"rdfcrawl/{__version__}"),
-                ("format", "WARC File Format 1.1"),
-                ("conformsTo", _FORMAT),
-                ("isPartOf", crawl.crawl_id),
-                ("hostname", socket.gethostname()),
-                ("http-header-user-agent", options.fetch.user_agent),
-                ("robots", obeys),
-            ],
-        ),
-        partial(_count, crawler.stats),
-    )
-
-
-def _count(stats: StatsCollector | None, name: str, count: int) -> None:
-    if stats is not None:
-        stats.inc_value(name, count)
+    """headers of requests whose values are left out of WARC files"""

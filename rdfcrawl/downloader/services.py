@@ -12,12 +12,12 @@ from weakref import WeakKeyDictionary
 from redis.exceptions import RedisError
 
 from rdfcrawl.core.reservations import Obedience
-from rdfcrawl.downloader.archive_options import archive_of
 from rdfcrawl.downloader.clock import ClockCheck
 from rdfcrawl.downloader.contexts.cache import SharedContexts
 from rdfcrawl.downloader.contexts.download import ContextDownloader
 from rdfcrawl.downloader.contexts.options import ContextHosts, ContextOptions
 from rdfcrawl.downloader.contexts.store import ContextStore
+from rdfcrawl.downloader.crawl_archive import archive_of
 from rdfcrawl.downloader.crawler_clients import CrawlerClients
 from rdfcrawl.downloader.disk import WorkerDisk
 from rdfcrawl.downloader.ftp.exchange import FtpExchange

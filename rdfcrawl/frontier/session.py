@@ -22,7 +22,7 @@ from rdfcrawl.frontier.queue.candidate import JudgedLinks
 from rdfcrawl.frontier.queue.decisions import DecisionLog
 from rdfcrawl.frontier.queue.dns_cache import AddressBook, HostAddresses
 from rdfcrawl.frontier.queue.host_clocks import HostClocks
-from rdfcrawl.frontier.queue.kept_robots import KeepingOptions, KeptRobots
+from rdfcrawl.frontier.queue.kept_robots import KeptRobots
 from rdfcrawl.frontier.queue.leave_list import LeaveList
 from rdfcrawl.frontier.queue.pings import SitemapHosts, WaitingPings, follow_up_of
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles, keep_settings
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.candidate import Candidate
     from rdfcrawl.frontier.queue.first_contents import FetchedContent
     from rdfcrawl.frontier.queue.options import CrawlOptions
+    from rdfcrawl.frontier.queue.robots_keeping import KeepingOptions
     from rdfcrawl.frontier.worker.sleeping import WorkerSleep
     from rdfcrawl.frontier.worker.worker_state import WorkerHooks, WorkerTrouble
     from rdfcrawl.rdf.links.policy import EveryLink

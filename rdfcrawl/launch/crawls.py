@@ -7,7 +7,7 @@ import gc
 import logging
 import re
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeGuard, cast
 
@@ -27,11 +27,9 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings, Settings
 
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
-    from rdfcrawl.launch.progress.options import ExitCodes, LaunchOptions
-    from rdfcrawl.launch.progress.stopping import StoppableCrawler
-    from rdfcrawl.pipelines.spider_options import SpiderOptions
+    from rdfcrawl.launch.progress.options import CheckedCrawl, ExitCodes
+    from rdfcrawl.pipelines.spider_options import PreparedSpider, SpiderOptions
     from rdfcrawl.spiders.base import RdfSpider
-    from rdfcrawl.spiders.preparing import PreparedSpider
     from rdfcrawl.stores.followers.supervision import FollowerProcesses
     from rdfcrawl.stores.log.background import BackgroundCompaction
     from rdfcrawl.stores.options import StoreOptions
@@ -89,6 +87,7 @@ def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
     root = options.crawl.paths.root
     followers = _followers(stores, root, crawler.settings)
     compaction = _compaction(stores, root)
+    process.settings = crawler.settings  # which it would set back to its own
     task = process.crawl(crawler, **checked.arguments)
     if isinstance(task, asyncio.Task):
         task.add_done_callback(refusal.note_end)
@@ -200,27 +199,6 @@ def check_name(spider: str, loader: SpiderLoaderProtocol) -> None:
     fail(f"spider {spider}: unknown; {there}{hint}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedCrawl:
-    """A crawl of one process, or of the workers that it starts, that may begin.
-
-    Attributes:
-        crawler: with the settings of the spider.
-        arguments: as the operator gave them.
-        given: their texts, with their equivalents in the settings.
-        options: of the spider.
-        stores: of the crawl, with those that arguments add.
-        launch: of the process.
-    """
-
-    crawler: StoppableCrawler
-    arguments: dict[str, str]
-    given: dict[str, str]
-    options: SpiderOptions
-    stores: StoreOptions
-    launch: LaunchOptions
-
-
 def check_operator(
     spider: type[RdfSpider],
     arguments: dict[str, str],
@@ -233,9 +211,8 @@ def check_operator(
     """
     from rdfcrawl.core.options.table import options_of
     from rdfcrawl.frontier.queue.options import WORKER
-    from rdfcrawl.launch.progress.options import LaunchOptions
+    from rdfcrawl.launch.progress.options import CheckedCrawl, LaunchOptions
     from rdfcrawl.launch.progress.stopping import StoppableCrawler
-    from rdfcrawl.spiders.preparing import prepare
 
     try:
         crawler = StoppableCrawler(
@@ -243,7 +220,7 @@ def check_operator(
             cast("Settings", settings),
             init_reactor=isinstance(process, CrawlerProcess),
         )
-        ready = prepare(spider, crawler, arguments)
+        ready = spider.prepare(crawler, arguments)
         stores = ready.options.crawl.stores
         stores.store_class()
         if crawler.settings.get(WORKER) is None:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, cast
+from weakref import WeakKeyDictionary
 
 from rdfcrawl.analysis.duplicates.copies import NO_LIMITS, CopyLimits
 from rdfcrawl.core.errors import ConfigError
@@ -15,7 +16,7 @@ from rdfcrawl.core.records import NO_BUDGET, CrawlBudget
 from rdfcrawl.downloader.archive_options import ArchiveSettings
 from rdfcrawl.downloader.open_files import held_to_open_files
 from rdfcrawl.downloader.options import FetchOptions, ftp_logins
-from rdfcrawl.downloader.robots.options import RobotsRules
+from rdfcrawl.downloader.robots.options import RobotsSettings
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.rdf.extraction.options import ExtractOptions
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.core.reservations import ReservationPolicy
     from rdfcrawl.downloader.ftp_logins import FtpLogins
+    from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
     from rdfcrawl.rdf.links.policy import EveryLink
 
 # Pages of the software in default values: nobody there knows of the crawl.
@@ -60,13 +62,20 @@ class SpiderOptions(OptionsTable):
     harvest: HarvestOptions
     extract: ExtractOptions
     ftp_logins: FtpLogins
-    robots: RobotsRules = part(RobotsRules)
+    robots: RobotsSettings = part(RobotsSettings)
     reservation_policy: ReservationPolicy
     archive: ArchiveSettings = part(ArchiveSettings)
     copies: CopyLimits = part(CopyLimits)
     same_contents: int = integer("SAME_CONTENT_MAX", 0, 100_000_000)
+    """contents of which Redis remembers the first URL, so that the provenance can say
+    [which documents are the same](provenance.md#same-content); 0: it does not say so"""
     link_policy: type[EveryLink] = parsed("LINK_POLICY_CLASS", link_policy_class)
+    """class that chooses among the links that `follow` finds; see [a policy of your
+    own](spiders.md#link-policies-of-your-own)"""
     needs_contact: bool = switch("CONTACT_REQUIRED")
+    """a crawl without a contact in `USER_AGENT` keeps to `GUARD_ALLOW_NETS`, and does
+    not start if there are none; see
+    [politeness](../explanation/politeness.md#before-your-first-crawl)"""
 
     @classmethod
     def from_settings(
@@ -154,3 +163,24 @@ def names_contact(user_agent: str) -> bool:
 def spider_options(crawler: Crawler) -> SpiderOptions:
     """Return the options of a crawler's spider; raise `NotConfigured` for others."""
     return cast("SpiderOptions", visiting_spider(crawler).options)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedSpider:
+    """The arguments and options of a spider.
+
+    Attributes:
+        accepts: the arguments that its class takes.
+        given: the texts of those that are given.
+        arguments: their values.
+        options: the values of the settings.
+    """
+
+    accepts: ArgumentSet
+    given: dict[str, str]
+    arguments: CrawlArguments
+    options: SpiderOptions
+
+
+# A command reads them before the crawl, as a check; the spider of the crawler follows.
+prepared: WeakKeyDictionary[Crawler, PreparedSpider] = WeakKeyDictionary()

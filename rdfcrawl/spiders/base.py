@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.pipelines.callbacks.parsed_document import ParsedDocument
     from rdfcrawl.pipelines.callbacks.visit_documents import VisitProcessor
-    from rdfcrawl.pipelines.spider_options import SpiderOptions
+    from rdfcrawl.pipelines.spider_options import PreparedSpider, SpiderOptions
     from rdfcrawl.sources.harvest.datasets import DatasetRegistry
     from rdfcrawl.sources.harvest.protocol import HarvestContext
     from rdfcrawl.sources.harvest.registry import HarvesterRegistry
@@ -102,10 +102,9 @@ class RdfSpider(Spider):
     def _from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         from rdfcrawl.core.options.conflicts import iter_warnings
         from rdfcrawl.downloader.fetcher_classes import build_fetchers
-        from rdfcrawl.spiders.preparing import prepare
 
         is_onlooker = not crawler.crawling or _is_of_command(cls.start)
-        ready = prepare(cls, crawler, kwargs, is_onlooker=is_onlooker)
+        ready = cls.prepare(crawler, kwargs, is_onlooker=is_onlooker)
         options = ready.options
         if crawler.crawling:
             options = options.held_to_open_files(crawler.settings)
@@ -124,6 +123,50 @@ class RdfSpider(Spider):
             for line in iter_warnings(crawler.settings, cls):
                 logger.warning("%s", line)
         return spider
+
+    @classmethod
+    def prepare(
+        cls,
+        crawler: Crawler,
+        arguments: Mapping[str, object],
+        *,
+        is_onlooker: bool = False,
+    ) -> PreparedSpider:
+        """Return the arguments and options for a crawler, which are read once.
+
+        Raises:
+            ConfigError: one of them is wrong.
+        """
+        from rdfcrawl.core.options.conflicts import check_components
+        from rdfcrawl.core.options.merging import apply_defaults, has_defaults
+        from rdfcrawl.frontier.arguments.crawl import check_schemes, checked_quota
+        from rdfcrawl.pipelines.spider_options import (
+            PreparedSpider,
+            SpiderOptions,
+            prepared,
+        )
+
+        if crawler in prepared:
+            return prepared[crawler]
+        settings, accepts = crawler.settings, cls.accepts()
+        # A subclass may not have called `super().update_settings`.
+        if not (settings.frozen or has_defaults(settings)):
+            apply_defaults(settings, wants_pipelines=not is_onlooker)
+        given = cls.given(arguments, settings)
+        parsed = accepts.parse(given)
+        options = SpiderOptions.from_settings(
+            settings, cls.name, budget=parsed.budget, quota=checked_quota(parsed)
+        )
+        if not cls.makes_documents:  # Scrapy's downloader has no fetchers
+            options = options.of_web()
+        check_schemes(parsed, options.crawl.schemes.of_seeds)
+        if not is_onlooker:
+            options = options.introduced()
+            check_components(settings)
+        prepared[crawler] = PreparedSpider(
+            accepts=accepts, given=given, arguments=parsed, options=options
+        )
+        return prepared[crawler]
 
     @classmethod
     def accepts(cls) -> ArgumentSet:

@@ -49,11 +49,21 @@ class StoreOptions(OptionsTable):
     """The stores of a crawl: the one that it writes, and those that follow it."""
 
     uri: str = text("STORE", allowed="a URI")
+    """where statements are stored; its scheme is a key of `STORE_CLASSES`. A crawl
+    keeps the one that it was begun with"""
     classes: Mapping[str, Any] = parsed("STORE_CLASSES", _classes)
+    """classes by the schemes of URIs: [stores](../how-to/own-stores.md) for `STORE`,
+    [followers](../how-to/own-followers.md) for `STORES`; yours stand beside ours"""
     followers: Mapping[str, Any] = mapping("STORES")
+    """stores that [follow](stores.md#stores-that-follow) the crawl: options by URI, as
+    `{"oxigraph:PATH": {}}`; the scheme of each is a key of `STORE_CLASSES`"""
     is_once: bool = switch("SAME_STATEMENTS_ONCE")
+    """what several documents say is [stored once](stores.md#what-is-stored-once) in the
+    stores of `STORES`, in exports and for queries; the log has all of it"""
     segments: SegmentLimits = part(SegmentLimits)
     compaction_secs: float = number("COMPACTION_SECS", 0)
+    """how often, in seconds, a process beside the workers looks whether the log can be
+    [compacted](stores.md#compaction); 0: never"""
 
     def store_class(self) -> type:
         """Return the class of the store of a crawl.

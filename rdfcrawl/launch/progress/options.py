@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from rdfcrawl.core.options.table import (
     OptionsTable,
@@ -14,6 +15,11 @@ from rdfcrawl.core.options.table import (
     switch,
 )
 from rdfcrawl.launch.progress.describing import CrawlDescribing
+
+if TYPE_CHECKING:
+    from rdfcrawl.launch.progress.stopping import StoppableCrawler
+    from rdfcrawl.pipelines.spider_options import SpiderOptions
+    from rdfcrawl.stores.options import StoreOptions
 
 
 class ProgressDisplay(StrEnum):
@@ -30,7 +36,10 @@ class ProgressOptions(OptionsTable):
     """Options of the progress display."""
 
     display: ProgressDisplay = one_of("PROGRESS", ProgressDisplay)
+    """a table (`board`) or a line in the log; `auto` is a table if stderr is a
+    terminal. `off` leaves out the summary, too"""
     log_secs: float = number("PROGRESS_LOG_SECS", 1, 86_400)
+    """time between two lines"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +47,12 @@ class ExitCodes(OptionsTable):
     """Exit codes of a crawl that has finished, but did not get all there was."""
 
     failed: int = integer("FAILED_EXIT_CODE", 0, 255)
+    """exit code of a crawl that has finished and given up URIs whose hosts failed
+    (`frontier/failed`), or owes some (`frontier/owed`)"""
     own_fault: int = integer("OWN_FAULT_EXIT_CODE", 0, 255)
+    """exit code of a crawl that has finished, and in which an [own
+    fault](faults.md#own-faults) has kept something of a document from being read
+    (`own_fault/documents`); it goes before `FAILED_EXIT_CODE`"""
 
     def of(self, *, has_failed: bool, has_own_faults: bool) -> int:
         """Return the exit code of a crawl that has finished."""
@@ -59,3 +73,28 @@ class WorkerProcesses(OptionsTable):
     """How `scrapy workers` starts its workers."""
 
     may_fork: bool = switch("WORKERS_FORK")
+    """`scrapy workers` imports what a crawl needs once and forks its workers, on Linux;
+    `False`, or elsewhere: each is a new Python process. It has to be off if a module
+    of your spiders opens a connection or a file when it is imported: forks would
+    share it"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedCrawl:
+    """A crawl of one process, or of the workers that it starts, that may begin.
+
+    Attributes:
+        crawler: with the settings of the spider.
+        arguments: as the operator gave them.
+        given: their texts, with their equivalents in the settings.
+        options: of the spider.
+        stores: of the crawl, with those that arguments add.
+        launch: of the process.
+    """
+
+    crawler: StoppableCrawler
+    arguments: dict[str, str]
+    given: dict[str, str]
+    options: SpiderOptions
+    stores: StoreOptions
+    launch: LaunchOptions

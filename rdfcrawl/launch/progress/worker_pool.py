@@ -38,8 +38,8 @@ from rdfcrawl.uri.guard.operator import EXIT_CODE as REFUSED
 if TYPE_CHECKING:
     from rdfcrawl.frontier.arguments.stored import CrawlMember
     from rdfcrawl.frontier.queue.frontier_client import Frontier
-    from rdfcrawl.launch.crawls import CheckedCrawl
     from rdfcrawl.launch.progress.forks import ForkedWorker, WorkerForks
+    from rdfcrawl.launch.progress.options import CheckedCrawl
 
     Worker = ForkedWorker | asyncio.subprocess.Process
 

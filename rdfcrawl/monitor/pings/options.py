@@ -13,8 +13,12 @@ class PingOptions(OptionsTable):
     """How many pings of strangers are accepted in an hour."""
 
     of_host: int = integer("PING_PER_HOST", 0)
+    """[pings](../explanation/sources.md#pings) of sitemaps of one host that `scrapy
+    ping serve` accepts in an hour; 0 is no limit, here and in the next two"""
     of_domain: int = integer("PING_PER_DOMAIN", 0)
+    """the same of one registered domain"""
     of_all: int = integer("PING_PER_HOUR", 0)
+    """the same of all hosts"""
 
     @property
     def limits(self) -> PingLimits:

@@ -13,7 +13,7 @@ from scrapy.settings import BaseSettings, Settings
 from rdfcrawl.core.options.merging import apply_values
 from rdfcrawl.core.reservations import ReservationPolicy
 from rdfcrawl.downloader.options import FetchOptions
-from rdfcrawl.downloader.robots.options import RobotsRules
+from rdfcrawl.downloader.robots.options import RobotsSettings
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.pipelines.callbacks.inspect_response import document_of, new_copy
 from rdfcrawl.pipelines.callbacks.inspection import (
@@ -120,7 +120,7 @@ async def extract(
     ours = BaseSettings()  # those of a running crawl are frozen, and so are copies
     ours.update(Settings() if settings is None else settings)
     apply_values(ours)
-    robots = RobotsRules.from_settings(ours)
+    robots = RobotsSettings.from_settings(ours)
     request = _request(follow, ours, robots)
     statements = new_copy(request.fetch.spool_bytes)
     try:
@@ -133,7 +133,9 @@ async def extract(
     return ExtractedRdf(inspection, statements, robots.policy)
 
 
-def _request(follow: str, ours: BaseSettings, robots: RobotsRules) -> InspectionRequest:
+def _request(
+    follow: str, ours: BaseSettings, robots: RobotsSettings
+) -> InspectionRequest:
     crawl = CrawlOptions.from_settings(ours, "extract")
     extract = ExtractOptions.from_settings(ours, formats=crawl.formats)
     fetch = FetchOptions.of(ours, crawl, extract.custom)

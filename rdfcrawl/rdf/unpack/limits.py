@@ -18,11 +18,15 @@ class UnpackLimits(OptionsTable):
     # output of all layers together: `x.nt.gz` counts once, `x.nt.gz` in a compressed
     # zip twice. As large as the longest dump that is fetched.
     n_bytes: int = integer("UNPACK_MAXSIZE", 1)
+    """bytes unpacked of one document, all its members and levels together"""
     # decoded to encoded bytes, beyond the first 1 MiB decoded: of each layer, and of
     # all layers to the published bytes
     ratio: float = number("UNPACK_MAX_RATIO", 1)
+    """unpacked : packed"""
     n_members: int = integer("UNPACK_MAX_MEMBERS", 1)
+    """files in an archive"""
     depth: int = integer("UNPACK_MAX_DEPTH", 1, 10)
+    """packings one inside another, as `.tar.gz` has two"""
     # longest packed archive that is spooled to be read out of order (zip and 7z have
     # their directories at the end)
     seekable_bytes: int = 8 * 2**30

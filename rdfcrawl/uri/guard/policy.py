@@ -179,19 +179,29 @@ class Guard(OptionsTable):
         partial(_parsed, parse_networks, "10.0.0.0/8,fd00::/8"),
         allowed="networks, separated by commas: `10.0.0.0/8,fd00::/8`",
     )
+    """networks that a crawl may connect to although they are not public; see [the
+    guard](../explanation/politeness.md#the-guard)"""
     # ranges of the ports that are asked for pages, both ends included
     ports: tuple[PortRange, ...] = parsed(
         "GUARD_PORTS",
         partial(_parsed, parse_ports, "80,443,1024-65535"),
         allowed="ports and ranges of them, separated by commas",
     )
+    """ports that may be connected to; FTP has 21 and 990 in addition, its data 1024 and
+    above. `80,443,1024-65535` allows those of services"""
     # networks that are never connected to, by no address that holds one of theirs
     deny_nets: tuple[IPNetwork, ...] = parsed(
         "GUARD_DENY_NETS",
         partial(_parsed, parse_networks, "192.0.2.7,2001:db8::/32"),
         allowed="networks, separated by commas: `192.0.2.7,2001:db8::/32`",
     )
+    """networks that a crawl never connects to, also if `GUARD_ALLOW_NETS` has them:
+    addresses of this machine that its kernel does not know, as behind NAT, and other
+    machines of yours"""
     max_ports: int = integer("GUARD_MAX_PORTS", 1, 65535)
+    """of one address, a worker connects to so many different ports: nobody can make it
+    scan a host. Each worker counts for itself, from its start on, and remembers
+    10,000 addresses"""
     is_confined: bool = False  # nothing but `allow_nets` is connected to
 
     def refusal(

@@ -141,8 +141,8 @@ def test_a_wrong_option_is_told_with_its_store(
 ) -> None:
     """If one of several stores has a wrong option, then the line says which one."""
     shown = uri.replace("u:s3cret@", "")
+    settings = Settings({"STORES": {uri: options}})
     with pytest.raises(ConfigError, match=re.escape(f"STORES={shown}: {told}")):
-        settings = Settings({"STORES": {uri: options}})
         follower_plans(StoreOptions.from_settings(settings))
 
 
