@@ -241,7 +241,7 @@ def _port(name: str, value: Any) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class RedisAddress(OptionsTable):
+class FrontierRedis(OptionsTable):
     """The settings that name the Redis of the frontier."""
 
     url: str | None = text(
@@ -346,7 +346,7 @@ class CrawlOptions(OptionsTable):
         crawl_id = location.crawl_id or spider
         _check_crawl_id(crawl_id)
         read = cls.read(settings, worker=worker, **given)
-        redis_url = str(RedisAddress.from_settings(settings)) or None
+        redis_url = str(FrontierRedis.from_settings(settings)) or None
         of_ip = read["keys"].grouping is HostGrouping.IP
         if read["address_delay_secs"] and of_ip:
             raise ConfigError(
