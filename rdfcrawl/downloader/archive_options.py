@@ -27,7 +27,7 @@ class ArchiveSettings(OptionsTable):
 
     is_wanted: bool = switch("WARC")
     """`True`: keep what is sent and received in [WARC
-    files](../how-to/web-archives.md#keep-what-was-fetched)"""
+    files](../how-to/web-archives.md#keep-responses)"""
     max_bytes: int = integer("WARC_MAX_BYTES", 1024)
     """size at which a WARC file is finished and the next begins; one record may be
     longer"""

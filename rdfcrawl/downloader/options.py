@@ -125,7 +125,8 @@ class FetchOptions(OptionsTable):
     min_free_bytes: int = integer("DISK_MIN_FREE_BYTES", 0, unread=0)
     """left free on the disks of `quads`, `provenance`, `spool` and
     `RESOURCESYNC_FILES`: below that, requests
-    [pause](../explanation/politeness.md#what-is-kept). 0: not before a disk is full"""
+    [pause](../explanation/politeness.md#rules-for-all-requests). 0: not before a disk
+    is full"""
     redirects: bool = switch("REDIRECT_ENABLED")
     redirect_limit: int = integer("REDIRECT_MAX_TIMES", 0, 100)
     """redirects on the way to one document, over all hosts; `REDIRECT_ENABLED=False` is
@@ -160,7 +161,7 @@ class FetchOptions(OptionsTable):
         "IGNORED_MEDIA_TYPES", media_types, allowed="media types, `*` at the end of one"
     )
     """responses of these types are not received beyond their headers; unset, a
-    [built-in list](../explanation/politeness.md#files-that-are-left-out). An empty
+    [built-in list](../explanation/politeness.md#skipped-files). An empty
     value: all are received"""
     # responses whose bodies are not received
     unread: UnreadTypes = field(default_factory=UnreadTypes)

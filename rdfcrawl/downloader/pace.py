@@ -20,7 +20,8 @@ class PaceOptions(OptionsTable):
 
     factor: float = number("DELAY_FACTOR", 0, 100)
     """a host is left alone at least so many times as long as its last response took;
-    see [pace](../explanation/politeness.md#what-is-kept). 0: however slow it is"""
+    see [pace](../explanation/politeness.md#rules-for-all-requests). 0: however
+    slow it is"""
     max_secs: float = number("DELAY_MAX_SECS", 0, 3600)
     """longest delay of that kind, and of hosts that fail, whose delay doubles with each
     failure"""

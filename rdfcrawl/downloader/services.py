@@ -149,6 +149,7 @@ class FetchServices:
         )
         self._robots_options = RobotsOptions(
             agent=rules.agent,
+            obeys_delay=rules.obeys_delay,
             put_off_secs=first_secs,
             max_retry_after_secs=self._options.retry_after_max_secs,
             retry_times=self._options.retry_times,

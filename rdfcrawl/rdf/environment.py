@@ -1,4 +1,4 @@
-"""The environment of readers: limits, bounds of the process, scratch, contexts."""
+"""The environment of readers: limits, process bounds, scratch space, contexts."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class ReaderContext:
     """Resources of a reader."""
 
     contexts: ContextSource = field(default_factory=NoContexts)  # of JSON-LD
-    # the process has limits on time and memory: quadratic or recursive parsers may run
+    # the process has time and memory limits: quadratic or recursive parsers may run
     is_bounded: bool = False
-    # for data to be read out of order, if available
+    # for random access, if available
     scratch: ScratchSpace | None = None
     # function that adds bytes of address space, for a mapped file
     lift: Callable[[int], None] = lambda _: None

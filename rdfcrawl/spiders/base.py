@@ -102,7 +102,9 @@ class RdfSpider(Spider):
     def _from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         from rdfcrawl.core.options.conflicts import iter_warnings
         from rdfcrawl.downloader.fetcher_classes import build_fetchers
+        from rdfcrawl.pipelines.items import adapt_documents
 
+        adapt_documents()
         is_onlooker = not crawler.crawling or _is_of_command(cls.start)
         ready = cls.prepare(crawler, kwargs, is_onlooker=is_onlooker)
         options = ready.options
@@ -338,7 +340,7 @@ class RdfSpider(Spider):
 
     async def question(self, record: Record) -> HttpRequest | None:
         """Return the request for a record; None is a GET of its URL."""
-        return await self.harvesters_of(record).question(record)
+        return await self.harvesters_of(record).request_for(record)
 
     def ignores_robots(self, record: Record) -> bool:
         """Return whether a record is requested although robots.txt disallows it."""

@@ -94,7 +94,7 @@ def drawn(page: str) -> str:
         if not line.startswith("|"):
             header = []
         header = header or (cells if line.startswith("| setting |") else [])
-        name = (m := _row_of(line)) and m[1]
+        name = m[1] if (m := _row_of(line)) else ""
         if not header or not name or name in BY_HAND:
             rows.append(line)
         elif name in settings:

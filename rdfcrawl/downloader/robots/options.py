@@ -32,13 +32,15 @@ class RobotsSettings(OptionsTable):
 
     is_obeyed: bool = switch("ROBOTSTXT_OBEY")
     """obey `robots.txt`"""
+    obeys_delay: bool = switch("ROBOTSTXT_CRAWL_DELAY")
+    """obey `Crawl-delay` in `robots.txt`"""
     agent: str = parsed("ROBOTSTXT_USER_AGENT", _agent)
     """product token whose group of `robots.txt` applies, before that of `*`"""
     keeping: KeepingOptions = part(KeepingOptions)
     directives: Obedience = one_of("XROBOTS_POLICY", Obedience)
     """what is done about `noindex`, `nofollow` and the like in `X-Robots-Tag` and
     robots `<meta>`; see
-    [politeness](../explanation/politeness.md#what-publishers-ask-for)"""
+    [politeness](../explanation/politeness.md#directives-of-publishers)"""
     tdm: Obedience = one_of("TDM_POLICY", Obedience)
     """what is done about reservations of text and data mining; see there. Unless they
     are ignored, a file of each origin with documents that need it is requested once

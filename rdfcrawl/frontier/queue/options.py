@@ -195,16 +195,16 @@ class WorkerOptions(OptionsTable):
     retries: bool = switch("RETRY_ENABLED")
     patience_secs: float = number("HOST_PATIENCE_SECS", 0, _YEAR, unread=0.0)
     """time, from its first refusal in a row, for which a host that refuses or cannot be
-    reached is [visited again](../explanation/politeness.md#what-is-kept) before its
-    URIs are given up; 0: only `RETRY_TIMES` counts"""
+    reached is [visited again](../explanation/politeness.md#rules-for-all-requests)
+    before its URIs are given up; 0: only `RETRY_TIMES` counts"""
     last_wait_secs: float = number("HOST_LAST_WAIT_SECS", 0, _YEAR, unread=0.0)
     """longest wait for hosts that refuse, once everything else in the crawl is done; a
     crawl waits for half of its own duration, and at least 30 s, within that. What is
-    left is [owed](../explanation/politeness.md#what-is-kept)"""
+    left is [owed](../explanation/politeness.md#rules-for-all-requests)"""
     hours: WorkingHours | None = parsed("WORKING_HOURS", working_hours)
     """hours in which hosts may be asked: a host, `.domain` or `*` to spans and a time
     zone, as `"mon-fri 20:00-06:00 Europe/Berlin"`; see
-    [politeness](../explanation/politeness.md#what-is-kept)"""
+    [politeness](../explanation/politeness.md#rules-for-all-requests)"""
     revisits: RevisitsBy = one_of("REVISITS", RevisitsBy)
     """who asks again for pages of sitemaps that were fetched before: later runs of the
     crawl, by the dates of the sitemaps, or [`scrapy
@@ -309,7 +309,7 @@ class CrawlOptions(OptionsTable):
         "IGNORED_EXTENSIONS", extensions, allowed="extensions of file names"
     )
     """links to files with these names [are not
-    followed](../explanation/politeness.md#files-that-are-left-out), such as
+    followed](../explanation/politeness.md#skipped-files), such as
     pictures; unset, a built-in list. An empty value: all are followed"""
     ignored_names: IgnoredNames  # names of files that links are not followed to
     leave_hosts: Path | None = parsed("LEAVE_HOSTS", _leave_hosts)
@@ -319,7 +319,7 @@ class CrawlOptions(OptionsTable):
     scores: ScoreChoice = part(ScoreChoice)
     address_delay_secs: float = number("ADDRESS_DELAY", 0, 86_400)
     """least time between two requests to one address, over all hosts that have it and
-    all workers, [beside](../explanation/politeness.md#what-is-kept)
+    all workers, [beside](../explanation/politeness.md#rules-for-all-requests)
     `DOWNLOAD_DELAY`; 0: none. Not with `POLITENESS_KEY=ip`, where `DOWNLOAD_DELAY`
     is that. A crawl [keeps](spiders.md#a-crawl-remembers) the value that it was
     begun with"""

@@ -1,0 +1,114 @@
+"""Components of blank nodes, for endpoints with labels valid in one response only.
+
+Triples that are connected by blank nodes are requested together. Components of two
+responses are the same if they are isomorphic: a label is a hash of all knowledge about
+its node, so that the union of the responses has each node once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from rdfcrawl.core.tasks.sparql import UNKNOWN, SparqlTask
+from rdfcrawl.rdf import terms
+from rdfcrawl.rdf.blank_nodes import Triple, iter_components, signature, unique_names
+from rdfcrawl.sources.sparql.cells import Row, term
+from rdfcrawl.sources.sparql.parts import looks_cut, read_count
+from rdfcrawl.sources.sparql.writing import GraphTerms
+
+if TYPE_CHECKING:
+    from rdfcrawl.sources.sparql.outcome import OutcomeBuilder
+    from rdfcrawl.sources.sparql.settings import HarvestSettings
+
+
+class BlankNodeComponentReader:
+    """Reads one response of the step `components`."""
+
+    def __init__(self, endpoint: str, task: SparqlTask, out: OutcomeBuilder) -> None:
+        self._endpoint, self._task, self._out = endpoint, task, out
+
+    def iter_lines(self, rows: Iterable[Row]) -> Iterator[str]:
+        """Yield the statements of a response, and add the next tasks."""
+        task = self._task
+        if task.variant == 0:
+            self._after_count(read_count(rows))
+            return
+        some = islice(rows, task.asked + 1)
+        triples = list(dict.fromkeys(x for row in some if (x := _to_triple(row))))
+        if task.variant == 1 and len(triples) < task.want:
+            most = max(self._out.settings.min_rows, len(triples))
+            self._out.follow(task, variant=2, asked=most, want=UNKNOWN)
+            return  # labels of an incomplete response are useless
+        if task.variant == 2 and self._is_cut(len(triples)) and self._n_roots > 1:
+            self._out.follow(task, fails=task.fails + 1)  # fewer at a time
+            return
+        graphs = GraphTerms(self._endpoint, self._out.settings, self._out.log)
+        graph = graphs.graph(task.part.graph)
+        if graph.is_foreign and triples:
+            graphs.note(task.part.graph, len(triples))
+        for subject, predicate, obj in labelled(triples, graph.term):
+            yield terms.statement(subject, predicate, obj, graph.term)
+        if task.variant == 1:
+            self._out.check(task, len(triples))
+        else:
+            self._after_components(len(triples))
+
+    def _after_count(self, n_rows: int) -> None:
+        task = self._task
+        if n_rows == 0:
+            return
+        variant = 1 if n_rows <= task.asked else 2
+        want = n_rows if variant == 1 else UNKNOWN
+        self._out.follow(task, variant=variant, want=want)
+
+    def _after_components(self, n_rows: int) -> None:
+        if not n_rows:
+            return
+        if self._is_cut(n_rows):
+            self._out.check(self._task, n_rows, is_sure=False)
+        offset, fails = self._task.offset + self._n_roots, self._task.fails
+        if fails > n_halvings(self._out.settings):  # after those that failed alone
+            fails = 0
+        self._out.follow(self._task, offset=offset, fails=fails)
+
+    @property
+    def _n_roots(self) -> int:
+        return max(1, self._out.settings.n_roots >> self._task.fails)
+
+    def _is_cut(self, n_rows: int) -> bool:
+        return n_rows >= self._task.asked or looks_cut(n_rows)
+
+
+def n_halvings(settings: HarvestSettings) -> int:
+    """Return the number of failures after which single blank nodes are requested."""
+    return settings.n_roots.bit_length() - 1
+
+
+def _to_triple(row: Row) -> Triple | None:
+    cells = [row.get(name) for name in "spo"]
+    if None in cells:
+        return None
+    subject, predicate, obj = (term(x, str) for x in cells if x is not None)
+    return subject, predicate, obj
+
+
+def labelled(triples: list[Triple], graph: str = "") -> Iterator[Triple]:
+    """Label the blank nodes in complete components of triples, by their content.
+
+    Nodes of two graphs always differ.
+    """
+    copies: dict[str, int] = defaultdict(int)
+    for component in iter_components(triples):
+        names = unique_names(component)
+        content = signature(component, names, graph)
+        # Identical components are distinct.
+        copies[content] += 1
+        scope = f"k{content}c{copies[content]}n"
+        for triple in component:
+            subject, predicate, obj = (
+                terms.blank(scope + names[x]) if x in names else x for x in triple
+            )
+            yield subject, predicate, obj
