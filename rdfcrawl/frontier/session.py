@@ -350,12 +350,12 @@ class CrawlSession:
     def _requestable(self, seeds: Iterable[str]) -> Iterable[str]:
         for seed in seeds:
             try:
-                self.ingest.seed(seed)
+                url = self.ingest.seed_url(seed)
             except BadUri as fault:
                 self.ingest.rejected.bad += 1
                 logger.warning("start_urls: %r: %s", seed[:200], fault)
             else:
-                yield seed
+                yield url
 
     def turns_away(self, document: Document, host: bytes, n_links: int) -> bool:
         """Return `LinkIngest.turns_away`: links to the host need not be offered."""

@@ -73,7 +73,8 @@ def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
     from rdfcrawl.stores.identity import mark_finished
 
     reasons: list[str] = []
-    crawler, options, stores = checked.crawler, checked.options, checked.stores
+    crawler, options = checked.crawler, checked.options
+    stores = options.crawl.stores
 
     def note_reason(reason: str) -> None:
         reasons.append(reason)
@@ -213,6 +214,7 @@ def check_operator(
     from rdfcrawl.frontier.queue.options import WORKER
     from rdfcrawl.launch.progress.options import CheckedCrawl, LaunchOptions
     from rdfcrawl.launch.progress.stopping import StoppableCrawler
+    from rdfcrawl.pipelines.spider_options import prepared
 
     try:
         crawler = StoppableCrawler(
@@ -221,10 +223,10 @@ def check_operator(
             init_reactor=isinstance(process, CrawlerProcess),
         )
         ready = spider.prepare(crawler, arguments)
+        if crawler.settings.get(WORKER) is None:
+            ready = prepared[crawler] = _with_shapes(ready, crawler.settings)
         stores = ready.options.crawl.stores
         stores.store_class()
-        if crawler.settings.get(WORKER) is None:
-            stores = _with_shapes(ready, crawler.settings)
         if stores.followers:
             _check_followers(stores, ready.arguments.shapes)
         _check_named(ready.arguments, ready.options)
@@ -233,15 +235,14 @@ def check_operator(
             arguments=arguments,
             given=ready.given,
             options=ready.options,
-            stores=stores,
             launch=options_of(crawler, LaunchOptions),
         )
     except ConfigError as error:
         fail(str(error))
 
 
-def _with_shapes(ready: PreparedSpider, settings: BaseSettings) -> StoreOptions:
-    """Return the stores with a judge, if there are shapes; tell exposed passwords."""
+def _with_shapes(ready: PreparedSpider, settings: BaseSettings) -> PreparedSpider:
+    """Return the options with a judge, if there are shapes; tell exposed passwords."""
     stores, shapes = ready.options.crawl.stores, ready.arguments.shapes
     if stores.followers:
         from rdfcrawl.stores.followers.options import exposed_secrets
@@ -249,11 +250,11 @@ def _with_shapes(ready: PreparedSpider, settings: BaseSettings) -> StoreOptions:
         for line in exposed_secrets(settings, stores.followers):
             sys.stderr.write(f"{program()}: {line}\n")
     if shapes is None:
-        return stores
+        return ready
     report = str(ready.options.crawl.paths.root / "shapes")
     followers = {f"shapes:{shapes}": {"report": report}, **stores.followers}
-    settings.set("STORES", followers, "cmdline")  # the progress shows it
-    return replace(stores, followers=followers)
+    options = ready.options.followed_by(replace(stores, followers=followers))
+    return replace(ready, options=options)
 
 
 def _check_followers(stores: StoreOptions, shapes: Path | None) -> None:

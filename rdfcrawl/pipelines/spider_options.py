@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.ftp_logins import FtpLogins
     from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
     from rdfcrawl.rdf.links.policy import EveryLink
+    from rdfcrawl.stores.options import StoreOptions
 
 # Pages of the software in default values: nobody there knows of the crawl.
 SOFTWARE: Final = ("https://github.com/rdfcrawl/rdfcrawl", "https://scrapy.org")
@@ -118,6 +119,10 @@ class SpiderOptions(OptionsTable):
     def of_web(self) -> SpiderOptions:
         """Return the options of a crawl without schemes of the user's."""
         return replace(self, crawl=replace(self.crawl, schemes=NO_SCHEMES))
+
+    def followed_by(self, stores: StoreOptions) -> SpiderOptions:
+        """Return these options with other stores."""
+        return replace(self, crawl=replace(self.crawl, stores=stores))
 
     def held_to_open_files(self, settings: BaseSettings) -> SpiderOptions:
         """Return these options, with fewer visits if few files may be open."""

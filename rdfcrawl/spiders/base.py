@@ -122,7 +122,8 @@ class RdfSpider(Spider):
         spider.is_onlooker = is_onlooker
         spider.fetchers = build_fetchers(crawler, options.fetch.fetchers)
         if not is_onlooker:
-            for line in iter_warnings(crawler.settings, cls):
+            with_scrapy = options.fetch.with_scrapy
+            for line in iter_warnings(crawler.settings, cls, with_scrapy=with_scrapy):
                 logger.warning("%s", line)
         return spider
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from scrapy.settings import default_settings
 
@@ -23,7 +24,6 @@ from tests.support.pages import ROOT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.core.options.table import Setting
 
 PAGE: Final = ROOT / "docs" / "reference" / "settings.md"
 # Rows that are written by hand: scrapy-redis reads these settings.
@@ -31,9 +31,10 @@ BY_HAND: Final = frozenset(
     {*("REDIS_HOST", "REDIS_PORT", "REDIS_DB", "REDIS_ENCODING"), "REDIS_PARAMS"}
 )
 _VALUES: Final = ("rdfcrawl/core/options/defaults.py", "rdfcrawl/settings.py")
+_INTERNAL: Final = frozenset({"CRAWL_RUN"})  # from `scrapy workers` to its workers
 _UNITS: Final = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 _TIMES: Final = (("d", 86_400), ("h", 3600))
-_PARENT: Final = re.compile(r"class \w+\((?:\w+, )*OptionsTable\b").search
+_PARENT: Final = re.compile(r"class \w+\(OptionsTable\)").search
 _row_of = re.compile(r"\| `([A-Z_]+)` \|").match
 
 
@@ -62,19 +63,18 @@ class DeclaredSetting:
 
 def declared() -> dict[str, DeclaredSetting]:
     """Return all settings by name, in the order of their declarations."""
-    found: dict[str, DeclaredSetting] = {}
-    for path in sorted((ROOT / "rdfcrawl").rglob("*.py")):
-        if _PARENT(path.read_text(encoding="utf-8")):
-            for each in _in_tables(path):
-                if each.name in found:
-                    raise AssertionError(f"{path}: {each.name} is declared twice")
-                found[each.name] = each
+    found = {each.name: each for each in _iter_tables() if each.text}
     for name in _VALUES:
         for target, text in _described(ast.parse((ROOT / name).read_text()).body):
             if text:
                 default = getattr(our_settings, target)
                 found[target] = DeclaredSetting(target, default, "", text)
     return found
+
+
+def in_tables() -> set[str]:
+    """Return the names of the settings that tables declare."""
+    return {each.name for each in _iter_tables()}
 
 
 def drawn(page: str) -> str:
@@ -102,27 +102,34 @@ def drawn(page: str) -> str:
     return "\n".join(rows) + "\n"
 
 
+@cache
+def _iter_tables() -> tuple[DeclaredSetting, ...]:
+    """Return the settings of all tables; Scrapy's and internal ones may lack a text."""
+    found: dict[str, DeclaredSetting] = {}
+    for path in sorted((ROOT / "rdfcrawl").rglob("*.py")):
+        if not _PARENT(path.read_text(encoding="utf-8")):
+            continue
+        for each in _in_tables(path):
+            if each.name in found:
+                raise AssertionError(f"{path}: {each.name} is declared twice")
+            if not (each.text or each.name in {*vars(default_settings), *_INTERNAL}):
+                raise AssertionError(f"{path}: {each.name} has no text below it")
+            found[each.name] = each
+    return tuple(found.values())
+
+
 def _in_tables(path: Path) -> Iterator[DeclaredSetting]:
     module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if not isinstance(node, ast.ClassDef):
+        table = isinstance(node, ast.ClassDef) and getattr(
+            import_module(module), node.name
+        )
+        if not is_dataclass(table) or not issubclass(table, OptionsTable):
             continue
-        table = getattr(import_module(module), node.name)
-        if not (isinstance(table, type) and issubclass(table, OptionsTable)):
-            continue
-        texts = dict(_described(node.body))
-        for field, setting in _settings_of(table):
-            if text := texts[field]:
-                default, allowed = setting.default, setting.allowed
-                yield DeclaredSetting(setting.name, default, allowed, text)
-            elif not (
-                setting.name in vars(default_settings) or setting.name == "CRAWL_RUN"
-            ):
-                raise AssertionError(f"{path}: {setting.name} has no text below it")
-
-
-def _settings_of(table: type[OptionsTable]) -> list[tuple[str, Setting]]:
-    return [] if table is OptionsTable else list(settings_of(table))
+        texts = dict(_described(cast("ast.ClassDef", node).body))
+        for field, setting in settings_of(table):
+            default, allowed = setting.default, setting.allowed
+            yield DeclaredSetting(setting.name, default, allowed, texts[field])
 
 
 def _described(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:

@@ -12,8 +12,10 @@ from scrapy.utils.misc import load_object
 from rdfcrawl.core.options import defaults
 from rdfcrawl.core.options.values import is_a, is_on, mapping
 
-_MERGED: Final = tuple(
-    name for name, value in vars(defaults).items() if isinstance(value, dict)
+# Components of Scrapy, beside which ours stand.
+_MERGED: Final = (
+    *("DOWNLOADER_MIDDLEWARES", "DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "EXTENSIONS"),
+    *("FEED_EXPORTERS", "ITEM_PIPELINES"),
 )
 _PLAIN: Final = tuple(
     name for name in vars(defaults) if name.isupper() and name not in _MERGED
@@ -36,13 +38,7 @@ _SWITCHED: Final = {
     },
 }
 # Their keys are names; those of other dictionaries are components.
-_BY_NAME: Final = frozenset(
-    {
-        *("DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "EXTRACTORS", "FEED_EXPORTERS"),
-        *("FETCH_SCHEMES", "HARVESTERS", "STORE_CLASSES", "STORES"),
-        "WORKING_HOURS",
-    }
-)
+_BY_NAME: Final = frozenset({"DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "FEED_EXPORTERS"})
 _TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"
 _OUR_TUNNEL_ERROR: Final = "rdfcrawl.downloader.http.scrapy_handler.TunnelError"
 _SCHEDULER: Final = "rdfcrawl.frontier.scheduler.FrontierScheduler"

@@ -144,13 +144,13 @@ def parsed(
 
 def number(name: str, least: float, most: float = values.MAX_INT, **more: Any) -> Any:
     """Declare a number; `more` are arguments of `parsed`."""
-    parse = partial(values.number, least=least, most=most)
+    parse = partial(values.as_number, least=least, most=most)
     return parsed(name, parse, allowed=_range(least, most), **more)
 
 
 def integer(name: str, least: int, most: int = values.MAX_INT, **more: Any) -> Any:
     """Declare a whole number; `more` are arguments of `parsed`."""
-    parse = partial(values.integer, least=least, most=most)
+    parse = partial(values.as_integer, least=least, most=most)
     return parsed(name, parse, allowed=_range(least, most), **more)
 
 
@@ -158,7 +158,7 @@ def millisecs(name: str, least: int, most: int) -> Any:
     """Declare a whole number of seconds, which is kept in milliseconds."""
 
     def parse(name: str, value: Any) -> int:
-        return 1000 * values.integer(name, value, least, most)
+        return 1000 * values.as_integer(name, value, least, most)
 
     return parsed(name, parse, allowed=_range(least, most))
 

@@ -27,7 +27,7 @@ _BOOLEANS: Final = {"True": 1, "true": 1, "False": 0, "false": 0}
 _WITH_LOGINS = frozenset({"STORES"})  # not to be shown
 
 
-def number(name: str, value: Any, least: float, most: float = MAX_INT) -> float:
+def as_number(name: str, value: Any, least: float, most: float = MAX_INT) -> float:
     """Return a number."""
     try:
         result = float(value)
@@ -38,9 +38,9 @@ def number(name: str, value: Any, least: float, most: float = MAX_INT) -> float:
     return result
 
 
-def integer(name: str, value: Any, least: int, most: int = MAX_INT) -> int:
+def as_integer(name: str, value: Any, least: int, most: int = MAX_INT) -> int:
     """Return a whole number."""
-    result = number(name, value, least, most)
+    result = as_number(name, value, least, most)
     if result != int(result):
         raise ConfigError(f"{name}={result}: must be a whole number")
     return int(result)

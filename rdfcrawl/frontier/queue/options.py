@@ -29,8 +29,7 @@ from rdfcrawl.core.options.table import (
     text,
     texts,
 )
-from rdfcrawl.core.options.values import choices, member
-from rdfcrawl.core.options.values import number as as_number
+from rdfcrawl.core.options.values import as_number, choices, member
 from rdfcrawl.core.options.values import path as path_of
 from rdfcrawl.core.options.values import texts as texts_of
 from rdfcrawl.core.records import NO_BUDGET, CrawlBudget

@@ -49,9 +49,9 @@ class ProgressReport:
         self._stats = crawler.stats
         crawl = self._spider.options.crawl
         self._store = crawl.stores.uri
-        # With shapes, a command has added to them.
-        has_followers = bool(crawler.settings.get("STORES"))
-        self._store_lines = follower_lines(crawl.paths.root, has_any=has_followers)
+        self._store_lines = follower_lines(
+            crawl.paths.root, has_any=bool(crawl.stores.followers)
+        )
         self._task: asyncio.Task[None] | None = None
         self._began = monotonic()
         self._last: CrawlSnapshot | None = None

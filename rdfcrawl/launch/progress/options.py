@@ -19,7 +19,6 @@ from rdfcrawl.launch.progress.describing import CrawlDescribing
 if TYPE_CHECKING:
     from rdfcrawl.launch.progress.stopping import StoppableCrawler
     from rdfcrawl.pipelines.spider_options import SpiderOptions
-    from rdfcrawl.stores.options import StoreOptions
 
 
 class ProgressDisplay(StrEnum):
@@ -88,7 +87,6 @@ class CheckedCrawl:
         arguments: as the operator gave them.
         given: their texts, with their equivalents in the settings.
         options: of the spider.
-        stores: of the crawl, with those that arguments add.
         launch: of the process.
     """
 
@@ -96,5 +94,4 @@ class CheckedCrawl:
     arguments: dict[str, str]
     given: dict[str, str]
     options: SpiderOptions
-    stores: StoreOptions
     launch: LaunchOptions

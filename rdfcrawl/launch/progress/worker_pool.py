@@ -103,7 +103,7 @@ class WorkerPool:
             link.opened()
             paths = self._options.paths
             followers = None
-            stores = self._checked.stores
+            stores = self._options.stores
             if stores.followers:
                 dumps = self._settings.getbool("STATS_DUMP")
                 followers = FollowerProcesses.begin(paths.root, stores, dumps=dumps)
@@ -194,7 +194,7 @@ class WorkerPool:
 
     async def _watch(self, frontier: Frontier) -> None:
         stores = follower_lines(
-            self._options.paths.root, has_any=bool(self._checked.stores.followers)
+            self._options.paths.root, has_any=bool(self._options.stores.followers)
         )
         await watch(frontier, self._progress, stores)
 
