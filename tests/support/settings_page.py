@@ -13,7 +13,7 @@ from dataclasses import dataclass, is_dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.settings import default_settings
 
@@ -121,12 +121,12 @@ def _iter_tables() -> tuple[DeclaredSetting, ...]:
 def _in_tables(path: Path) -> Iterator[DeclaredSetting]:
     module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        table = isinstance(node, ast.ClassDef) and getattr(
-            import_module(module), node.name
-        )
-        if not is_dataclass(table) or not issubclass(table, OptionsTable):
+        if not isinstance(node, ast.ClassDef):
             continue
-        texts = dict(_described(cast("ast.ClassDef", node).body))
+        table: Any = getattr(import_module(module), node.name)
+        if not issubclass(table, OptionsTable) or not is_dataclass(table):
+            continue
+        texts = dict(_described(node.body))
         for field, setting in settings_of(table):
             default, allowed = setting.default, setting.allowed
             yield DeclaredSetting(setting.name, default, allowed, texts[field])
