@@ -58,8 +58,9 @@ class StoreOptions(OptionsTable):
     """stores that [follow](stores.md#stores-that-follow) the crawl: options by URI, as
     `{"oxigraph:PATH": {}}`; the scheme of each is a key of `STORE_CLASSES`"""
     is_once: bool = switch("SAME_STATEMENTS_ONCE")
-    """what several documents say is [stored once](stores.md#what-is-stored-once) in the
-    stores of `STORES`, in exports and for queries; the log has all of it"""
+    """what several documents say is [stored
+    once](stores.md#equal-documents-stored-once) in the stores of `STORES`, in
+    exports and for queries; the log has all of it"""
     segments: SegmentLimits = part(SegmentLimits)
     compaction_secs: float = number("COMPACTION_SECS", 0)
     """how often, in seconds, a process beside the workers looks whether the log can be
