@@ -271,7 +271,7 @@ def _check_followers(stores: StoreOptions, shapes: Path | None) -> None:
 
 def _check_named(arguments: CrawlArguments, options: SpiderOptions) -> None:
     """Raise `ConfigError` if the guard refuses a URL of the command line."""
-    from rdfcrawl.frontier.arguments.parsers import NAMED
+    from rdfcrawl.frontier.arguments.crawl import NAMED
     from rdfcrawl.uri.guard.operator import looked_up_refusal
 
     for name in ("seeds", *NAMED):
