@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 
-from rdfcrawl.core.console import fail, program, tell_interrupts
+from rdfcrawl.core.console import fail, program, report_interrupts
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import RdfcrawlError
 
@@ -35,7 +35,7 @@ class Command(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options: those of all commands."""
-        tell_interrupts()
+        report_interrupts()
         super().add_options(parser)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002

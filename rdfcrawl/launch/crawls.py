@@ -7,6 +7,7 @@ import gc
 import logging
 import re
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeGuard, cast
@@ -24,6 +25,8 @@ from rdfcrawl.core.options import defaults
 from rdfcrawl.rdf.extraction.gc_thresholds import raise_gc_thresholds
 
 if TYPE_CHECKING:
+    import argparse
+
     from scrapy.settings import BaseSettings, Settings
 
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
@@ -107,6 +110,17 @@ def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
     if reasons and not {"shutdown", DRAINED} & {*reasons}:
         checked.launch.describing.by(options.fetch.user_agent).describe_ended(root)
     return _exit_code(reasons, crawler, checked.launch.codes)
+
+
+def page_if_wanted(
+    opts: argparse.Namespace, checked: CheckedCrawl
+) -> AbstractContextManager[None]:
+    """Serve the page of a crawl while it runs, if the option `--page` is there."""
+    if not opts.page:
+        return nullcontext()
+    from rdfcrawl.launch.progress.page_process import page_beside
+
+    return page_beside(opts, checked.crawler.settings, checked.options.crawl)
 
 
 def _collect_what_comes() -> None:

@@ -230,7 +230,7 @@ class _Chunks(CountedChunks, AtHand, InBulk):
     async def __anext__(self) -> bytes:
         chunk = await self._next()
         document = self._document
-        if document.asks_site is not None and (chunk is not None or document.links):
+        if document.fetch_site is not None and (chunk is not None or document.links):
             await self._ask_site()
             if document.withheld is Reason.TDM_RESERVED:
                 await self.aclose()
@@ -268,7 +268,7 @@ class _Chunks(CountedChunks, AtHand, InBulk):
         if first is None:
             return None
         second = self._next_here()
-        if second is None and self._is_over and self._document.asks_site is None:
+        if second is None and self._is_over and self._document.fetch_site is None:
             return first
         self._ahead = [first] if second is None else [first, second]
         return None
@@ -293,7 +293,7 @@ class _Chunks(CountedChunks, AtHand, InBulk):
 
         The few children must not wait for a site.
         """
-        if self._document.asks_site is not None:
+        if self._document.fetch_site is not None:
             await self._ask_site()
             self._job = replace(self._job, reservations=self._document.reservations)
 
@@ -304,9 +304,9 @@ class _Chunks(CountedChunks, AtHand, InBulk):
             HeldBack: they cannot be requested now.
         """
         document, found = self._document, NOTHING
-        asks_site, document.asks_site = document.asks_site, None
-        if asks_site is not None and document.reservations.tdm is None:
-            of_site = await asks_site()
+        fetch, document.fetch_site = document.fetch_site, None
+        if fetch is not None and document.reservations.tdm is None:
+            of_site = await fetch()
             if of_site is None:
                 raise HeldBack(document.url)
             found = of_site

@@ -1,4 +1,4 @@
-"""Our defaults in the settings of any Scrapy project, below what the project sets."""
+"""Add our defaults to the settings of any Scrapy project, below its own values."""
 
 from __future__ import annotations
 

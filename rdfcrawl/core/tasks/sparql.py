@@ -70,7 +70,7 @@ class SparqlTask:
 
     step: SparqlStep  # what is asked for
     part: SparqlPart = SparqlPart()  # of which triples
-    asked: int = 0  # rows asked for
+    limit: int = 0  # LIMIT of the query
     naming: BlankNaming = ""  # how the endpoint names blank nodes
     # the default graph is said to be the union of the named ones
     has_union: bool = False

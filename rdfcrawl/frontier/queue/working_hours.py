@@ -149,7 +149,7 @@ class WorkingHours:
                 continue
             waits.append(secs)
             visit.returned[index] = visit.records[index]
-            visit.unasked.add(index)
+            visit.unrequested.add(index)
             visit.behind.add(index)
         if ends:
             visit.open_until = time.monotonic() + min(ends)

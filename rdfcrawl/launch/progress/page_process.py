@@ -45,7 +45,7 @@ _PLACES: Final = ("CRAWL_DIR=", "CRAWL_ID=")
 def page_beside(
     opts: argparse.Namespace, settings: BaseSettings, crawl: CrawlOptions
 ) -> Iterator[None]:
-    """Serve the page of a crawl while it runs, if the options ask for that.
+    """Serve the page of a crawl while it runs.
 
     Exit with 2 and one line if it cannot be served.
 
@@ -54,9 +54,6 @@ def page_beside(
         settings: with those of the spider.
         crawl: options of the crawl.
     """
-    if not opts.page:
-        yield
-        return
     try:
         process = _begin(opts.set, settings, crawl)
     except ConfigError as error:

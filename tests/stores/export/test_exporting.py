@@ -395,7 +395,7 @@ def test_wrong_plans_are_told(
 
 def test_wrong_words_are_told() -> None:
     """If hosts, times or numbers of files are none, then one line says so."""
-    with pytest.raises(ConfigError, match="--hosts: no host"):
+    with pytest.raises(ConfigError, match="--hosts: not a host"):
         parse_hosts(["*"])
     with pytest.raises(ConfigError, match="--since noon: must be a date"):
         parse_since("noon")

@@ -65,7 +65,7 @@ def test_answer_that_ends_too_early_is_no_answer() -> None:
 
 def test_answer_to_a_query_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """If an answer does not end, then it is not held in memory."""
-    monkeypatch.setattr(client, "MAX_ANSWER_BYTES", 1000)
+    monkeypatch.setattr(client, "MAX_RESPONSE_BYTES", 1000)
     with ScriptedStore(STARDOG) as scripted:
         scripted.misdeed = lambda _: Answer(status=200, body=b" " * 2000)
         store = opened(scripted.uri)

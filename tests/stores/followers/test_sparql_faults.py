@@ -129,7 +129,10 @@ def test_success_without_effect_is_no_success(
     write_log(tmp_path, [Written(A, 1, [(A, "x")])])
     with ScriptedStore(STARDOG) as store:
         store.misdeed = lie
-        with pytest.raises(StoreFault, match=r"disk is broken|has nothing of it"):
+        with pytest.raises(
+            StoreFault,
+            match=r"disk is broken|has no statement of it|does not have the statement",
+        ):
             follow(tmp_path, store)
         store.misdeed = lambda _: None
         follow(tmp_path, store)
@@ -145,7 +148,7 @@ def test_full_store_is_told_and_waited_for(tmp_path: Path) -> None:
             if request.is_write
             else None
         )
-        with pytest.raises(StoreFault, match="has no room: Disk quota") as raised:
+        with pytest.raises(StoreFault, match="is full: Disk quota") as raised:
             follow(tmp_path, store)
         assert raised.value.may_pass
 
@@ -154,8 +157,8 @@ def test_full_store_is_told_and_waited_for(tmp_path: Path) -> None:
     ("options", "told"),
     [
         ({"password": "wr0ng"}, "refuses the login"),
-        ({"query": "/nowhere"}, "is no SPARQL store"),
-        ({"update": "/nowhere"}, "takes no updates"),
+        ({"query": "/nowhere"}, "does not respond like a SPARQL"),
+        ({"update": "/nowhere"}, "refuses updates"),
     ],
 )
 def test_wrong_login_or_place_is_one_line_without_secrets(
@@ -224,7 +227,7 @@ def test_update_that_comes_after_the_lease_was_lost_has_no_effect(
     """If a request is late, and another process has written since, then it fails."""
     write_log(tmp_path / "old", [Written(A, 1, [(A, "old")])])
     write_log(tmp_path / "new", [Written(A, 2, [(A, "new")])])
-    ask = StoreClient.ask
+    ask = StoreClient.fetch
     late: list[Request] = []
 
     def be_late(self: StoreClient, request: Request, **given: bool) -> bytes:
@@ -234,9 +237,9 @@ def test_update_that_comes_after_the_lease_was_lost_has_no_effect(
             follow(tmp_path / "new", store)
         return ask(self, request, **given)
 
-    monkeypatch.setattr(StoreClient, "ask", be_late)
+    monkeypatch.setattr(StoreClient, "fetch", be_late)
     with ScriptedStore(OXIGRAPH) as store:
-        with pytest.raises(StoreFault, match="could not be kept"):
+        with pytest.raises(StoreFault, match="the lease of this process was lost"):
             follow(tmp_path / "old", store)
         assert late
         for _ in range(2):
@@ -259,13 +262,15 @@ def test_earlier_generations_are_listed_by_their_index(
     new = replace(old, generation=2)
     with ScriptedStore(OXIGRAPH) as store:
         opened = SparqlStore(SparqlStoreOptions.read(store.uri, {}, {}))
-        said = [old.said_of(name) for name in names] + [new.said_of("http://e/new")]
-        opened.update(change([], [*said, replace(old, log="c").said_of("http://e/c")]))
+        said = [old.lines_for(name) for name in names] + [new.lines_for("http://e/new")]
+        opened.update(
+            change([], [*said, replace(old, log="c").lines_for("http://e/c")])
+        )
         found = []
         for name, _ in DocumentRecords(opened).earlier(log):
             found.append(name)
             if name not in names[3:6]:  # these are refused
-                opened.update(change([old.said_of(name)], [new.said_of(name)]))
+                opened.update(change([old.lines_for(name)], [new.lines_for(name)]))
         opened.close()
         asked = [x.text for x in store.requests if "SELECT" in x.text]
     assert sorted(found) == names
@@ -355,7 +360,7 @@ def test_lease_is_looked_at_before_each_request(
     with ScriptedStore(STARDOG) as store:
         store.misdeed = be_slow
         if is_lost:
-            with pytest.raises(StoreFault, match="could not be kept"):
+            with pytest.raises(StoreFault, match="the lease of this process was lost"):
                 follow(tmp_path, store, method="graph-store")
         else:
             following = follow(tmp_path, store, method="graph-store")

@@ -46,7 +46,7 @@ _CLIENT = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
 def test_digest_is_that_of_the_standard(algorithm: str, response: str) -> None:
     """If a server asks as RFC 7616 3.9.1 does, then the answer is the one there."""
     challenge = DigestChallenge(_REALM.format(algorithm) + f'nonce="{_NONCE}"')
-    answer = challenge.answer(
+    answer = challenge.authorization(
         "GET", "/dir/index.html", "Mufasa", "Circle of Life", _CLIENT
     )
     assert f'response="{response}"' in answer
@@ -77,14 +77,14 @@ def test_login_comes_from_options_uri_or_environment(tmp_path: Path) -> None:
         ("fuseki+http://u:s3/cret@h/ds", {}, "write %2F"),
         ("fuseki+http://u:12?s3@h/ds", {}, "write %2F"),
         ("fuseki+http://h:port/ds", {}, "port"),
-        ("sparql+http://h/update", {}, '"query" is missing'),
+        ("sparql+http://h/update", {}, 'set the option "query"'),
         ("fuseki+http://h/ds", {"colour": 1}, "has no option 'colour', only"),
         ("fuseki+http://h/ds", {"concurrency": 0}, "concurrency=0: must be 1 to 64"),
-        ("fuseki+http://h/ds", {"batch_bytes": "1"}, "must be a whole number"),
+        ("fuseki+http://h/ds", {"batch_bytes": "1"}, "must be an integer"),
         ("fuseki+http://h/ds", {"method": "put"}, "must be graph-store or update"),
         ("fuseki+http://h/ds", {"provenance": 1}, "must be true or false"),
         ("fuseki+http://h/ds", {"password_file": "/no/where"}, "password_file=/no"),
-        ("fuseki+http://h/ds", {"password": "s\n3"}, "cannot be sent"),
+        ("fuseki+http://h/ds", {"password": "s\n3"}, "control characters"),
         ("blazegraph+http://h/k", {"method": "graph-store"}, "set method=update"),
     ],
 )
@@ -127,7 +127,7 @@ def test_wrong_stores_are_told_without_their_logins(stores: object) -> None:
             "password_file=/no: [Errno 2]",
         ),
         ("fuseki+http://h/ds", {"timeout_secs": 0}, "timeout_secs=0: must be 1 to"),
-        ("sparql+http://h/update", {}, 'the option "query" is missing'),
+        ("sparql+http://h/update", {}, 'set the option "query"'),
         ("oxigraph:store", {"colour": 1}, "has no option 'colour'"),
         ("oxigraph:", {}, "must be oxigraph:PATH"),
         ("turtle:files", {"per": "day"}, "per='day': must be one of"),
