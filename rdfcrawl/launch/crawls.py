@@ -114,14 +114,22 @@ def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
 
 
 def page_if_wanted(
+<<<<<<< HEAD
     opts: argparse.Namespace, settings: BaseSettings, crawl: CrawlOptions
+=======
+    opts: argparse.Namespace, checked: CheckedCrawl
+>>>>>>> settings
 ) -> AbstractContextManager[None]:
     """Serve the page of a crawl while it runs, if the option `--page` is there."""
     if not opts.page:
         return nullcontext()
     from rdfcrawl.launch.progress.page_process import page_beside
 
+<<<<<<< HEAD
     return page_beside(opts, settings, crawl)
+=======
+    return page_beside(opts, checked.crawler.settings, checked.options.crawl)
+>>>>>>> settings
 
 
 def _collect_what_comes() -> None:
@@ -286,7 +294,7 @@ def _check_followers(stores: StoreOptions, shapes: Path | None) -> None:
 
 def _check_named(arguments: CrawlArguments, options: SpiderOptions) -> None:
     """Raise `ConfigError` if the guard refuses a URL of the command line."""
-    from rdfcrawl.frontier.arguments.parsers import NAMED
+    from rdfcrawl.frontier.arguments.crawl import NAMED
     from rdfcrawl.uri.guard.operator import looked_up_refusal
 
     for name in ("seeds", *NAMED):

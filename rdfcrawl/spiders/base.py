@@ -186,7 +186,7 @@ class RdfSpider(Spider):
     @classmethod
     def member_of(cls, given: Mapping[str, str]) -> CrawlMember:
         """Return the spider as it joins a crawl; `given` is the result of `given`."""
-        from rdfcrawl.frontier.arguments.parsers import NAMED
+        from rdfcrawl.frontier.arguments.crawl import NAMED
         from rdfcrawl.frontier.arguments.stored import CrawlMember
 
         return CrawlMember(
@@ -210,7 +210,8 @@ class RdfSpider(Spider):
         Raises:
             ConfigError: `DEPTH_LIMIT` is not a number, or an argument has no text.
         """
-        from rdfcrawl.frontier.arguments.parsers import MAX_DEPTH, texts_of
+        from rdfcrawl.frontier.arguments.crawl import texts_of
+        from rdfcrawl.frontier.arguments.parsers import MAX_DEPTH
 
         passed = cls.accepts().passed  # from a script, they may be anything
         given = texts_of(
@@ -237,7 +238,7 @@ class RdfSpider(Spider):
 
     async def start(self) -> AsyncIterator[Document]:
         """Add the seeds to the frontier; yield documents for invalid ones."""
-        from rdfcrawl.frontier.arguments.parsers import NAMED
+        from rdfcrawl.frontier.arguments.crawl import NAMED
         from rdfcrawl.frontier.arguments.seed_filter import SeedFilter
         from rdfcrawl.frontier.arguments.seeds import iter_start_urls, iter_typed_seeds
 
@@ -263,7 +264,7 @@ class RdfSpider(Spider):
 
     def _named(self, name: str, schemes: frozenset[str]) -> Iterator[Seed | BadSeed]:
         """Yield the sources that an argument names."""
-        from rdfcrawl.frontier.arguments.parsers import NAMED
+        from rdfcrawl.frontier.arguments.crawl import NAMED
         from rdfcrawl.frontier.arguments.seeds import Seed, iter_seeds
 
         for each in iter_seeds(getattr(self.arguments, name), schemes):
@@ -271,7 +272,7 @@ class RdfSpider(Spider):
 
     async def _note_sources(self, schemes: frozenset[str]) -> None:
         """Have all named sitemaps known as such before the first of them is read."""
-        from rdfcrawl.frontier.arguments.parsers import NAMED
+        from rdfcrawl.frontier.arguments.crawl import NAMED
         from rdfcrawl.frontier.arguments.seed_filter import SeedFilter
         from rdfcrawl.frontier.arguments.seeds import iter_typed_seeds
 

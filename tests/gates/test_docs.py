@@ -19,11 +19,11 @@ from rdfcrawl import settings as our_settings
 from rdfcrawl.core.errors import Decision, Reason
 from rdfcrawl.core.formats import FORMATS
 from rdfcrawl.core.options.defaults import STORE_CLASSES
-from rdfcrawl.frontier.arguments.crawl import CrawlArguments
+from rdfcrawl.frontier.arguments.crawl import ARGUMENTS, of_one
 from rdfcrawl.frontier.queue.candidate import RejectedLinks
 from rdfcrawl.frontier.redis.client import NAMES
 from rdfcrawl.pipelines.provenance import Status
-from tests.support import settings_page
+from tests.support import arguments_page, settings_page
 from tests.support.page_tables import code_in, names, project_commands, rows, section
 from tests.support.pages import FENCES, PAGES, ROOT, read_page
 
@@ -87,10 +87,14 @@ def test_stores_page_names_every_kind_of_store() -> None:
 # -- arguments, faults, statistics -----------------------------------------------------
 
 
-def test_spiders_page_lists_all_arguments() -> None:
-    """If a spider takes an argument, then its page has it."""
-    expected = {one.name for one in fields(CrawlArguments)}
-    assert names(read_page("spiders.md"), "argument") == expected
+def test_spiders_page_is_written_from_the_declarations() -> None:
+    """If a spider takes an argument, then its page says what it is, and if it lasts."""
+    page = read_page("spiders.md")
+    drawn = arguments_page.drawn(page)
+    assert page == drawn, "run python -m tests.support.arguments_page"
+    assert names(page, "argument") == ARGUMENTS.keys()
+    (brief,) = re.findall(r"^.* one command only.*$", page, re.MULTILINE)
+    assert set(code_in(brief)) == of_one("command") | of_one("run")
 
 
 def test_spiders_page_lists_all_spiders() -> None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.settings import default_settings
 
@@ -65,7 +65,7 @@ def declared() -> dict[str, DeclaredSetting]:
     """Return all settings by name, in the order of their declarations."""
     found = {each.name: each for each in _iter_tables() if each.text}
     for name in _VALUES:
-        for target, text in _described(ast.parse((ROOT / name).read_text()).body):
+        for target, text in described_in(ast.parse((ROOT / name).read_text()).body):
             if text:
                 default = getattr(our_settings, target)
                 found[target] = DeclaredSetting(target, default, "", text)
@@ -75,6 +75,19 @@ def declared() -> dict[str, DeclaredSetting]:
 def in_tables() -> set[str]:
     """Return the names of the settings that tables declare."""
     return {each.name for each in _iter_tables()}
+
+
+def described_in(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    """Yield the names that code assigns to, each with the text below it."""
+    for statement, below in zip(body, [*body[1:], None], strict=True):
+        match statement:
+            case ast.Assign([ast.Name(name)]) | ast.AnnAssign(ast.Name(name)):
+                text = ""
+                if isinstance(below, ast.Expr) and isinstance(
+                    below.value, ast.Constant
+                ):
+                    text = " ".join(str(below.value.value).split())
+                yield name, text
 
 
 def drawn(page: str) -> str:
@@ -124,26 +137,12 @@ def _in_tables(path: Path) -> Iterator[DeclaredSetting]:
         if not isinstance(node, ast.ClassDef):
             continue
         table: Any = getattr(import_module(module), node.name)
-        if not (issubclass(table, OptionsTable) and is_dataclass(table)):
+        if not issubclass(table, OptionsTable) or table is OptionsTable:
             continue
-        table = cast("type[OptionsTable]", table)
-        texts = dict(_described(node.body))
+        texts = dict(described_in(node.body))
         for field, setting in settings_of(table):
             default, allowed = setting.default, setting.allowed
             yield DeclaredSetting(setting.name, default, allowed, texts[field])
-
-
-def _described(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
-    """Yield the names that are assigned to, each with the text below it."""
-    for statement, below in zip(body, [*body[1:], None], strict=True):
-        match statement:
-            case ast.Assign([ast.Name(name)]) | ast.AnnAssign(ast.Name(name)):
-                text = ""
-                if isinstance(below, ast.Expr) and isinstance(
-                    below.value, ast.Constant
-                ):
-                    text = " ".join(str(below.value.value).split())
-                yield name, text
 
 
 def _shown(name: str, value: Any) -> str:

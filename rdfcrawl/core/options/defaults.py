@@ -285,6 +285,6 @@ COOKIES_ENABLED = False
 METAREFRESH_ENABLED = False
 """HTML does not redirect data"""
 REFERRER_POLICY = "no-referrer"
-"""where a link was found is told to nobody"""
+"""no referrer is sent"""
 URLLENGTH_LIMIT = 2083
 """Scrapy's own, for ordinary requests"""
