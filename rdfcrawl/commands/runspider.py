@@ -16,6 +16,7 @@ from rdfcrawl.launch.crawls import (
     check_operator,
     is_ours,
     load_addons,
+    page_if_wanted,
     prepare_process,
     run_crawl,
 )
@@ -48,8 +49,6 @@ class Command(FeedsCommand, ScrapyRunspiderCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Check the operator's input, then crawl."""
-        from rdfcrawl.launch.progress.page_process import page_beside
-
         process, spider = self.crawler_process, self._spider
         if spider is None or process is None or self.settings is None:
             if opts.page:
@@ -57,7 +56,7 @@ class Command(FeedsCommand, ScrapyRunspiderCommand):
             super().run(args, opts)
             return
         settings = check_operator(spider, opts.spargs, self.settings)
-        with page_beside(opts, settings, spider.name):
+        with page_if_wanted(opts, settings, spider.name):
             self.exitcode = run_crawl(process, spider, opts.spargs)
 
 

@@ -11,7 +11,13 @@ from scrapy.utils.log import configure_logging
 from rdfcrawl.core.console import add_number, fail
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.json_logs import install_json_logs
-from rdfcrawl.launch.crawls import check_name, check_operator, is_ours, load_spiders
+from rdfcrawl.launch.crawls import (
+    check_name,
+    check_operator,
+    is_ours,
+    load_spiders,
+    page_if_wanted,
+)
 from rdfcrawl.pipelines.feed_options import (
     FeedsCommand,
     add_page_option,
@@ -86,7 +92,6 @@ class Command(FeedsCommand):
         opts: argparse.Namespace,
         forks: WorkerForks | None,
     ) -> None:
-        from rdfcrawl.launch.progress.page_process import page_beside
         from rdfcrawl.launch.progress.worker_pool import WorkerPool
 
         if self.settings is None:
@@ -105,7 +110,7 @@ class Command(FeedsCommand):
             forks=forks,
         )
         try:
-            with page_beside(opts, settings, spider.name):
+            with page_if_wanted(opts, settings, spider.name):
                 self.exitcode = asyncio.run(pool.run())
             pool.describe()
         except ConfigError as error:

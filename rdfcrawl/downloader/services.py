@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Protocol, cast
 from weakref import WeakKeyDictionary
 
@@ -14,18 +14,12 @@ from rdfcrawl.core.options.values import is_on
 from rdfcrawl.core.reservations import Obedience
 from rdfcrawl.downloader.archive_options import archive_of
 from rdfcrawl.downloader.clock import ClockCheck
-from rdfcrawl.downloader.contexts.cache import SharedContexts
-from rdfcrawl.downloader.contexts.download import ContextDownloader
-from rdfcrawl.downloader.contexts.options import ContextHosts, ContextOptions
-from rdfcrawl.downloader.contexts.store import ContextStore
-from rdfcrawl.downloader.crawler_clients import CrawlerClients
+from rdfcrawl.downloader.crawler_clients import CrawlerClients, RareExchange
 from rdfcrawl.downloader.disk import WorkerDisk
-from rdfcrawl.downloader.ftp.exchange import FtpExchange
 from rdfcrawl.downloader.hops import RedirectJudge
 from rdfcrawl.downloader.host_delay import InterruptibleSleep
 from rdfcrawl.downloader.http.connector import OtherAddresses
 from rdfcrawl.downloader.http.exchange import HttpExchange
-from rdfcrawl.downloader.http.scrapy_exchange import RequestExchange, ScrapyExchange
 from rdfcrawl.downloader.left_hosts import LeavingExchange
 from rdfcrawl.downloader.own_trouble import BearingExchange, KnownNames, OwnTrouble
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
@@ -47,8 +41,11 @@ if TYPE_CHECKING:
 
     from rdfcrawl.core.records import Record
     from rdfcrawl.downloader.answer import HttpClient, HttpRequest
+    from rdfcrawl.downloader.contexts.store import ContextStore
+    from rdfcrawl.downloader.http.scrapy_exchange import ScrapyExchange
     from rdfcrawl.downloader.options import HasFetchOptions
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
+    from rdfcrawl.downloader.watch import WatchedExchange
     from rdfcrawl.frontier.queue.kept_robots import KeptRobots
     from rdfcrawl.frontier.session import CrawlSession
 
@@ -90,7 +87,7 @@ class FetchServices:
         self.robots = self._robots(crawler, spider, session)
         self.tdm = self._tdm(spider)
         self.visitor = self._visitor(spider, session, sleepers)
-        self.contexts = self._contexts(session)
+        self._session = session
 
     def _open_clients(
         self,
@@ -106,6 +103,8 @@ class FetchServices:
         gate = ConnectionGate(fetch.guard, count=partial(self._count, "guard/"))
         web: HttpExchange | ScrapyExchange
         if fetch.with_scrapy:
+            from rdfcrawl.downloader.http.scrapy_exchange import ScrapyExchange
+
             web = ScrapyExchange(crawler, spool, fetch, known, is_recorded=is_recorded)
         else:
             web = HttpExchange(
@@ -119,12 +118,24 @@ class FetchServices:
             )
             web.open()
         count = partial(self._count, "")
+
+        def ftp() -> WatchedExchange:
+            from rdfcrawl.downloader.ftp.exchange import FtpExchange
+
+            logins = spider.options.ftp_logins
+            return FtpExchange(fetch, spool, logins=logins, gate=gate)
+
+        def requests() -> WatchedExchange:
+            from rdfcrawl.downloader.http.scrapy_exchange import RequestExchange
+
+            return RequestExchange(
+                crawler, spool, fetch, known, is_recorded=is_recorded
+            )
+
         return CrawlerClients(
             web=web,
-            ftp=FtpExchange(fetch, spool, logins=spider.options.ftp_logins, gate=gate),
-            requests=RequestExchange(
-                crawler, spool, fetch, known, is_recorded=is_recorded
-            ),
+            ftp=RareExchange(ftp),
+            requests=RareExchange(requests),
             fetchers=FetcherExchange(spider.fetchers, fetch, spool, count=count),
         )
 
@@ -132,7 +143,7 @@ class FetchServices:
         """Return the client of each scheme, behind what holds for all of them."""
         exchange: HttpClient = self._clients.by_scheme(own)
         if self._archive is not None:
-            from rdfcrawl.downloader.archiving import ArchivingExchange  # noqa: PLC0415
+            from rdfcrawl.downloader.archiving import ArchivingExchange
 
             exchange = ArchivingExchange(exchange, self._archive, self._spool)
         if session.goes_by_address:
@@ -208,7 +219,15 @@ class FetchServices:
             turns=self.turns,
         )
 
-    def _contexts(self, session: CrawlSession) -> ContextStore:
+    @cached_property
+    def contexts(self) -> ContextStore:
+        """Contexts of JSON-LD; made by the first document that needs one."""
+        from rdfcrawl.downloader.contexts.cache import SharedContexts
+        from rdfcrawl.downloader.contexts.download import ContextDownloader
+        from rdfcrawl.downloader.contexts.options import ContextHosts, ContextOptions
+        from rdfcrawl.downloader.contexts.store import ContextStore
+
+        session = self._session
         options = ContextOptions(delay_secs=session.options.frontier.delay_secs)
         count = partial(self._count, "context/")
         download = ContextDownloader(
@@ -236,7 +255,8 @@ class FetchServices:
     async def close(self) -> None:
         """Close the connections and remove the spool files."""
         self._looking.cancel()
-        await self.contexts.close()
+        if "contexts" in vars(self):
+            await self.contexts.close()
         if self.tdm:
             await self.tdm.close()
         if self.robots:

@@ -8,6 +8,7 @@ import logging
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeGuard
 
@@ -24,6 +25,8 @@ from rdfcrawl.core.options import defaults
 from rdfcrawl.rdf.extraction.gc_thresholds import raise_gc_thresholds
 
 if TYPE_CHECKING:
+    import argparse
+
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
@@ -114,6 +117,17 @@ def run_crawl(
     if reasons and not {"shutdown", DRAINED} & {*reasons}:
         CrawlDescribing.from_settings(crawler.settings).describe_ended(paths.root)
     return _exit_code(reasons, crawler)
+
+
+def page_if_wanted(
+    opts: argparse.Namespace, settings: BaseSettings, spider: str
+) -> AbstractContextManager[None]:
+    """Serve the page of a crawl while it runs, if the option `--page` is there."""
+    if not opts.page:
+        return nullcontext()
+    from rdfcrawl.launch.progress.page_process import page_beside
+
+    return page_beside(opts, settings, spider)
 
 
 def _collect_what_comes() -> None:

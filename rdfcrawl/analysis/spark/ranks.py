@@ -22,7 +22,7 @@ from pyspark.sql import functions as sf
 
 from rdfcrawl.analysis.ranking.link_blocks import LinkBlock, gain_of_ranges, pack_links
 from rdfcrawl.analysis.ranking.pagerank import OutLinks, iterate_ranks
-from rdfcrawl.analysis.ranking.table import FOLDER, RankScore, write_head
+from rdfcrawl.analysis.ranking.table import FOLDER, write_head
 from rdfcrawl.analysis.spark.graph import batches_of, find_graph
 from rdfcrawl.analysis.spark.session import n_tasks
 from rdfcrawl.analysis.spark.urls import rows_of
@@ -30,6 +30,7 @@ from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.domain_ranks import DomainRanking, iter_levels
 from rdfcrawl.analysis.urldb.rank_building import MEMORY_BYTES, replacing_table
 from rdfcrawl.analysis.urldb.rank_nodes import RankNodes, ranges
+from rdfcrawl.core.scores import RankScore
 from rdfcrawl.core.sorting import SpillFolder
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from rdfcrawl.analysis.measures.uri_facts import (
     UriFetch,
     UriListing,
 )
-from rdfcrawl.analysis.ranking.table import RankScore
 from rdfcrawl.core.errors import Reason
+from rdfcrawl.core.scores import RankScore
 from rdfcrawl.core.w3c_dates import parse_point
 from rdfcrawl.rdf.fingerprints import read_sketch
 from rdfcrawl.rdf.values import whole_number

@@ -16,7 +16,6 @@ from rdfcrawl.analysis.ranking.pagerank import compute_pagerank
 from rdfcrawl.analysis.ranking.table import (
     FOLDER,
     TABLE_NAME,
-    RankScore,
     open_ranks,
     write_head,
 )
@@ -27,6 +26,7 @@ from rdfcrawl.analysis.urldb.lock import writing_alone
 from rdfcrawl.analysis.urldb.manifest import sync_folder
 from rdfcrawl.analysis.urldb.rank_nodes import RankNodes
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.scores import RankScore
 from rdfcrawl.core.sorting import SpillFolder
 
 if TYPE_CHECKING:

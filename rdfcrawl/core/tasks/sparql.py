@@ -70,7 +70,7 @@ class SparqlTask:
 
     step: SparqlStep
     part: SparqlPart = SparqlPart()  # requested triples
-    asked: int = 0  # rows requested
+    limit: int = 0  # LIMIT of the query
     naming: BlankNaming = ""  # how the endpoint names blank nodes
     # the endpoint declares its default graph as the union of the named ones
     has_union: bool = False

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rdfcrawl.analysis.refresh.domain_schedule import SLOW
 from rdfcrawl.core.options.values import number
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ class EpochOptions:
 
     quota: int
     secs: float = 86_400.0
-    phi: float = SLOW
+    phi: float = 0.1
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, quota: int) -> EpochOptions:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rdfcrawl.analysis.ranking.scores import DiscoveryScore, SitemapScore
-from rdfcrawl.analysis.ranking.table import MIDDLE_LEVEL, RankScore, open_ranks
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options.values import one_of
 from rdfcrawl.core.records import Urgency
+from rdfcrawl.core.scores import DiscoveryScore, RankScore, SitemapScore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,6 +29,7 @@ _URGENCIES: Final = (
     *(Urgency.LOW, Urgency.LOWERED, Urgency.ORDINARY),
     *(Urgency.RAISED, Urgency.HIGH, Urgency.HIGHEST),
 )  # by level
+_MIDDLE_LEVEL: Final = _URGENCIES.index(Urgency.ORDINARY)
 
 
 class ScoreChoice(NamedTuple):
@@ -77,6 +77,8 @@ class ScoreBands:
         """
         if _ranked(choice.of_sitemaps) is _ranked(choice.of_links) is None:
             return None
+        from rdfcrawl.analysis.ranking.table import open_ranks
+
         try:
             table = open_ranks(root)
         except OSError as error:
@@ -113,7 +115,7 @@ class ScoreBands:
         level = None
         if self._table is not None:
             level = self._table.level(fingerprint, score)
-        return _URGENCIES[MIDDLE_LEVEL if level is None else level]
+        return _URGENCIES[_MIDDLE_LEVEL if level is None else level]
 
 
 def _ranked(score: SitemapScore | DiscoveryScore) -> RankScore | None:

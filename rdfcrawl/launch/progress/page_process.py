@@ -44,7 +44,7 @@ _PLACES: Final = ("CRAWL_DIR=", "CRAWL_ID=")
 def page_beside(
     opts: argparse.Namespace, settings: BaseSettings, spider: str
 ) -> Iterator[None]:
-    """Serve the page of a crawl while it runs, if the options ask for that.
+    """Serve the page of a crawl while it runs.
 
     Exit with 2 and one line if it cannot be served.
 
@@ -53,9 +53,6 @@ def page_beside(
         settings: with those of the spider.
         spider: its name, by which the crawl goes unless it has one.
     """
-    if not opts.page:
-        yield
-        return
     try:
         process = _begin(opts.set, settings, str(settings.get("CRAWL_ID") or spider))
     except ConfigError as error:

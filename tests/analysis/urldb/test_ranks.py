@@ -16,13 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.analysis.ranking.priority_rank import DomainGraph
-from rdfcrawl.analysis.ranking.table import FOLDER, TABLE_NAME, RankScore, RankTable
+from rdfcrawl.analysis.ranking.table import FOLDER, TABLE_NAME, RankTable
 from rdfcrawl.analysis.urldb import link_graph
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.rank_building import rank
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.namespaces import RC
+from rdfcrawl.core.scores import RankScore
 from rdfcrawl.uri import NormalForm, fingerprint
 from tests.analysis.urldb.test_building import made_events, run_until
 from tests.support.examples import examples

@@ -98,7 +98,7 @@ ALLOWED = [
     "192.0.1.1",
     "223.255.255.255",
     "2606:4700::1111",
-    "64:ff9b::8.8.8.8",  # NAT64: whoever has IPv6 alone reaches IPv4 so
+    "64:ff9b::8.8.8.8",  # NAT64, the way from IPv6-only networks to IPv4
     "2606:4700::5efe:8.8.8.8",
     "2a00:1450:4001:81b::200e",
 ]
@@ -259,7 +259,7 @@ def test_networks_end_where_others_begin() -> None:
 
 
 def test_confined_guard_names_private_addresses() -> None:
-    """If no contact is given, then only what is public is refused for that."""
+    """If no contact is given, then only public addresses are refused for it."""
     guard = Guard(parse_networks(["127.0.0.0/8"]), is_confined=True)
     assert guard.refuses_address("8.8.8.8") is RefusalCause.NO_CONTACT
     assert guard.refuses_address("10.0.0.1") is RefusalCause.PRIVATE
@@ -347,7 +347,7 @@ def test_ports_are_set() -> None:
     ],
 )
 def test_literals_are_known_without_a_lookup(host: str, address: str) -> None:
-    """If a host is an address, or named so for all, then nobody need be asked."""
+    """If a host is an address, or a reserved name, then no lookup is needed."""
     assert literal_address(host) == address
 
 

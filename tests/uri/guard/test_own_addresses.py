@@ -96,7 +96,7 @@ LACKING = [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM]
 def test_addresses_are_not_judged_without_descriptors_or_memory(
     monkeypatch: pytest.MonkeyPatch, code: int, *, is_netlink: bool
 ) -> None:
-    """If a machine lacks what it takes to find out, then no verdict is given."""
+    """If a machine lacks the resources for the check, then there is no verdict."""
 
     class ScarceSocket(socket.socket):
         def __init__(self, family: int = -1, *args: int, **more: int) -> None:
