@@ -31,6 +31,7 @@ from rdfcrawl.stores.followers.sparql.store import SparqlStore
 from rdfcrawl.stores.followers.supervision import FollowerProcesses
 from rdfcrawl.stores.identity import LogIdentity
 from rdfcrawl.stores.log.crawl_log import CrawlLog
+from rdfcrawl.stores.options import StoreOptions
 from tests.support.scripted_stores import ScriptedStore
 from tests.support.store_http import Answer
 from tests.support.store_products import BLAZEGRAPH, NEPTUNE, OXIGRAPH, QLEVER, STARDOG
@@ -66,7 +67,7 @@ def follow(
 def test_refused_document_is_set_aside_and_the_others_are_there(
     tmp_path: Path, product: Product
 ) -> None:
-    """If a store refuses one document of a batch, it is found, and told by name."""
+    """If a store refuses one document of a batch, it is found, and named."""
     bad = f'<{A}> <{A}> "\\q" <{B}> .\n'.encode()
     write_log(
         tmp_path,
@@ -163,7 +164,7 @@ def test_full_store_is_told_and_waited_for(tmp_path: Path) -> None:
 def test_wrong_login_or_place_is_one_line_without_secrets(
     tmp_path: Path, options: dict[str, object], told: str
 ) -> None:
-    """If the store is not to be had as configured, then the operator is told."""
+    """If the store cannot be used as configured, then the operator sees a line."""
     write_log(tmp_path, [Written(A, 1, [(A, "x")])])
     with ScriptedStore(STARDOG) as store, pytest.raises(UnusableStore) as raised:
         follow(tmp_path, store, **options)
@@ -179,9 +180,10 @@ def test_login_that_is_mended_at_the_store_goes_on(
     write_log(tmp_path, [Written(A, 1, [(A, "x")])])
     refused = Answer(status=401, body=b"Unauthorized")
     with ScriptedStore(STARDOG) as store:
-        stores = Settings({"STORES": {store.uri: store.options}})
+        settings = Settings({"STORES": {store.uri: store.options}})
+        stores = StoreOptions.from_settings(settings)
         store.misdeed = lambda _: refused if len(store.requests) < 3 else None
-        assert FollowerProcesses.begin(tmp_path, stores).finish()
+        assert FollowerProcesses.begin(tmp_path, stores, dumps=False).finish()
         assert len(store.quads()) == 1
     (told,) = (x.message for x in caplog.records if "refuses the login" in x.message)
     assert told.startswith(f"{store.uri}: the store refuses the login (401): set")

@@ -22,6 +22,7 @@ from rdfcrawl.stores.followers.sparql.profiles import PROFILES
 from rdfcrawl.stores.followers.sparql.records import DocumentRecord, StoredVersion
 from rdfcrawl.stores.followers.sparql.writing import insert
 from rdfcrawl.stores.log.crawl_log import CrawlLog
+from rdfcrawl.stores.options import StoreOptions
 from tests.support.written_logs import RawVersion, versions_in, write_log
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def test_login_comes_from_options_uri_or_environment(tmp_path: Path) -> None:
 def test_wrong_options_are_one_line(
     uri: str, options: dict[str, object], told: str
 ) -> None:
-    """If an option or the URI is wrong, then one line names what is wrong."""
+    """If an option or the URI is wrong, then one line names it."""
     with pytest.raises((ConfigError, ValueError), match=re.escape(told)) as raised:
         SparqlStoreOptions.read(uri, options, {})
     assert "\n" not in str(raised.value)
@@ -112,7 +113,7 @@ def test_wrong_options_are_one_line(
 def test_wrong_stores_are_told_without_their_logins(stores: object) -> None:
     """If `STORES` is wrong, then the line that says so shows no password."""
     with pytest.raises(ConfigError) as raised:
-        follower_plans(Settings({"STORES": stores}))
+        follower_plans(StoreOptions.from_settings(Settings({"STORES": stores})))
     assert "s3" not in str(raised.value)
 
 
@@ -140,8 +141,9 @@ def test_a_wrong_option_is_told_with_its_store(
 ) -> None:
     """If one of several stores has a wrong option, then the line says which one."""
     shown = uri.replace("u:s3cret@", "")
+    settings = Settings({"STORES": {uri: options}})
     with pytest.raises(ConfigError, match=re.escape(f"STORES={shown}: {told}")):
-        follower_plans(Settings({"STORES": {uri: options}}))
+        follower_plans(StoreOptions.from_settings(settings))
 
 
 @given(
@@ -215,7 +217,7 @@ def test_virtuoso_gets_short_documents_together(tmp_path: Path) -> None:
 def test_virtuoso_gets_blank_nodes_in_templates_alone(
     contents: list[tuple[str, bytes]], inserts: list[str]
 ) -> None:
-    """If statements have blank nodes, only they are compiled, and one beside them."""
+    """If statements have blank nodes, only they and one other are compiled."""
     update = insert(contents, PROFILES["virtuoso"]).decode()
     parts = [part.partition("WHERE")[0] for part in update.split("INSERT")[1:]]
     words = [re.findall(r"DATA|(?<=GRAPH <)[^>]*", part) for part in parts]
@@ -261,7 +263,7 @@ def test_secrets_on_the_command_line_are_told(
 ) -> None:
     """If a password is typed, then one line names a better place, but not the word."""
     settings = Settings({"STORES": {uri: options}}, priority)
-    lines = exposed_secrets(settings)
+    lines = exposed_secrets(settings, settings.getdict("STORES"))
     assert len(lines) == bool(told)
     assert all(told in line and "u:p@" not in line for line in lines)
-    assert exposed_secrets(Settings(), "fuseki+http://u:p@h/d")
+    assert exposed_secrets(Settings(), {}, "fuseki+http://u:p@h/d")
