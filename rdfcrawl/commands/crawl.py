@@ -58,6 +58,12 @@ class Command(FeedsCommand, ScrapyCrawlCommand):
                 fail(f"--page: spider {args[0]} does not use the frontier")
             super().run(args, opts)
             return
-        settings = check_operator(spider, opts.spargs, self.settings)
-        with page_if_wanted(opts, settings, spider.name):
-            self.exitcode = run_crawl(self.crawler_process, spider, opts.spargs)
+        checked = check_operator(
+            spider, opts.spargs, self.settings, self.crawler_process
+        )
+<<<<<<< HEAD
+        with page_if_wanted(opts, checked.crawler.settings, checked.options.crawl):
+=======
+        with page_if_wanted(opts, checked):
+>>>>>>> settings
+            self.exitcode = run_crawl(self.crawler_process, checked)

@@ -55,9 +55,13 @@ class Command(FeedsCommand, ScrapyRunspiderCommand):
                 fail("--page: the spider does not use the frontier")
             super().run(args, opts)
             return
-        settings = check_operator(spider, opts.spargs, self.settings)
-        with page_if_wanted(opts, settings, spider.name):
-            self.exitcode = run_crawl(process, spider, opts.spargs)
+        checked = check_operator(spider, opts.spargs, self.settings, process)
+<<<<<<< HEAD
+        with page_if_wanted(opts, checked.crawler.settings, checked.options.crawl):
+=======
+        with page_if_wanted(opts, checked):
+>>>>>>> settings
+            self.exitcode = run_crawl(process, checked)
 
 
 def _spider_of(path: Path) -> type[RdfSpider] | None:

@@ -42,6 +42,7 @@ class Command(ScrapyCommand):
         """Run the action; exit with 2 and one line on errors."""
         from rdfcrawl.stores.followers.options import FollowerPlan, exposed_secrets
         from rdfcrawl.stores.log.location import find_crawl
+        from rdfcrawl.stores.options import StoreOptions
 
         if self.settings is None:
             return
@@ -51,8 +52,10 @@ class Command(ScrapyCommand):
                     self.exitcode = _tell(find_crawl(self.settings), *uri)
                 case ["load" | "verify" as action, uri]:
                     root = find_crawl(self.settings)
-                    plan = FollowerPlan.of(self.settings, uri)
-                    for line in exposed_secrets(self.settings, uri):
+                    stores = StoreOptions.from_settings(self.settings)
+                    plan = FollowerPlan.of(stores, uri)
+                    told = exposed_secrets(self.settings, stores.followers, uri)
+                    for line in told:
                         sys.stderr.write(f"{program()}: {line}\n")
                     act = _load if action == "load" else _verify
                     self.exitcode = act(root, plan)

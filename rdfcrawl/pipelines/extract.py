@@ -22,15 +22,14 @@ from rdfcrawl.core.records import (
 )
 from rdfcrawl.core.reservations import NOTHING
 from rdfcrawl.core.tasks.pages import DumpPart
-from rdfcrawl.downloader.robots.options import reservation_policy
 from rdfcrawl.downloader.services import FetchServices, services_of
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk
 from rdfcrawl.pipelines.harvested_facts import ObservedChunks
 from rdfcrawl.pipelines.items import pass_through
+from rdfcrawl.pipelines.spider_options import spider_options
 from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.extraction.messages import ExtractOutcome, ReadingJob
-from rdfcrawl.rdf.extraction.options import ExtractOptions
 from rdfcrawl.rdf.extraction.reading import DocumentReading, rules_in
 from rdfcrawl.rdf.extraction.sandbox import Sandbox, SandboxedReading
 from rdfcrawl.rdf.graphs import graph_iri
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
     from rdfcrawl.rdf.context_sources import ContextDocument
     from rdfcrawl.rdf.extraction.bulk import BulkOutput, BulkPart
+    from rdfcrawl.rdf.extraction.options import ExtractOptions
     from rdfcrawl.rdf.graphs import Trust
     from rdfcrawl.rdf.links.policy import LinkPolicy
 
@@ -61,7 +61,7 @@ class ExtractPipeline:
         self._crawler = crawler
         self._spider = spider
         self._options = options
-        self._reservation_policy = reservation_policy(crawler.settings)
+        self._reservation_policy = spider_options(crawler).reservation_policy
         self._logged: OutlinkOptions | None = None  # of the last document
         self._sandbox = Sandbox(
             options.processes,
@@ -78,8 +78,7 @@ class ExtractPipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the pipeline of a crawler whose spider makes visits."""
-        visiting_spider(crawler)
-        options = ExtractOptions.from_settings(crawler.settings)
+        options = spider_options(crawler).extract
         if options.rules:
             for refusal in rules_in(options.rules).refused:
                 logger.warning("%s", refusal)

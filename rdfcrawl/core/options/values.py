@@ -1,16 +1,17 @@
-"""Numbers, switches, choices and classes in the settings, checked.
+"""Values of settings: numbers, switches, choices, lists and classes.
 
-Where nothing is set, they are our defaults. A wrong value is a `ConfigError`, one line
-that names the setting.
+A wrong value is a `ConfigError`: one line that names the setting.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from importlib import import_module
 from inspect import getattr_static, isasyncgenfunction, iscoroutinefunction, signature
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options import defaults
@@ -21,20 +22,13 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=StrEnum)
 
-_MAX_INT = 2**53
+MAX_INT: Final = 2**53
+_BOOLEANS: Final = {"True": 1, "true": 1, "False": 0, "false": 0}
 _WITH_LOGINS = frozenset({"STORES"})  # not to be shown
 
 
-def value_of(settings: BaseSettings, name: str) -> Any:
-    """Return a setting, or our default if nobody has set it, not even Scrapy."""
-    return settings[name] if name in settings else getattr(defaults, name, None)
-
-
-def number(
-    settings: BaseSettings, name: str, least: float, most: float = _MAX_INT
-) -> float:
-    """Return a number from the settings."""
-    value = value_of(settings, name)
+def as_number(name: str, value: Any, least: float, most: float = MAX_INT) -> float:
+    """Return a number."""
     try:
         result = float(value)
     except (TypeError, ValueError):
@@ -44,26 +38,27 @@ def number(
     return result
 
 
-def integer(settings: BaseSettings, name: str, least: int, most: int = _MAX_INT) -> int:
-    """Return a whole number from the settings."""
-    result = number(settings, name, least, most)
+def as_integer(name: str, value: Any, least: int, most: int = MAX_INT) -> int:
+    """Return a whole number."""
+    result = as_number(name, value, least, most)
     if result != int(result):
         raise ConfigError(f"{name}={result}: must be a whole number")
     return int(result)
 
 
-def is_on(settings: BaseSettings, name: str) -> bool:
-    """Return whether a setting is True."""
+def boolean(name: str, value: Any) -> bool:
+    """Return True or False, from text too; None is the default of the setting."""
+    if value is None:
+        value = getattr(defaults, name, False)
+    known = _BOOLEANS.get(value) if isinstance(value, str) else value
     try:
-        return settings.getbool(name, default=bool(getattr(defaults, name, False)))
-    except ValueError:
-        value = settings.get(name)
+        return bool(int(value if known is None else known))
+    except (TypeError, ValueError):
         raise ConfigError(f"{name}={value!r}: must be True or False") from None
 
 
-def one_of(settings: BaseSettings, name: str, kind: type[E]) -> E:
-    """Return the member of an enumeration that a setting names."""
-    value = value_of(settings, name)
+def member(name: str, value: Any, kind: type[E]) -> E:
+    """Return the member of an enumeration."""
     try:
         return kind(str(value))
     except ValueError:
@@ -72,16 +67,44 @@ def one_of(settings: BaseSettings, name: str, kind: type[E]) -> E:
         ) from None
 
 
+def choices(names: Iterable[str]) -> str:
+    """Return the names of choices for the reference page."""
+    return ", ".join(f"`{each}`" for each in names)
+
+
+def dictionary(name: str, value: Any) -> dict[str, Any]:
+    """Return a dictionary, from JSON too."""
+    try:
+        return dict(json.loads(value) if isinstance(value, str) else value or {})
+    except (TypeError, ValueError):
+        shown = "" if name in _WITH_LOGINS else f"={value!r}"
+        raise ConfigError(f"{name}{shown}: must be a dictionary") from None
+
+
+def texts(value: Any) -> tuple[str, ...]:
+    """Return a list of texts, from text with commas too."""
+    entries = value.split(",") if isinstance(value, str) else value or ()
+    return tuple(str(each).strip() for each in entries if str(each).strip())
+
+
+def path(value: Any) -> Path:
+    """Return the absolute path of a file or folder."""
+    return Path(str(value)).expanduser().absolute()
+
+
+def is_on(settings: BaseSettings, name: str) -> bool:
+    """Return whether a setting of Scrapy is True."""
+    return boolean(name, settings.get(name))
+
+
 def mapping(settings: BaseSettings, name: str) -> dict[str, Any]:
     """Return a dictionary from the settings."""
-    try:
-        return settings.getdict(name)
-    except (TypeError, ValueError):
-        value = "" if name in _WITH_LOGINS else f"={settings.get(name)!r}"
-        raise ConfigError(f"{name}{value}: must be a dictionary") from None
+    return dictionary(name, settings.get(name))
 
 
-def iter_classes(settings: BaseSettings, name: str) -> Iterator[tuple[str, str, Any]]:
+def iter_classes(
+    name: str, paths: Mapping[str, object]
+) -> Iterator[tuple[str, str, Any]]:
     """Yield the entries of a setting with classes: key, place for messages, class.
 
     As in Scrapy's settings, None as class removes an entry.
@@ -89,9 +112,9 @@ def iter_classes(settings: BaseSettings, name: str) -> Iterator[tuple[str, str, 
     Raises:
         ConfigError: a class cannot be imported.
     """
-    for key, path in mapping(settings, name).items():
-        if path is not None:
-            yield key, f"{name}: {key!r}: {path}", load_setting(name, key, path)
+    for key, found in paths.items():
+        if found is not None:
+            yield key, f"{name}: {key!r}: {found}", load_setting(name, key, found)
 
 
 def load_setting(name: str, key: str, path: object) -> Any:

@@ -31,6 +31,7 @@ from rdfcrawl.stores.followers.sparql.store import SparqlStore
 from rdfcrawl.stores.followers.supervision import FollowerProcesses
 from rdfcrawl.stores.identity import LogIdentity
 from rdfcrawl.stores.log.crawl_log import CrawlLog
+from rdfcrawl.stores.options import StoreOptions
 from tests.support.scripted_stores import ScriptedStore
 from tests.support.store_http import Answer
 from tests.support.store_products import BLAZEGRAPH, NEPTUNE, OXIGRAPH, QLEVER, STARDOG
@@ -179,9 +180,10 @@ def test_login_that_is_mended_at_the_store_goes_on(
     write_log(tmp_path, [Written(A, 1, [(A, "x")])])
     refused = Answer(status=401, body=b"Unauthorized")
     with ScriptedStore(STARDOG) as store:
-        stores = Settings({"STORES": {store.uri: store.options}})
+        settings = Settings({"STORES": {store.uri: store.options}})
+        stores = StoreOptions.from_settings(settings)
         store.misdeed = lambda _: refused if len(store.requests) < 3 else None
-        assert FollowerProcesses.begin(tmp_path, stores).finish()
+        assert FollowerProcesses.begin(tmp_path, stores, dumps=False).finish()
         assert len(store.quads()) == 1
     (told,) = (x.message for x in caplog.records if "refuses the login" in x.message)
     assert told.startswith(f"{store.uri}: the store refuses the login (401): set")

@@ -22,6 +22,7 @@ from rdfcrawl.stores.followers.sparql.profiles import PROFILES
 from rdfcrawl.stores.followers.sparql.records import DocumentRecord, StoredVersion
 from rdfcrawl.stores.followers.sparql.writing import insert
 from rdfcrawl.stores.log.crawl_log import CrawlLog
+from rdfcrawl.stores.options import StoreOptions
 from tests.support.written_logs import RawVersion, versions_in, write_log
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def test_wrong_options_are_one_line(
 def test_wrong_stores_are_told_without_their_logins(stores: object) -> None:
     """If `STORES` is wrong, then the line that says so shows no password."""
     with pytest.raises(ConfigError) as raised:
-        follower_plans(Settings({"STORES": stores}))
+        follower_plans(StoreOptions.from_settings(Settings({"STORES": stores})))
     assert "s3" not in str(raised.value)
 
 
@@ -140,8 +141,9 @@ def test_a_wrong_option_is_told_with_its_store(
 ) -> None:
     """If one of several stores has a wrong option, then the line says which one."""
     shown = uri.replace("u:s3cret@", "")
+    settings = Settings({"STORES": {uri: options}})
     with pytest.raises(ConfigError, match=re.escape(f"STORES={shown}: {told}")):
-        follower_plans(Settings({"STORES": {uri: options}}))
+        follower_plans(StoreOptions.from_settings(settings))
 
 
 @given(
@@ -261,7 +263,7 @@ def test_secrets_on_the_command_line_are_told(
 ) -> None:
     """If a password is typed, then one line names a better place, but not the word."""
     settings = Settings({"STORES": {uri: options}}, priority)
-    lines = exposed_secrets(settings)
+    lines = exposed_secrets(settings, settings.getdict("STORES"))
     assert len(lines) == bool(told)
     assert all(told in line and "u:p@" not in line for line in lines)
-    assert exposed_secrets(Settings(), "fuseki+http://u:p@h/d")
+    assert exposed_secrets(Settings(), {}, "fuseki+http://u:p@h/d")

@@ -26,6 +26,7 @@ from rdfcrawl.stores.followers.status import (
 )
 from rdfcrawl.stores.followers.supervision import FollowerProcesses
 from rdfcrawl.stores.identity import is_finished, mark_finished
+from rdfcrawl.stores.options import StoreOptions
 from tests.support.written_logs import RawVersion, Written, said_in, write_log
 
 if TYPE_CHECKING:
@@ -178,7 +179,11 @@ def test_follower_that_cannot_be_started_has_not_caught_up(tmp_path: Path) -> No
     uri = f"oxigraph:{tmp_path / 'store'}"
     name = status_path(tmp_path, uri).stem
     (tmp_path / "logs" / f"follower-{name}.log").mkdir(parents=True)
-    processes = FollowerProcesses.begin(tmp_path, Settings({"STORES": {uri: {}}}))
+    processes = FollowerProcesses.begin(
+        tmp_path,
+        StoreOptions.from_settings(Settings({"STORES": {uri: {}}})),
+        dumps=False,
+    )
     assert not processes.finish()
 
 

@@ -29,6 +29,7 @@ from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.log.latest import find_latest, iter_latest, iter_latest_documents
 from rdfcrawl.stores.members import PREFIX
 from rdfcrawl.stores.nquads import NQuadsStore
+from rdfcrawl.stores.options import StoreOptions
 from rdfcrawl.stores.reading import iter_quads
 from rdfcrawl.stores.segment_file import list_segments
 from rdfcrawl.stores.segment_lock import reading
@@ -365,17 +366,16 @@ def test_log_is_compacted_in_the_background(tmp_path: Path) -> None:
     write_log(tmp_path, [Written(A, 1, [(A, "x")])], "one")
     write_log(tmp_path, [Written(A, 2, [(A, "y")])], "two")
     (tmp_path / "quads" / "gone-00000.nq.gz").symlink_to("nowhere")  # as if removed
-    wanted = Settings({"COMPACTION_SECS": 0.1})
-    background = BackgroundCompaction.begin(tmp_path, wanted)
+    background = BackgroundCompaction.begin(tmp_path, 0.1)
     while not (tmp_path / "quads" / "one-00000.1.nq.gz").exists():
         time.sleep(0.05)
     background.finish()
     assert meaning(tmp_path) == {A: (2, Written(A, 2, [(A, "y")]).quads)}
     log = (tmp_path / "logs" / "compaction.log").read_text()
     assert "n_dropped=1" in log
-    BackgroundCompaction.begin(tmp_path, Settings()).finish()
+    BackgroundCompaction.begin(tmp_path, 0).finish()
     with pytest.raises(ConfigError, match="COMPACTION_SECS=-1"):
-        BackgroundCompaction.begin(tmp_path, Settings({"COMPACTION_SECS": -1}))
+        StoreOptions.from_settings(Settings({"COMPACTION_SECS": -1}))
 
 
 def test_full_disk_leaves_the_log_as_it_was(
@@ -408,8 +408,7 @@ def test_compaction_does_not_hold_the_end_of_a_crawl(
     monkeypatch.setattr(background_module, "_PATIENCE_SECS", 0.1)
     write_log(tmp_path, [Written(A, 1)])
     os.mkfifo(tmp_path / "quads" / "slow-00000.nq.gz")  # it is never written to
-    wanted = Settings({"COMPACTION_SECS": 0.1})
-    background = BackgroundCompaction.begin(tmp_path, wanted)
+    background = BackgroundCompaction.begin(tmp_path, 0.1)
     while not (tmp_path / "quads" / "compaction.lock").exists():
         time.sleep(0.05)
     thread = threading.Thread(target=background.finish, daemon=True)
