@@ -61,9 +61,5 @@ class Command(FeedsCommand, ScrapyCrawlCommand):
         checked = check_operator(
             spider, opts.spargs, self.settings, self.crawler_process
         )
-<<<<<<< HEAD
-        with page_if_wanted(opts, checked.crawler.settings, checked.options.crawl):
-=======
         with page_if_wanted(opts, checked):
->>>>>>> settings
             self.exitcode = run_crawl(self.crawler_process, checked)

@@ -56,11 +56,7 @@ class Command(FeedsCommand, ScrapyRunspiderCommand):
             super().run(args, opts)
             return
         checked = check_operator(spider, opts.spargs, self.settings, process)
-<<<<<<< HEAD
-        with page_if_wanted(opts, checked.crawler.settings, checked.options.crawl):
-=======
         with page_if_wanted(opts, checked):
->>>>>>> settings
             self.exitcode = run_crawl(process, checked)
 
 

@@ -107,12 +107,7 @@ class Command(FeedsCommand):
             forks=forks,
         )
         try:
-<<<<<<< HEAD
-            settings = checked.crawler.settings
-            with page_if_wanted(opts, settings, checked.options.crawl):
-=======
             with page_if_wanted(opts, checked):
->>>>>>> settings
                 self.exitcode = asyncio.run(pool.run())
             pool.describe()
         except ConfigError as error:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings, Settings
 
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
-    from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.launch.progress.options import CheckedCrawl, ExitCodes
     from rdfcrawl.pipelines.spider_options import PreparedSpider, SpiderOptions
     from rdfcrawl.spiders.base import RdfSpider
@@ -114,22 +113,14 @@ def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
 
 
 def page_if_wanted(
-<<<<<<< HEAD
-    opts: argparse.Namespace, settings: BaseSettings, crawl: CrawlOptions
-=======
     opts: argparse.Namespace, checked: CheckedCrawl
->>>>>>> settings
 ) -> AbstractContextManager[None]:
     """Serve the page of a crawl while it runs, if the option `--page` is there."""
     if not opts.page:
         return nullcontext()
     from rdfcrawl.launch.progress.page_process import page_beside
 
-<<<<<<< HEAD
-    return page_beside(opts, settings, crawl)
-=======
     return page_beside(opts, checked.crawler.settings, checked.options.crawl)
->>>>>>> settings
 
 
 def _collect_what_comes() -> None:
