@@ -250,7 +250,7 @@ FEED_EXPORTERS = {  # in addition to those of Scrapy
     "ttl": "rdfcrawl.pipelines.quad_feeds.TurtleExporter",
     "jsonld": "rdfcrawl.pipelines.quad_feeds.JsonLdExporter",
 }
-"""formats of [feeds](commands.md#feeds) beside those of Scrapy; yours are added"""
+"""formats of [feeds](commands.md#feeds) in addition to those of Scrapy; yours are added"""
 DESCRIBE = "auto"  # void.ttl and dcat.ttl at the end of a crawl
 DESCRIBE_HOSTS = 1000  # those with most statements
 DESCRIBE_PUBLISHER = None  # USER_AGENT

@@ -12,7 +12,7 @@ from scrapy.utils.misc import load_object
 from rdfcrawl.core.options import defaults
 from rdfcrawl.core.options.values import is_a, is_on, mapping
 
-# Components of Scrapy, beside which ours stand.
+# Components of Scrapy, to which ours are added.
 _MERGED: Final = (
     *("DOWNLOADER_MIDDLEWARES", "DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "EXTENSIONS"),
     *("FEED_EXPORTERS", "ITEM_PIPELINES"),

@@ -37,7 +37,8 @@ class Setting:
 
     Attributes:
         name: in the settings of Scrapy.
-        parse: returns the value for `name` and what is set, or raises `ConfigError`.
+        parse: takes the name and the set value; returns the value, or raises
+            `ConfigError`.
         allowed: values for the reference page, if they are a range or a choice.
     """
 
@@ -149,13 +150,13 @@ def number(name: str, least: float, most: float = values.MAX_INT, **more: Any) -
 
 
 def integer(name: str, least: int, most: int = values.MAX_INT, **more: Any) -> Any:
-    """Declare a whole number; `more` are arguments of `parsed`."""
+    """Declare an integer; `more` are arguments of `parsed`."""
     parse = partial(values.as_integer, least=least, most=most)
     return parsed(name, parse, allowed=_range(least, most), **more)
 
 
 def millisecs(name: str, least: int, most: int) -> Any:
-    """Declare a whole number of seconds, which is kept in milliseconds."""
+    """Declare an integer in seconds; the value is in milliseconds."""
 
     def parse(name: str, value: Any) -> int:
         return 1000 * values.as_integer(name, value, least, most)
