@@ -7,7 +7,7 @@ Scrapy's own names keep their meaning.
 
 # Identification.
 USER_AGENT = "rdfcrawl/0.1 (+https://github.com/rdfcrawl/rdfcrawl)"
-CONTACT_REQUIRED = True  # in USER_AGENT, but for GUARD_ALLOW_NETS
+CONTACT_REQUIRED = True  # in USER_AGENT, except within GUARD_ALLOW_NETS
 ROBOTSTXT_OBEY = True
 ROBOTSTXT_USER_AGENT = "rdfcrawl"
 ROBOTSTXT_CRAWL_DELAY = True
@@ -250,7 +250,7 @@ FEED_EXPORTERS = {  # in addition to those of Scrapy
     "ttl": "rdfcrawl.pipelines.quad_feeds.TurtleExporter",
     "jsonld": "rdfcrawl.pipelines.quad_feeds.JsonLdExporter",
 }
-"""formats of [feeds](commands.md#feeds) in addition to those of Scrapy; yours are added"""
+"""formats of [feeds](commands.md#feeds) besides those of Scrapy; yours are added"""
 DESCRIBE = "auto"  # void.ttl and dcat.ttl at the end of a crawl
 DESCRIBE_HOSTS = 1000  # those with most statements
 DESCRIBE_PUBLISHER = None  # USER_AGENT
@@ -268,7 +268,7 @@ EXTENSIONS = {
 }
 """it counts over all workers"""
 
-# Scrapy as fast as it goes: one item at a time instead of 100 tasks per response, no
+# Speed of Scrapy: one item at a time instead of 100 tasks per response, no
 # look into the callback's source per response.
 CONCURRENT_ITEMS = 1
 """one document at a time keeps memory small, and costs less than 100 tasks"""

@@ -86,7 +86,7 @@ class OptionsTable:
 
     @classmethod
     def read(cls, settings: BaseSettings, **given: Any) -> dict[str, Any]:
-        """Return the values of the fields, as far as they are settings or given."""
+        """Return the values of all fields that are settings or given."""
         for each in fields(cast("Any", cls)):
             if each.name in given:
                 continue
