@@ -186,7 +186,7 @@ def test_store_that_fails_stops_the_crawl(
         ("lab:", {"lab": "nowhere.to.be.Found"}, "No module named 'nowhere'"),
         ("lab:", {"lab": f"{FAILING}ShortStore"}, "`begin` is called with 2 arguments"),
         ("lab:", ["lab.Store"], "STORE_CLASSES=['lab.Store']: must be a dictionary"),
-        ("lab:", {"lab": f"{FAILING}NoStore"}, "`begin` is no `async def`"),
+        ("lab:", {"lab": f"{FAILING}NoStore"}, "`begin` is not an `async def`"),
     ],
 )
 def test_wrong_stores_are_told(

@@ -41,7 +41,7 @@ class FailureRules(OptionsTable):
     """but not longer than this"""
 
     def is_gone(self, facts: UriFacts) -> bool:
-        """Return whether a page is gone, so that its statements are to be deleted."""
+        """Return whether a page is gone, so its statements must be deleted."""
         failures = trailing_failures(facts)
         if not failures:
             return False

@@ -4,7 +4,7 @@ They hold for our spiders in any project, and for all spiders of our own project
 names keep their meaning. The tables of settings have the defaults of all others.
 """
 
-# Who we are.
+# Identification.
 USER_AGENT = "rdfcrawl/0.1 (+https://github.com/rdfcrawl/rdfcrawl)"
 ROBOTSTXT_OBEY = True
 ROBOTSTXT_USER_AGENT = "rdfcrawl"
@@ -62,9 +62,9 @@ ITEM_PIPELINES = {
 }
 """[the way of a document](../explanation/architecture.md#the-way-of-a-uri)"""
 
-# What the operator sees.
+# Output for the operator.
 LOG_LEVEL = "INFO"
-"""a line per document is of no use to anybody"""
+"""no line per document"""
 LOG_FORMATTER = "rdfcrawl.launch.progress.logformatter.QuietLogFormatter"
 """the same"""
 FEED_EXPORTERS = {
@@ -74,7 +74,7 @@ FEED_EXPORTERS = {
     "ttl": "rdfcrawl.pipelines.quad_feeds.TurtleExporter",
     "jsonld": "rdfcrawl.pipelines.quad_feeds.JsonLdExporter",
 }
-"""formats of [feeds](commands.md#feeds) beside those of Scrapy; yours are added"""
+"""formats of [feeds](commands.md#feeds) in addition to those of Scrapy; yours are added"""
 STATS_DUMP = False
 """the summary says it in fewer lines; `-s STATS_DUMP=True` prints all
 [statistics](statistics.md)"""
@@ -92,7 +92,7 @@ CONCURRENT_ITEMS = 1
 WARN_ON_GENERATOR_RETURN_VALUE = False
 """it would look at the source of the callback for each visit"""
 
-# Doors that stay shut.
+# Disabled features of Scrapy.
 TELNETCONSOLE_ENABLED = False
 """no door into a crawler"""
 REMOTE_CONTROL_ENABLED = False

@@ -116,7 +116,7 @@ def iter_classes(
 
 
 def load_setting(name: str, key: str, path: object) -> Any:
-    """Return the class that an entry of a setting stands for, by its path or itself."""
+    """Return the class of an entry of a setting, given as a path or a class."""
     try:
         return load_object(path)
     except (AttributeError, ImportError, NameError, SyntaxError, TypeError,
@@ -125,9 +125,9 @@ def load_setting(name: str, key: str, path: object) -> Any:
 
 
 def load_object(path: object) -> Any:
-    """Return what a dotted path names, or what was given in place of one.
+    """Return the object of a dotted path, or the object itself.
 
-    As Scrapy's, which the processes of followers would import for this alone.
+    Like the function of Scrapy, which followers would have to import for it.
     """
     if not isinstance(path, str):
         if callable(path):
@@ -135,7 +135,7 @@ def load_object(path: object) -> Any:
         raise TypeError(f"must be a class or its path, not {path!r}")
     module, _, name = path.rpartition(".")
     if not module:
-        raise ValueError(f"{path!r} is no full path")
+        raise ValueError(f"{path!r} is not a full path")
     found = import_module(module)
     if not hasattr(found, name):
         raise NameError(f"module {module!r} has no {name!r}")
@@ -160,13 +160,13 @@ def check_method(
     *,
     kind: Literal["def", "async def", "generator"] = "def",
 ) -> None:
-    """Check that a user's class has a method as it will be called.
+    """Check that a user's class has a method that can be called as required.
 
     Args:
         where: the setting with the class, for the message.
         found: the class.
         method: its name.
-        n_arguments: number of its arguments, beside `self`.
+        n_arguments: number of its arguments, without `self`.
         kind: of function; a generator is an asynchronous one.
     """
     function = getattr(found, method, None)
@@ -174,11 +174,11 @@ def check_method(
         raise ConfigError(f"{where} has no method `{method}`")
     is_coroutine, yields = iscoroutinefunction(function), isasyncgenfunction(function)
     if kind == "async def" and not is_coroutine:
-        raise ConfigError(f"{where}: `{method}` is no `async def`")
+        raise ConfigError(f"{where}: `{method}` is not an `async def`")
     if kind == "generator" and is_coroutine:
         raise ConfigError(f"{where}: `{method}` does not yield")
     if kind == "def" and (is_coroutine or yields):
-        raise ConfigError(f"{where}: `{method}` is async, which nobody awaits")
+        raise ConfigError(f"{where}: `{method}` must not be async")
     is_bound = isinstance(getattr_static(found, method), staticmethod | classmethod)
     n_given = n_arguments + (not is_bound)
     _check_call(f"{where}: `{method}`", function, n_arguments, n_given)
@@ -187,16 +187,16 @@ def check_method(
 def check_class(where: str, found: object, n_arguments: int) -> None:
     """Check that a user's class can be made with so many arguments."""
     if not isinstance(found, type):
-        raise ConfigError(f"{where} is no class")
+        raise ConfigError(f"{where} is not a class")
     _check_call(where, found, n_arguments, n_arguments)
 
 
-def _check_call(told: str, function: Any, n_arguments: int, n_given: int) -> None:
+def _check_call(where: str, function: Any, n_arguments: int, n_given: int) -> None:
     try:
         signature(function).bind(*range(n_given))
     except TypeError as error:
         number = f"{n_arguments} argument{'s' * (n_arguments != 1)}"
-        raise ConfigError(f"{told} is called with {number}: {error}") from None
+        raise ConfigError(f"{where} is called with {number}: {error}") from None
     except ValueError:  # of a class that is not written in Python
         pass
 
@@ -206,5 +206,5 @@ def is_a(component: Any, wanted: str) -> bool:
     if component == wanted:
         return True
     found = load_object(component)
-    # Not `issubclass`: whatever has the methods of a scheduler is one to Scrapy.
+    # Not `issubclass`: to Scrapy any class with the methods of a scheduler is one.
     return isinstance(found, type) and load_object(wanted) in found.__mro__

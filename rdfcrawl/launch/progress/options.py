@@ -43,7 +43,7 @@ class ProgressOptions(OptionsTable):
 
 @dataclass(frozen=True, slots=True)
 class ExitCodes(OptionsTable):
-    """Exit codes of a crawl that has finished, but did not get all there was."""
+    """Exit codes of a crawl that finished with failures."""
 
     failed: int = integer("FAILED_EXIT_CODE", 0, 0, 255)
     """exit code of a crawl that has finished and given up URIs whose hosts failed

@@ -184,7 +184,7 @@ def test_project_itself_is_not_warned_of(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_handler_without_the_guard_is_told() -> None:
-    """If another handler makes the connections, then one line says what it lacks."""
+    """If another handler makes the connections, then one line names the guard."""
     own = {"https": "scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler"}
     settings = settings_with(DOWNLOAD_HANDLERS=own, FETCH_WITH_SCRAPY=True)
     told = [x for x in warnings_of(settings, LinkedDataSpider) if "guard" in x]

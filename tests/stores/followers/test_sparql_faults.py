@@ -67,7 +67,7 @@ def follow(
 def test_refused_document_is_set_aside_and_the_others_are_there(
     tmp_path: Path, product: Product
 ) -> None:
-    """If a store refuses one document of a batch, it is found, and told by name."""
+    """If a store refuses one document of a batch, it is found, and named."""
     bad = f'<{A}> <{A}> "\\q" <{B}> .\n'.encode()
     write_log(
         tmp_path,
@@ -164,7 +164,7 @@ def test_full_store_is_told_and_waited_for(tmp_path: Path) -> None:
 def test_wrong_login_or_place_is_one_line_without_secrets(
     tmp_path: Path, options: dict[str, object], told: str
 ) -> None:
-    """If the store is not to be had as configured, then the operator is told."""
+    """If the store cannot be used as configured, then the operator sees a line."""
     write_log(tmp_path, [Written(A, 1, [(A, "x")])])
     with ScriptedStore(STARDOG) as store, pytest.raises(UnusableStore) as raised:
         follow(tmp_path, store, **options)

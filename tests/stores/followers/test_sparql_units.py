@@ -91,7 +91,7 @@ def test_login_comes_from_options_uri_or_environment(tmp_path: Path) -> None:
 def test_wrong_options_are_one_line(
     uri: str, options: dict[str, object], told: str
 ) -> None:
-    """If an option or the URI is wrong, then one line names what is wrong."""
+    """If an option or the URI is wrong, then one line names it."""
     with pytest.raises((ConfigError, ValueError), match=re.escape(told)) as raised:
         SparqlStoreOptions.read(uri, options, {})
     assert "\n" not in str(raised.value)
@@ -217,7 +217,7 @@ def test_virtuoso_gets_short_documents_together(tmp_path: Path) -> None:
 def test_virtuoso_gets_blank_nodes_in_templates_alone(
     contents: list[tuple[str, bytes]], inserts: list[str]
 ) -> None:
-    """If statements have blank nodes, only they are compiled, and one beside them."""
+    """If statements have blank nodes, only they and one other are compiled."""
     update = insert(contents, PROFILES["virtuoso"]).decode()
     parts = [part.partition("WHERE")[0] for part in update.split("INSERT")[1:]]
     words = [re.findall(r"DATA|(?<=GRAPH <)[^>]*", part) for part in parts]
