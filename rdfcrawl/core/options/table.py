@@ -53,7 +53,7 @@ class Setting:
 
         Components of users find the default in the settings, too.
         """
-        value = settings.get(self.name, None)
+        value = settings[self.name]  # None if nobody has set it
         if value is None and self.default is not None:
             value = self.default
             if not settings.frozen:
