@@ -57,6 +57,8 @@ class FetchServices:
 
     Attributes:
         exchange: does one GET: aiohttp or Scrapy's downloader, or FTP.
+        trouble: failures of this machine.
+        active_transfers: returns the tasks whose transfers make progress.
         robots: rules that are obeyed; None if `ROBOTSTXT_OBEY` is off.
         tdm: files of reservations; None if they are not read.
     """
@@ -73,15 +75,13 @@ class FetchServices:
         self._count = partial(_count, crawler.stats)
         known, sleepers = KnownNames(session.addresses.note), InterruptibleSleep()
         clock = ClockCheck(partial(_secs_of_redis, session.redis))
-        self._trouble = session.trouble = OwnTrouble(
-            known, sleepers, self._spool, clock
-        )
-        self._looking = asyncio.create_task(self._trouble.look_at_disk())
+        self.trouble = OwnTrouble(known, sleepers, self._spool, clock)
+        self._looking = asyncio.create_task(self.trouble.look_at_disk())
         self.turns = session.turns(sleepers)
         self._clients = self._open_clients(
             crawler, spider, session, known=known, clock=clock
         )
-        session.flowing = self._clients.flowing
+        self.active_transfers = self._clients.flowing
         self.exchange = self._exchange(session, spider.fetchers)
         # What is read of an archive has to be in it, so that it is asked for again.
         self._robots_txt = None if self._archive else FetchedRobots(self._spool)
@@ -113,7 +113,7 @@ class FetchServices:
                 gate=gate,
                 known=known,
                 clock=clock,
-                goes_by_address=session.goes_by_address,
+                goes_by_address=session.keys.goes_by_address,
                 is_recorded=is_recorded,
             )
             web.open()
@@ -134,9 +134,9 @@ class FetchServices:
             from rdfcrawl.downloader.archiving import ArchivingExchange  # noqa: PLC0415
 
             exchange = ArchivingExchange(exchange, self._archive, self._spool)
-        if session.goes_by_address:
+        if session.keys.goes_by_address:
             exchange = OtherAddresses(exchange, self._spool)
-        exchange = BearingExchange(exchange, self._trouble, self._spool)
+        exchange = BearingExchange(exchange, self.trouble, self._spool)
         return LeavingExchange(exchange, session.blocked, self._spool.parts.drop)
 
     def _robots(
@@ -186,8 +186,8 @@ class FetchServices:
         sleepers: InterruptibleSleep,
     ) -> VisitMaker:
         hops = RedirectJudge(
-            wants=session.wants_target,
-            refuses=session.refuses,
+            wants=session.links.wants_target,
+            refuses=session.links.refuses,
             robots=self.robots,
             leaving=session.blocked,
         )
@@ -195,9 +195,9 @@ class FetchServices:
             self.exchange,
             self._spool,
             self._options,
-            key_of=session.key_of,
-            is_new=session.is_new,
-            prime=session.prime,
+            key_of=session.keys.of,
+            is_new=session.links.is_new,
+            prime=session.keys.prime,
             question=spider.question,
             hops=hops,
             robots_txt=self._robots_txt,
@@ -217,8 +217,8 @@ class FetchServices:
             options=options,
             hosts=ContextHosts(
                 turns=self.turns,
-                is_denied=session.ingest.denies,
-                trouble=self._trouble,
+                is_denied=session.ingests.own.denies,
+                trouble=self.trouble,
                 leaving=session.blocked,
             ),
         )
@@ -296,7 +296,7 @@ _services: WeakKeyDictionary[Crawler, FetchServices] = WeakKeyDictionary()
 
 
 def services_of(crawler: Crawler) -> FetchServices:
-    """Return the services of a crawler, which are made by the first visit."""
+    """Return the services of a crawler, which are made when its spider joins."""
     services = _services.get(crawler)
     if services is None:
         services = _services[crawler] = FetchServices(crawler)

@@ -218,10 +218,10 @@ def check_operator(
     from rdfcrawl.core.options.merging import apply_defaults
     from rdfcrawl.downloader.archive_options import check_archive
     from rdfcrawl.frontier.arguments.crawl import checked_quota
+    from rdfcrawl.frontier.link_policies import link_policy_class
     from rdfcrawl.frontier.queue.options import WORKER
     from rdfcrawl.launch.progress.describing import CrawlDescribing
     from rdfcrawl.launch.progress.options import ExitCodes, ProgressOptions
-    from rdfcrawl.pipelines.discover import link_policy_class
     from rdfcrawl.pipelines.spider_options import SpiderOptions
     from rdfcrawl.rdf.extraction.options import ExtractOptions
     from rdfcrawl.stores.options import segment_limits, store_class

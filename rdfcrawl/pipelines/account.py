@@ -31,7 +31,7 @@ from rdfcrawl.stores.options import segment_limits
 from rdfcrawl.uri.lookalike import has_lookalike
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
@@ -68,7 +68,6 @@ class AccountPipeline:
         self._same = SameContents(self._first_urls, most_contents)
         self._n_refused = 0
         self._time: KeptTime | None = None  # until the crawl is joined
-        self._tell: Sequence[Callable[[Document], None]] = ()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -87,7 +86,6 @@ class AccountPipeline:
         self._time.go_on()
         names = session.profiles.names
         self._worker = replace(self._worker, run=session.run, spiders=names)
-        self._tell = session.done_documents
         self._segments.open(self._worker.name)
         self._segments.write_document(describe_worker(self._worker))
 
@@ -125,8 +123,6 @@ class AccountPipeline:
         self._segments.write_document(quads)
         if document.facts is not NO_FACTS:
             self._same.note(document, quads)
-            for tell in self._tell:
-                tell(document)
         self._count(document)
         if has_lookalike(document.url):
             self._counts["document/lookalike"] += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.arguments.stored import CrawlMember
     from rdfcrawl.frontier.request_turns import SoloTurns
     from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.frontier.visiting import SpiderServices
     from rdfcrawl.pipelines.callbacks.parsed_document import ParsedDocument
     from rdfcrawl.pipelines.callbacks.visit_documents import VisitProcessor
     from rdfcrawl.pipelines.spider_options import SpiderOptions
@@ -219,9 +220,11 @@ class RdfSpider(Spider):
         await self._note_sources(schemes)
         typed = seeds.allowed(iter_typed_seeds(given.seeds, schemes))
         for group in in_batches(typed, _SEEDS_AT_ONCE):
-            await session.add_seeds(seed.url for seed in group if seed.kind is None)
+            await session.seeds.add_seeds(
+                seed.url for seed in group if seed.kind is None
+            )
             await self._add_sources(group, Urgency.SOON)
-        await session.add_seeds(
+        await session.seeds.add_seeds(
             seeds.allowed(iter_start_urls(self.start_urls, schemes))
         )
         for name in NAMED:
@@ -229,7 +232,7 @@ class RdfSpider(Spider):
             for group in in_batches(named, _SEEDS_AT_ONCE):
                 await self._add_sources(group)
         async for follow_ups in self.harvesters.discovery.revisits():
-            await session.add_sources(follow_ups, widens=False)
+            await session.seeds.add_sources(follow_ups, widens=False)
         for document in seeds.refused():
             yield document
 
@@ -274,7 +277,7 @@ class RdfSpider(Spider):
             if seed.kind is not None
         ]
         if sources:
-            await self.joined().add_sources(sources)
+            await self.joined().seeds.add_sources(sources)
 
     async def add_source(self, name: str, url: str) -> None:
         """Queue a source that begins at a URL; to be called in `start`.
@@ -284,13 +287,30 @@ class RdfSpider(Spider):
             url: of the first request.
         """
         root = self.harvesters.custom_root(name, url)
-        await self.joined().add_sources([FollowUp(root, is_part_of_source=True)])
+        await self.joined().seeds.add_sources([FollowUp(root, is_part_of_source=True)])
 
-    def join(self, session: CrawlSession) -> None:
+    @property
+    def request_of(self) -> Callable[[str], Record] | None:
+        """Makes a record of a pushed seed; None if seeds are for documents."""
+        return None
+
+    def join(self, session: CrawlSession) -> SpiderServices:
         """Join a crawl, with the options and arguments that the crawl keeps."""
+        from rdfcrawl.downloader.services import services_of
+        from rdfcrawl.frontier.visiting import SpiderServices
+
         self.session = session
         self.options = replace(self.options, crawl=session.options)
         self.arguments = session.arguments
+        fetching = services_of(self.crawler)
+        return SpiderServices(
+            process_visit=self.process_visit,
+            release=self._processor.release,
+            is_pausing=fetching.trouble.is_pausing,
+            keeps_from_writing=fetching.trouble.keeps_from_writing,
+            pause_if_local_failure=fetching.trouble.pause_if_local_failure,
+            active_transfers=fetching.active_transfers,
+        )
 
     def joined(self) -> CrawlSession:
         """Return the connection to the crawl, which exists once `start` is called."""
@@ -411,10 +431,6 @@ class RdfSpider(Spider):
                 max_bytes=self.options.fetch.max_document_bytes,
             )
         return VisitProcessor(self.crawler, self, self.joined(), self.options, parsing)
-
-    def release(self, visit: Visit) -> None:
-        """Free the bodies of documents that were not processed."""
-        self._processor.release(visit)
 
     async def process_visit(self, response: Response) -> None:
         """Process the documents of a visit."""

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 ROOT = str(Path(rdfcrawl.__file__).parent)
 STAGES = "DiscoverPipeline.process_item", "LinkSender.send"
-OTHERS = {"StoreTee.whole"}  # reads and stores the document, which are other stages
+# Other stages: the document is read and stored, and compared with others.
+OTHERS = {"StoreTee.whole", "CopiedPages.note"}
 
 
 class WayProbe:

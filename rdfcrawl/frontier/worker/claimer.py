@@ -40,8 +40,9 @@ class VisitClaimer:
         *,
         wake: Callable[[], None],
         see_whether_over: Callable[[], Awaitable[None]],
+        prepare: Callable[[Sequence[Record], bool], Awaitable[None]] | None,
     ) -> None:
-        self.prepare: Callable[[Sequence[Record]], Awaitable[None]] | None = None
+        self._prepare = prepare
         self._state = state
         self._links = links
         self._wake = wake
@@ -108,8 +109,9 @@ class VisitClaimer:
         if (hours := state.options.hours) is not None:
             state.n_closed += sum(hours.judge(visit) for visit in visits)
         try:
-            if visits and self.prepare is not None:
-                await self.prepare([x for visit in visits for x in visit.records])
+            if visits and self._prepare is not None:
+                records = [record for visit in visits for record in visit.records]
+                await self._prepare(records, not state.is_alone)
         finally:
             # Those of crowds come last: they were due before others only by number.
             ready = [*state.ready, *visits]

@@ -25,16 +25,15 @@ class EpochKeeper:
     """Grants URLs and begins epochs, for all workers.
 
     Attributes:
-        log: file to which a line in JSON is added for each epoch that has ended.
         n_granted: URLs that were granted here.
         n_begun: epochs that were begun here.
     """
 
-    def __init__(self, state: WorkerState) -> None:
+    def __init__(self, state: WorkerState, log: Path | None) -> None:
         self._state = state
+        self._log = log
         self.n_granted = 0
         self.n_begun = 0
-        self.log: Path | None = None
 
     async def run(self) -> None:
         """Look whenever something happens here, and now and then, until the end."""
@@ -59,12 +58,12 @@ class EpochKeeper:
 
         Who is killed behind this leaves lines that another worker writes once more.
         """
-        if self.log is None:
+        if self._log is None:
             return True
         lines = "".join(f"{each.entry}\n" for each in ended)
         try:
-            self.log.parent.mkdir(parents=True, exist_ok=True)
-            with self.log.open("a+b") as file:
+            self._log.parent.mkdir(parents=True, exist_ok=True)
+            with self._log.open("a+b") as file:
                 if file.tell():
                     file.seek(-1, os.SEEK_END)
                     if file.read(1) != b"\n":  # torn, by one of the same name

@@ -115,7 +115,7 @@ class SitemapConsents:
             else:
                 n_refused[mark] += 1
                 parent = waiting.record.parent
-                self._session.note_decision(Decision.CROSS_SITE, [url], parent)
+                self._session.links.note_decision(Decision.CROSS_SITE, [url], parent)
         log = FaultLog()
         for number, (mark, n) in enumerate(n_refused.items()):
             is_told = number < _MAX_TOLD
@@ -130,7 +130,7 @@ class SitemapConsents:
         # Or a link to a page that has changed, and is new, would be followed once more.
         changed = [child.record.url for child in children if child.change]
         if changed:
-            self._session.add_outlinks((), changed)
+            self._session.links.add_outlinks((), changed)
 
     async def note_names(self, document: Document) -> list[str]:
         """Return and remember the URLs by which a sitemap can be named.

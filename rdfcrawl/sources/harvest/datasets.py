@@ -386,7 +386,7 @@ class DatasetRegistry:
         except BadUri:
             why = Decision.BAD_URI
         if why is not None:
-            self._session.note_decision(why, [url], record.url)
+            self._session.links.note_decision(why, [url], record.url)
         return why is None
 
     async def _records(

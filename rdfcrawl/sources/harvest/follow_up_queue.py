@@ -29,21 +29,21 @@ class FollowUpQueue:
         self._waiting.append(follow_up)
         if len(self._waiting) >= self._at_once:
             await self.flush(document)
-            await self._session.worker.links.room()
+            await self._session.links.room()
 
     async def put_links(self, links: LinkedIris, document: Document) -> None:
         """Queue links of a document; wait while the worker has too many links."""
-        judged = await self._session.add_links(document, links.iris)
+        judged = await self._session.links.add_links(document, links.iris)
         document.n_links += len(judged.candidates)
         document.faults += judged.faults
-        await self._session.worker.links.room()
+        await self._session.links.room()
 
     async def flush(self, document: Document) -> None:
         """Queue the waiting follow-ups."""
         if self._waiting:
             waiting, self._waiting = self._waiting, []
             document.n_follow_ups += len(waiting)
-            judged = await self._session.add_follow_ups(document, waiting)
+            judged = await self._session.links.add_follow_ups(document, waiting)
             document.n_links += len(judged.candidates)
             document.faults += judged.faults
 

@@ -11,7 +11,7 @@ from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.records import Document  # noqa: TC001
 from rdfcrawl.dataweb.local import LocalWeb
 from rdfcrawl.dataweb.nodes.endpoint import EndpointOptions
-from rdfcrawl.pipelines.discover import link_policy_class
+from rdfcrawl.frontier.link_policies import link_policy_class
 
 if TYPE_CHECKING:
     from rdfcrawl.dataweb.nodes.endpoint import EndpointNode
