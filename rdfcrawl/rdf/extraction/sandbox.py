@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.core.errors import OWN, Fault, Reason, SourceFault, safe_text
+from rdfcrawl.core.processes import bare_environment
 from rdfcrawl.rdf.chunks import quad_chunks
 from rdfcrawl.rdf.extraction.bulk import BulkPart
 from rdfcrawl.rdf.extraction.child_errors import ChildErrors, fault_of_death
@@ -394,9 +395,7 @@ def _environment() -> dict[str, str]:
     return {
         # Where nobody compiles modules at installation, the first child does.
         **bytecode,
-        # An egg or a checkout is on the path of this process only.
-        "PYTHONPATH": os.pathsep.join(entry or os.getcwd() for entry in sys.path),  # noqa: PTH109
-        "LANG": "C.UTF-8",
+        **bare_environment(),
         # glibc gives memory back to the system after each large block that is freed,
         # and asks for it again: a tenth of the time that a dump takes.
         "MALLOC_MMAP_THRESHOLD_": _KEPT_BYTES,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pprint import pformat
 from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.core.json_logs import json_lines
+from rdfcrawl.core.processes import close_input, start_module
 from rdfcrawl.stores.followers.options import follower_plans
 from rdfcrawl.stores.followers.status import read_statuses, status_path
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_MODULE: Final = "rdfcrawl.stores.followers.process"
 _RESTART_SECS: Final = 1.0
 _MAX_RESTARTS: Final = 1000
 _USAGE: Final = 2  # exit code
@@ -142,31 +143,20 @@ class _WatchedProcess:
 
     def _begin(self) -> subprocess.Popen[bytes]:
         with self.log_file.open("ab") as file, self._lock:
-            # In a session of its own: Ctrl-C is for the crawl, then it catches up.
-            process = subprocess.Popen(
-                [sys.executable, "-m", "rdfcrawl.stores.followers.process"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=file,
-                start_new_session=True,
-            )
-            self._process = process
-            given = {
+            job = {
                 "root": str(self._root),
                 "plan": self.plan.to_json(),
                 "log_file": str(self.log_file),
                 "is_json": bool(json_lines()),
             }
-            if process.stdin is not None:
-                with suppress(BrokenPipeError):  # its exit code says more
-                    process.stdin.write(json.dumps(given).encode() + b"\n")
-                    process.stdin.flush()
+            process = start_module(
+                _MODULE, job=job, stdout=subprocess.PIPE, stderr=file
+            )
+            self._process = process
             if self._has_ended.is_set():
                 self._close_input()
         return process
 
     def _close_input(self) -> None:
-        process = self._process
-        if process is not None and process.stdin is not None:
-            with suppress(BrokenPipeError):
-                process.stdin.close()
+        if self._process is not None:
+            close_input(self._process)

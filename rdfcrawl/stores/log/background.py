@@ -11,7 +11,6 @@ import json
 import logging
 import select
 import signal
-import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -20,17 +19,20 @@ from typing import TYPE_CHECKING, Final, NoReturn, Self
 from rdfcrawl.core.errors import RdfcrawlError
 from rdfcrawl.core.json_logs import json_lines, log_to
 from rdfcrawl.core.options.values import number
+from rdfcrawl.core.processes import finish, start_module
 from rdfcrawl.stores.identity import read_identity
 from rdfcrawl.stores.log.compaction import compact
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 
 if TYPE_CHECKING:
+    import subprocess
     from types import FrameType
 
     from scrapy.settings import BaseSettings
 
 logger = logging.getLogger(__name__)
 
+_MODULE: Final = "rdfcrawl.stores.log.background"
 _LEAST_SHARE: Final = 0.5  # of a segment, so that each byte is rarely copied
 _GROWTH: Final = 1.25  # of the log since the last time
 _PATIENCE_SECS: Final = 10.0  # at the end of the crawl
@@ -55,32 +57,13 @@ class BackgroundCompaction:
         log_file = root / "logs" / "compaction.log"
         log_file.parent.mkdir(parents=True, exist_ok=True)
         with log_file.open("ab") as file:
-            # In a session of its own: Ctrl-C is for the crawl, which ends it.
-            process = subprocess.Popen(
-                [sys.executable, "-m", "rdfcrawl.stores.log.background"],
-                stdin=subprocess.PIPE,
-                stdout=file,
-                stderr=file,
-                start_new_session=True,
-            )
-        if process.stdin is not None:
-            given = {"root": str(root), "secs": secs, "is_json": bool(json_lines())}
-            with suppress(BrokenPipeError):
-                process.stdin.write(json.dumps(given).encode() + b"\n")
-                process.stdin.flush()
-        return cls(process)
+            job = {"root": str(root), "secs": secs, "is_json": bool(json_lines())}
+            return cls(start_module(_MODULE, job=job, stdout=file, stderr=file))
 
     def finish(self) -> None:
         """End the process; a compaction that takes longer is given up."""
         if self._process is not None:
-            if self._process.stdin is not None:
-                with suppress(BrokenPipeError):
-                    self._process.stdin.close()
-            try:
-                self._process.wait(_PATIENCE_SECS)
-            except subprocess.TimeoutExpired:
-                self._process.terminate()
-                self._process.wait()
+            finish(self._process, patience_secs=_PATIENCE_SECS)
 
 
 def main() -> None:

@@ -7,7 +7,6 @@ import os
 import select
 import signal
 import subprocess
-import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -16,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Self
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.extras import install_hint
+from rdfcrawl.core.processes import bare_environment, finish, module_command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,6 +26,7 @@ _MEMORY_BYTES: Final = 2**30
 _START_SECS: Final = 120.0
 _SILENCE_FACTOR: Final = 4  # of CPU time; the child shares its CPU with others
 _READ_BYTES: Final = 64 * 1024
+_CHILD: Final = "rdfcrawl.stores.shapes.child"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +74,13 @@ class ShapesValidator:
         if find_spec("pyshacl") is None:
             raise ConfigError(f"shapes: pyshacl is missing: {install_hint('shapes')}")
         child = self._child = subprocess.Popen(
-            [
-                *(
-                    sys.executable,
-                    "-m",
-                    "rdfcrawl.stores.shapes.child",
-                    str(self._path),
-                ),
-                *(str(_MEMORY_BYTES), str(self._secs)),
-            ],
+            module_command(
+                _CHILD, str(self._path), str(_MEMORY_BYTES), str(self._secs)
+            ),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # a crash may quote the document
-            env={
-                "PYTHONPATH": os.pathsep.join(entry or os.curdir for entry in sys.path),
-                "LANG": "C.UTF-8",
-            },
+            env=bare_environment(),
         )
         answer = self._answer(child, _START_SECS)
         if answer is None or "error" in answer:
@@ -142,14 +134,7 @@ class ShapesValidator:
         child, self._child = self._child, None
         if child is None:
             return 0
-        if child.stdin is not None:
-            with suppress(BrokenPipeError):
-                child.stdin.close()
-        try:
-            code = child.wait(1.0)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            code = child.wait()
+        code = finish(child, patience_secs=1.0)
         if child.stdout is not None:
             child.stdout.close()
         return code
