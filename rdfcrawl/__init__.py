@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from rdfcrawl.spiders.resourcesync import ResourceSyncSpider as ResourceSyncSpider
     from rdfcrawl.spiders.sitemap import SitemapSpider as SitemapSpider
     from rdfcrawl.spiders.sparql import SparqlSpider as SparqlSpider
+    from rdfcrawl.stores.followers.protocol import Follower as Follower
     from rdfcrawl.stores.protocol import DocumentWriter as DocumentWriter
     from rdfcrawl.stores.protocol import Store as Store
 
@@ -64,6 +65,7 @@ _HOMES = {
     "ExtractedRdf": "pipelines.callbacks.extract_response",
     "Fault": "core.errors",
     "FollowUp": "core.records",
+    "Follower": "stores.followers.protocol",
     "FrontierSpider": "spiders.frontier",
     "LinkedDataSpider": "spiders.linkeddata",
     "ParsedDocument": "pipelines.callbacks.parsed_document",

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.options.values import check_method, is_on, load_setting, mapping
+from rdfcrawl.stores.followers.protocol import Follower
 from rdfcrawl.stores.options import class_of_uri, shown_uri
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from scrapy.settings import BaseSettings
-
-    from rdfcrawl.stores.followers.protocol import Follower
 
 _SECRETS: Final = ("password", "token")
 _password_in: Final = re.compile(r"[^:/?#]+://[^/?#:]*:[^/?#]+@").match
@@ -49,8 +48,9 @@ class FollowerPlan:
         """
         options = mapping(settings, "STORES").get(uri) or {}
         found, where = class_of_uri(settings, "STORES", uri)
-        if hasattr(found, "begin") and not hasattr(found, "apply"):
-            raise ConfigError(f"{where} does not follow a crawl: it is for STORE")
+        if not issubclass(found, Follower):
+            hint = "it is for STORE" if hasattr(found, "begin") else "see own-followers"
+            raise ConfigError(f"{where} does not follow a crawl: {hint}")
         for method, n_arguments in _METHODS.items():
             check_method(where, found, method, n_arguments)
         if not isinstance(options, dict):
@@ -65,7 +65,7 @@ class FollowerPlan:
             uri=uri,
             class_path=path,
             options=options,
-            is_once=is_once and getattr(found, "is_store", True),
+            is_once=is_once and found.is_store,
         )
         plan.build()
         return plan

@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import pyoxigraph as ox
 
-from rdfcrawl.core.errors import StoreFault
+from rdfcrawl.core.errors import ConfigError, StoreFault
 from rdfcrawl.stores.followers.following import LogFollowing
 from rdfcrawl.stores.followers.isomorphism import is_same
 from rdfcrawl.stores.followers.oxigraph import OxigraphFollower, iter_graph, iter_graphs
-from rdfcrawl.stores.followers.protocol import ReadableFollower
 from rdfcrawl.stores.followers.stored_once import linked_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rdfcrawl.stores.followers.protocol import ListedFollower
+    from rdfcrawl.stores.followers.protocol import Follower
     from rdfcrawl.stores.log.crawl_log import CrawlLog
 
 _PROVENANCE: Final = "urn:rdfcrawl:provenance"
@@ -91,7 +90,7 @@ class StoreComparison:
 
 def compare(
     log: CrawlLog,
-    store: ReadableFollower | ListedFollower,
+    store: Follower,
     scratch: Path,
     *,
     is_once: bool = False,
@@ -110,7 +109,8 @@ def compare(
             is then compared in their place.
 
     Raises:
-        ConfigError: the log cannot be read, or `fresh=1` has moved it aside meanwhile.
+        ConfigError: the log cannot be read, or `fresh=1` has moved it aside meanwhile;
+            or the store can never be read.
         StoreFault: a store cannot be read, or the disk is full.
     """
     with _scratch_folder(scratch) as folder:
@@ -148,18 +148,20 @@ def _locked(folder: Path) -> Iterator[bool]:
 
 def _compared(
     log: CrawlLog,
-    store: ReadableFollower | ListedFollower,
+    store: Follower,
     folder: Path,
     *,
     is_once: bool,
 ) -> StoreComparison:
     """Return the same; at the end, no database in the folder is open any more."""
     found, identity = StoreComparison(), log.identity
-    there = (
-        store
-        if isinstance(store, ReadableFollower)
-        else _StatementStore(store.statements(), folder / "there")
-    )
+    there: Follower | _StatementStore = store
+    if store.graphs() is None:
+        statements = store.statements()
+        if statements is None:
+            name = type(store).__name__
+            raise ConfigError(f"store verify: {name} with these options cannot be read")
+        there = _StatementStore(statements, folder / "there")
     expected = OxigraphFollower(folder / "expected")
     following = LogFollowing(log, expected, patience_secs=0, ends_if_unusable=True)
     following.open()
@@ -172,7 +174,7 @@ def _compared(
                 if is_once:
                     there_is = _represented(there, graph, there_is)
                 found.add(graph, _GraphPair(expected, there_is, graph, folder))
-        for graph in there.graphs():
+        for graph in there.graphs() or ():
             if graph != _PROVENANCE and not expected.has_graph(graph):
                 found.surplus.add(graph)
     finally:
@@ -181,7 +183,7 @@ def _compared(
 
 
 def _represented(
-    store: ReadableFollower | _StatementStore, graph: str, lines: Iterable[bytes]
+    store: Follower | _StatementStore, graph: str, lines: Iterable[bytes]
 ) -> Iterator[bytes]:
     """Yield what a graph says; in place of a link, what that leads to."""
     tail = b" <%s> .\n" % graph.encode()

@@ -14,7 +14,7 @@ from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError, StoreFault, passing_fault
 from rdfcrawl.stores.drafts import replacing_file
 from rdfcrawl.stores.followers.local_disk import opening_fault
-from rdfcrawl.stores.followers.protocol import StoreForgot
+from rdfcrawl.stores.followers.protocol import Follower, StoreForgot
 from rdfcrawl.stores.shapes.findings import FindingsTable
 from rdfcrawl.stores.shapes.validator import ShapeFindings, ShapesValidator
 
@@ -34,7 +34,7 @@ _REST: Final = 4  # times as long as the last report took, at least
 _NOTHING: Final = ShapeFindings()
 
 
-class ShapesFollower:
+class ShapesFollower(Follower):
     """Judge of the latest version of each document; see `stores.followers.protocol`.
 
     Args:
