@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rdfcrawl.core.errors import Reason as Reason
     from rdfcrawl.core.errors import SourceFault as SourceFault
     from rdfcrawl.core.errors import StoreFault as StoreFault
+    from rdfcrawl.core.quad_chunks import QuadChunk as QuadChunk
     from rdfcrawl.core.records import Document as Document
     from rdfcrawl.core.records import FollowUp as FollowUp
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher as SchemeFetcher
@@ -70,6 +71,7 @@ _HOMES = {
     "LinkedDataSpider": "spiders.linkeddata",
     "ParsedDocument": "pipelines.callbacks.parsed_document",
     "ParsedPage": "rdf.html.page",
+    "QuadChunk": "core.quad_chunks",
     "RdfSpider": "spiders.base",
     "Reason": "core.errors",
     "ResourceSyncSpider": "spiders.resourcesync",

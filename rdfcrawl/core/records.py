@@ -18,14 +18,17 @@ if TYPE_CHECKING:
         Iterable,
         Mapping,
     )
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     from rdfcrawl.core.errors import Fault, Reason
     from rdfcrawl.core.formats import Format
     from rdfcrawl.core.link_relations import Link
+    from rdfcrawl.core.quad_chunks import QuadChunk
     from rdfcrawl.core.tasks.text import Task
 
 _NO_COUNTS: Final[Mapping[str, int]] = MappingProxyType({})
+_NO_LINKS: Final[AbstractSet[Link]] = frozenset()
 MAX_RETRIES: Final = 3  # a record has two bits for it in the frontier
 
 
@@ -188,20 +191,38 @@ class FetchedResponse:
     n_bytes: int = 0  # length of the decoded body
     started_ms: int = 0  # beginning and end of the fetch, Unix time in ms
     ended_ms: int = 0
+    is_partial: bool = False  # a part of the body is missing
 
 
-class BodyReading(NamedTuple):
-    """How the body of a document was read."""
+class ReadResult(NamedTuple):
+    """The result of reading a document; set once, when its chunks are read.
 
-    format: Format | None = None  # unset if it was not read
-    decided_by: str = ""  # what decided the format (see `sniffing.decide`)
-    packings: tuple[str, ...] = ()  # what it was packed in, from the outside in
-    members: tuple[Member, ...] = ()  # of an archive, the first 100
-    n_members: int = 0  # of an archive
-    extracted: Mapping[str, int] = _NO_COUNTS  # statements by extractor, if several
+    Attributes:
+        format: unset if the body was not read.
+        decided_by: the reason for the format (see `sniffing.decide`).
+        packings: of the body, from the outside in.
+        members: of an archive, the first 100.
+        n_members: of an archive.
+        extracted: statements by extractor, if there are several.
+        links: of the page and of `http_links`.
+        outlinks: links in the statements, as lines of the log of links.
+        targets: of all of these, if the document was read at once.
+        is_partial: the document has statements that were not read.
+    """
+
+    format: Format | None = None
+    decided_by: str = ""
+    packings: tuple[str, ...] = ()
+    members: tuple[Member, ...] = ()
+    n_members: int = 0
+    extracted: Mapping[str, int] = _NO_COUNTS
+    links: AbstractSet[Link] = _NO_LINKS
+    outlinks: bytes = b""
+    targets: AbstractSet[bytes] | None = None
+    is_partial: bool = False
 
 
-NOT_READ: Final = BodyReading()
+NOT_READ: Final = ReadResult()
 
 
 class DocumentFacts(NamedTuple):
@@ -263,13 +284,12 @@ class Document:
             is taken from it; None if they are known or do not matter.
         withheld: why its statements are not stored, if its publisher asks for that.
         is_nofollow: its links are not followed, as its publisher asks.
-        links: of the page and of `http_links`; complete when `chunks` are read.
+        listed_links: that its source gives beside the document.
         is_read: its harvester has read the body; there is nothing to extract.
         parts: what its harvester yields of it; becomes `chunks` when it is processed.
-        chunks: N-Quads, at most about 256 KiB each, ending on line borders.
+        chunks: its statements.
         is_followed: its quads are looked through for links.
-        n_quads: statements written.
-        is_partial: the document has statements that were not read.
+        n_quads: statements that have passed the store.
         n_links: links handed to the frontier.
         n_follow_ups: records that it led to, beside its links.
         n_documents: of their own, that it stands for, as a page of a portal does.
@@ -279,8 +299,6 @@ class Document:
         replaced: another document, whose statements were deleted, as the page that had
             them has moved.
         facts: by which it is compared; complete when `chunks` are read.
-        outlinks: links in its statements, as lines of the log of links; as `facts`.
-        targets: of all of these, if it was read at once.
         faults: all that was wrong, in order.
         kept: a copy of its statements, for the spider's `parse_document`.
         extra: what item pipelines of users have set, for feeds.
@@ -289,18 +307,17 @@ class Document:
     record: Record
     url: str
     response: FetchedResponse = field(default_factory=FetchedResponse)
-    reading: BodyReading = NOT_READ
+    reading: ReadResult = NOT_READ
     reservations: Reservations = NOTHING
     asks_site: Callable[[], Awaitable[Reservations | None]] | None = None
     withheld: Reason | None = None
     is_nofollow: bool = False
-    links: set[Link] = field(default_factory=set)
+    listed_links: set[Link] = field(default_factory=set)
     is_read: bool = False
     parts: AsyncIterator[HarvestedPart] | None = None
-    chunks: AsyncIterator[bytes] | None = None
+    chunks: AsyncIterator[QuadChunk] | None = None
     is_followed: bool = True
     n_quads: int = 0
-    is_partial: bool = False
     n_links: int = 0
     n_follow_ups: int = 0
     n_documents: int = 0
@@ -309,8 +326,6 @@ class Document:
     is_deleted: bool = False
     replaced: str = ""
     facts: DocumentFacts = NO_FACTS
-    outlinks: bytes = b""
-    targets: set[bytes] | None = None
     faults: list[Fault] = field(default_factory=list)
     kept: QuadCopy | None = None
     extra: dict[str, object] | None = None
@@ -324,6 +339,17 @@ class Document:
     def media_type(self) -> str:
         """Media type that the server declared; lower case, without parameters."""
         return self.response.media_type
+
+    @property
+    def links(self) -> AbstractSet[Link]:
+        """Links of the document that are no statements."""
+        listed, links = self.listed_links, self.reading.links
+        return links | listed if listed else links
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the document has statements that were not fetched, or not read."""
+        return self.response.is_partial or self.reading.is_partial
 
     def harvested(
         self,
@@ -351,7 +377,7 @@ class Document:
             is_followed=is_followed,
             faults=list(self.faults if faults is None else faults),
             n_documents=n_documents,
-            links=set(self.links),
+            listed_links=set(self.listed_links),
         )
 
     def part(

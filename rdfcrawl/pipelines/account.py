@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Self, get_args
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import GUARDED, OF_READING, Fault, StoreFault
 from rdfcrawl.core.options.values import integer
-from rdfcrawl.core.records import NO_FACTS, NOT_READ, BodyReading, Document
+from rdfcrawl.core.records import NO_FACTS, NOT_READ, Document, ReadResult
 from rdfcrawl.core.reservations import NOTHING, Reservations
 from rdfcrawl.core.signals import flush_stores
 from rdfcrawl.frontier.own_faults import DOCUMENTS, keep_example, part_key
@@ -170,7 +170,7 @@ class AccountPipeline:
         if (first := next(filter(OF_READING.__contains__, reasons), None)) is not None:
             self._counts[f"document/parse_error/{form.name}/{first}"] += 1
 
-    def _count_reading(self, reading: BodyReading) -> None:
+    def _count_reading(self, reading: ReadResult) -> None:
         counts = self._counts
         if reading.format is not None:
             counts[f"document/format/{reading.format.name}"] += 1

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from collections.abc import Set as AbstractSet
-from contextlib import aclosing
 from time import perf_counter
 from typing import TYPE_CHECKING, Self
 
@@ -15,7 +14,6 @@ from rdfcrawl.pipelines.chunks import close_chunks
 from rdfcrawl.pipelines.copied_pages import CopiedPages, copy_limits
 from rdfcrawl.pipelines.items import HarvestingSpider, harvesting_spider, pass_through
 from rdfcrawl.pipelines.reading_times import tell_times
-from rdfcrawl.pipelines.store import StoreTee
 from rdfcrawl.rdf.links.policy import with_own
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
 from rdfcrawl.sources.harvest.page_fetches import PageFetches
@@ -27,8 +25,8 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.analysis.duplicates.copies import CopyLimits
+    from rdfcrawl.core.quad_chunks import QuadChunk
     from rdfcrawl.frontier.session import CrawlSession
-    from rdfcrawl.rdf.extraction.bulk import BulkPart, FoundLinks
     from rdfcrawl.sources.harvest.document_discovery import DocumentDiscovery
 
 _MOST_LINKS_HELD = 8_000  # they stay in the processor's cache
@@ -101,7 +99,7 @@ class DiscoverPipeline:
             links = await self._read(document, document.chunks, scan)
             self._read_secs.append(perf_counter() - began)
             document.chunks = None  # they hold the body, and the document itself
-            if document.links:  # also those of a list whose statements are not followed
+            if document.reading.links or document.listed_links:
                 links |= follow.choose(document.links)
         # First, as they know more of what they lead to than links do.
         found = await discovery.find(document, scan)
@@ -144,66 +142,46 @@ class DiscoverPipeline:
             document.faults += judged.faults
 
     async def _read(
-        self, document: Document, chunks: AsyncIterator[bytes], scan: DocumentScan
+        self, document: Document, chunks: AsyncIterator[QuadChunk], scan: DocumentScan
     ) -> set[bytes]:
         """Read to the end; return the links that are still to be added."""
         links: set[bytes] = set()
-        whole = None
+        last: QuadChunk | None = None
+        is_first = True
         try:
-            if isinstance(chunks, StoreTee) and document.response.path is None:
-                whole = chunks.whole()  # as of most documents
-            if whole is None:
-                links = await self._read_on(document, chunks, scan)
-            elif document.is_followed:
-                # They were found by the policy of the crawl.
-                found = None if self._schemes.own else document.targets
-                links = scan.links(whole, found)
-                scan.whole = whole
+            async for chunk in chunks:
+                if last is not None:
+                    is_first = False
+                    links |= self._links_in(document, last, scan)
+                    if len(links) >= _MOST_LINKS_HELD:
+                        await self._hand_on(document, links, scan)
+                last = chunk
         except BaseException:
             await close_chunks(chunks)
             raise
+        if last is not None and document.is_followed:
+            if not is_first:
+                links |= self._links_in(document, last, scan)
+            else:  # as of most documents; its reader may have found the links
+                found = None if self._schemes.own else document.reading.targets
+                scan.whole = last.lines
+                links = set(scan.links(last.lines, found))
         if scan.has_any:
-            links -= scan.urls  # they are asked for as what they are
+            links -= scan.urls  # already queued, with their own kind
         return links
 
-    async def _read_on(
-        self, document: Document, chunks: AsyncIterator[bytes], scan: DocumentScan
-    ) -> set[bytes]:
-        """Read chunks as they come, or what a child makes of them."""
-        if document.response.path is not None and isinstance(chunks, StoreTee):
-            follow = scan.follow
-            parts = chunks.parts(follow, wants_telling=follow.wants_datasets)
-            if parts is not None:
-                return await self._read_parts(document, parts, scan)
-        links: set[bytes] = set()
-        async for chunk in chunks:
-            if document.is_followed:
-                links |= scan.links(chunk)
-                if len(links) >= _MOST_LINKS_HELD:
-                    await self._hand_on(document, links, scan)
-        return links
-
-    async def _read_parts(
-        self, document: Document, parts: AsyncGenerator[BulkPart], scan: DocumentScan
-    ) -> set[bytes]:
-        """Read to the end what a child has looked through."""
-        links: set[bytes] = set()
-        async with aclosing(parts):
-            async for part in parts:
-                if part.links is not None and document.is_followed:
-                    links |= self._links_of_part(document, part.links)
-                    if part.lines and (part.is_telling or scan.has_any):
-                        scan.gather(part.lines)
-                elif document.is_followed:
-                    links |= scan.links(part.lines)
-                if len(links) >= _MOST_LINKS_HELD:
-                    await self._hand_on(document, links, scan)
-        return links
-
-    def _links_of_part(self, document: Document, found: FoundLinks) -> set[bytes]:
-        """Return the links of a part, but for those to a host out of scope."""
-        links = set(found.others.split(b"\n")) if found.others else set()
-        of_host, host, n_of_host, _ = found
+    def _links_in(
+        self, document: Document, chunk: QuadChunk, scan: DocumentScan
+    ) -> AbstractSet[bytes]:
+        """Return the links of a chunk, without those to a host out of scope."""
+        if not document.is_followed:
+            return frozenset()
+        if chunk.links is None:
+            return scan.links(chunk.lines)
+        if chunk.is_telling or scan.has_any:
+            scan.gather(chunk.lines)
+        of_host, host, n_of_host, others = chunk.links
+        links = set(others.split(b"\n")) if others else set()
         if of_host and not self._links.turns_away(document, host, n_of_host):
             links.update(of_host.split(b"\n"))
         return links

@@ -85,14 +85,15 @@ class LinkLogPipeline:
             return pass_through(item)
         if not item.is_followed or item.is_unchanged or item.is_nofollow:
             return item
-        if item.reading is not NOT_READ or item.outlinks or item.links:
+        if item.reading is not NOT_READ or item.listed_links:
             self._log(item)
         return item
 
     def _log(self, document: Document) -> None:
-        lines, n_lines = document.outlinks, document.outlinks.count(b"\n")
-        if document.links:
-            lines += lines_of_links(document.links)
+        lines = document.reading.outlinks
+        n_lines = lines.count(b"\n")
+        if links := document.links:
+            lines += lines_of_links(links)
             n_lines = lines.count(b"\n")
         if n_lines >= self._most:
             self._n_cut += 1

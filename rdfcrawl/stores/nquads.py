@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from rdfcrawl.rdf.deflate import DeflatePiece, PieceOrder
+    from rdfcrawl.core.quad_chunks import QuadChunk
 
 _NOT_IN_MARK = re.compile(r"[\x00-\x20<>\ud800-\udfff]")
 
@@ -53,23 +53,18 @@ class NQuadsDocument:
         self._segments = segments
         self._document = document
 
-    async def write(self, chunk: bytes) -> None:
+    async def write(self, chunk: QuadChunk) -> None:
         """Write the next statements.
 
         Raises:
             StoreFault: the disk is full or broken; `abandon` the document.
             ValueError: the last line has no end, or one begins like a mark.
         """
-        check_statements(chunk)
-        self._segments.write(self._document, chunk)
-
-    async def write_piece(self, piece: DeflatePiece) -> None:
-        """Write the next statements, packed by `NQuadsStore.order`.
-
-        Raises:
-            StoreFault: the disk is full or broken; `abandon` the document.
-        """
-        self._segments.write_piece(self._document, piece)
+        if chunk.packed is not None:
+            self._segments.write_piece(self._document, chunk.packed)
+            return
+        check_statements(chunk.lines)
+        self._segments.write(self._document, chunk.lines)
 
     async def end(self) -> None:
         """Commit the document to the segments; the next `flush` covers it."""
@@ -161,14 +156,6 @@ class NQuadsStore:
         check_statements(statements)
         mark = document_mark(graph, version_ms)
         self._opened.write_document(mark + statements)
-
-    def order(self, graph: str, version_ms: int) -> PieceOrder:
-        """Return how to pack the statements of a document elsewhere.
-
-        Raises:
-            ValueError: `graph` is not an IRI.
-        """
-        return self._opened.order(document_mark(graph, version_ms))
 
     async def flush(self) -> None:
         """Bring all ended documents to the disk.

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.stores.export.exporting import export
 from rdfcrawl.stores.export.plan import ExportPlan
 from rdfcrawl.stores.export.selection import DocumentSelection
@@ -69,7 +70,7 @@ async def _write(root: Path, n_things: int, n_of_document: int, label: str) -> N
         else:
             writer = await store.begin(graph, version_ms)
             for chunk in chunks:
-                await writer.write(chunk)
+                await writer.write(QuadChunk(chunk))
             await writer.end()
         if first % _FLUSHED_THINGS == 0:
             await store.flush()

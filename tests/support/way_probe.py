@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ROOT = str(Path(rdfcrawl.__file__).parent)
 STAGES = "DiscoverPipeline.process_item", "LinkSender.send"
 # Other stages: the document is read and stored, and compared with others.
-OTHERS = {"StoreTee.whole", "CopiedPages.note"}
+OTHERS = {"StoreTee.__aiter__", "StoreTee.__anext__", "CopiedPages.note"}
 
 
 class WayProbe:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyoxigraph as ox
 
+from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.nquads import NQuadsStore
 
@@ -67,7 +68,7 @@ async def _write(root: Path, documents: Iterable[Version], worker: str) -> None:
         writer = await store.begin(each.graph, each.version_ms)
         lines = each.quads.splitlines(keepends=True)
         for first in range(0, len(lines), _LINES):
-            await writer.write(b"".join(lines[first : first + _LINES]))
+            await writer.write(QuadChunk(b"".join(lines[first : first + _LINES])))
         await writer.end()
         await store.flush()
     await store.close()

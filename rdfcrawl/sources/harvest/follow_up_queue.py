@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.core.errors import Fault
+from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.core.records import Document, FollowUp, HarvestedPart, LinkedIris
 
 if TYPE_CHECKING:
@@ -66,13 +67,12 @@ class HarvestedChunks:
         """Return the iterator itself."""
         return self
 
-    async def __anext__(self) -> bytes:
+    async def __anext__(self) -> QuadChunk:
         """Return the next chunk; queue all follow-ups at the end."""
         document, queue = self._document, self._queue
         async for part in self._parts:
             if isinstance(part, bytes):
-                document.n_quads += part.count(b"\n")
-                return part
+                return QuadChunk(part)
             if isinstance(part, FollowUp):
                 await queue.put(part, document)
             elif isinstance(part, Fault):

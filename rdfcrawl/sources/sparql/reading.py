@@ -12,7 +12,7 @@ from rdfcrawl.core.codec import encode
 from rdfcrawl.core.errors import Fault, Reason, SourceFault
 from rdfcrawl.core.faultlog import FaultLog
 from rdfcrawl.rdf.checking import iter_checked
-from rdfcrawl.rdf.chunks import QuadChunk, quad_chunks
+from rdfcrawl.rdf.chunks import QuadLines, quad_chunks
 from rdfcrawl.rdf.environment import ParseLimits
 from rdfcrawl.rdf.labels import without_labels
 from rdfcrawl.rdf.parse import parse
@@ -67,7 +67,7 @@ class AnswerReader:
         """All faults so far."""
         return [*self._faults, *self._log.all()]
 
-    def __iter__(self) -> Iterator[QuadChunk]:
+    def __iter__(self) -> Iterator[QuadLines]:
         """Read the response; its faults are not raised."""
         if self._answer is None:
             return
@@ -173,7 +173,7 @@ class AnswerReader:
 
     # -- graphs --------------------------------------------------------------------
 
-    def _parse(self, answer: SparqlAnswer) -> Iterator[QuadChunk]:
+    def _parse(self, answer: SparqlAnswer) -> Iterator[QuadLines]:
         """Yield the graph of a CONSTRUCT, which has blank nodes of its own."""
         settings = self._harvest.settings
         reading = parse(
@@ -212,9 +212,9 @@ class AnswerReader:
 
     # -- description ---------------------------------------------------------------
 
-    def _describe(self, answer: SparqlAnswer) -> Iterator[QuadChunk]:
+    def _describe(self, answer: SparqlAnswer) -> Iterator[QuadLines]:
         settings, endpoint = self._harvest.settings, self._harvest.endpoint
-        chunks: list[QuadChunk] = []
+        chunks: list[QuadLines] = []
         if judge(answer) is None and "html" not in answer.media_type:
             limits = ParseLimits(doc_bytes=settings.limits.description_bytes)
             reading = parse(

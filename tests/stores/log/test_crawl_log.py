@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.quad_chunks import QuadChunk
 from rdfcrawl.stores.log import crawl_log
 from rdfcrawl.stores.log.crawl_log import CrawlLog
 from rdfcrawl.stores.members import SEAL, iter_members
@@ -152,7 +153,7 @@ def test_document_that_is_still_written_is_not_read(tmp_path: Path) -> None:
             lines = (
                 f'<{A}> <{B}> "{os.urandom(40).hex()}" <{A}> .\n' for _ in range(2000)
             )
-            await document.write("".join(lines).encode())
+            await document.write(QuadChunk("".join(lines).encode()))
             assert read(tmp_path)[0] == [], n
         await document.end()
         ((graph, _, quads),), _ = read(tmp_path)
