@@ -146,17 +146,6 @@ class NQuadsStore:
         head = document_mark(graph, version_ms)
         return NQuadsDocument(segments, segments.begin(head))
 
-    def put(self, graph: str, version_ms: int, statements: bytes) -> None:
-        """Write a whole document of one chunk.
-
-        Raises:
-            StoreFault: the disk is full or broken; the document was not written.
-            ValueError: as `begin` and `NQuadsDocument.write`.
-        """
-        check_statements(statements)
-        mark = document_mark(graph, version_ms)
-        self._opened.write_document(mark + statements)
-
     async def flush(self) -> None:
         """Bring all ended documents to the disk.
 

@@ -61,6 +61,15 @@ def write_log(root: Path, documents: Iterable[Version], worker: str = "w") -> No
     asyncio.run(_write(root, documents, worker))
 
 
+async def put(
+    store: NQuadsStore, graph: str, version_ms: int, statements: bytes
+) -> None:
+    """Write a document of one chunk."""
+    writer = await store.begin(graph, version_ms)
+    await writer.write(QuadChunk(statements))
+    await writer.end()
+
+
 async def _write(root: Path, documents: Iterable[Version], worker: str) -> None:
     store = NQuadsStore(root / "quads", worker)
     await store.open()

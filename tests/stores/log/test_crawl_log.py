@@ -17,7 +17,7 @@ from rdfcrawl.stores.members import SEAL, iter_members
 from rdfcrawl.stores.nquads import NQuadsStore
 from rdfcrawl.stores.recovery import recover
 from rdfcrawl.stores.segments import SegmentLimits
-from tests.support.written_logs import RawVersion, Written, write_log
+from tests.support.written_logs import RawVersion, Written, put, write_log
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,11 +66,11 @@ def test_what_comes_later_is_read_from_the_checkpoint_on(tmp_path: Path) -> None
     async def grow() -> None:
         store = NQuadsStore(tmp_path / "quads", "w")
         await store.open()
-        store.put(A, 1, Written(A, 1, [(A, "x")]).quads)
+        await put(store, A, 1, Written(A, 1, [(A, "x")]).quads)
         await store.flush()
         first, checkpoint = read(tmp_path)
         assert [graph for graph, _, _ in first] == [A]
-        store.put(B, 2, Written(B, 2, [(B, "x")]).quads)
+        await put(store, B, 2, Written(B, 2, [(B, "x")]).quads)
         await store.flush()
         then, checkpoint = read(tmp_path, checkpoint)
         assert [graph for graph, _, _ in then] == [B]
