@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,8 +21,10 @@ from rdfcrawl.stores.nquads import NQuadsStore, document_mark
 from rdfcrawl.stores.segment_file import list_segments
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from rdfcrawl.core.records import Document
     from rdfcrawl.rdf.extraction.sandbox import SandboxedReading
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
@@ -171,10 +174,33 @@ def test_links_are_sorted_by_host(links: set[bytes], host: bytes) -> None:
     assert found.n_of_host == len(of_host)
 
 
+class ChunkCounter:
+    """Pipeline of a user that wraps the chunks of documents, and looks into some."""
+
+    def process_item(self, item: Document) -> Document:
+        """Wrap the chunks."""
+        if item.chunks is not None and item.url.endswith("/dump.nt"):
+            item.chunks = self._counted(item.chunks, item)
+        return item
+
+    async def _counted(
+        self, chunks: AsyncIterator[QuadChunk], item: Document
+    ) -> AsyncIterator[QuadChunk]:
+        packed = 0
+        async for chunk in chunks:
+            packed += chunk.packed is not None
+            if packed == 1:
+                assert chunk.lines.count(b"\n") == chunk.n_quads
+            yield chunk
+        yield QuadChunk(
+            b'<urn:s> <urn:p> "%d packed" <%s> .\n' % (packed, item.url.encode())
+        )
+
+
 def test_long_dump_is_stored_and_followed(
     commands: Commands, loopback: Loopback
 ) -> None:
-    """If a dump is long, then all of it is stored, and its links are followed."""
+    """If a dump is long and a user's pipeline wraps it, then it is stored as packed."""
     server = loopback(host="127.0.91.1")
     far = loopback(host="127.0.91.2")
     page, dump = server.url("/page"), server.url("/other.nt")
@@ -190,9 +216,15 @@ def test_long_dump_is_stored_and_followed(
         "/other.nt": "<urn:s> <urn:p> <urn:o> .",
     }.items():
         server.pages[path] = loopback.response(text.encode(), "application/n-triples")
-    result = commands.crawl([server.url("/dump.nt")], arguments={"scope": "host"})
+    result = commands.crawl(
+        [server.url("/dump.nt")],
+        arguments={"scope": "host"},
+        ITEM_PIPELINES=json.dumps({f"{__name__}.ChunkCounter": 450}),
+    )
     assert result.code == 0, result.stderr
     assert {"/dump.nt", "/page", "/other.nt"} <= set(server.targets)
     assert far.targets == []
     texts = [x for _, _, x in result.about(server.url("/dump.nt")) if "usual" in x]
     assert len(texts) == sum("usual" in line for line in lines())
+    [found] = [x for _, _, x in result.about(server.url("/dump.nt")) if "packed" in x]
+    assert int(found.split()[0].strip('"')) >= 3
