@@ -59,10 +59,10 @@ class QuadChunk:
         n_quads: their number; counted if it is not given.
         links: in the statements; None if they are still to be found.
         packed: the statements, packed; None if they are not.
-        is_telling: the statements may describe data elsewhere.
+        is_describing: the statements may describe data elsewhere.
     """
 
-    __slots__ = ("is_telling", "lines", "links", "n_quads", "packed")
+    __slots__ = ("is_describing", "lines", "links", "n_quads", "packed")
     lines: bytes
 
     def __init__(
@@ -72,12 +72,12 @@ class QuadChunk:
         links: FoundLinks | None = None,
         packed: DeflatePiece | None = None,
         *,
-        is_telling: bool = True,
+        is_describing: bool = True,
     ) -> None:
         if packed is None:
             self.lines = lines
         self.n_quads = lines.count(b"\n") if n_quads is None else n_quads
-        self.links, self.packed, self.is_telling = links, packed, is_telling
+        self.links, self.packed, self.is_describing = links, packed, is_describing
 
     def __getattr__(self, name: str) -> bytes:
         """Return `lines`, which are inflated at their first use if they are packed."""

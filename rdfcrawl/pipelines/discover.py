@@ -178,7 +178,7 @@ class DiscoverPipeline:
             return frozenset()
         if chunk.links is None:
             return scan.links(chunk.lines)
-        if chunk.is_telling or scan.has_any:
+        if chunk.is_describing or scan.has_any:
             scan.gather(chunk.lines)
         of_host, host, n_of_host, others = chunk.links
         links = set(others.split(b"\n")) if others else set()

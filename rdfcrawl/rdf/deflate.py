@@ -1,4 +1,4 @@
-"""Statements that one process deflates and another one writes, piece by piece.
+"""Statements that one process deflates and another one writes, in pieces.
 
 Each piece ends on a byte and refers to no other: a stream may have any pieces, in any
 order, and end after any of them.

@@ -2,12 +2,12 @@
 
 * **Atomic.** A document is completely in the store after `end`, and not at all after
   `abandon` or a crash.
-* **Durable after flush.** Once `flush` has returned, every document that had ended
-  before the call survives `kill -9` of this process, and power loss.
+* **Durable after flush.** When `flush` returns, every document that ended before the
+  call survives `kill -9` of this process, and power loss.
 * **At least once, with the effect of exactly once.** After a crash a document may be
-  written again. Of all versions written under one graph name the one with the highest
-  `version_ms` counts and replaces the others, whoever wrote it; the same version
-  written twice is there once.
+  written again. Of all versions with one graph name the one with the highest
+  `version_ms` counts and replaces the others, regardless of their writer; a version
+  that is written twice counts once.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Store(Protocol):
         Args:
             graph: IRI of the document; its statements may name other graphs too.
             version_ms: start of its fetch, Unix time in ms. A document written without
-                statements has none any more.
+                statements is a tombstone.
 
         Raises:
             StoreFault: the store accepts no data now.
@@ -77,5 +77,5 @@ class Store(Protocol):
         """Flush and close the store; open documents are discarded.
 
         Raises:
-            StoreFault: as `flush`; the store is closed all the same.
+            StoreFault: as `flush`; the store is closed anyway.
         """

@@ -61,7 +61,11 @@ NUMBERS = [
     ("politeness.md", "and # KiB of it are read", [MAX_ROBOTS_BYTES / KIB]),
     ("politeness.md", "A remainder of up to # KiB", [DRAINED_BYTES / KIB]),
     ("politeness.md", "than `DOWNLOAD_DELAY`, up to # s", [_robots.max_delay_secs]),
-    ("politeness.md", "for `Retry-After`, up to # hours", [_fetch.retry_after_max_secs / 3600]),
+    (
+        "politeness.md",
+        "for `Retry-After`, up to # hours",
+        [_fetch.retry_after_max_secs / 3600],
+    ),
     ("politeness.md", "each time, up to # minutes", [_fetch.backoff_max_secs / 60]),
     (
         "politeness.md",

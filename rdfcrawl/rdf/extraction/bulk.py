@@ -29,7 +29,7 @@ _PLAIN_BYTES: Final = 256 * 1024  # a store gathers documents up to here into a 
 
 @dataclass(kw_only=True)
 class BulkOutput:
-    """Instructions for the child."""
+    """Options for the child."""
 
     follow: LinkPolicy  # selects the links
     wants_links: bool  # whether to look for links
@@ -41,14 +41,16 @@ def encode_chunk(chunk: QuadChunk) -> bytes:
     near, host, n_near, others = chunk.links or NO_LINKS
     head = _HEAD.pack(
         *(crc, n_content, chunk.n_quads, len(packed)),
-        *(len(near), len(host), n_near, len(others), chunk.is_telling),
+        *(len(near), len(host), n_near, len(others), chunk.is_describing),
     )
     return b"".join((head, packed, near, host, others))
 
 
 def decode_chunk(payload: bytes) -> QuadChunk:
     """Decode the result of `encode_chunk`."""
-    crc, n_content, n_quads, n_packed, *lengths, is_telling = _HEAD.unpack_from(payload)
+    crc, n_content, n_quads, n_packed, *lengths, is_describing = _HEAD.unpack_from(
+        payload
+    )
     n_links, n_host, n_near, n_others = lengths
     fields = []
     end = _HEAD.size
@@ -58,7 +60,7 @@ def decode_chunk(payload: bytes) -> QuadChunk:
     packed, near, host, others = fields
     links = FoundLinks(near, host, n_near, others)
     piece = DeflatePiece(packed, crc, n_content)
-    return QuadChunk(b"", n_quads, links, piece, is_telling=is_telling)
+    return QuadChunk(b"", n_quads, links, piece, is_describing=is_describing)
 
 
 class BulkPacker:
@@ -82,13 +84,13 @@ class BulkPacker:
             if self._n_plain <= _PLAIN_BYTES:
                 return QuadChunk(lines)
             self._packer = PiecePacker()
-        links, is_telling = self._scan(lines)
+        links, is_describing = self._scan(lines)
         found = FoundLinks.sort(links, self._host)
         if 2 * found.n_of_host < len(links):
             host = origin_of_link(next(iter(links)))
             self._host = host if host.endswith(b"/") else b""
         n_quads, packed = lines.count(b"\n"), self._packer.pack(lines)
-        return QuadChunk(b"", n_quads, found, packed, is_telling=is_telling)
+        return QuadChunk(b"", n_quads, found, packed, is_describing=is_describing)
 
     def _scan(self, lines: bytes) -> tuple[AbstractSet[bytes], bool]:
         bulk = self._bulk

@@ -1,8 +1,7 @@
 """Compact the log of a crawl while its workers run.
 
-`python -m rdfcrawl.stores.log.background` does it.
-
-Standard input of the process has one line of JSON, and ends with the crawl.
+`BackgroundCompaction` starts `python -m rdfcrawl.stores.log.background`, and writes one
+line of JSON to its standard input. The process ends when its standard input does.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ logger = logging.getLogger(__name__)
 
 _MODULE: Final = "rdfcrawl.stores.log.background"
 _LEAST_SHARE: Final = 0.5  # of a segment, so that each byte is rarely copied
-_GROWTH: Final = 1.25  # of the log since the last time
+_GROWTH: Final = 1.25  # of the log since the last compaction
 _PATIENCE_SECS: Final = 10.0  # at the end of the crawl
 
 
 class BackgroundCompaction:
-    """The process that compacts the log of a crawl, if `COMPACTION_SECS` wants one."""
+    """The process that compacts the log of a crawl, if `COMPACTION_SECS` is set."""
 
     def __init__(self, process: subprocess.Popen[bytes] | None) -> None:
         self._process = process
@@ -61,13 +60,13 @@ class BackgroundCompaction:
             return cls(start_module(_MODULE, job=job, stdout=file, stderr=file))
 
     def finish(self) -> None:
-        """End the process; a compaction that takes longer is given up."""
+        """End the process; terminate a compaction that takes too long."""
         if self._process is not None:
             finish(self._process, patience_secs=_PATIENCE_SECS)
 
 
 def main() -> None:
-    """Compact a log again and again, as it grows, until standard input ends."""
+    """Compact the log each time it has grown, until standard input ends."""
     given = json.loads(sys.stdin.buffer.readline())
     root, secs = Path(given["root"]), given["secs"]
     log_to(None, is_json=given["is_json"])
@@ -78,7 +77,7 @@ def main() -> None:
         if n_bytes < n_last * _GROWTH:
             continue
         try:
-            if read_identity(root / "quads") is None:  # nothing was stored yet
+            if read_identity(root / "quads") is None:  # nothing is stored yet
                 continue
             report = compact(CrawlLog(root), least_share=_LEAST_SHARE, scratch=root)
         except (RdfcrawlError, OSError) as error:
@@ -92,13 +91,13 @@ def _n_bytes(folder: Path) -> int:
     """Return the length of all segments in a folder."""
     n_bytes = 0
     for path in folder.glob("*.nq.gz"):
-        with suppress(FileNotFoundError):  # there was nothing in it
+        with suppress(FileNotFoundError):  # it was empty
             n_bytes += path.stat().st_size
     return n_bytes
 
 
 def _leave(_number: int, _frame: FrameType | None) -> NoReturn:
-    """Leave by an exception, which removes the draft that is being written."""
+    """Exit by an exception, so that `compact` removes its draft."""
     sys.exit(1)
 
 

@@ -66,7 +66,7 @@ async def stored(store: NQuadsStore, document: SandboxedReading) -> list[QuadChu
 
 
 def content_of(folder: Path) -> bytes:
-    """Return what is in the segments of a folder."""
+    """Return the content of the segments of a folder."""
     return b"".join(gzip.decompress(x.read_bytes()) for x in list_segments(folder))
 
 
@@ -134,12 +134,12 @@ async def test_chunks_are_marked_where_they_tell_of_data(
         chunks = [chunk async for chunk in await sandbox.read(path, job)]
     tells = [b"void#dataDump" in chunk.lines for chunk in chunks]
     assert sum(tells) == 1
-    assert chunks[tells.index(True)].is_telling
-    assert sum(not chunk.is_telling for chunk in chunks) >= len(chunks) - 3
+    assert chunks[tells.index(True)].is_describing
+    assert sum(not chunk.is_describing for chunk in chunks) >= len(chunks) - 3
 
 
 async def test_crash_keeps_what_was_packed(tmp_path: Path) -> None:
-    """If the child dies, then what it has packed so far is stored, whole."""
+    """If the child dies, then the parts packed before are stored completely."""
     path = tmp_path / "deep.ttl"
     nested = b"<http://a> <http://b> " + b"<<( <http://a> <http://b> " * 200_000
     good = b"".join(b"<http://a/%d> <http://b> %d .\n" % (i, i) for i in range(20_000))
@@ -164,9 +164,9 @@ async def test_crash_keeps_what_was_packed(tmp_path: Path) -> None:
 def test_links_are_sorted_by_host(links: set[bytes], host: bytes) -> None:
     """If links are sorted by host, then none is lost and none is in the wrong place."""
     piece = DeflatePiece(b"packed", 7, 9)
-    given = QuadChunk(b"", 3, FoundLinks.sort(links, host), piece, is_telling=False)
+    given = QuadChunk(b"", 3, FoundLinks.sort(links, host), piece, is_describing=False)
     chunk = decode_chunk(encode_chunk(given))
-    assert (chunk.packed, chunk.n_quads, chunk.is_telling) == (piece, 3, False)
+    assert (chunk.packed, chunk.n_quads, chunk.is_describing) == (piece, 3, False)
     found = chunk.links or NO_LINKS
     of_host, others = set(found.of_host.split()), set(found.others.split())
     assert of_host | others == links
