@@ -207,7 +207,7 @@ def test_statistics_page_lists_the_variants() -> None:
     statuses: tuple[str, ...] = get_args(Status)
     assert names(page, "status") == {status.lower() for status in statuses}
     line = next(row for row in rows(page, "key") if "<format>" in row["key"])
-    assert set(code_in(line["what is counted"])) == {each.name for each in FORMATS}
+    assert set(code_in(line["count"])) == {each.name for each in FORMATS}
 
 
 # -- commands ------------------------------------------------------------------------
