@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from scrapy.statscollectors import StatsCollector
 
-    from rdfcrawl.downloader.options import HasFetchOptions
     from rdfcrawl.downloader.warc.archive import WebArchive
+    from rdfcrawl.frontier.queue.options import CrawlOptions
 
 _FORMAT: Final = (
     "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
@@ -47,8 +47,7 @@ def _make(crawler: Crawler) -> WebArchive:
 
     settings = crawler.settings
     spider: Any = crawler.spider
-    options: HasFetchOptions = spider.options
-    crawl = options.crawl
+    crawl: CrawlOptions = spider.options.crawl
     obeys = "obey" if settings.getbool("ROBOTSTXT_OBEY") else "ignore"
     began = datetime.now(UTC).strftime("%Y%m%d%H%M%S")
     return WebArchive(
@@ -63,7 +62,7 @@ def _make(crawler: Crawler) -> WebArchive:
                 ("conformsTo", _FORMAT),
                 ("isPartOf", crawl.crawl_id),
                 ("hostname", socket.gethostname()),
-                ("http-header-user-agent", options.fetch.user_agent),
+                ("http-header-user-agent", spider.options.fetch.user_agent),
                 ("robots", obeys),
             ],
         ),

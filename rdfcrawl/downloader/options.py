@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.core.options.values import integer, is_on, mapping, number
 from rdfcrawl.core.records import Kind
@@ -18,14 +18,12 @@ from rdfcrawl.downloader.pace import PaceOptions
 from rdfcrawl.downloader.unread_types import UnreadTypes
 from rdfcrawl.frontier.ignored_options import own_formats
 from rdfcrawl.frontier.queue.options import scheme_policy
-from rdfcrawl.frontier.visiting import HasCrawlOptions
 from rdfcrawl.uri.guard.options import guard_of
 from rdfcrawl.uri.guard.policy import Guard
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.core.reservations import ReservationPolicy
 
 _RDF: Final = (
     "application/n-quads, application/trig, application/n-triples;q=0.95, "
@@ -211,26 +209,6 @@ def _has_magic(settings: BaseSettings) -> bool:
     from rdfcrawl.rdf.extraction.options import custom_extractors  # noqa: PLC0415
 
     return any(each.magic for each in custom_extractors(settings))
-
-
-class HasFetchOptions(HasCrawlOptions, Protocol):
-    """Options of a spider, as far as the fetch knows them."""
-
-    @property
-    def fetch(self) -> FetchOptions:
-        """Limits and manners of the fetch."""
-
-    @property
-    def folders(self) -> Sequence[Path]:
-        """Folders that the crawl writes to."""
-
-    @property
-    def ftp_logins(self) -> FtpLogins:
-        """Logins of FTP servers."""
-
-    @property
-    def reservation_policy(self) -> ReservationPolicy:
-        """Which reservations of publishers are obeyed."""
 
 
 def ftp_logins() -> FtpLogins:

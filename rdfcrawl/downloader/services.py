@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from redis.exceptions import RedisError
 
 from rdfcrawl.core.options.values import is_on
-from rdfcrawl.core.reservations import Obedience
 from rdfcrawl.downloader.archive_options import archive_of
 from rdfcrawl.downloader.clock import ClockCheck
 from rdfcrawl.downloader.contexts.cache import SharedContexts
@@ -37,20 +37,45 @@ from rdfcrawl.downloader.schemes.exchange import FetcherExchange
 from rdfcrawl.downloader.spool import Spool, SpoolLimits
 from rdfcrawl.downloader.visit import VisitMaker
 from rdfcrawl.frontier.queue.kept_robots import keeping_options
-from rdfcrawl.frontier.visiting import VisitingSpider
 from rdfcrawl.uri.guard.gate import ConnectionGate
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from redis.asyncio import Redis
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.core.records import Record
     from rdfcrawl.downloader.answer import HttpClient, HttpRequest
-    from rdfcrawl.downloader.options import HasFetchOptions
+    from rdfcrawl.downloader.ftp_logins import FtpLogins
+    from rdfcrawl.downloader.options import FetchOptions
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
     from rdfcrawl.frontier.queue.kept_robots import KeptRobots
     from rdfcrawl.frontier.session import CrawlSession
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FetchSetup:
+    """A spider as its requests need it.
+
+    Attributes:
+        options: limits and politeness of requests.
+        folders: that the crawl writes to.
+        ftp_logins: of FTP servers.
+        reads_tdm: files of reservations are requested.
+        fetchers: of the user, by scheme.
+        question: returns the request for a record; None is a GET of its URL.
+        ignores_robots: returns whether robots.txt does not apply to a record.
+    """
+
+    options: FetchOptions
+    folders: Sequence[Path]
+    ftp_logins: FtpLogins
+    reads_tdm: bool
+    fetchers: Mapping[str, SchemeFetcher]
+    question: Callable[[Record], Awaitable[HttpRequest | None]]
+    ignores_robots: Callable[[Record], bool]
 
 
 class FetchServices:
@@ -64,14 +89,11 @@ class FetchServices:
         tdm: files of reservations; None if they are not read.
     """
 
-    def __init__(self, crawler: Crawler) -> None:
-        spider = cast("FetchingSpider", crawler.spider)
-        options = spider.options
-        session = spider.session
-        if session is None:
-            raise RuntimeError("a visit without a frontier")
-        self._options = options.fetch
-        self._spool = _make_spool(options)
+    def __init__(
+        self, crawler: Crawler, session: CrawlSession, setup: FetchSetup
+    ) -> None:
+        self._options = setup.options
+        self._spool = _make_spool(setup)
         self._archive = archive_of(crawler)
         self._count = partial(_count, crawler.stats)
         known, sleepers = KnownNames(session.addresses.note), InterruptibleSleep()
@@ -80,22 +102,22 @@ class FetchServices:
         self._looking = asyncio.create_task(self.trouble.look_at_disk())
         self.turns = session.turns(sleepers)
         self._clients = self._open_clients(
-            crawler, spider, session, known=known, clock=clock
+            crawler, setup, session, known=known, clock=clock
         )
         self.active_transfers = self._clients.flowing
-        self.exchange = self._exchange(session, spider.fetchers)
+        self.exchange = self._exchange(session, setup.fetchers)
         # What is read of an archive has to be in it, so that it is asked for again.
         self._robots_txt = None if self._archive else FetchedRobots(self._spool)
         self._kept_robots: KeptRobots | None = None
-        self.robots = self._robots(crawler, spider, session)
-        self.tdm = self._tdm(spider)
-        self.visitor = self._visitor(spider, session, sleepers)
+        self.robots = self._robots(crawler, setup, session)
+        self.tdm = self._tdm(setup)
+        self.visitor = self._visitor(setup, session, sleepers)
         self.contexts = self._contexts(session)
 
     def _open_clients(
         self,
         crawler: Crawler,
-        spider: FetchingSpider,
+        setup: FetchSetup,
         session: CrawlSession,
         *,
         known: KnownNames,
@@ -121,11 +143,11 @@ class FetchServices:
         count = partial(self._count, "")
         return CrawlerClients(
             web=web,
-            ftp=FtpExchange(fetch, spool, logins=spider.options.ftp_logins, gate=gate),
+            ftp=FtpExchange(fetch, spool, logins=setup.ftp_logins, gate=gate),
             requests=RequestExchange(
                 crawler, spool, fetch, known, is_recorded=is_recorded
             ),
-            fetchers=FetcherExchange(spider.fetchers, fetch, spool, count=count),
+            fetchers=FetcherExchange(setup.fetchers, fetch, spool, count=count),
         )
 
     def _exchange(self, session: CrawlSession, own: Iterable[str]) -> HttpClient:
@@ -141,7 +163,7 @@ class FetchServices:
         return LeavingExchange(exchange, session.blocked, self._spool.parts.drop)
 
     def _robots(
-        self, crawler: Crawler, spider: FetchingSpider, session: CrawlSession
+        self, crawler: Crawler, setup: FetchSetup, session: CrawlSession
     ) -> RobotsCache | None:
         settings = crawler.settings
         if not settings.getbool("ROBOTSTXT_OBEY"):
@@ -164,14 +186,13 @@ class FetchServices:
                 session.redis, session.frontier.key("robots-deaths")
             ),
             turns=self.turns,
-            is_exempt=spider.ignores_robots,
+            is_exempt=setup.ignores_robots,
             url_of=self._url_of,
             keeper=self._kept_robots,
         )
 
-    def _tdm(self, spider: FetchingSpider) -> TdmCache | None:
-        is_ignored = spider.options.reservation_policy.tdm is Obedience.IGNORE
-        if is_ignored or self.robots is None or self._kept_robots is None:
+    def _tdm(self, setup: FetchSetup) -> TdmCache | None:
+        if not setup.reads_tdm or self.robots is None or self._kept_robots is None:
             return None
         return TdmCache(
             self.robots,
@@ -183,7 +204,7 @@ class FetchServices:
 
     def _visitor(
         self,
-        spider: FetchingSpider,
+        setup: FetchSetup,
         session: CrawlSession,
         sleepers: InterruptibleSleep,
     ) -> VisitMaker:
@@ -200,7 +221,7 @@ class FetchServices:
             key_of=session.keys.of,
             is_new=session.links.is_new,
             prime=session.keys.prime,
-            question=spider.question,
+            question=setup.question,
             hops=hops,
             robots_txt=self._robots_txt,
             begin=partial(session.worker.begin, what="asked"),
@@ -255,26 +276,8 @@ async def _secs_of_redis(redis: Redis) -> float | None:
     return float(secs + micros / 1e6)
 
 
-class FetchingSpider(VisitingSpider, Protocol):
-    """A visiting spider that knows how its records are requested."""
-
-    @property
-    def options(self) -> HasFetchOptions:
-        """Its options."""
-
-    @property
-    def fetchers(self) -> Mapping[str, SchemeFetcher]:
-        """The fetchers of the user's, by scheme."""
-
-    async def question(self, record: Record) -> HttpRequest | None:
-        """Return the request for a record; None is a GET of its URL."""
-
-    def ignores_robots(self, record: Record) -> bool:
-        """Return whether a record is requested although robots.txt disallows it."""
-
-
-def _make_spool(options: HasFetchOptions) -> Spool:
-    fetch = options.fetch
+def _make_spool(setup: FetchSetup) -> Spool:
+    fetch = setup.options
     return Spool(
         fetch.spool_dir,
         memory_limit_bytes=fetch.visit_memory_bytes,
@@ -283,7 +286,7 @@ def _make_spool(options: HasFetchOptions) -> Spool:
             host_bytes=fetch.spool_host_max_bytes,
             put_off_secs=fetch.backoff_base_secs,
         ),
-        disk=WorkerDisk(options.folders, min_free_bytes=fetch.min_free_bytes),
+        disk=WorkerDisk(setup.folders, min_free_bytes=fetch.min_free_bytes),
     )
 
 
@@ -297,12 +300,23 @@ def _count(stats: StatsCollector | None, group: str, name: str, count: int = 1) 
 _services: WeakKeyDictionary[Crawler, FetchServices] = WeakKeyDictionary()
 
 
-def services_of(crawler: Crawler) -> FetchServices:
-    """Return the services of a crawler, which are made when its spider joins."""
-    services = _services.get(crawler)
-    if services is None:
-        services = _services[crawler] = FetchServices(crawler)
+def open_services(
+    crawler: Crawler, session: CrawlSession, setup: FetchSetup
+) -> FetchServices:
+    """Open the services of a crawler whose spider has joined its crawl."""
+    services = _services[crawler] = FetchServices(crawler, session, setup)
     return services
+
+
+def services_of(crawler: Crawler) -> FetchServices:
+    """Return the services of a crawler.
+
+    Raises:
+        RuntimeError: its spider has not joined a crawl.
+    """
+    if crawler not in _services:
+        raise RuntimeError("a visit without a frontier")
+    return _services[crawler]
 
 
 async def close_services(crawler: Crawler) -> None:

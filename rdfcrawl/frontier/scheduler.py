@@ -204,7 +204,7 @@ class FrontierScheduler(BaseScheduler):
     async def _open(self, spider: VisitingSpider) -> None:
         crawler = self._crawler
         self.session = await CrawlSession.join(
-            spider.options.crawl,
+            spider.crawl_options,
             spider.arguments,
             crawler.settings,
             WorkerHooks(

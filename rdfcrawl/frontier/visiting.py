@@ -47,14 +47,6 @@ class SpiderServices:
     active_transfers: Callable[[], AbstractSet[object]]
 
 
-class HasCrawlOptions(Protocol):
-    """Options of a spider that the frontier knows."""
-
-    @property
-    def crawl(self) -> CrawlOptions:
-        """What is fixed for one worker of one crawl."""
-
-
 @runtime_checkable
 class VisitingSpider(Protocol):
     """A spider whose requests are visits."""
@@ -67,8 +59,8 @@ class VisitingSpider(Protocol):
     member: CrawlMember
 
     @property
-    def options(self) -> HasCrawlOptions:
-        """Its options."""
+    def crawl_options(self) -> CrawlOptions:
+        """Options of its crawl, and of this worker."""
 
     @property
     def request_of(self) -> Callable[[str], Record] | None:

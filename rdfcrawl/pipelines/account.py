@@ -15,8 +15,7 @@ from rdfcrawl.core.records import NO_FACTS, NOT_READ, Document, ReadResult
 from rdfcrawl.core.reservations import NOTHING, Reservations
 from rdfcrawl.core.signals import flush_stores
 from rdfcrawl.frontier.own_faults import DOCUMENTS, keep_example, part_key
-from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.pipelines.items import pass_through
+from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.pipelines.pipeline_segments import PipelineSegments
 from rdfcrawl.pipelines.provenance import (
     Status,
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.core.formats import Format
     from rdfcrawl.frontier.queue.first_contents import FetchedContent
-    from rdfcrawl.frontier.visiting import VisitingSpider
+    from rdfcrawl.pipelines.items import HarvestingSpider
     from rdfcrawl.stores.segments import SegmentLimits
 
 logger = logging.getLogger(__name__)
@@ -54,7 +53,7 @@ class AccountPipeline:
 
     def __init__(
         self,
-        spider: VisitingSpider,
+        spider: HarvestingSpider,
         limits: SegmentLimits,
         stats: StatsCollector,
         most_contents: int,
@@ -72,7 +71,7 @@ class AccountPipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the pipeline of a crawler whose spider makes visits."""
-        spider = visiting_spider(crawler)
+        spider = harvesting_spider(crawler)
         settings = crawler.settings
         most = integer(settings, "SAME_CONTENT_MAX", 0, 100_000_000)
         pipeline = cls(spider, segment_limits(settings), crawler.stats, most)

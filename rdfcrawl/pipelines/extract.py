@@ -24,9 +24,8 @@ from rdfcrawl.core.reservations import NOTHING
 from rdfcrawl.core.tasks.pages import DumpPart
 from rdfcrawl.downloader.robots.options import reservation_policy
 from rdfcrawl.downloader.services import FetchServices, services_of
-from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.harvested_facts import ObservedChunks
-from rdfcrawl.pipelines.items import pass_through
+from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.extraction.bulk import BulkOutput
 from rdfcrawl.rdf.extraction.messages import ExtractOutcome, ReadingJob
@@ -58,7 +57,7 @@ class ExtractPipeline:
     """Pipeline that sets `Document.chunks`; a child reads large or slow documents."""
 
     def __init__(self, crawler: Crawler, options: ExtractOptions) -> None:
-        spider = visiting_spider(crawler)
+        spider = harvesting_spider(crawler)
         self._crawler = crawler
         self._spider = spider
         self._options = options
@@ -80,7 +79,7 @@ class ExtractPipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the pipeline of a crawler whose spider makes visits."""
-        visiting_spider(crawler)
+        harvesting_spider(crawler)
         options = ExtractOptions.from_settings(crawler.settings)
         if options.rules:
             for refusal in rules_in(options.rules).refused:

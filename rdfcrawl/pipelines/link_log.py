@@ -8,8 +8,7 @@ from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.core.records import NOT_READ, Document
 from rdfcrawl.core.signals import flush_stores
-from rdfcrawl.frontier.visiting import visiting_spider
-from rdfcrawl.pipelines.items import pass_through
+from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.pipelines.pipeline_segments import PipelineSegments
 from rdfcrawl.rdf.extraction.options import most_outlinks
 from rdfcrawl.rdf.graphs import graph_iri
@@ -49,7 +48,7 @@ class LinkLogPipeline:
             ConfigError: a setting is wrong.
             NotConfigured: no log of links is wanted.
         """
-        options = visiting_spider(crawler).options
+        options = harvesting_spider(crawler).options
         most = most_outlinks(crawler.settings)
         if not most:
             raise NotConfigured

@@ -15,7 +15,6 @@ from rdfcrawl.core.errors import (
 from rdfcrawl.core.records import Document
 from rdfcrawl.core.signals import flush_stores
 from rdfcrawl.core.tasks.pages import RefreshedPage
-from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.changes import (
     DocumentDigest,
     KeptStore,
@@ -23,7 +22,7 @@ from rdfcrawl.pipelines.changes import (
     may_come_again,
 )
 from rdfcrawl.pipelines.chunks import close_chunks
-from rdfcrawl.pipelines.items import pass_through
+from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.pipelines.refreshed import lost_copy, moved_from
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.stores.options import build_store, check_writer, store_uri
@@ -61,7 +60,7 @@ class StorePipeline:
         Raises:
             ConfigError: the settings of the store are wrong.
         """
-        spider = visiting_spider(crawler)
+        spider = harvesting_spider(crawler)
         kept_store = KeptStore(spider, store_uri(crawler.settings))
         pipeline = cls(build_store(crawler), StoredDigests(spider), kept_store)
         crawler.signals.connect(pipeline.flush, flush_stores)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
     from rdfcrawl.frontier.arguments.seeds import BadSeed, Seed
     from rdfcrawl.frontier.arguments.stored import CrawlMember
+    from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.frontier.request_turns import SoloTurns
     from rdfcrawl.frontier.session import CrawlSession
     from rdfcrawl.frontier.visiting import SpiderServices
@@ -292,19 +293,35 @@ class RdfSpider(Spider):
         await self.joined().seeds.add_sources([FollowUp(root, is_part_of_source=True)])
 
     @property
+    def crawl_options(self) -> CrawlOptions:
+        """Options of its crawl, and of this worker."""
+        return self.options.crawl
+
+    @property
     def request_of(self) -> Callable[[str], Record] | None:
         """Makes a record of a pushed seed; None if seeds are for documents."""
         return None
 
     def join(self, session: CrawlSession) -> SpiderServices:
         """Join a crawl, with the options and arguments that the crawl keeps."""
-        from rdfcrawl.downloader.services import services_of
+        from rdfcrawl.core.reservations import Obedience
+        from rdfcrawl.downloader.services import FetchSetup, open_services
         from rdfcrawl.frontier.visiting import SpiderServices
 
         self.session = session
         self.options = replace(self.options, crawl=session.options)
         self.arguments = session.arguments
-        fetching = services_of(self.crawler)
+        options = self.options
+        setup = FetchSetup(
+            options=options.fetch,
+            folders=options.folders,
+            ftp_logins=options.ftp_logins,
+            reads_tdm=options.reservation_policy.tdm is not Obedience.IGNORE,
+            fetchers=self.fetchers,
+            question=self.question,
+            ignores_robots=self.ignores_robots,
+        )
+        fetching = open_services(self.crawler, session, setup)
         return SpiderServices(
             process_visit=self.process_visit,
             release=self._processor.release,

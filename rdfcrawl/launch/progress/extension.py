@@ -18,7 +18,6 @@ from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.core.signals import before_leaving
 from rdfcrawl.frontier.own_faults import OwnFaults, examples_of
-from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.launch.progress.options import ProgressDisplay, ProgressOptions
 from rdfcrawl.launch.progress.snapshot import (
     CrawlSnapshot,
@@ -26,6 +25,7 @@ from rdfcrawl.launch.progress.snapshot import (
     take_snapshot,
 )
 from rdfcrawl.launch.progress.table import LiveTable, one_line, print_summary
+from rdfcrawl.pipelines.items import harvesting_spider
 from rdfcrawl.stores.options import store_uri
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class ProgressReport:
         self._options = ProgressOptions.from_settings(crawler.settings)
         if self._options.display is ProgressDisplay.OFF:
             raise NotConfigured
-        self._spider = visiting_spider(crawler)
+        self._spider = harvesting_spider(crawler)
         self._stats = crawler.stats
         self._store = store_uri(crawler.settings)
         root = self._spider.options.crawl.paths.root
