@@ -1,9 +1,9 @@
 """One process's share of a crawl: visits ahead, links to add, what waits for commit.
 
 Everything that a scheduler calls is local and immediate; tasks talk to Redis. A
-visit's way: claimed (`claimer.py`) -> `next_visit` -> `finish` -> its children are
+visit's way: claimed (`visit_tasks.py`) -> `next_visit` -> `finish` -> its children are
 queued (`link_sender.py`) -> released (others may visit the host) -> stores flushed ->
-acknowledged (`committer.py`). A `kill -9` anywhere leaves it leased; when the lease
+acknowledged (`visit_tasks.py`). A `kill -9` anywhere leaves it leased; when the lease
 runs out (`leases.py`) its URIs are claimed again.
 """
 
@@ -23,11 +23,13 @@ from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import CrawlGone
 from rdfcrawl.frontier.queue.worker_reports import STARTED
 from rdfcrawl.frontier.redis.refusals import one_line
-from rdfcrawl.frontier.worker.claimer import VisitClaimer
-from rdfcrawl.frontier.worker.committer import VisitCommitter
-from rdfcrawl.frontier.worker.epoch_keeper import EpochKeeper
 from rdfcrawl.frontier.worker.leases import BEAT_SECS, LeaseKeeper
 from rdfcrawl.frontier.worker.link_sender import ADD_SECS, LinkSender
+from rdfcrawl.frontier.worker.visit_tasks import (
+    EpochKeeper,
+    VisitClaimer,
+    VisitCommitter,
+)
 from rdfcrawl.frontier.worker.worker_state import (
     IntakeHooks,
     WorkerHooks,
