@@ -25,7 +25,6 @@ from rdfcrawl.core.errors import Fault, HeldBack, Reason, StoreFault, one_line
 from rdfcrawl.core.records import MAX_RETRIES, Document, Kind, Record, refused
 from rdfcrawl.core.signals import before_leaving, flush_stores, stop_visits
 from rdfcrawl.frontier.engine import EngineView
-from rdfcrawl.frontier.link_policies import link_policy_of
 from rdfcrawl.frontier.own_faults import (
     examples_of,
     note_own_fault,
@@ -174,7 +173,7 @@ class FrontierScheduler(BaseScheduler):
             if record.kind is Kind.REQUEST and record.profile != own:
                 visit.pending.remove(index)
                 visit.returned[index] = record
-                visit.unasked.add(index)
+                visit.unrequested.add(index)
                 visit.behind.add(index)
                 visit.not_before_secs = max(visit.not_before_secs, _OTHERS_SECS)
                 until = monotonic() + 2 * _OTHERS_SECS
@@ -186,7 +185,7 @@ class FrontierScheduler(BaseScheduler):
     def _put_off(self, visit: Visit) -> None:
         """Have a visit made later; nothing was learnt about its host."""
         visit.not_before_secs = max(visit.not_before_secs, _PUT_OFF_SECS)
-        visit.is_put_off = not visit.documents
+        visit.is_postponed = not visit.documents
         self._stats.inc_value("frontier/put_off")
 
     def _pauses(self) -> bool:
@@ -215,7 +214,7 @@ class FrontierScheduler(BaseScheduler):
             ),
             member=spider.member,
             request_of=spider.request_of,
-            link_policy=link_policy_of(crawler),
+            link_policy=spider.link_policy(),
         )
         self._services = spider.join(self.session)
         crawler.signals.connect(self._item_failed, signals.item_error)

@@ -18,7 +18,7 @@ from rdfcrawl.frontier.queue.blocked_hosts import BlockedHosts
 from rdfcrawl.frontier.queue.decisions import DecisionLog
 from rdfcrawl.frontier.queue.dns_cache import AddressBook, HostAddresses
 from rdfcrawl.frontier.queue.host_clocks import HostClocks
-from rdfcrawl.frontier.queue.kept_robots import KeepingOptions, KeptRobots
+from rdfcrawl.frontier.queue.kept_robots import KeptRobots
 from rdfcrawl.frontier.queue.leave_list import LeaveList
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles, keep_settings
 from rdfcrawl.frontier.queue.score_bands import ScoreBands
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.first_contents import FetchedContent
     from rdfcrawl.frontier.queue.frontier_client import Frontier
     from rdfcrawl.frontier.queue.options import CrawlOptions
+    from rdfcrawl.frontier.queue.robots_keeping import KeepingOptions
     from rdfcrawl.frontier.worker.sleeping import WorkerSleep
     from rdfcrawl.frontier.worker.worker_state import WorkerHooks
     from rdfcrawl.rdf.links.policy import EveryLink
@@ -138,7 +139,6 @@ class CrawlSession:
                     profiles,
                     options,
                     profiles.merged(arguments),
-                    settings,
                     hooks,
                     request_of=request_of,
                     link_policy=link_policy,
@@ -154,14 +154,13 @@ class CrawlSession:
         profiles: SpiderProfiles,
         options: CrawlOptions,
         arguments: CrawlArguments,
-        settings: BaseSettings,
         hooks: WorkerHooks,
         *,
         request_of: Callable[[str], Record] | None,
         link_policy: EveryLink | None,
     ) -> Self:
         frontier, retry = connection.frontier, connection.outage
-        lost = await lost_logs(frontier, options, settings)
+        lost = await lost_logs(frontier, options)
         warn_of_lost_logs(lost)
         await frontier.keep_epochs()
         run = await frontier.begin_run() if options.run is None else options.run

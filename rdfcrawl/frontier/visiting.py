@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.arguments.stored import CrawlMember
     from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.rdf.links.policy import EveryLink
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -65,6 +66,9 @@ class VisitingSpider(Protocol):
     @property
     def request_of(self) -> Callable[[str], Record] | None:
         """Makes a record of a pushed seed; None if seeds are for documents."""
+
+    def link_policy(self) -> EveryLink | None:
+        """Return the policy of the user; None if every link is followed."""
 
     def join(self, session: CrawlSession) -> SpiderServices:
         """Join a crawl, with the options and arguments that the crawl keeps."""

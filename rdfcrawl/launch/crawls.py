@@ -7,9 +7,10 @@ import gc
 import logging
 import re
 import sys
-from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeGuard
+from typing import TYPE_CHECKING, Final, TypeGuard, cast
 
 from scrapy import Spider, signals
 from scrapy.addons import AddonManager
@@ -24,14 +25,17 @@ from rdfcrawl.core.options import defaults
 from rdfcrawl.rdf.extraction.gc_thresholds import raise_gc_thresholds
 
 if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
+    import argparse
+
+    from scrapy.settings import BaseSettings, Settings
 
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
-    from rdfcrawl.frontier.queue.options import CrawlPaths
-    from rdfcrawl.pipelines.spider_options import SpiderOptions
+    from rdfcrawl.launch.progress.options import CheckedCrawl, ExitCodes
+    from rdfcrawl.pipelines.spider_options import PreparedSpider, SpiderOptions
     from rdfcrawl.spiders.base import RdfSpider
     from rdfcrawl.stores.followers.supervision import FollowerProcesses
     from rdfcrawl.stores.log.background import BackgroundCompaction
+    from rdfcrawl.stores.options import StoreOptions
 
 logger = logging.getLogger(__name__)
 
@@ -66,22 +70,14 @@ def prepare_process(settings: BaseSettings) -> None:
             logging.getLogger(name).addFilter(_is_no_list)
 
 
-def run_crawl(
-    process: CrawlerProcessBase,
-    spider: type[RdfSpider],
-    arguments: Mapping[str, str],
-) -> int:
+def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
     """Crawl to the end; return the exit code."""
-    from rdfcrawl.frontier.queue.options import CrawlPaths
     from rdfcrawl.frontier.queue.worker_drains import DRAINED
-    from rdfcrawl.launch.progress.describing import CrawlDescribing
-    from rdfcrawl.launch.progress.stopping import StoppableCrawler
     from rdfcrawl.stores.identity import mark_finished
 
     reasons: list[str] = []
-    crawler = StoppableCrawler(
-        spider, process.settings, init_reactor=isinstance(process, CrawlerProcess)
-    )
+    crawler, options = checked.crawler, checked.options
+    stores = options.crawl.stores
 
     def note_reason(reason: str) -> None:
         reasons.append(reason)
@@ -92,17 +88,17 @@ def run_crawl(
     refusal = _Refusal()
     for told_by in _TELL_OF_FAILURES:
         logging.getLogger(told_by).addFilter(refusal.is_no_consequence)
-    crawl_id = crawler.settings.get("CRAWL_ID") or spider.name
-    paths = CrawlPaths.from_settings(crawler.settings, str(crawl_id))
-    followers = _followers(crawler.settings, paths.root)
-    compaction = _compaction(crawler.settings, paths.root)
-    task = process.crawl(crawler, **arguments)
+    root = options.crawl.paths.root
+    followers = _followers(stores, root, crawler.settings)
+    compaction = _compaction(stores, root)
+    process.settings = crawler.settings  # which it would set back to its own
+    task = process.crawl(crawler, **checked.arguments)
     if isinstance(task, asyncio.Task):
         task.add_done_callback(refusal.note_end)
     process.start()
     _collect_what_comes()  # of all there is, the exit frees what it can
     if reasons == ["finished"]:
-        mark_finished(paths.quads)
+        mark_finished(options.crawl.paths.quads)
     if compaction is not None:
         compaction.finish()
     if followers is not None:
@@ -112,8 +108,19 @@ def run_crawl(
     if refusal.error is not None:
         fail(str(refusal.error))
     if reasons and not {"shutdown", DRAINED} & {*reasons}:
-        CrawlDescribing.from_settings(crawler.settings).describe_ended(paths.root)
-    return _exit_code(reasons, crawler)
+        checked.launch.describing.by(options.fetch.user_agent).describe_ended(root)
+    return _exit_code(reasons, crawler, checked.launch.codes)
+
+
+def page_if_wanted(
+    opts: argparse.Namespace, checked: CheckedCrawl
+) -> AbstractContextManager[None]:
+    """Serve the page of a crawl while it runs, if the option `--page` is there."""
+    if not opts.page:
+        return nullcontext()
+    from rdfcrawl.launch.progress.page_process import page_beside
+
+    return page_beside(opts, checked.crawler.settings, checked.options.crawl)
 
 
 def _collect_what_comes() -> None:
@@ -122,27 +129,29 @@ def _collect_what_comes() -> None:
     gc.enable()
 
 
-def _followers(settings: BaseSettings, root: Path) -> FollowerProcesses | None:
-    if not settings.get("STORES"):
+def _followers(
+    stores: StoreOptions, root: Path, settings: BaseSettings
+) -> FollowerProcesses | None:
+    if not stores.followers:
         return None
     from rdfcrawl.stores.followers.supervision import FollowerProcesses
 
-    return FollowerProcesses.begin(root, settings)
+    dumps = settings.getbool("STATS_DUMP")
+    return FollowerProcesses.begin(root, stores, dumps=dumps)
 
 
-def _compaction(settings: BaseSettings, root: Path) -> BackgroundCompaction | None:
-    if not settings.get("COMPACTION_SECS"):
+def _compaction(stores: StoreOptions, root: Path) -> BackgroundCompaction | None:
+    if not stores.compaction_secs:
         return None
     from rdfcrawl.stores.log.background import BackgroundCompaction
 
-    return BackgroundCompaction.begin(root, settings)
+    return BackgroundCompaction.begin(root, stores.compaction_secs)
 
 
-def _exit_code(reasons: list[str], crawler: Crawler) -> int:
+def _exit_code(reasons: list[str], crawler: Crawler, codes: ExitCodes) -> int:
     from rdfcrawl.frontier.own_faults import DOCUMENTS
     from rdfcrawl.frontier.queue.worker_drains import DRAINED
     from rdfcrawl.frontier.redis.refusals import REDIS_REFUSES
-    from rdfcrawl.launch.progress.options import ExitCodes
     from rdfcrawl.uri.guard.operator import EXIT_CODE
 
     if reasons not in (["finished"], [DRAINED]):
@@ -151,9 +160,7 @@ def _exit_code(reasons: list[str], crawler: Crawler) -> int:
     if stats.get("guard/seeds"):
         return EXIT_CODE
     failed = stats.get("frontier/failed") or stats.get("frontier/owed")
-    return ExitCodes.from_settings(crawler.settings).of(
-        has_failed=bool(failed), has_own_faults=bool(stats.get(DOCUMENTS))
-    )
+    return codes.of(has_failed=bool(failed), has_own_faults=bool(stats.get(DOCUMENTS)))
 
 
 def load_spiders(settings: BaseSettings) -> SpiderLoaderProtocol:
@@ -208,79 +215,68 @@ def check_name(spider: str, loader: SpiderLoaderProtocol) -> None:
 
 
 def check_operator(
-    spider: type[RdfSpider], arguments: dict[str, str], settings: BaseSettings
-) -> BaseSettings:
-    """Return the settings with those of a spider.
+    spider: type[RdfSpider],
+    arguments: dict[str, str],
+    settings: BaseSettings,
+    process: CrawlerProcessBase | None = None,
+) -> CheckedCrawl:
+    """Return a crawl whose arguments and settings are read, and thus right.
 
-    Exit with 2 and one line if an argument or a setting is wrong.
+    Exit with 2 and one line if one of them is wrong.
     """
-    from rdfcrawl.core.options.conflicts import check_components
-    from rdfcrawl.core.options.merging import apply_defaults
-    from rdfcrawl.downloader.archive_options import check_archive
-    from rdfcrawl.frontier.arguments.crawl import checked_quota
-    from rdfcrawl.frontier.link_policies import link_policy_class
+    from rdfcrawl.core.options.table import options_of
     from rdfcrawl.frontier.queue.options import WORKER
-    from rdfcrawl.launch.progress.describing import CrawlDescribing
-    from rdfcrawl.launch.progress.options import ExitCodes, ProgressOptions
-    from rdfcrawl.pipelines.spider_options import SpiderOptions
-    from rdfcrawl.rdf.extraction.options import ExtractOptions
-    from rdfcrawl.stores.options import segment_limits, store_class
+    from rdfcrawl.launch.progress.options import CheckedCrawl, LaunchOptions
+    from rdfcrawl.launch.progress.stopping import StoppableCrawler
+    from rdfcrawl.pipelines.spider_options import prepared
 
-    given, settings = settings, settings.copy()
     try:
-        spider.update_settings(settings)
-        apply_defaults(settings)  # if a subclass has an `update_settings` of its own
-        parsed = spider.accepts().parse(spider.given(arguments, settings))
-        options = SpiderOptions.from_settings(
-            settings, spider.name, quota=checked_quota(parsed)
-        ).introduced(settings)
-        ExtractOptions.from_settings(settings)
-        ExitCodes.from_settings(settings)
-        segment_limits(settings)
-        check_archive(settings)
-        store_class(settings)
-        if settings.get("STORES") and settings.get(WORKER) is None:
-            _tell_secrets(settings)
-        if parsed.shapes is not None and settings.get(WORKER) is None:
-            _follow_with_shapes(parsed.shapes, options.crawl.paths, settings, given)
-        if settings.get("STORES"):
-            _check_followers(settings, parsed.shapes)
-        link_policy_class(settings)
-        ProgressOptions.from_settings(settings)
-        CrawlDescribing.from_settings(settings)
-        check_components(settings)
-        _check_named(parsed, options)
+        crawler = StoppableCrawler(
+            spider,
+            cast("Settings", settings),
+            init_reactor=isinstance(process, CrawlerProcess),
+        )
+        ready = spider.prepare(crawler, arguments)
+        if crawler.settings.get(WORKER) is None:
+            ready = prepared[crawler] = _with_shapes(ready, crawler.settings)
+        stores = ready.options.crawl.stores
+        stores.store_class()
+        if stores.followers:
+            _check_followers(stores, ready.arguments.shapes)
+        _check_named(ready.arguments, ready.options)
+        return CheckedCrawl(
+            crawler=crawler,
+            arguments=arguments,
+            given=ready.given,
+            options=ready.options,
+            launch=options_of(crawler, LaunchOptions),
+        )
     except ConfigError as error:
         fail(str(error))
-    return settings
 
 
-def _tell_secrets(settings: BaseSettings) -> None:
-    """Tell which passwords of stores stand on the command line."""
-    from rdfcrawl.stores.followers.options import exposed_secrets
+def _with_shapes(ready: PreparedSpider, settings: BaseSettings) -> PreparedSpider:
+    """Return the options with a judge, if there are shapes; tell exposed passwords."""
+    stores, shapes = ready.options.crawl.stores, ready.arguments.shapes
+    if stores.followers:
+        from rdfcrawl.stores.followers.options import exposed_secrets
 
-    for line in exposed_secrets(settings):
-        sys.stderr.write(f"{program()}: {line}\n")
-
-
-def _follow_with_shapes(
-    shapes: Path, paths: CrawlPaths, *all_settings: BaseSettings
-) -> None:
-    """Add a judge to the stores that follow the crawl."""
-    from rdfcrawl.core.options.values import mapping
-
-    stores = dict(mapping(all_settings[0], "STORES"))
-    stores.setdefault(f"shapes:{shapes}", {"report": str(paths.root / "shapes")})
-    for settings in all_settings:
-        settings.set("STORES", stores, "cmdline")
+        for line in exposed_secrets(settings, stores.followers):
+            sys.stderr.write(f"{program()}: {line}\n")
+    if shapes is None:
+        return ready
+    report = str(ready.options.crawl.paths.root / "shapes")
+    followers = {f"shapes:{shapes}": {"report": report}, **stores.followers}
+    options = ready.options.followed_by(replace(stores, followers=followers))
+    return replace(ready, options=options)
 
 
-def _check_followers(settings: BaseSettings, shapes: Path | None) -> None:
+def _check_followers(stores: StoreOptions, shapes: Path | None) -> None:
     """Raise `ConfigError` if a store is wrong; of shapes, it names the argument."""
     from rdfcrawl.stores.followers.options import follower_plans
 
     try:
-        follower_plans(settings)
+        follower_plans(stores)
     except ConfigError as error:
         raise ConfigError(
             str(error).removeprefix(f"STORES=shapes:{shapes}: ")
@@ -289,11 +285,9 @@ def _check_followers(settings: BaseSettings, shapes: Path | None) -> None:
 
 def _check_named(arguments: CrawlArguments, options: SpiderOptions) -> None:
     """Raise `ConfigError` if the guard refuses a URL of the command line."""
-    from rdfcrawl.frontier.arguments.crawl import check_schemes
-    from rdfcrawl.frontier.arguments.parsers import NAMED
+    from rdfcrawl.frontier.arguments.crawl import NAMED
     from rdfcrawl.uri.guard.operator import looked_up_refusal
 
-    check_schemes(arguments, options.crawl.schemes.of_seeds)
     for name in ("seeds", *NAMED):
         urls = getattr(arguments, name)
         if isinstance(urls, tuple) and urls:

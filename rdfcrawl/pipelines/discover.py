@@ -11,7 +11,7 @@ from rdfcrawl.core.errors import Decision
 from rdfcrawl.core.records import Document
 from rdfcrawl.core.signals import flush_stores
 from rdfcrawl.pipelines.chunks import close_chunks
-from rdfcrawl.pipelines.copied_pages import CopiedPages, copy_limits
+from rdfcrawl.pipelines.copied_pages import CopiedPages
 from rdfcrawl.pipelines.items import HarvestingSpider, harvesting_spider, pass_through
 from rdfcrawl.pipelines.reading_times import tell_times
 from rdfcrawl.rdf.links.policy import with_own
@@ -56,7 +56,7 @@ class DiscoverPipeline:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the pipeline of a crawler whose spider makes visits."""
         spider = harvesting_spider(crawler)
-        pipeline = cls(spider, copy_limits(crawler.settings), stats=crawler.stats)
+        pipeline = cls(spider, spider.options.copies, stats=crawler.stats)
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline
 

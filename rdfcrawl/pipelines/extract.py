@@ -22,14 +22,12 @@ from rdfcrawl.core.records import (
 )
 from rdfcrawl.core.reservations import NOTHING
 from rdfcrawl.core.tasks.pages import DumpPart
-from rdfcrawl.downloader.robots.options import reservation_policy
 from rdfcrawl.downloader.services import FetchServices, services_of
 from rdfcrawl.pipelines.harvested_facts import ObservedChunks
 from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.extraction.bulk import BulkOutput
 from rdfcrawl.rdf.extraction.messages import ExtractOutcome, ReadingJob
-from rdfcrawl.rdf.extraction.options import ExtractOptions
 from rdfcrawl.rdf.extraction.reading import DocumentReading, rules_in
 from rdfcrawl.rdf.extraction.sandbox import Sandbox, SandboxedReading
 from rdfcrawl.rdf.graphs import graph_iri
@@ -44,6 +42,7 @@ if TYPE_CHECKING:
     from rdfcrawl.core.reservations import Reservations
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
     from rdfcrawl.rdf.context_sources import ContextDocument
+    from rdfcrawl.rdf.extraction.options import ExtractOptions
     from rdfcrawl.rdf.graphs import Trust
     from rdfcrawl.rdf.links.policy import LinkPolicy
 
@@ -61,7 +60,7 @@ class ExtractPipeline:
         self._crawler = crawler
         self._spider = spider
         self._options = options
-        self._reservation_policy = reservation_policy(crawler.settings)
+        self._reservation_policy = spider.options.reservation_policy
         self._logged: OutlinkOptions | None = None  # of the last document
         self._schemes = spider.options.crawl.schemes
         self._sandbox = Sandbox(
@@ -79,8 +78,7 @@ class ExtractPipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the pipeline of a crawler whose spider makes visits."""
-        harvesting_spider(crawler)
-        options = ExtractOptions.from_settings(crawler.settings)
+        options = harvesting_spider(crawler).options.extract
         if options.rules:
             for refusal in rules_in(options.rules).refused:
                 logger.warning("%s", refusal)
@@ -242,7 +240,9 @@ class _Chunks:
         if chunk is None and self._source is not None:
             chunk = await self._next_of_child(self._source)
         document = self._document
-        if document.asks_site is not None and (chunk is not None or self._result.links):
+        if document.fetch_site is not None and (
+            chunk is not None or self._result.links
+        ):
             await self._ask_site()
             if document.withheld is Reason.TDM_RESERVED:
                 await self.aclose()
@@ -286,7 +286,7 @@ class _Chunks:
     async def _next_of_child(self, source: bytes | Path) -> QuadChunk | None:
         """Return the next chunk; None at the end."""
         if self._taken is None:
-            if self._document.asks_site is not None:
+            if self._document.fetch_site is not None:
                 # The few children must not wait for a site.
                 await self._ask_site()
                 reservations = self._document.reservations
@@ -312,9 +312,9 @@ class _Chunks:
             HeldBack: they cannot be requested now.
         """
         document, found = self._document, NOTHING
-        asks_site, document.asks_site = document.asks_site, None
-        if asks_site is not None and document.reservations.tdm is None:
-            of_site = await asks_site()
+        fetch, document.fetch_site = document.fetch_site, None
+        if fetch is not None and document.reservations.tdm is None:
+            of_site = await fetch()
             if of_site is None:
                 raise HeldBack(document.url)
             found = of_site

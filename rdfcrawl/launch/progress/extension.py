@@ -16,9 +16,14 @@ from redis.exceptions import RedisError
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
+from rdfcrawl.core.options.table import options_of
 from rdfcrawl.core.signals import before_leaving
 from rdfcrawl.frontier.own_faults import OwnFaults, examples_of
-from rdfcrawl.launch.progress.options import ProgressDisplay, ProgressOptions
+from rdfcrawl.launch.progress.options import (
+    LaunchOptions,
+    ProgressDisplay,
+    ProgressOptions,
+)
 from rdfcrawl.launch.progress.snapshot import (
     CrawlSnapshot,
     take_last_snapshot,
@@ -26,11 +31,9 @@ from rdfcrawl.launch.progress.snapshot import (
 )
 from rdfcrawl.launch.progress.table import LiveTable, one_line, print_summary
 from rdfcrawl.pipelines.items import harvesting_spider
-from rdfcrawl.stores.options import store_uri
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
 
     from rdfcrawl.frontier.queue.frontier_client import Frontier
 
@@ -39,14 +42,16 @@ class ProgressReport:
     """Extension that shows the progress; `PROGRESS` is auto, board, log or off."""
 
     def __init__(self, crawler: Crawler) -> None:
-        self._options = ProgressOptions.from_settings(crawler.settings)
+        self._options = options_of(crawler, LaunchOptions).progress
         if self._options.display is ProgressDisplay.OFF:
             raise NotConfigured
         self._spider = harvesting_spider(crawler)
         self._stats = crawler.stats
-        self._store = store_uri(crawler.settings)
-        root = self._spider.options.crawl.paths.root
-        self._store_lines = follower_lines(crawler.settings, root)
+        crawl = self._spider.options.crawl
+        self._store = crawl.stores.uri
+        self._store_lines = follower_lines(
+            crawl.paths.root, has_any=bool(crawl.stores.followers)
+        )
         self._task: asyncio.Task[None] | None = None
         self._began = monotonic()
         self._last: CrawlSnapshot | None = None
@@ -104,9 +109,9 @@ logger = logging.getLogger(__name__)
 _BOARD_SECS = 1.0
 
 
-def follower_lines(settings: BaseSettings, root: Path) -> Callable[[], list[str]]:
+def follower_lines(root: Path, *, has_any: bool) -> Callable[[], list[str]]:
     """Return what tells how far the stores of `STORES` are, a line for each."""
-    if not settings.get("STORES"):
+    if not has_any:
         return list
     from rdfcrawl.stores.followers.status import summaries  # noqa: PLC0415 (few have any)
 

@@ -24,7 +24,6 @@ from rdfcrawl.frontier.redis.client import NAMES
 from rdfcrawl.launch.progress.forks import execute
 from rdfcrawl.monitor.page.listening import SOCKET, page_socket, url_of
 from rdfcrawl.monitor.page.options import PageOptions
-from rdfcrawl.stores.log.location import crawl_folder
 
 if TYPE_CHECKING:
     import argparse
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scrapy.settings import BaseSettings
+
+    from rdfcrawl.frontier.queue.options import CrawlOptions
 
 _MODULE: Final = "rdfcrawl.launch.progress.page_process"
 _PATIENCE_SECS: Final = 5.0  # at the end of the crawl
@@ -42,22 +43,19 @@ _PLACES: Final = ("CRAWL_DIR=", "CRAWL_ID=")
 
 @contextmanager
 def page_beside(
-    opts: argparse.Namespace, settings: BaseSettings, spider: str
+    opts: argparse.Namespace, settings: BaseSettings, crawl: CrawlOptions
 ) -> Iterator[None]:
-    """Serve the page of a crawl while it runs, if the options ask for that.
+    """Serve the page of a crawl while it runs.
 
     Exit with 2 and one line if it cannot be served.
 
     Args:
         opts: of the command that crawls.
         settings: with those of the spider.
-        spider: its name, by which the crawl goes unless it has one.
+        crawl: options of the crawl.
     """
-    if not opts.page:
-        yield
-        return
     try:
-        process = _begin(opts.set, settings, str(settings.get("CRAWL_ID") or spider))
+        process = _begin(opts.set, settings, crawl)
     except ConfigError as error:
         fail(f"--page: {error}")
     try:
@@ -69,13 +67,13 @@ def page_beside(
 
 
 def _begin(
-    given: list[str], settings: BaseSettings, crawl_id: str
+    given: list[str], settings: BaseSettings, crawl: CrawlOptions
 ) -> subprocess.Popen[bytes]:
     if find_spec(_LIBRARY) is None:
         raise ConfigError(f"{_LIBRARY} is missing: {install_hint('page')}")
     options = PageOptions.checked(environment=os.environ)
     with page_socket(options) as bound:
-        words = _words(given, settings, crawl_id, bound.fileno())
+        words = _words(given, settings, crawl, bound.fileno())
         process = start_module(
             *(_MODULE, program()),
             job=words,
@@ -88,12 +86,12 @@ def _begin(
 
 
 def _words(
-    given: list[str], settings: BaseSettings, crawl_id: str, fd: int
+    given: list[str], settings: BaseSettings, crawl: CrawlOptions, fd: int
 ) -> list[str]:
     """Return the command of a page; logins of stores are none of its business."""
     own = {
-        "CRAWL_DIR": crawl_folder(settings),
-        "CRAWL_ID": crawl_id,
+        "CRAWL_DIR": crawl.paths.root.parent,
+        "CRAWL_ID": crawl.crawl_id,
         SOCKET: fd,
         **{name: settings[name] for name in NAMES if settings.get(name)},
     }

@@ -11,10 +11,10 @@ Sources: IANA special-purpose address registries (RFC 6890) for IPv4 and IPv6; R
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -23,9 +23,11 @@ from ipaddress import (
     ip_address,
     ip_network,
 )
-from typing import Final
+from typing import Any, Final, TypeVar
 
-from rdfcrawl.core.options import defaults
+from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.options import values
+from rdfcrawl.core.options.table import OptionsTable, integer, parsed
 from rdfcrawl.uri.guard.own_addresses import is_own_address
 
 IPAddress = IPv4Address | IPv6Address
@@ -118,6 +120,9 @@ _IPV6: Final = tuple(
 )
 
 
+T = TypeVar("T")
+
+
 def parse_networks(texts: Iterable[str]) -> tuple[IPNetwork, ...]:
     """Parse networks and single addresses.
 
@@ -152,21 +157,48 @@ def _port_range(text: str) -> PortRange:
     raise ValueError(f"{text!r} is not a port or a range of ports")
 
 
-WEB_PORTS: Final = parse_ports(defaults.GUARD_PORTS.split(","))
+def _parsed(
+    parse: Callable[[Iterable[str]], T], example: str, name: str, value: Any
+) -> T:
+    texts = values.texts(value)
+    try:
+        return parse(texts)
+    except ValueError as error:
+        given = ",".join(texts)
+        raise ConfigError(f"{name}={given}: {error}; for example {example}") from None
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(OptionsTable):
     """The policy: the public internet, other allowed networks, and ports."""
 
-    # allowed networks that are not public. An IPv4 network does not allow IPv6
-    # addresses that embed its addresses.
-    allow_nets: tuple[IPNetwork, ...] = ()
-    # inclusive ranges of the ports that pages may have
-    ports: tuple[PortRange, ...] = WEB_PORTS
-    # refused networks, also in IPv6 addresses that embed their addresses
-    deny_nets: tuple[IPNetwork, ...] = ()
-    max_ports: int = 16  # allowed for one address
+    # An IPv4 network does not allow IPv6 addresses that embed its addresses.
+    allow_nets: tuple[IPNetwork, ...] = parsed(
+        "GUARD_ALLOW_NETS",
+        partial(_parsed, parse_networks, "10.0.0.0/8,fd00::/8"),
+        allowed="networks, separated by commas: `10.0.0.0/8,fd00::/8`",
+    )
+    """networks that a crawl may connect to although they are not public; see [the
+    guard](../explanation/politeness.md#the-guard)"""
+    ports: tuple[PortRange, ...] = parsed(
+        "GUARD_PORTS",
+        partial(_parsed, parse_ports, "80,443,1024-65535"),
+        allowed="ports and ranges of them, separated by commas",
+    )
+    """ports that may be connected to; FTP has 21 and 990 in addition, its data 1024 and
+    above. `80,443,1024-65535` allows those of services"""
+    deny_nets: tuple[IPNetwork, ...] = parsed(
+        "GUARD_DENY_NETS",
+        partial(_parsed, parse_networks, "192.0.2.7,2001:db8::/32"),
+        allowed="networks, separated by commas: `192.0.2.7,2001:db8::/32`",
+    )
+    """networks that a crawl never connects to, also if `GUARD_ALLOW_NETS` has them:
+    addresses of this machine that its kernel does not know, as behind NAT, and other
+    machines of yours"""
+    max_ports: int = integer("GUARD_MAX_PORTS", 1, 65535)
+    """of one address, a worker connects to so many different ports: nobody can make it
+    scan a host. Each worker counts for itself, from its start on, and remembers
+    10,000 addresses"""
     is_confined: bool = False  # only `allow_nets` are allowed
 
     def refusal(
