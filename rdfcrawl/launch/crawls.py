@@ -1,4 +1,4 @@
-"""The start of a crawl from a command: the checks before, the messages after."""
+"""Start a crawl from a command: checks before the crawl, messages after it."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# They list versions and components at every start. A log file has it all, and so has
-# a terminal with `-L DEBUG`.
-_TALKATIVE = (
+# These list versions and components at every start. They appear only in a log file, or
+# on a terminal with `-L DEBUG`.
+_VERBOSE_LOGGERS = (
     "scrapy.addons",
     "scrapy.crawler",
     "scrapy.middleware",
@@ -51,27 +51,27 @@ _LISTS = ("Enabled ", "Overridden settings", "Scrapy %(version)s", "Versions")
 _is_secret: Final = re.compile(r"PASS|SECRET|TOKEN|ACCESS_KEY").search
 _NEXT_SETTING: Final = ",\n '"  # between settings in a list of Scrapy
 _SPIDERS: Final = ("ckan", "linkeddata", "resourcesync", "sitemap", "sparql", "warc")
-_TELL_OF_FAILURES = ("scrapy.crawler", "scrapy.core.engine", "scrapy.utils.signal")
+_FAILURE_LOGGERS = ("scrapy.crawler", "scrapy.core.engine", "scrapy.utils.signal")
 
 
 def prepare_process(settings: BaseSettings) -> None:
-    """Set what belongs to the process, not to a spider, before a crawl of ours.
+    """Configure the process for one of our crawls.
 
-    A terminal is spared Scrapy's account of itself.
+    On a terminal, Scrapy's lists of components and settings are hidden.
     """
     raise_gc_thresholds()
-    # libuv's loop is the quicker one.
+    # libuv's loop is faster.
     settings.set("ASYNCIO_EVENT_LOOP", "uvloop.Loop", "command")
     settings.set("LOG_LEVEL", defaults.LOG_LEVEL, "command")
     install_json_logs(settings)
     logging.getLogger("scrapy.crawler").addFilter(_without_secrets)
     if settings["LOG_LEVEL"] == "INFO" and not settings["LOG_FILE"]:
-        for name in _TALKATIVE:  # not by level: Scrapy resets levels
+        for name in _VERBOSE_LOGGERS:  # not by level: Scrapy resets levels
             logging.getLogger(name).addFilter(_is_no_list)
 
 
 def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
-    """Crawl to the end; return the exit code."""
+    """Run a crawl to its end; return the exit code."""
     from rdfcrawl.frontier.queue.worker_drains import DRAINED
     from rdfcrawl.stores.identity import mark_finished
 
@@ -83,20 +83,20 @@ def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
         reasons.append(reason)
 
     crawler.signals.connect(note_reason, signals.spider_closed)
-    gc.disable()  # nothing of what a crawl begins with is garbage
-    crawler.signals.connect(_collect_what_comes, signals.spider_opened)
+    gc.disable()  # objects created at the start of a crawl are not garbage
+    crawler.signals.connect(_start_gc, signals.spider_opened)
     refusal = _Refusal()
-    for told_by in _TELL_OF_FAILURES:
-        logging.getLogger(told_by).addFilter(refusal.is_no_consequence)
+    for name in _FAILURE_LOGGERS:
+        logging.getLogger(name).addFilter(refusal.is_worth_showing)
     root = options.crawl.paths.root
     followers = _followers(stores, root, crawler.settings)
     compaction = _compaction(stores, root)
-    process.settings = crawler.settings  # which it would set back to its own
+    process.settings = crawler.settings  # otherwise it would restore its settings
     task = process.crawl(crawler, **checked.arguments)
     if isinstance(task, asyncio.Task):
         task.add_done_callback(refusal.note_end)
     process.start()
-    _collect_what_comes()  # of all there is, the exit frees what it can
+    _start_gc()  # exempt existing objects: exit frees them without a collection
     if reasons == ["finished"]:
         mark_finished(options.crawl.paths.quads)
     if compaction is not None:
@@ -115,16 +115,16 @@ def run_crawl(process: CrawlerProcessBase, checked: CheckedCrawl) -> int:
 def page_if_wanted(
     opts: argparse.Namespace, checked: CheckedCrawl
 ) -> AbstractContextManager[None]:
-    """Serve the page of a crawl while it runs, if the option `--page` is there."""
+    """Serve the page of a crawl while it runs, if `--page` is given."""
     if not opts.page:
         return nullcontext()
-    from rdfcrawl.launch.progress.page_process import page_beside
+    from rdfcrawl.launch.progress.page_process import serving_page
 
-    return page_beside(opts, checked.crawler.settings, checked.options.crawl)
+    return serving_page(opts, checked.crawler.settings, checked.options.crawl)
 
 
-def _collect_what_comes() -> None:
-    """Look for garbage from now on, but not in what is there, which takes 0.1 s."""
+def _start_gc() -> None:
+    """Collect only future garbage: a scan of existing objects takes 0.1 s."""
     gc.freeze()
     gc.enable()
 
@@ -166,7 +166,7 @@ def _exit_code(reasons: list[str], crawler: Crawler, codes: ExitCodes) -> int:
 def load_spiders(settings: BaseSettings) -> SpiderLoaderProtocol:
     """Return the spiders of a project, including those of add-ons.
 
-    The settings stay as they are: Scrapy has add-ons change them once.
+    The settings are not changed: Scrapy lets add-ons change them once.
     """
     if settings.get("ADDONS"):
         settings = settings.copy()
@@ -175,9 +175,9 @@ def load_spiders(settings: BaseSettings) -> SpiderLoaderProtocol:
 
 
 def load_addons(settings: BaseSettings) -> None:
-    """Have the add-ons of a project add their spiders to its settings.
+    """Let the add-ons of a project add their spiders to its settings.
 
-    Exit with 2 and one line if there is no such add-on.
+    Exit with 2 and one line if an add-on does not exist.
     """
     from rdfcrawl.core.options.values import load_setting, mapping
 
@@ -190,13 +190,13 @@ def load_addons(settings: BaseSettings) -> None:
 
 
 def is_ours(spider: type[Spider]) -> TypeGuard[type[RdfSpider]]:
-    """Return whether a spider is a subclass of ours, without an import of ours."""
+    """Return whether a spider is a subclass of ours, without importing ours."""
     base = sys.modules.get("rdfcrawl.spiders.base")
     return base is not None and issubclass(spider, base.RdfSpider)
 
 
 def check_name(spider: str, loader: SpiderLoaderProtocol) -> None:
-    """Exit with 2 and one line if there is no spider of this name."""
+    """Exit with 2 and one line if there is no spider with this name."""
     names = loader.list()
     if spider in names:
         return
@@ -220,7 +220,7 @@ def check_operator(
     settings: BaseSettings,
     process: CrawlerProcessBase | None = None,
 ) -> CheckedCrawl:
-    """Return a crawl whose arguments and settings are read, and thus right.
+    """Return a crawl with parsed and checked arguments and settings.
 
     Exit with 2 and one line if one of them is wrong.
     """
@@ -256,7 +256,7 @@ def check_operator(
 
 
 def _with_shapes(ready: PreparedSpider, settings: BaseSettings) -> PreparedSpider:
-    """Return the options with a judge, if there are shapes; tell exposed passwords."""
+    """Add a SHACL judge if there are shapes; warn of exposed passwords."""
     stores, shapes = ready.options.crawl.stores, ready.arguments.shapes
     if stores.followers:
         from rdfcrawl.stores.followers.options import exposed_secrets
@@ -272,7 +272,7 @@ def _with_shapes(ready: PreparedSpider, settings: BaseSettings) -> PreparedSpide
 
 
 def _check_followers(stores: StoreOptions, shapes: Path | None) -> None:
-    """Raise `ConfigError` if a store is wrong; of shapes, it names the argument."""
+    """Raise `ConfigError` if a store is wrong; for shapes, name the argument."""
     from rdfcrawl.stores.followers.options import follower_plans
 
     try:
@@ -291,7 +291,7 @@ def _check_named(arguments: CrawlArguments, options: SpiderOptions) -> None:
     for name in ("seeds", *NAMED):
         urls = getattr(arguments, name)
         if isinstance(urls, tuple) and urls:
-            # Behind a proxy, it is the proxy that looks names up.
+            # With a proxy, the proxy resolves names.
             refusal = looked_up_refusal(
                 urls, options.fetch.guard, looks_up=not options.fetch.with_scrapy
             )
@@ -318,18 +318,18 @@ def _is_no_list(record: logging.LogRecord) -> bool:
 
 
 class _Refusal:
-    """An error of the operator that shows only when the crawl begins (Redis, say).
+    """An operator error that appears only when the crawl begins, such as for Redis.
 
-    One line tells `error` instead of the tracebacks that come of it.
+    One line with `error` replaces the tracebacks that it causes.
     """
 
     def __init__(self) -> None:
         self.error: ConfigError | None = None
 
     def note_end(self, crawl: asyncio.Task[None]) -> None:
-        """Store the error that ended the crawl, if the operator has to correct it.
+        """Store the error that ended the crawl, if the operator can correct it.
 
-        Any other is told here: nobody else looks at what the task has raised.
+        Other errors are logged here, since the exception of the task is not read.
         """
         error = None if crawl.cancelled() else crawl.exception()
         if isinstance(error, ConfigError):
@@ -337,10 +337,10 @@ class _Refusal:
         elif isinstance(error, RdfcrawlError):
             logger.critical("%s", error)
         elif error is not None:
-            logger.critical("the crawl has not begun", exc_info=error)
+            logger.critical("the crawl did not begin", exc_info=error)
 
-    def is_no_consequence(self, record: logging.LogRecord) -> bool:
-        """Return whether a log record is worth showing."""
+    def is_worth_showing(self, record: logging.LogRecord) -> bool:
+        """Return False for error records that follow an operator error."""
         error = record.exc_info[1] if record.exc_info else None
         while error is not None and self.error is None:
             if isinstance(error, ConfigError):

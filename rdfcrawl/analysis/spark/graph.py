@@ -70,7 +70,7 @@ def find_graph(session: SparkSession, root: Path, machines: DataFrame) -> UrlGra
         .persist()
     )
     n_nodes = domains.agg(sf.sum("n_nodes")).first()[0] or 0
-    # A URL is the node of its own record, or else of the first redirect to it.
+    # A URL is the node of its record, or else of the first redirect to it.
     index = (
         marks.groupBy("mark")
         .agg(sf.min(sf.struct("is_other", *_NODE)).alias("won"))

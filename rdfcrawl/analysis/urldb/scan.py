@@ -45,7 +45,7 @@ class LogScan:
     Attributes:
         offsets: end of the part that has been read.
         n_observations: number of observations.
-        n_without_host: number of names that were skipped, as they are no URL with a
+        n_without_host: number of skipped names, which are no URL with a
             host.
         damages: of the segments, without duplicates.
     """

@@ -12,10 +12,10 @@ from rdfcrawl.core.options.table import OptionsTable, mapping
 class OwnFormats(OptionsTable):
     """The classes of the user's that read documents, beside pages."""
 
-    extractors: Mapping[str, object] = mapping("EXTRACTORS")
+    extractors: Mapping[str, object] = mapping("EXTRACTORS", {})
     """[extractors of your own](../how-to/own-extractors.md): dotted paths of classes by
     media types or file extensions, or by names of your own for those that read pages"""
-    harvesters: Mapping[str, object] = mapping("HARVESTERS")
+    harvesters: Mapping[str, object] = mapping("HARVESTERS", {})
     """[harvesters of your own](../how-to/own-harvesters.md): dotted paths of classes by
     media types, by kinds of sources that they replace, or by names of your own"""
 

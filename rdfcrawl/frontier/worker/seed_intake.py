@@ -152,9 +152,9 @@ class SeedIntake:
         ingest = self._ingests.own
         for seed in seeds:
             try:
-                ingest.seed(seed)
+                url = ingest.seed_url(seed)
             except BadUri as fault:
                 ingest.rejected.bad += 1
                 logger.warning("start_urls: %r: %s", seed[:200], fault)
             else:
-                yield seed
+                yield url

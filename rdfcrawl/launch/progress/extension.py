@@ -1,4 +1,4 @@
-"""Show the progress of a crawl: a table on a terminal, a line a minute in a log."""
+"""Show the progress of a crawl: a table on a terminal, one line per minute in a log."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class ProgressReport:
         return progress
 
     def spider_opened(self) -> None:
-        """Begin to show."""
+        """Start the display."""
         session = self._spider.session
         if session is not None:
             self._lost_logs = session.lost_logs
@@ -76,14 +76,14 @@ class ProgressReport:
             )
 
     async def leave(self) -> None:
-        """Take the last snapshot, while the frontier is still there."""
-        if self._task is None:  # a component kept the crawl from beginning
+        """Take the last snapshot while the frontier is still open."""
+        if self._task is None:  # a component prevented the start of the crawl
             return
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         session = self._spider.session
         if session is not None:
-            with suppress(RedisError):  # the worker has said that it is away
+            with suppress(RedisError):  # the worker has logged the outage
                 self._last = await take_last_snapshot(session.frontier)
 
     def spider_closed(self, reason: str) -> None:
@@ -110,7 +110,7 @@ _BOARD_SECS = 1.0
 
 
 def follower_lines(root: Path, *, has_any: bool) -> Callable[[], list[str]]:
-    """Return what tells how far the stores of `STORES` are, a line for each."""
+    """Return a function that lists the progress of the stores of `STORES`."""
     if not has_any:
         return list
     from rdfcrawl.stores.followers.status import summaries  # noqa: PLC0415 (few have any)
@@ -128,7 +128,7 @@ async def watch(
     Args:
         frontier: of the crawl, opened.
         options: of the display.
-        stores: returns how far each store is that follows the crawl.
+        stores: returns the progress of each store that follows the crawl.
     """
     if options.display is ProgressDisplay.OFF:
         return
@@ -144,7 +144,7 @@ async def _show_table(frontier: Frontier, stores: Callable[[], list[str]]) -> No
     table.open()
     try:
         while True:
-            with suppress(RedisError):  # the workers say so, and wait for it
+            with suppress(RedisError):  # the workers log it, and wait
                 table.show(await take_snapshot(frontier), stores())
             await asyncio.sleep(_BOARD_SECS)
     finally:

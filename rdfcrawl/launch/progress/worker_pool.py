@@ -45,18 +45,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_MAX_RESTARTS = 1000  # past that the machine is at fault, not the document
+_MAX_RESTARTS = 1000  # more indicate a fault of the machine, not of documents
 _RESTART_SECS = 0.5
-_DISK_SECS = 1.0  # between two looks at a disk that is too full
+_DISK_SECS = 1.0  # between two checks of a full disk
 _FINISHED = "finished"
 _WORKER_PROCESS = "rdfcrawl.launch.progress.worker_process"
-_UNFINISHED = frozenset({1, 2})  # exit codes that a worker chose
+_UNFINISHED = frozenset({1, 2})  # exit codes by which a worker reports a failure
 
 
 class WorkerPool:
     """Runner of `scrapy crawl` n times on one frontier.
 
-    `words` are options of each worker's command, `-sNAME=VALUE` and the like. Without
+    `words` are options of each worker's command, such as `-sNAME=VALUE`. Without
     `forks`, each worker is a new process.
     """
 
@@ -76,7 +76,7 @@ class WorkerPool:
         self._words = list(words)
         self._settings = checked.crawler.settings
         self._n_workers = n_workers
-        self._has_begun: set[int] = set()  # numbers of workers
+        self._started: set[int] = set()  # numbers of workers
         self._forks = forks
         self._options = checked.options.crawl
         self._progress, codes = checked.launch.progress, checked.launch.codes
@@ -88,8 +88,8 @@ class WorkerPool:
         self._children: dict[int, Worker] = {}
         self._lost_logs: list[str] = []
         self._is_stopping = False
-        self._run = 0  # number of runs before
-        self._is_drained = False  # all workers have ended, and the crawl goes on
+        self._run = 0  # number of earlier runs
+        self._is_drained = False  # all workers ended before the end of the crawl
 
     async def run(self) -> int:
         """Run the crawl to its end; return the exit code."""
@@ -134,13 +134,13 @@ class WorkerPool:
             if followers is not None:
                 await asyncio.to_thread(followers.finish)
             if code == REFUSED:
-                self._tell_refusal()
+                self._log_refusal()
         finally:
             await link.close()
         return code
 
     def describe(self) -> None:
-        """Describe the crawl, once it has run and was neither stopped nor drained."""
+        """Describe the crawl, unless it was stopped or drained."""
         if not (self._is_stopping or self._is_drained):
             agent = self._checked.options.fetch.user_agent
             describing = self._checked.launch.describing.by(agent)
@@ -184,10 +184,10 @@ class WorkerPool:
         return max(codes)
 
     async def _outcome(self, frontier: Frontier, code: int) -> str:
-        """Return how the run has ended; drained workers end well before the crawl."""
+        """Return the outcome of the run; drained workers end before the crawl does."""
         if code not in self._finished:
             return "not finished"
-        with suppress(CrawlGone):  # that is told below
+        with suppress(CrawlGone):  # reported by the caller
             counts, n_ended = await frontier.counts(), await frontier.begin_run()
             self._is_drained = not counts.is_over and n_ended == self._run
         return DRAINED if self._is_drained else _FINISHED
@@ -198,10 +198,10 @@ class WorkerPool:
         )
         await watch(frontier, self._progress, stores)
 
-    def _tell_refusal(self) -> None:
+    def _log_refusal(self) -> None:
         logger.error(
-            "the guard refused seeds: %s/worker-*.log names them, and the settings that"
-            " would allow them (GUARD_ALLOW_NETS, GUARD_PORTS)",
+            "the guard refused seeds: see %s/worker-*.log for their names, and for the"
+            " settings that allow them (GUARD_ALLOW_NETS, GUARD_PORTS)",
             self._options.paths.logs,
         )
 
@@ -210,12 +210,12 @@ class WorkerPool:
         for _ in range(_MAX_RESTARTS):
             await self._wait_for_room(number)
             child = self._children[number] = await self._start(number)
-            if self._is_stopping:  # it was not there yet when all were told
+            if self._is_stopping:  # it did not exist when the signal was passed on
                 child.send_signal(signal.SIGTERM)
             code = await child.wait()
             if code in self._finished or self._is_stopping:
                 break
-            # On a full disk, a worker that begins cannot even write its log.
+            # On a full disk, a new worker cannot even write its log.
             if code in _UNFINISHED and not await self._lack():
                 break
             logger.warning("worker %d died (%d), restarting it", number, code)
@@ -225,7 +225,7 @@ class WorkerPool:
         return code if code >= 0 else 1
 
     async def _wait_for_room(self, number: int) -> None:
-        """Wait until a worker can write to the disk, or all are to stop."""
+        """Wait until a worker can write to the disk, or the pool is stopping."""
         lack = await self._lack()
         if lack:
             logger.warning("worker %d waits for room on the disk: %s", number, lack)
@@ -234,7 +234,7 @@ class WorkerPool:
             lack = await self._lack()
 
     async def _lack(self) -> str:
-        """Return where there is no room to write; empty if there is."""
+        """Return the name of a full disk; empty if there is none."""
         return self._disk.lack() or await asyncio.to_thread(self._disk.refusal)
 
     async def _start(self, number: int) -> Worker:
@@ -255,16 +255,16 @@ class WorkerPool:
 
     def _options_of(self, number: int) -> list[str]:
         """Return the options of a worker; a restarted one appends to its feeds."""
-        if number in self._has_begun:
+        if number in self._started:
             return [re.sub("^-O", "-o", word) for word in self._words]
-        self._has_begun.add(number)
+        self._started.add(number)
         return self._words
 
     def _stop(self, name: signal.Signals) -> None:
-        """Pass a signal on to workers, unless the terminal does so."""
+        """Pass a signal on to the workers, unless the terminal does."""
         self._is_stopping = True
         if name == signal.SIGINT and sys.stdin.isatty():
-            return  # the terminal sent it to all of the process group
+            return  # the terminal sent it to the process group
         for child in self._children.values():
             if child.returncode is None:
                 child.send_signal(name)
