@@ -20,8 +20,10 @@ from rdfcrawl.frontier.queue.dns_cache import AddressBook, HostAddresses
 from rdfcrawl.frontier.queue.host_clocks import HostClocks
 from rdfcrawl.frontier.queue.kept_robots import KeptRobots
 from rdfcrawl.frontier.queue.leave_list import LeaveList
+from rdfcrawl.frontier.queue.pings import SitemapHosts, WaitingPings
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles, keep_settings
 from rdfcrawl.frontier.queue.score_bands import ScoreBands
+from rdfcrawl.frontier.queue.start_urls import StartUrls
 from rdfcrawl.frontier.queue.state_store import StateStore
 from rdfcrawl.frontier.redis.client import raise_intset_limit
 from rdfcrawl.frontier.redis.refusals import one_line
@@ -203,23 +205,25 @@ class CrawlSession:
         state_store = StateStore(frontier.redis, frontier.key, retry)
         datasets = WholeDatasets(state_store, ingests, worker.links, keys.prime)
         links = LinkIntake(
-            frontier,
-            ingests,
-            datasets,
-            worker.links,
+            state=frontier.state,
+            ingests=ingests,
+            datasets=datasets,
+            sender=worker.links,
             keys=keys,
             policy=link_policy,
             decisions=decisions,
         )
         seeds = SeedIntake(
-            worker,
-            ingests,
-            datasets,
-            links,
+            worker=worker,
+            ingests=ingests,
+            datasets=datasets,
+            links=links,
             keys=keys,
             run=run,
             request_of=request_of,
-            tables=state_store,
+            start_urls=StartUrls(frontier.redis, options.crawl_id),
+            pings=WaitingPings(frontier.redis, frontier.scripts, options.crawl_id),
+            sitemap_hosts=SitemapHosts(state_store),
         )
         leave_list = LeaveList(frontier, blocked, options.leave_hosts)
         await ingests.learn_scopes()
@@ -264,10 +268,6 @@ class CrawlSession:
     def redis(self) -> Redis:
         """The connection to Redis."""
         return self._connection.frontier.redis
-
-    def arguments_of(self, record: Record) -> CrawlArguments:
-        """Return the arguments of the spider that queued a record."""
-        return self.profiles.of(record)
 
     async def close(self, *, forget: bool = False) -> None:
         """Disconnect after the worker; `forget` clears a crawl that is over."""

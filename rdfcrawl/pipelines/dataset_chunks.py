@@ -67,7 +67,7 @@ class DatasetChunks:
 
     def _wants_slices(self, document: Document) -> bool:
         session = self._spider.session
-        return session is not None and session.arguments_of(document.record).slice
+        return session is not None and session.profiles.of(document.record).slice
 
     @property
     def _samples(self) -> SampleComparison:

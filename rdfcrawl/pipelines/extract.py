@@ -58,7 +58,7 @@ class ExtractPipeline:
     def __init__(self, crawler: Crawler, options: ExtractOptions) -> None:
         spider = harvesting_spider(crawler)
         self._crawler = crawler
-        self._spider = spider
+        self.spider = spider
         self._options = options
         self._reservation_policy = spider.options.reservation_policy
         self._logged: OutlinkOptions | None = None  # of the last document
@@ -155,11 +155,6 @@ class ExtractPipeline:
         """Return the reading of a document in a child."""
         return await self._sandbox.read(source, job)
 
-    def obey(self, document: Document, reservations: Reservations) -> None:
-        """Obey the publisher's reservations, known before the statements of a page."""
-        if reservations is not document.reservations:
-            self._spider.obey(document, reservations)
-
     def with_site(self, site: Reservations, stated: Reservations) -> Reservations:
         """Return the reservations of a document, with those of its site."""
         return site.under(self._reservation_policy).refined(stated)
@@ -171,10 +166,10 @@ class ExtractPipeline:
         return self._logged
 
     def _arguments_of(self, document: Document) -> CrawlArguments:
-        session = self._spider.session
+        session = self.spider.session
         if session is None:
-            return self._spider.arguments
-        return session.arguments_of(document.record)
+            return self.spider.arguments
+        return session.profiles.of(document.record)
 
     def _count_child(self, layers: str) -> None:
         """Count a child by how the kernel confines it; log what is new."""
@@ -321,13 +316,15 @@ class _Chunks:
         if found:
             self._of_site = found
             reservations = self._pipeline.with_site(found, document.reservations)
-            self._pipeline.obey(document, reservations)
+            self._pipeline.spider.obey(document, reservations)
 
     def _obey(self, outcome: ExtractOutcome) -> None:
         reservations = outcome.reservations
         if self._of_site is not NOTHING:
             reservations = self._pipeline.with_site(self._of_site, reservations)
-        self._pipeline.obey(self._document, reservations)
+        # of the publisher, known before the statements of a page
+        if reservations is not self._document.reservations:
+            self._pipeline.spider.obey(self._document, reservations)
 
     def _note(self, outcome: ExtractOutcome) -> None:
         """Add an outcome: the document may be read in two parts."""

@@ -508,7 +508,7 @@ class RdfSpider(Spider):
         policy = self.options.reservation_policy
         document.reservations = reservations
         document.withheld = reservations.withholds(policy)
-        follow = self.joined().arguments_of(document.record).follow
+        follow = self.joined().profiles.of(document.record).follow
         document.is_nofollow = reservations.forbids_following(
             policy, wants_nofollow=Relation.NOFOLLOW in follow.relations
         )

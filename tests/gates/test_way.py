@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from tests.support.crawl_fixtures import Commands
     from tests.support.crawl_webs import Loopback
 
-# Functions and files: a change that shortens a way lowers them.
+# At most so many functions and files: a change that shortens a way lowers them.
 SEED, ENTRY = "RdfSpider.start", "VisitProcessor._process_harvested"
 STOPS = {
     SEED: (80, 36),
-    "StoreTee.__anext__": (126, 34),
+    "StoreTee.__anext__": (125, 34),
     "DiscoverPipeline.process_item": (12, 9),
     "LinkSender.send": (19, 8),
     ENTRY: (122, 44),
@@ -103,4 +103,5 @@ def _assert_short(
 ) -> None:
     names = "\n".join(f"{file}: {function}" for file, function in stops)
     files = {file for file, _ in stops}
-    assert (len(stops), len(files)) == most, f"{stage}:\n{names}"
+    assert len(stops) <= most[0], f"{stage}:\n{names}"
+    assert len(files) <= most[1], f"{stage}:\n{names}"

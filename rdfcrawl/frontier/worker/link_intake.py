@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import Decision
-from rdfcrawl.frontier.queue.candidate import JudgedLinks
+from rdfcrawl.frontier.queue.candidate import JudgedLinks, RejectedLinks
 from rdfcrawl.frontier.worker.link_ingest import LINK_BAND
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.core.records import Document, FollowUp, Record
     from rdfcrawl.frontier.queue.decisions import DecisionLog
-    from rdfcrawl.frontier.queue.frontier_client import Frontier
+    from rdfcrawl.frontier.redis.server_state import ServerState
     from rdfcrawl.frontier.worker.host_keys import HostKeys
     from rdfcrawl.frontier.worker.link_sender import LinkSender
     from rdfcrawl.frontier.worker.profile_ingests import ProfileIngests
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
     from rdfcrawl.rdf.links.policy import EveryLink
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class LinkIntake:
     """Takes the links of documents.
 
-    Args:
-        frontier: that the links are for.
+    Attributes:
+        state: of the Redis servers.
         ingests: judge links, by the arguments of their spider.
         datasets: taken as a whole; links to their pages are deferred.
         sender: queues many links at a time.
@@ -35,34 +37,30 @@ class LinkIntake:
         decisions: log of links that are not queued.
     """
 
-    def __init__(
-        self,
-        frontier: Frontier,
-        ingests: ProfileIngests,
-        datasets: WholeDatasets,
-        sender: LinkSender,
-        *,
-        keys: HostKeys,
-        policy: EveryLink | None,
-        decisions: DecisionLog | None,
-    ) -> None:
-        self.room = sender.room
-        self.rejected = ingests.own.rejected  # counts by cause
-        self._state = frontier.state
-        self._ingests = ingests
-        self._datasets = datasets
-        self._sender = sender
-        self._keys = keys
-        self._policy = policy
-        self._decisions = decisions
-        self._n_restores = 0
+    state: ServerState
+    ingests: ProfileIngests
+    datasets: WholeDatasets
+    sender: LinkSender
+    keys: HostKeys
+    policy: EveryLink | None
+    decisions: DecisionLog | None
+    _n_restores: int = 0
+
+    @property
+    def rejected(self) -> RejectedLinks:
+        """Numbers of links that were not offered, by cause."""
+        return self.ingests.own.rejected
+
+    async def room(self) -> None:
+        """Wait while too many links are unsent."""
+        await self.sender.room()
 
     def turns_away(self, document: Document, host: bytes, n_links: int) -> bool:
         """Return `LinkIngest.turns_away`: links to the host need not be offered."""
         if document.is_nofollow:
             return False
         record = document.record
-        return self._ingests.of(record).turns_away(host, n_links, parent=record)
+        return self.ingests.of(record).turns_away(host, n_links, parent=record)
 
     async def add_links(
         self, document: Document, links: AbstractSet[bytes], *, is_last: bool = False
@@ -75,23 +73,23 @@ class LinkIntake:
             self.rejected.nofollow += len(links)
             self._note_links(Decision.NOFOLLOW, links, document)
             return JudgedLinks([], [])
-        if self._policy is not None:
-            links = self._chosen(document, links, self._policy)
-        if self._n_restores != self._state.n_restores:
+        if self.policy is not None:
+            links = self._chosen(document, links, self.policy)
+        if self._n_restores != self.state.n_restores:
             # Redis may have lost what it took last. The parents are crawled again, as
             # it lost their release too, and must find their links forgotten here.
-            self._n_restores = self._state.n_restores
-            self._ingests.forget_recent()
-        if self._keys.is_by_address:
-            await self._keys.prime(*(x.decode(errors="replace") for x in links))
-        record, ingests = document.record, self._ingests
+            self._n_restores = self.state.n_restores
+            self.ingests.forget_recent()
+        if self.keys.is_by_address:
+            await self.keys.prime(*(x.decode(errors="replace") for x in links))
+        record, ingests = document.record, self.ingests
         ingest = ingests.by_profile.get(record.profile) or ingests.own
         if ingest.covered.prefixes:
-            ingest.full = self._datasets.full(document)
+            ingest.full = self.datasets.full(document)
         judged = ingest.links(links, parent=record, url=document.url, is_last=is_last)
-        self._sender.offer(judged.candidates)
+        self.sender.offer(judged.candidates)
         if ingest.deferred:
-            await self._datasets.defer(document)
+            await self.datasets.defer(document)
         return judged
 
     def _chosen(
@@ -106,14 +104,14 @@ class LinkIntake:
     def _note_links(
         self, why: Decision, links: Iterable[bytes], document: Document
     ) -> None:
-        if self._decisions is not None:
+        if self.decisions is not None:
             urls = (link.decode(errors="replace") for link in links)
-            self._decisions.note(why, urls, document.url)
+            self.decisions.note(why, urls, document.url)
 
     def note_decision(self, why: Decision, urls: Iterable[str], parent: str) -> None:
         """Log why URLs of a document are not queued, if decisions are logged."""
-        if self._decisions is not None:
-            self._decisions.note(why, urls, parent)
+        if self.decisions is not None:
+            self.decisions.note(why, urls, parent)
 
     async def add_follow_ups(
         self, document: Document, follow_ups: Sequence[FollowUp]
@@ -125,31 +123,31 @@ class LinkIntake:
             self.rejected.nofollow += len(follow_ups) - len(wanted)
             left = [x.record.url for x in follow_ups if not x.is_part_of_source]
             self.note_decision(Decision.NOFOLLOW, left, document.url)
-        await self._keys.prime(*(each.record.url for each in wanted))
-        ingest = self._ingests.of(document.record)
-        ingest.full = self._datasets.full(document)
+        await self.keys.prime(*(each.record.url for each in wanted))
+        ingest = self.ingests.of(document.record)
+        ingest.full = self.datasets.full(document)
         judged = ingest.follow_ups(wanted, asked=document.record.url)
-        self._sender.offer(judged.candidates)
-        await self._datasets.defer(document)
+        self.sender.offer(judged.candidates)
+        await self.datasets.defer(document)
         return judged
 
     def add_outlinks(self, outlinks: Iterable[Record], known: Iterable[str]) -> None:
         """Offer redirect targets, and URLs that are only to be marked as seen."""
-        ingests = self._ingests
-        self._sender.offer(
+        ingests = self.ingests
+        self.sender.offer(
             ingests.of(record).candidate(record, LINK_BAND) for record in outlinks
         )
-        self._sender.offer(ingests.own.seen_only(url) for url in known)
+        self.sender.offer(ingests.own.seen_only(url) for url in known)
 
     async def is_new(self, url: str) -> bool:
         """Mark a URL as seen; return whether the URL was new."""
-        await self._keys.prime(url)
-        return await self._sender.mark_seen(self._ingests.own.seen_only(url))
+        await self.keys.prime(url)
+        return await self.sender.mark_seen(self.ingests.own.seen_only(url))
 
     def wants_target(self, record: Record, target: str) -> bool:
         """Return `LinkIngest.wants_target`: the redirect of a record is followed."""
-        return self._ingests.of(record).wants_target(record, target)
+        return self.ingests.of(record).wants_target(record, target)
 
     def refuses(self, record: Record) -> bool:
         """Return `LinkIngest.refuses`: a queued record is denied."""
-        return self._ingests.of(record).refuses(record)
+        return self.ingests.of(record).refuses(record)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.errors import Decision
 from rdfcrawl.core.records import FollowUp, Record, Urgency
-from rdfcrawl.frontier.queue.pings import SitemapHosts, WaitingPings, follow_up_of
-from rdfcrawl.frontier.queue.start_urls import StartUrls, seed_of
+from rdfcrawl.frontier.queue.pings import follow_up_of
+from rdfcrawl.frontier.queue.start_urls import seed_of
 from rdfcrawl.frontier.redis.batches import in_batches
 from rdfcrawl.uri import BadUri
 
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from rdfcrawl.frontier.queue.candidate import Candidate
-    from rdfcrawl.frontier.queue.state_store import StateStore
+    from rdfcrawl.frontier.queue.pings import SitemapHosts, WaitingPings
+    from rdfcrawl.frontier.queue.start_urls import StartUrls
     from rdfcrawl.frontier.worker.host_keys import HostKeys
     from rdfcrawl.frontier.worker.link_intake import LinkIntake
     from rdfcrawl.frontier.worker.profile_ingests import ProfileIngests
@@ -28,10 +30,11 @@ logger = logging.getLogger(__name__)
 _BATCH_SIZE: Final = 500
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class SeedIntake:
     """Takes seeds, and queues them with a round trip of their own.
 
-    Args:
+    Attributes:
         worker: claims the seeds next.
         ingests: judge seeds, and have the scope that seeds widen.
         datasets: taken as a whole.
@@ -39,53 +42,40 @@ class SeedIntake:
         keys: politeness keys of hosts.
         run: number of the run.
         request_of: makes a record of a pushed seed, for spiders without documents.
-        tables: that pages of a source share.
-
-    Attributes:
+        start_urls: seeds that are pushed to the running crawl.
+        pings: pinged sitemaps.
+        sitemap_hosts: hosts of each sitemap.
         n_pings_taken: pinged sitemaps that were queued here.
         n_pings_refused: pinged sitemaps that no spider wants.
     """
 
-    def __init__(
-        self,
-        worker: FrontierWorker,
-        ingests: ProfileIngests,
-        datasets: WholeDatasets,
-        links: LinkIntake,
-        *,
-        keys: HostKeys,
-        run: int,
-        request_of: Callable[[str], Record] | None,
-        tables: StateStore,
-    ) -> None:
-        self.n_pings_taken = self.n_pings_refused = 0
-        self._frontier = frontier = worker.frontier
-        self._added = worker.links.added_at_once
-        self._ingests = ingests
-        self._datasets = datasets
-        self._links = links
-        self._prime = keys.prime
-        self._run = run
-        self._request_of = request_of
-        self._persistent = worker.persistent
-        self._start_urls = StartUrls(frontier.redis, frontier.crawl_id)
-        self._pings = WaitingPings(frontier.redis, frontier.scripts, frontier.crawl_id)
-        self._sitemap_hosts = SitemapHosts(tables)
+    worker: FrontierWorker
+    ingests: ProfileIngests
+    datasets: WholeDatasets
+    links: LinkIntake
+    keys: HostKeys
+    run: int
+    request_of: Callable[[str], Record] | None
+    start_urls: StartUrls
+    pings: WaitingPings
+    sitemap_hosts: SitemapHosts
+    n_pings_taken: int = 0
+    n_pings_refused: int = 0
 
     async def add_seeds(self, seeds: Iterable[str]) -> int:
         """Queue seeds, which are requestable URLs; return the number of new ones."""
-        n_new, ingest = 0, self._ingests.own
+        n_new, ingest = 0, self.ingests.own
         for group in in_batches(seeds, _BATCH_SIZE):
-            await self._ingests.widen(group)
-            await self._prime(*group)
+            await self.ingests.widen(group)
+            await self.keys.prime(*group)
             n_new += await self._add("seeds", [ingest.seed(x) for x in group])
         return n_new
 
     async def add_requests(self, requests: Sequence[tuple[Record, Urgency]]) -> None:
         """Queue requests of the spider; its start requests are seeds."""
-        await self._ingests.widen(x.url for x, _ in requests if not x.depth)
-        await self._prime(*(record.url for record, _ in requests))
-        ingest = self._ingests.own
+        await self.ingests.widen(x.url for x, _ in requests if not x.depth)
+        await self.keys.prime(*(record.url for record, _ in requests))
+        ingest = self.ingests.own
         await self._add("add requests", [ingest.request(*each) for each in requests])
 
     async def add_sources(
@@ -94,15 +84,16 @@ class SeedIntake:
         """Queue the first records of sources; return the number of new ones."""
         urls = [each.record.url for each in follow_ups]
         if widens:
-            await self._ingests.widen(urls)
-        await self._prime(*urls)
-        candidates = self._ingests.own.follow_ups(follow_ups).candidates
-        await self._datasets.defer()
+            await self.ingests.widen(urls)
+        await self.keys.prime(*urls)
+        candidates = self.ingests.own.follow_ups(follow_ups).candidates
+        await self.datasets.defer()
         return await self._add("sources", candidates)
 
     async def _add(self, what: str, candidates: Sequence[Candidate]) -> int:
-        added = await self._persistent(what, self._frontier.add, candidates)
-        self._added(candidates)
+        worker = self.worker
+        added = await worker.persistent(what, worker.frontier.add, candidates)
+        worker.links.added_at_once(candidates)
         return added.new
 
     async def take_pushed(self) -> int:
@@ -111,45 +102,45 @@ class SeedIntake:
 
     async def _take_pings(self) -> int:
         """Queue pinged sitemaps; return their number."""
-        pings = await self._pings.peek(_BATCH_SIZE)
+        pings = await self.pings.peek(_BATCH_SIZE)
         if not pings:
             return 0
-        ingests = self._ingests
+        ingests = self.ingests
         await ingests.learn_all()
-        await self._prime(*pings)
+        await self.keys.prime(*pings)
         candidates: list[Candidate] = []
         for url, mark in pings.items():
             if (ingest := ingests.of_source(url)) is None:
                 why = ingests.own.refusal(url, 0) or Decision.OUT_OF_SCOPE
-                self._links.note_decision(why, [url], "")
+                self.links.note_decision(why, [url], "")
                 continue
-            hosts = await self._sitemap_hosts.of(url)
-            pinged = follow_up_of(url, mark, run=self._run, hosts=hosts)
+            hosts = await self.sitemap_hosts.of(url)
+            pinged = follow_up_of(url, mark, run=self.run, hosts=hosts)
             candidates += ingest.follow_ups([pinged], asked=url).candidates
         await self._add("pings", candidates)
-        await self._pings.forget(pings)
+        await self.pings.forget(pings)
         self.n_pings_taken += len(candidates)
         self.n_pings_refused += len(pings) - len(candidates)
         return len(pings)
 
     async def _take_start_urls(self) -> int:
         """Queue seeds pushed to the running crawl; return their number."""
-        entries = await self._start_urls.peek(_BATCH_SIZE)
+        entries = await self.start_urls.peek(_BATCH_SIZE)
         if not entries:
-            await self._ingests.learn_scopes()
-            await self._datasets.learn()
+            await self.ingests.learn_scopes()
+            await self.datasets.learn()
             return 0
         urls = self._requestable(map(seed_of, entries))
-        if self._request_of is None:
+        if self.request_of is None:
             await self.add_seeds(urls)
         else:
-            requests = [(self._request_of(url), Urgency.SOON) for url in urls]
+            requests = [(self.request_of(url), Urgency.SOON) for url in urls]
             await self.add_requests(requests)
-        await self._start_urls.remove(entries)
+        await self.start_urls.remove(entries)
         return len(entries)
 
     def _requestable(self, seeds: Iterable[str]) -> Iterable[str]:
-        ingest = self._ingests.own
+        ingest = self.ingests.own
         for seed in seeds:
             try:
                 url = ingest.seed_url(seed)
