@@ -4,39 +4,31 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Protocol, cast
 from weakref import WeakKeyDictionary
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.core.options.values import is_on
 from rdfcrawl.core.reservations import Obedience
-from rdfcrawl.downloader.archive_options import archive_of
 from rdfcrawl.downloader.clock import ClockCheck
-from rdfcrawl.downloader.contexts.cache import SharedContexts
-from rdfcrawl.downloader.contexts.download import ContextDownloader
-from rdfcrawl.downloader.contexts.options import ContextHosts, ContextOptions
-from rdfcrawl.downloader.contexts.store import ContextStore
-from rdfcrawl.downloader.crawler_clients import CrawlerClients
+from rdfcrawl.downloader.crawl_archive import archive_of
+from rdfcrawl.downloader.crawler_clients import CrawlerClients, RareExchange
 from rdfcrawl.downloader.disk import WorkerDisk
-from rdfcrawl.downloader.ftp.exchange import FtpExchange
 from rdfcrawl.downloader.hops import RedirectJudge
 from rdfcrawl.downloader.host_delay import InterruptibleSleep
 from rdfcrawl.downloader.http.connector import OtherAddresses
 from rdfcrawl.downloader.http.exchange import HttpExchange
-from rdfcrawl.downloader.http.scrapy_exchange import RequestExchange, ScrapyExchange
 from rdfcrawl.downloader.left_hosts import LeavingExchange
 from rdfcrawl.downloader.own_trouble import BearingExchange, KnownNames, OwnTrouble
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.downloader.robots.deaths import RobotsDeathStore
-from rdfcrawl.downloader.robots.options import robots_agent
 from rdfcrawl.downloader.robots.tdm_cache import TdmCache
 from rdfcrawl.downloader.robots_txt import FetchedRobots, RobotsFetch
 from rdfcrawl.downloader.schemes.exchange import FetcherExchange
 from rdfcrawl.downloader.spool import Spool, SpoolLimits
 from rdfcrawl.downloader.visit import VisitMaker
-from rdfcrawl.frontier.queue.kept_robots import keeping_options
 from rdfcrawl.frontier.visiting import VisitingSpider
 from rdfcrawl.uri.guard.gate import ConnectionGate
 
@@ -47,8 +39,11 @@ if TYPE_CHECKING:
 
     from rdfcrawl.core.records import Record
     from rdfcrawl.downloader.answer import HttpClient, HttpRequest
+    from rdfcrawl.downloader.contexts.store import ContextStore
+    from rdfcrawl.downloader.http.scrapy_exchange import ScrapyExchange
     from rdfcrawl.downloader.options import HasFetchOptions
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher
+    from rdfcrawl.downloader.watch import WatchedExchange
     from rdfcrawl.frontier.queue.kept_robots import KeptRobots
     from rdfcrawl.frontier.session import CrawlSession
 
@@ -87,10 +82,10 @@ class FetchServices:
         # What is read of an archive has to be in it, so that it is asked for again.
         self._robots_txt = None if self._archive else FetchedRobots(self._spool)
         self._kept_robots: KeptRobots | None = None
-        self.robots = self._robots(crawler, spider, session)
+        self.robots = self._robots(spider, session)
         self.tdm = self._tdm(spider)
         self.visitor = self._visitor(spider, session, sleepers)
-        self.contexts = self._contexts(session)
+        self._session = session
 
     def _open_clients(
         self,
@@ -106,6 +101,8 @@ class FetchServices:
         gate = ConnectionGate(fetch.guard, count=partial(self._count, "guard/"))
         web: HttpExchange | ScrapyExchange
         if fetch.with_scrapy:
+            from rdfcrawl.downloader.http.scrapy_exchange import ScrapyExchange
+
             web = ScrapyExchange(crawler, spool, fetch, known, is_recorded=is_recorded)
         else:
             web = HttpExchange(
@@ -119,12 +116,24 @@ class FetchServices:
             )
             web.open()
         count = partial(self._count, "")
+
+        def ftp() -> WatchedExchange:
+            from rdfcrawl.downloader.ftp.exchange import FtpExchange
+
+            logins = spider.options.ftp_logins
+            return FtpExchange(fetch, spool, logins=logins, gate=gate)
+
+        def requests() -> WatchedExchange:
+            from rdfcrawl.downloader.http.scrapy_exchange import RequestExchange
+
+            return RequestExchange(
+                crawler, spool, fetch, known, is_recorded=is_recorded
+            )
+
         return CrawlerClients(
             web=web,
-            ftp=FtpExchange(fetch, spool, logins=spider.options.ftp_logins, gate=gate),
-            requests=RequestExchange(
-                crawler, spool, fetch, known, is_recorded=is_recorded
-            ),
+            ftp=RareExchange(ftp),
+            requests=RareExchange(requests),
             fetchers=FetcherExchange(spider.fetchers, fetch, spool, count=count),
         )
 
@@ -132,7 +141,7 @@ class FetchServices:
         """Return the client of each scheme, behind what holds for all of them."""
         exchange: HttpClient = self._clients.by_scheme(own)
         if self._archive is not None:
-            from rdfcrawl.downloader.archiving import ArchivingExchange  # noqa: PLC0415
+            from rdfcrawl.downloader.archiving import ArchivingExchange
 
             exchange = ArchivingExchange(exchange, self._archive, self._spool)
         if session.goes_by_address:
@@ -141,18 +150,18 @@ class FetchServices:
         return LeavingExchange(exchange, session.blocked, self._spool.parts.drop)
 
     def _robots(
-        self, crawler: Crawler, spider: FetchingSpider, session: CrawlSession
+        self, spider: FetchingSpider, session: CrawlSession
     ) -> RobotsCache | None:
-        settings = crawler.settings
-        if not settings.getbool("ROBOTSTXT_OBEY"):
+        rules, first_secs = spider.options.robots, self._options.backoff_base_secs
+        if not rules.is_obeyed:
             return None
         self._kept_robots = session.kept_robots(
-            keeping_options(settings, first_secs=self._options.backoff_base_secs)
+            replace(rules.keeping, first_secs=first_secs)
         )
         self._robots_options = RobotsOptions(
-            agent=robots_agent(settings),
-            obeys_delay=is_on(settings, "ROBOTSTXT_CRAWL_DELAY"),
-            put_off_secs=self._options.backoff_base_secs,
+            agent=rules.agent,
+            obeys_delay=rules.obeys_delay,
+            put_off_secs=first_secs,
             max_retry_after_secs=self._options.retry_after_max_secs,
             retry_times=self._options.retry_times,
         )
@@ -170,7 +179,7 @@ class FetchServices:
         )
 
     def _tdm(self, spider: FetchingSpider) -> TdmCache | None:
-        is_ignored = spider.options.reservation_policy.tdm is Obedience.IGNORE
+        is_ignored = spider.options.robots.tdm is Obedience.IGNORE
         if is_ignored or self.robots is None or self._kept_robots is None:
             return None
         return TdmCache(
@@ -208,7 +217,15 @@ class FetchServices:
             turns=self.turns,
         )
 
-    def _contexts(self, session: CrawlSession) -> ContextStore:
+    @cached_property
+    def contexts(self) -> ContextStore:
+        """Contexts of JSON-LD; made by the first document that needs one."""
+        from rdfcrawl.downloader.contexts.cache import SharedContexts
+        from rdfcrawl.downloader.contexts.download import ContextDownloader
+        from rdfcrawl.downloader.contexts.options import ContextHosts, ContextOptions
+        from rdfcrawl.downloader.contexts.store import ContextStore
+
+        session = self._session
         options = ContextOptions(delay_secs=session.options.frontier.delay_secs)
         count = partial(self._count, "context/")
         download = ContextDownloader(
@@ -236,7 +253,8 @@ class FetchServices:
     async def close(self) -> None:
         """Close the connections and remove the spool files."""
         self._looking.cancel()
-        await self.contexts.close()
+        if "contexts" in vars(self):
+            await self.contexts.close()
         if self.tdm:
             await self.tdm.close()
         if self.robots:

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from rdfcrawl.sources.access import AccessScan
-from rdfcrawl.sources.paging import PagingScan
-from rdfcrawl.sources.sparql.services import ServiceScan
-
 if TYPE_CHECKING:
     from rdfcrawl.rdf.links.policy import LinkPolicy
+    from rdfcrawl.sources.access import AccessScan
+    from rdfcrawl.sources.paging import PagingScan
+    from rdfcrawl.sources.sparql.services import ServiceScan
 
 # Statements about data elsewhere contain one of these. The common prefix makes this
 # search three times as fast as separate ones.
@@ -38,16 +37,22 @@ class DocumentScan:
     @cached_property
     def accesses(self) -> AccessScan:
         """Statements about datasets."""
+        from rdfcrawl.sources.access import AccessScan
+
         return AccessScan()
 
     @cached_property
     def paging(self) -> PagingScan:
         """Statements about collections and pages."""
+        from rdfcrawl.sources.paging import PagingScan
+
         return PagingScan()
 
     @cached_property
     def services(self) -> ServiceScan:
         """Statements about SPARQL services."""
+        from rdfcrawl.sources.sparql.services import ServiceScan
+
         return ServiceScan()
 
     @property

@@ -6,12 +6,11 @@ import pytest
 
 from rdfcrawl.analysis.ranking.priority_rank import DomainGraph
 from rdfcrawl.analysis.ranking.scores import (
-    DiscoveryScore,
-    SitemapScore,
     best_first,
     score_linked,
     score_listed,
 )
+from rdfcrawl.core.scores import DiscoveryScore, SitemapScore
 
 PRIORITIES = {"new": 0.9, "linked": None, "low": 0.1}
 FIRST_MS = {"linked": 30, "late": 50}

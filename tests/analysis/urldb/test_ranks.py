@@ -16,13 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rdfcrawl.analysis.ranking.priority_rank import DomainGraph
-from rdfcrawl.analysis.ranking.table import FOLDER, TABLE_NAME, RankScore, RankTable
+from rdfcrawl.analysis.ranking.table import FOLDER, TABLE_NAME, RankTable
 from rdfcrawl.analysis.urldb import link_graph
 from rdfcrawl.analysis.urldb.building import build
 from rdfcrawl.analysis.urldb.database import UrlDatabase
 from rdfcrawl.analysis.urldb.rank_building import rank
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.core.namespaces import RC
+from rdfcrawl.core.scores import RankScore
 from rdfcrawl.uri import NormalForm, fingerprint
 from tests.analysis.urldb.test_building import made_events, run_until
 from tests.support.examples import examples
@@ -269,7 +270,7 @@ def test_rank_is_refused_if_another_runs_or_the_table_is_damaged(
     tmp_path: Path,
 ) -> None:
     """If a ranking runs, or its file is damaged, then one line says so."""
-    with pytest.raises(ConfigError, match="urldb build builds it"):
+    with pytest.raises(ConfigError, match="run `urldb build`"):
         rank(tmp_path)
     table = ranked(tmp_path, [UrlFetched(A, T0), LinksFound(A, T0, (B,))])
     write_events(tmp_path, [LinksFound(B, T0, (C,))], "x")

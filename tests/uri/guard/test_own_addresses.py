@@ -12,7 +12,6 @@ import pytest
 from scrapy.settings import Settings
 
 from rdfcrawl.uri.guard.gate import ConnectionGate, GuardBlocked
-from rdfcrawl.uri.guard.options import guard_of
 from rdfcrawl.uri.guard.policy import (
     Guard,
     RefusalCause,
@@ -120,7 +119,9 @@ def test_addresses_are_not_judged_without_descriptors_or_memory(
 def test_denied_networks_go_before_allowed_ones() -> None:
     """If a network is denied, then neither its addresses nor holders of them pass."""
     given = {"GUARD_DENY_NETS": "93.184.216.37,2606:4700::/32", "GUARD_MAX_PORTS": 1}
-    guard = guard_of(Settings(given | {"GUARD_ALLOW_NETS": "93.184.216.0/24"}))
+    guard = Guard.from_settings(
+        Settings(given | {"GUARD_ALLOW_NETS": "93.184.216.0/24"})
+    )
     denied = [OWN[0], *HOLDERS, "2606:4700::1111"]
     assert {guard.refuses_address(x) for x in denied} == {RefusalCause.DENIED}
     assert guard.refuses_address("93.184.216.38") is None
