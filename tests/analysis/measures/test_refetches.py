@@ -1,4 +1,4 @@
-"""What refetches show of changes, of lastmod and of stored copies."""
+"""Changes, lastmod accuracy and freshness of copies, from refetches."""
 
 from __future__ import annotations
 
