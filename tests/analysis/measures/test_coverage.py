@@ -12,9 +12,9 @@ from rdfcrawl.analysis.measures.coverage import (
     CoverageCount,
     DomainCoverage,
     has_statements,
-    iter_coverage,
 )
 from rdfcrawl.analysis.measures.uri_facts import UriFacts, UriFetch, UriListing
+from tests.support.measuring import iter_coverage
 
 LISTED = (UriListing(sitemap="https://d.example/map.xml", first_ms=1),)
 READ = UriFetch(started_ms=2, n_statements=3)
