@@ -27,6 +27,8 @@ from rdfcrawl.core.options.conflicts import check_components, iter_warnings
 from rdfcrawl.launch import crawls as launch
 from rdfcrawl.launch.progress.options import WorkerProcesses
 from rdfcrawl.pipelines.spider_options import SpiderOptions
+from rdfcrawl.rdf.environment import ParseLimits
+from rdfcrawl.rdf.unpack.limits import UnpackLimits
 from rdfcrawl.spiders.linkeddata import LinkedDataSpider
 from rdfcrawl.uri.guard.policy import Guard
 
@@ -169,8 +171,9 @@ def test_options_can_be_read_without_a_spider(tmp_path: Path) -> None:
     """If numbers and switches are read from bare settings, they are our defaults."""
     bare = Settings({"CRAWL_DIR": tmp_path})
     options = SpiderOptions.from_settings(bare, "x")
-    assert options.extract.limits.secs == defaults.RDF_PARSE_SECS
-    assert options.extract.unpack.depth == defaults.UNPACK_MAX_DEPTH
+    assert options.extract.limits == ParseLimits()
+    assert options.extract.unpack == UnpackLimits()
+    assert bare["UNPACK_MAX_DEPTH"] == UnpackLimits().depth
     assert WorkerProcesses.from_settings(bare).may_fork
     assert options.crawl.paths.root == tmp_path / "x"
     assert options.fetch.guard == Guard()
@@ -307,7 +310,7 @@ class TestSettingsOfTheProgram:
     def test_of_any_folder_are_our_defaults(self) -> None:
         """If there is no project, they are those of ours, for child processes, too."""
         settings = settings_here()
-        assert settings["CRAWL_DIR"] == defaults.CRAWL_DIR
+        assert settings["DOWNLOAD_DELAY"] == defaults.DOWNLOAD_DELAY
         assert settings["SPIDER_MODULES"] == ["rdfcrawl.spiders"]
         assert settings["NEWSPIDER_MODULE"] is None
         assert os.environ[ENVVAR] == "rdfcrawl.settings"

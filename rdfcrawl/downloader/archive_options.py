@@ -25,13 +25,16 @@ def _headers(name: str, value: Any) -> tuple[str, ...]:
 class ArchiveSettings(OptionsTable):
     """Whether a crawl keeps a web archive, and how."""
 
-    is_wanted: bool = switch("WARC")
+    is_wanted: bool = switch("WARC", False)
     """`True`: keep what is sent and received in [WARC
     files](../how-to/web-archives.md#keep-responses)"""
-    max_bytes: int = integer("WARC_MAX_BYTES", 1024)
+    max_bytes: int = integer("WARC_MAX_BYTES", 1024 * 1024 * 1024, 1024)
     """size at which a WARC file is finished and the next begins; one record may be
     longer"""
     redacted_headers: tuple[str, ...] = parsed(
-        "WARC_REDACTED_HEADERS", _headers, allowed="names"
+        "WARC_REDACTED_HEADERS",
+        ["Authorization", "Cookie", "Proxy-Authorization", "X-API-Key", "X-Auth-Token"],
+        _headers,
+        allowed="names",
     )
     """headers of requests whose values are left out of WARC files"""

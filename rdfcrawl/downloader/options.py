@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
+from rdfcrawl.core.options import defaults
 from rdfcrawl.core.options.table import (
     OptionsTable,
     integer,
@@ -90,48 +91,58 @@ _DAY: Final = 86_400
 class FetchOptions(OptionsTable):
     """Limits and manners of the fetch; times in seconds, sizes in bytes."""
 
-    user_agent: str = text("USER_AGENT")
+    user_agent: str = text("USER_AGENT", defaults.USER_AGENT)
     """how the crawler introduces itself. **Set it to name you and a way to reach you**:
     a URL or a mail address"""
     spool_dir: Path  # folder of the spool files, shared by the workers of a machine
     accept: Mapping[Kind, str] = field(default_factory=lambda: ACCEPT)
-    timeout_secs: float = number("DOWNLOAD_TIMEOUT", 0.01, _DAY)
+    timeout_secs: float = number(
+        "DOWNLOAD_TIMEOUT", defaults.DOWNLOAD_TIMEOUT, 0.01, _DAY
+    )
     """for one request of a page, from connecting to the last byte"""
-    dump_timeout_secs: float = number("DUMP_TIMEOUT_SECS", 0.01, _DAY * 7)
+    dump_timeout_secs: float = number("DUMP_TIMEOUT_SECS", 6 * 3600.0, 0.01, _DAY * 7)
     """the same for a dump"""
-    first_byte_secs: float = number("TRANSFER_FIRST_BYTE_SECS", 0.01, _DAY)
+    first_byte_secs: float = number("TRANSFER_FIRST_BYTE_SECS", 30.0, 0.01, _DAY)
     """from connecting to the end of the headers of an answer, whatever is asked for; of
     FTP, for each reply"""
-    endpoint_first_byte_secs: float = number("ENDPOINT_FIRST_BYTE_SECS", 0.01, _DAY)
+    endpoint_first_byte_secs: float = number(
+        "ENDPOINT_FIRST_BYTE_SECS", 600.0, 0.01, _DAY
+    )
     """the same for portals, and for endpoints that have answered an earlier request:
     their queries may take long"""
     connect_secs: float = 20.0  # for name lookup, connecting and the TLS handshake
     keep_alive_secs: float = 10.0  # an idle connection is kept so long
-    max_document_bytes: int = integer("DOWNLOAD_MAXSIZE", 1)
+    max_document_bytes: int = integer("DOWNLOAD_MAXSIZE", defaults.DOWNLOAD_MAXSIZE, 1)
     """longest body of a page, decompressed; what is beyond it is not read"""
-    max_dump_bytes: int = integer("DUMP_MAXSIZE", 1)
+    max_dump_bytes: int = integer("DUMP_MAXSIZE", 50 * 1024 * 1024 * 1024, 1)
     """the same for a dump"""
     max_ratio: float = 200.0  # decoded : received, once 1 MiB is decoded
-    spool_bytes: int = integer("VISIT_SPOOL_BYTES", 1)
+    spool_bytes: int = integer("VISIT_SPOOL_BYTES", 256 * 1024, 1)
     """a longer body goes to a file in `spool`"""
-    visit_memory_bytes: int = integer("VISIT_MEMORY_BYTES", 0)
+    visit_memory_bytes: int = integer("VISIT_MEMORY_BYTES", 64 * 1024 * 1024, 0)
     """bodies that one worker holds in memory; beyond it, all go to files"""
-    spool_max_bytes: int = integer("SPOOL_MAX_BYTES", 0, unread=0)
+    spool_max_bytes: int = integer(
+        "SPOOL_MAX_BYTES", 100 * 1024 * 1024 * 1024, 0, unread=0
+    )
     """such files of one worker, all together; an answer that there is no room for goes
     back to the queue as it was. 0: no limit"""
-    spool_host_max_bytes: int = integer("SPOOL_HOST_MAX_BYTES", 0, unread=0)
+    spool_host_max_bytes: int = integer(
+        "SPOOL_HOST_MAX_BYTES", 60 * 1024 * 1024 * 1024, 0, unread=0
+    )
     """the same for those of one host; a single answer that is longer is cut there
     (`too_large`). 0: no limit"""
-    min_free_bytes: int = integer("DISK_MIN_FREE_BYTES", 0, unread=0)
+    min_free_bytes: int = integer("DISK_MIN_FREE_BYTES", 256 * 1024 * 1024, 0, unread=0)
     """left free on the disks of `quads`, `provenance`, `spool` and
     `RESOURCESYNC_FILES`: below that, requests
     [pause](../explanation/politeness.md#rules-for-all-requests). 0: not before a disk
     is full"""
-    redirects: bool = switch("REDIRECT_ENABLED")
-    redirect_limit: int = integer("REDIRECT_MAX_TIMES", 0, 100)
+    redirects: bool = switch("REDIRECT_ENABLED", True)
+    redirect_limit: int = integer(
+        "REDIRECT_MAX_TIMES", defaults.REDIRECT_MAX_TIMES, 0, 100
+    )
     """redirects on the way to one document, over all hosts; `REDIRECT_ENABLED=False` is
     0"""
-    retry_times: int = integer("RETRY_TIMES", 0, 3)
+    retry_times: int = integer("RETRY_TIMES", defaults.RETRY_TIMES, 0, 3)
     """a document is asked for so many times more, and a host that refuses is visited so
     many times more at least (see `HOST_PATIENCE_SECS`); `RETRY_ENABLED=False` is 0,
     and no patience"""
@@ -139,26 +150,33 @@ class FetchOptions(OptionsTable):
     retry_codes: frozenset[int] = FAILING | {408}
     # statuses that ask for the whole host to be left alone
     busy_codes: frozenset[int] = frozenset({429, 503})
-    verify_certificates: bool = switch("DOWNLOAD_VERIFY_CERTIFICATES")
+    verify_certificates: bool = switch(
+        "DOWNLOAD_VERIFY_CERTIFICATES", defaults.DOWNLOAD_VERIFY_CERTIFICATES
+    )
     """refuse hosts whose certificate cannot be verified"""
-    visit_max_secs: float = number("VISIT_MAX_SECS", 1, _DAY)
+    visit_max_secs: float = number("VISIT_MAX_SECS", 300.0, 1, _DAY)
     """no request of a visit starts after this time; the rest goes back to the queue"""
-    min_bytes_per_sec: int = integer("TRANSFER_MIN_BYTES_PER_SEC", 0)
+    min_bytes_per_sec: int = integer("TRANSFER_MIN_BYTES_PER_SEC", 1024, 0)
     """a response that comes more slowly is given up"""
-    min_rate_after_secs: float = number("TRANSFER_MIN_RATE_SECS", 0.1, _DAY)
+    min_rate_after_secs: float = number("TRANSFER_MIN_RATE_SECS", 10.0, 0.1, _DAY)
     """time over which that is measured, again and again while the answer comes"""
-    backoff_base_secs: float = number("HOST_BACKOFF_SECS", 0.01, 3600, unread=1.0)
+    backoff_base_secs: float = number("HOST_BACKOFF_SECS", 5.0, 0.01, 3600, unread=1.0)
     """first wait for a host that refuses or cannot be reached; it doubles each time, up
     to an hour"""
     backoff_max_secs: float = 3600.0  # longest wait of that kind
-    retry_after_max_secs: float = number("RETRY_AFTER_MAX_SECS", 0, _DAY * 30)
+    retry_after_max_secs: float = number(
+        "RETRY_AFTER_MAX_SECS", 6 * 3600.0, 0, _DAY * 30
+    )
     """longest `Retry-After` that is obeyed: a host that asks for more is asked again
     then"""
     pace: PaceOptions = part(PaceOptions)
     with_scrapy: bool = False  # Scrapy's downloader does the requests
     guard: Guard = field(default_factory=Guard)
     ignored_types: tuple[str, ...] = parsed(
-        "IGNORED_MEDIA_TYPES", media_types, allowed="media types, `*` at the end of one"
+        "IGNORED_MEDIA_TYPES",
+        None,
+        media_types,
+        allowed="media types, `*` at the end of one",
     )
     """responses of these types are not received beyond their headers; unset, a
     [built-in list](../explanation/politeness.md#skipped-files). An empty

@@ -18,11 +18,11 @@ _CLOSE: Final = 1.05  # to the wanted delay, and as good as that
 class PaceOptions(OptionsTable):
     """How the delay of a host follows its responses."""
 
-    factor: float = number("DELAY_FACTOR", 0, 100)
+    factor: float = number("DELAY_FACTOR", 0.0, 0, 100)
     """a host is left alone at least so many times as long as its last response took;
     see [pace](../explanation/politeness.md#rules-for-all-requests). 0: however
     slow it is"""
-    max_secs: float = number("DELAY_MAX_SECS", 0, 3600)
+    max_secs: float = number("DELAY_MAX_SECS", 30.0, 0, 3600)
     """longest delay of that kind, and of hosts that fail, whose delay doubles with each
     failure"""
 

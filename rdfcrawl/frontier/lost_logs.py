@@ -7,7 +7,7 @@ import socket
 from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.core.counting import counted
-from rdfcrawl.core.options.defaults import STORE
+from rdfcrawl.stores.options import SEGMENTS
 from rdfcrawl.stores.segment_file import list_segments
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ async def lost_logs(frontier: Frontier, options: CrawlOptions) -> list[str]:
         for name in ("document/stored", "document/seen"):
             total[name] = total.get(name, 0) + figures.get(name, 0)
     lines = []
-    if options.stores.uri == STORE:
+    if options.stores.uri == SEGMENTS:
         lines += _line(paths.quads, int(total.get("document/stored", 0)), "statements")
     lines += _line(paths.provenance, int(total.get("document/seen", 0)), "provenance")
     return lines

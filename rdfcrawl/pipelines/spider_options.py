@@ -67,13 +67,15 @@ class SpiderOptions(OptionsTable):
     reservation_policy: ReservationPolicy
     archive: ArchiveSettings = part(ArchiveSettings)
     copies: CopyLimits = part(CopyLimits)
-    same_contents: int = integer("SAME_CONTENT_MAX", 0, 100_000_000)
+    same_contents: int = integer("SAME_CONTENT_MAX", 100_000, 0, 100_000_000)
     """contents of which Redis remembers the first URL, so that the provenance can say
     [which documents are the same](provenance.md#same-content); 0: it does not say so"""
-    link_policy: type[EveryLink] = parsed("LINK_POLICY_CLASS", link_policy_class)
+    link_policy: type[EveryLink] = parsed(
+        "LINK_POLICY_CLASS", "rdfcrawl.rdf.links.policy.EveryLink", link_policy_class
+    )
     """class that chooses among the links that `follow` finds; see [a policy of your
     own](spiders.md#link-policies-of-your-own)"""
-    needs_contact: bool = switch("CONTACT_REQUIRED")
+    needs_contact: bool = switch("CONTACT_REQUIRED", True)
     """a crawl without a contact in `USER_AGENT` keeps to `GUARD_ALLOW_NETS`, and does
     not start if there are none; see
     [politeness](../explanation/politeness.md#before-your-first-crawl)"""

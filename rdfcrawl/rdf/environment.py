@@ -20,10 +20,10 @@ class ParseLimits(OptionsTable):
 
     doc_bytes: int = 16 * 2**30
     n_quads: int = 1_000_000_000  # statements written
-    literal_bytes: int = integer("RDF_LITERAL_MAX_BYTES", 1)
+    literal_bytes: int = integer("RDF_LITERAL_MAX_BYTES", 1024 * 1024, 1)
     """longest statement, in effect its literal; a longer one is left out"""
     n_errors: int = 10_000  # bad statements skipped before the rest is given up
-    secs: float = number("RDF_PARSE_SECS", 0.1, 86_400)
+    secs: float = number("RDF_PARSE_SECS", 30.0, 0.1, 86_400)
     """CPU time for a document that is read in a child process, and one second more for
     each megabyte of it and of what it gives"""
     secs_per_mb: float = 1.0  # additional seconds for each megabyte (10^6 bytes)

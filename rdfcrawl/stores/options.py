@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from rdfcrawl.core.errors import ConfigError, hide_logins
-from rdfcrawl.core.options import defaults
 from rdfcrawl.core.options.table import (
     OptionsTable,
     mapping,
@@ -36,8 +35,33 @@ _METHODS: Final = {"open": 0, "begin": 2, "flush": 0, "close": 0}  # arguments
 _WRITER_METHODS: Final = {"write": 1, "end": 0, "abandon": 0}
 
 
+_SPARQL_STORES: Final = (
+    *("sparql", "fuseki", "virtuoso", "graphdb", "rdf4j", "qlever"),
+    *("blazegraph", "stardog", "neptune", "oxigraph"),
+)
+SEGMENTS: Final = "segments"
+"""The default store."""
+STORE_CLASSES: Final = {
+    "segments": "rdfcrawl.stores.nquads.NQuadsStore",
+    "oxigraph": "rdfcrawl.stores.followers.oxigraph.OxigraphFollower",
+    "parquet": "rdfcrawl.stores.followers.parquet.ParquetFollower",
+    "jsonld": "rdfcrawl.stores.followers.rdf_files.FileFollower",
+    "nquads": "rdfcrawl.stores.followers.rdf_files.FileFollower",
+    "ntriples": "rdfcrawl.stores.followers.rdf_files.FileFollower",
+    "trig": "rdfcrawl.stores.followers.rdf_files.FileFollower",
+    "turtle": "rdfcrawl.stores.followers.rdf_files.FileFollower",
+    "shapes": "rdfcrawl.stores.shapes.follower.ShapesFollower",
+    **{
+        f"{kind}+{protocol}": "rdfcrawl.stores.followers.sparql.follower.SparqlFollower"
+        for kind in _SPARQL_STORES
+        for protocol in ("http", "https")
+    },
+}
+"""Classes by the schemes of URIs, beside those of the setting of this name."""
+
+
 def _classes(name: str, value: Any) -> dict[str, Any]:
-    classes = {**defaults.STORE_CLASSES, **dictionary(name, value)}
+    classes = {**STORE_CLASSES, **dictionary(name, value)}
     for scheme in classes:
         if not _SCHEME(scheme):
             raise ConfigError(f"{name}: {scheme!r}: must be the scheme of a URI")
@@ -48,21 +72,21 @@ def _classes(name: str, value: Any) -> dict[str, Any]:
 class StoreOptions(OptionsTable):
     """The stores of a crawl: the one that it writes, and those that follow it."""
 
-    uri: str = text("STORE", allowed="a URI")
+    uri: str = text("STORE", SEGMENTS, allowed="a URI")
     """where statements are stored; its scheme is a key of `STORE_CLASSES`. A crawl
     keeps the one that it was begun with"""
-    classes: Mapping[str, Any] = parsed("STORE_CLASSES", _classes)
+    classes: Mapping[str, Any] = parsed("STORE_CLASSES", {}, _classes)
     """classes by the schemes of URIs: [stores](../how-to/own-stores.md) for `STORE`,
     [followers](../how-to/own-followers.md) for `STORES`; yours stand beside ours"""
-    followers: Mapping[str, Any] = mapping("STORES")
+    followers: Mapping[str, Any] = mapping("STORES", {})
     """stores that [follow](stores.md#stores-that-follow) the crawl: options by URI, as
     `{"oxigraph:PATH": {}}`; the scheme of each is a key of `STORE_CLASSES`"""
-    is_once: bool = switch("SAME_STATEMENTS_ONCE")
+    is_once: bool = switch("SAME_STATEMENTS_ONCE", False)
     """what several documents say is [stored
     once](stores.md#equal-documents-stored-once) in the stores of `STORES`, in
     exports and for queries; the log has all of it"""
     segments: SegmentLimits = part(SegmentLimits)
-    compaction_secs: float = number("COMPACTION_SECS", 0)
+    compaction_secs: float = number("COMPACTION_SECS", 0, 0)
     """how often, in seconds, a process beside the workers looks whether the log can be
     [compacted](stores.md#compaction); 0: never"""
 
@@ -119,7 +143,7 @@ def build_store(crawler: Crawler, options: StoreOptions) -> Store:
 
 
 def check_writer(store: type, writer: type) -> None:
-    """See that what a store's `begin` returns can be written to.
+    """Check that the result of a store's `begin` can be written to.
 
     Raises:
         ConfigError: it cannot.

@@ -42,7 +42,7 @@ _GATHER_BYTES = 256 * 1024  # longest document that shares a member with others
 class SegmentLimits(OptionsTable):
     """Sizes of the segments of one writer."""
 
-    rotate_bytes: int = integer("SEGMENT_MAX_BYTES", 1024)
+    rotate_bytes: int = integer("SEGMENT_MAX_BYTES", 256 * 1024 * 1024, 1024)
     """size at which a file of quads is finished and the next begins; see
     [stores](stores.md)"""
     # documents gathered into one member, before compression

@@ -137,15 +137,15 @@ _MANY: Final = 4  # numbers in a URL; with more, it may contain a key
 class TrapLimits(OptionsTable):
     """Limits beyond which URLs count as a trap; 0 is no limit."""
 
-    repeats: int = integer("TRAP_REPEATS", 0, 1000)
+    repeats: int = integer("TRAP_REPEATS", 3, 0, 1000)
     """a link is not followed in whose path a run of up to ten segments comes more often
     in a row, or in which twice as many words repeat earlier ones, or one parameter
     comes more often; 0: however often; see
     [traps](../explanation/politeness.md#traps)"""
-    segments: int = integer("TRAP_SEGMENTS", 0, 2000)
+    segments: int = integer("TRAP_SEGMENTS", 40, 0, 2000)
     """a link is not followed that has more segments of a path, or more parameters; 0:
     however many"""
-    of_form: int = integer("TRAP_FORM_URLS", 0)
+    of_form: int = integer("TRAP_FORM_URLS", 1000, 0)
     """links of a host go behind its others after so many of one form; 0: never"""
     least: float = field(init=False, repr=False, compare=False)
 

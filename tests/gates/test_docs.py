@@ -18,11 +18,11 @@ from scrapy.utils.project import get_project_settings
 from rdfcrawl import settings as our_settings
 from rdfcrawl.core.errors import Decision, Reason
 from rdfcrawl.core.formats import FORMATS
-from rdfcrawl.core.options.defaults import STORE_CLASSES
 from rdfcrawl.frontier.arguments.crawl import ARGUMENTS, of_one
 from rdfcrawl.frontier.queue.candidate import RejectedLinks
 from rdfcrawl.frontier.redis.client import NAMES
 from rdfcrawl.pipelines.provenance import Status
+from rdfcrawl.stores.options import STORE_CLASSES
 from tests.support import arguments_page, settings_page
 from tests.support.page_tables import code_in, names, project_commands, rows, section
 from tests.support.pages import FENCES, PAGES, ROOT, read_page

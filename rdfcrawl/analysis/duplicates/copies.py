@@ -39,15 +39,15 @@ _ERRORS: Final = "errors"  # represents the content of all error pages
 class CopyLimits(OptionsTable):
     """How many documents of one content are followed further; 0 is no limit."""
 
-    of_host: int = integer("TRAP_COPIES_PER_HOST", 0)
+    of_host: int = integer("TRAP_COPIES_PER_HOST", 100, 0)
     """documents of one content on a host whose links are followed, counted by each
     worker for itself; those of a tenth as many come last; 0: of all. See
     [traps](../explanation/politeness.md#traps)"""
-    of_domain: int = integer("TRAP_COPIES_PER_DOMAIN", 0)
+    of_domain: int = integer("TRAP_COPIES_PER_DOMAIN", 500, 0)
     """the same on all hosts of a registered domain"""
-    of_address: int = integer("TRAP_COPIES_PER_ADDRESS", 0)
+    of_address: int = integer("TRAP_COPIES_PER_ADDRESS", 2000, 0)
     """the same on all hosts of an address"""
-    near: int = integer("TRAP_NEAR_COPIES", 0)
+    near: int = integer("TRAP_NEAR_COPIES", 1000, 0)
     """pages of a host that hardly differ and lead to nothing else, whose links are
     followed; 0: of all"""
 

@@ -27,15 +27,17 @@ _FAILURES = frozenset({"FAILED", "DELETED"})  # `sq:status`
 class FailureRules(OptionsTable):
     """When a page that fails is tried again, and when it is gone."""
 
-    least_tries: int = integer("REFRESH_GONE_TRIES", 1, 50)
+    least_tries: int = integer("REFRESH_GONE_TRIES", 3, 1, 50)
     """answers of 404 in a row after which a page is gone, and its statements are
     deleted; 410 says so at once"""
-    least_ms: int = millisecs("REFRESH_GONE_SECS", 0, 31_622_400)
+    least_ms: int = millisecs("REFRESH_GONE_SECS", 7 * 24 * 3600, 0, 31_622_400)
     """time from the first to the last of them, at least"""
-    first_wait_ms: int = millisecs("REFRESH_RETRY_SECS", 0, 31_622_400)
+    first_wait_ms: int = millisecs("REFRESH_RETRY_SECS", 3600, 0, 31_622_400)
     """a page that failed is not tried again before; twice as long after each further
     failure in a row,"""
-    most_wait_ms: int = millisecs("REFRESH_RETRY_MAX_SECS", 0, 31_622_400)
+    most_wait_ms: int = millisecs(
+        "REFRESH_RETRY_MAX_SECS", 30 * 24 * 3600, 0, 31_622_400
+    )
     """but not longer than this"""
 
     def is_gone(self, facts: UriFacts) -> bool:

@@ -2,23 +2,23 @@
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class PaceOptions(OptionsTable):
-        factor: float = number("DELAY_FACTOR", 0, 100)
+        factor: float = number("DELAY_FACTOR", 0.0, 0, 100)
         '''how many times as long as its last response a host is left alone'''
 
 `from_settings` reads a table, and a wrong value is a `ConfigError`: the check is the
-reading. The default is in `defaults`, the text below a field is its description in
-`docs/reference/settings.md`.
+reading. Defaults of Scrapy's settings are in `defaults`. The text below a field is its
+description in `docs/reference/settings.md`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 from weakref import WeakKeyDictionary
 
-from rdfcrawl.core.options import defaults, values
+from rdfcrawl.core.options import values
 
 if TYPE_CHECKING:
     from enum import StrEnum
@@ -37,23 +37,28 @@ class Setting:
 
     Attributes:
         name: in the settings of Scrapy.
-        parse: returns the value for `name` and what is set, or raises `ConfigError`.
+        default: the value without a setting.
+        parse: takes the name and the set value; returns the value, or raises
+            `ConfigError`.
         allowed: values for the reference page, if they are a range or a choice.
     """
 
     name: str
+    default: Any
     parse: Callable[[str, Any], Any]
     allowed: str = ""
 
-    @property
-    def default(self) -> Any:
-        """The value where nothing is set."""
-        return getattr(defaults, self.name, None)
-
     def read(self, settings: BaseSettings) -> Any:
-        """Return the value of the setting; raise `ConfigError` if it is wrong."""
-        is_set = self.name in settings
-        return self.parse(self.name, settings[self.name] if is_set else self.default)
+        """Return the value of the setting; raise `ConfigError` if it is wrong.
+
+        Components of users find the default in the settings, too.
+        """
+        value = settings[self.name]  # None if nobody has set it
+        if value is None and self.default is not None:
+            value = self.default
+            if not settings.frozen:
+                settings.set(self.name, value, "addon")
+        return self.parse(self.name, value)
 
     def unread(self, value: Any) -> Any:
         """Return the value of a field without settings."""
@@ -85,7 +90,7 @@ class OptionsTable:
 
     @classmethod
     def read(cls, settings: BaseSettings, **given: Any) -> dict[str, Any]:
-        """Return the values of the fields, as far as they are settings or given."""
+        """Return the values of all fields that are settings or given."""
         for each in fields(cast("Any", cls)):
             if each.name in given:
                 continue
@@ -121,6 +126,7 @@ def part(table: type[OptionsTable]) -> Any:
 
 def parsed(
     name: str,
+    default: Any,
     parse: Callable[[str, Any], Any],
     *,
     allowed: str = "",
@@ -130,68 +136,75 @@ def parsed(
 
     Args:
         name: of the setting.
+        default: see `Setting`.
         parse: see `Setting`.
         allowed: see `Setting`.
         unread: value of the field in a table that is constructed without settings, if
             it is not the default of the setting.
     """
-    setting = Setting(name, parse, allowed)
+    setting = Setting(name, default, parse, allowed)
     return field(
         default_factory=partial(setting.unread, unread),
         metadata={_SETTING: setting},
     )
 
 
-def number(name: str, least: float, most: float = values.MAX_INT, **more: Any) -> Any:
+def number(
+    name: str, default: float, least: float, most: float = values.MAX_INT, **more: Any
+) -> Any:
     """Declare a number; `more` are arguments of `parsed`."""
     parse = partial(values.as_number, least=least, most=most)
-    return parsed(name, parse, allowed=_range(least, most), **more)
+    return parsed(name, default, parse, allowed=_range(least, most), **more)
 
 
-def integer(name: str, least: int, most: int = values.MAX_INT, **more: Any) -> Any:
-    """Declare a whole number; `more` are arguments of `parsed`."""
+def integer(
+    name: str, default: int, least: int, most: int = values.MAX_INT, **more: Any
+) -> Any:
+    """Declare an integer; `more` are arguments of `parsed`."""
     parse = partial(values.as_integer, least=least, most=most)
-    return parsed(name, parse, allowed=_range(least, most), **more)
+    return parsed(name, default, parse, allowed=_range(least, most), **more)
 
 
-def millisecs(name: str, least: int, most: int) -> Any:
-    """Declare a whole number of seconds, which is kept in milliseconds."""
+def millisecs(name: str, default: int, least: int, most: int) -> Any:
+    """Declare an integer in seconds; the value is in milliseconds."""
 
     def parse(name: str, value: Any) -> int:
         return 1000 * values.as_integer(name, value, least, most)
 
-    return parsed(name, parse, allowed=_range(least, most))
+    return parsed(name, default, parse, allowed=_range(least, most))
 
 
-def switch(name: str, **more: Any) -> Any:
+def switch(name: str, default: bool, **more: Any) -> Any:
     """Declare a setting that is True or False."""
-    return parsed(name, values.boolean, **more)
+    return parsed(name, default, values.boolean, **more)
 
 
-def one_of(name: str, kind: type[StrEnum], **more: Any) -> Any:
+def one_of(name: str, default: str, kind: type[StrEnum], **more: Any) -> Any:
     """Declare a choice among the members of an enumeration."""
     parse, allowed = partial(values.member, kind=kind), values.choices(kind)
-    return parsed(name, parse, allowed=allowed, **more)
+    return parsed(name, default, parse, allowed=allowed, **more)
 
 
-def text(name: str, **more: Any) -> Any:
+def text(name: str, default: str | None, **more: Any) -> Any:
     """Declare a text; nothing is None."""
-    return parsed(name, lambda _, value: str(value) if value else None, **more)
+    return parsed(name, default, lambda _, value: str(value) if value else None, **more)
 
 
-def path(name: str, **more: Any) -> Any:
+def path(name: str, default: str | None, **more: Any) -> Any:
     """Declare a file or a folder; nothing is None."""
-    return parsed(name, lambda _, value: values.path(value) if value else None, **more)
+    return parsed(
+        name, default, lambda _, value: values.path(value) if value else None, **more
+    )
 
 
-def mapping(name: str, **more: Any) -> Any:
+def mapping(name: str, default: dict[str, Any], **more: Any) -> Any:
     """Declare a dictionary."""
-    return parsed(name, values.dictionary, **more)
+    return parsed(name, default, values.dictionary, **more)
 
 
-def texts(name: str, **more: Any) -> Any:
+def texts(name: str, default: Sequence[str], **more: Any) -> Any:
     """Declare a list of texts, as a tuple."""
-    return parsed(name, lambda _, value: values.texts(value), **more)
+    return parsed(name, default, lambda _, value: values.texts(value), **more)
 
 
 def _range(least: float, most: float) -> str:

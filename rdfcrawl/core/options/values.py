@@ -39,7 +39,7 @@ def as_number(name: str, value: Any, least: float, most: float = MAX_INT) -> flo
 
 
 def as_integer(name: str, value: Any, least: int, most: int = MAX_INT) -> int:
-    """Return a whole number."""
+    """Return an integer."""
     result = as_number(name, value, least, most)
     if result != int(result):
         raise ConfigError(f"{name}={result}: must be a whole number")
@@ -47,9 +47,7 @@ def as_integer(name: str, value: Any, least: int, most: int = MAX_INT) -> int:
 
 
 def boolean(name: str, value: Any) -> bool:
-    """Return True or False, from text too; None is the default of the setting."""
-    if value is None:
-        value = getattr(defaults, name, False)
+    """Return True or False, from text too."""
     known = _BOOLEANS.get(value) if isinstance(value, str) else value
     try:
         return bool(int(value if known is None else known))
@@ -94,7 +92,7 @@ def path(value: Any) -> Path:
 
 def is_on(settings: BaseSettings, name: str) -> bool:
     """Return whether a setting of Scrapy is True."""
-    return boolean(name, settings.get(name))
+    return boolean(name, settings.get(name, getattr(defaults, name, False)))
 
 
 def mapping(settings: BaseSettings, name: str) -> dict[str, Any]:

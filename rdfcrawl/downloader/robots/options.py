@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.options import defaults
 from rdfcrawl.core.options.table import OptionsTable, one_of, parsed, part, switch
 from rdfcrawl.core.options.values import texts
 from rdfcrawl.core.reservations import PRODUCT_TOKEN, Obedience, ReservationPolicy
@@ -30,26 +31,29 @@ def _uses(name: str, value: Any) -> tuple[str, ...]:
 class RobotsSettings(OptionsTable):
     """What robots.txt and the reservations of publishers count for."""
 
-    is_obeyed: bool = switch("ROBOTSTXT_OBEY")
+    is_obeyed: bool = switch("ROBOTSTXT_OBEY", defaults.ROBOTSTXT_OBEY)
     """obey `robots.txt`"""
-    obeys_delay: bool = switch("ROBOTSTXT_CRAWL_DELAY")
+    obeys_delay: bool = switch("ROBOTSTXT_CRAWL_DELAY", True)
     """obey `Crawl-delay` in `robots.txt`"""
-    agent: str = parsed("ROBOTSTXT_USER_AGENT", _agent)
+    agent: str = parsed("ROBOTSTXT_USER_AGENT", defaults.ROBOTSTXT_USER_AGENT, _agent)
     """product token whose group of `robots.txt` applies, before that of `*`"""
     keeping: KeepingOptions = part(KeepingOptions)
-    directives: Obedience = one_of("XROBOTS_POLICY", Obedience)
+    directives: Obedience = one_of("XROBOTS_POLICY", "respect", Obedience)
     """what is done about `noindex`, `nofollow` and the like in `X-Robots-Tag` and
     robots `<meta>`; see
     [politeness](../explanation/politeness.md#directives-of-publishers)"""
-    tdm: Obedience = one_of("TDM_POLICY", Obedience)
+    tdm: Obedience = one_of("TDM_POLICY", "respect", Obedience)
     """what is done about reservations of text and data mining; see there. Unless they
     are ignored, a file of each origin with documents that need it is requested once
     a day"""
-    signals: Obedience = one_of("CONTENT_SIGNAL_POLICY", Obedience)
+    signals: Obedience = one_of("CONTENT_SIGNAL_POLICY", "respect", Obedience)
     """what is done about `Content-Signal` and `Content-Usage` in `robots.txt`; see
     there"""
     uses: tuple[str, ...] = parsed(
-        "CONTENT_USES", _uses, allowed="some of `search`, `ai-input`, `ai-train`"
+        "CONTENT_USES",
+        ["search"],
+        _uses,
+        allowed="some of `search`, `ai-input`, `ai-train`",
     )
     """what the crawl is for: documents are left out whose site says no to any of these
     """

@@ -29,13 +29,13 @@ _32_BITS: Final = 0xFFFF_FFFF
 class DecisionOptions(OptionsTable):
     """Which decisions are logged."""
 
-    share: float = number("DECISIONS_SAMPLE", 0, 1)
+    share: float = number("DECISIONS_SAMPLE", 1.0, 0, 1)
     """share of all URIs of which the [log of decisions](stores.md#the-log-of-decisions)
     tells why they are not queued; by their hash, so that it has all decisions about
     a URI or none. 0: there is no such log"""
-    of_document: int = integer("DECISIONS_MAX_PER_DOCUMENT", 1, 100_000)
+    of_document: int = integer("DECISIONS_MAX_PER_DOCUMENT", 1000, 1, 100_000)
     """decisions about links of one document in that log"""
-    of_worker: int = integer("DECISIONS_MAX", 1, 1_000_000_000)
+    of_worker: int = integer("DECISIONS_MAX", 1_000_000, 1, 1_000_000_000)
     """decisions that one worker logs in one run"""
 
 

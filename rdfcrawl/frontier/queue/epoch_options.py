@@ -18,10 +18,10 @@ class EpochOptions(OptionsTable):
     """
 
     quota: int
-    secs: float = number("SCHEDULE_EPOCH_SECS", 0, 86_400 * 365)
+    secs: float = number("SCHEDULE_EPOCH_SECS", 86_400.0, 0, 86_400 * 365)
     """with `schedule=domain`, least time between two epochs of a registered domain; 0:
     the next one begins when the quota is spent. Kept with the quota: a worker that
     is given one sets it for all"""
-    phi: float = number("SCHEDULE_PHI", 0.001, 0.999)
+    phi: float = number("SCHEDULE_PHI", 0.1, 0.001, 0.999)
     """with `schedule=domain`, the part of the smaller share that moves between sitemaps
     and links after an epoch, and is judged; kept as the one above"""

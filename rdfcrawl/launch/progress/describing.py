@@ -41,13 +41,13 @@ class DescribeMode(StrEnum):
 class CrawlDescribing(OptionsTable):
     """Options for the description of a crawl."""
 
-    mode: DescribeMode = one_of("DESCRIBE", DescribeMode)
+    mode: DescribeMode = one_of("DESCRIBE", "auto", DescribeMode)
     """whether the crawl is [described](description.md) when it has ended; `auto`: if
     its segments have no more than 1 MiB, those of the provenance counting an eighth,
     which takes a second or two"""
-    n_hosts: int = integer("DESCRIBE_HOSTS", 0, 10_000_000)
+    n_hosts: int = integer("DESCRIBE_HOSTS", 1000, 0, 10_000_000)
     """hosts that are described one by one: those with most statements"""
-    publisher: str | None = text("DESCRIBE_PUBLISHER", allowed="name")
+    publisher: str | None = text("DESCRIBE_PUBLISHER", None, allowed="name")
     """who publishes the description; `None`: `USER_AGENT`"""
 
     def by(self, user_agent: str) -> Self:

@@ -34,10 +34,10 @@ class ProgressDisplay(StrEnum):
 class ProgressOptions(OptionsTable):
     """Options of the progress display."""
 
-    display: ProgressDisplay = one_of("PROGRESS", ProgressDisplay)
+    display: ProgressDisplay = one_of("PROGRESS", "auto", ProgressDisplay)
     """a table (`board`) or a line in the log; `auto` is a table if stderr is a
     terminal. `off` leaves out the summary, too"""
-    log_secs: float = number("PROGRESS_LOG_SECS", 1, 86_400)
+    log_secs: float = number("PROGRESS_LOG_SECS", 60.0, 1, 86_400)
     """time between two lines"""
 
 
@@ -45,10 +45,10 @@ class ProgressOptions(OptionsTable):
 class ExitCodes(OptionsTable):
     """Exit codes of a crawl that finished with failures."""
 
-    failed: int = integer("FAILED_EXIT_CODE", 0, 255)
+    failed: int = integer("FAILED_EXIT_CODE", 0, 0, 255)
     """exit code of a crawl that has finished and given up URIs whose hosts failed
     (`frontier/failed`), or owes some (`frontier/owed`)"""
-    own_fault: int = integer("OWN_FAULT_EXIT_CODE", 0, 255)
+    own_fault: int = integer("OWN_FAULT_EXIT_CODE", 4, 0, 255)
     """exit code of a crawl that has finished, and in which an [own
     fault](faults.md#own-faults) has kept something of a document from being read
     (`own_fault/documents`); it goes before `FAILED_EXIT_CODE`"""
@@ -71,7 +71,7 @@ class LaunchOptions(OptionsTable):
 class WorkerProcesses(OptionsTable):
     """How `scrapy workers` starts its workers."""
 
-    may_fork: bool = switch("WORKERS_FORK")
+    may_fork: bool = switch("WORKERS_FORK", True)
     """`scrapy workers` imports what a crawl needs once and forks its workers, on Linux;
     `False`, or elsewhere: each is a new Python process. It has to be off if a module
     of your spiders opens a connection or a file when it is imported: forks would

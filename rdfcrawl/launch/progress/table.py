@@ -18,9 +18,9 @@ from rdfcrawl.core.console import has_log_file
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import MAY_PASS, TRAPS, Reason, safe_text
 from rdfcrawl.core.json_logs import json_lines
-from rdfcrawl.core.options.defaults import STORE
 from rdfcrawl.frontier.lost_logs import HINT
 from rdfcrawl.frontier.queue.domain_epochs import EpochTotals
+from rdfcrawl.stores.options import SEGMENTS
 
 if TYPE_CHECKING:
     from rdfcrawl.frontier.own_faults import OwnFaults
@@ -191,7 +191,7 @@ def print_summary(
         "own faults": safe_text(own),
         "missing": "; ".join(lost),
         "traps": _faults(trapped),
-        "data": f"{_shown(paths.quads)}/*.nq.gz" if store == STORE else store,
+        "data": f"{_shown(paths.quads)}/*.nq.gz" if store == SEGMENTS else store,
         "provenance": f"{_shown(paths.provenance)}/*.nq.gz",
     }
     is_there = {

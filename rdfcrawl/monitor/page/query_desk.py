@@ -50,9 +50,9 @@ class QueryRefused(RdfcrawlError):
 class QueryOptions(OptionsTable):
     """How queries of the page are answered."""
 
-    secs: float = number("PAGE_QUERY_SECS", 0.1, 3600)
+    secs: float = number("PAGE_QUERY_SECS", 10.0, 0.1, 3600)
     """time for a query on the [page](page.md#query) of a crawl; it is ended then"""
-    max_rows: int = integer("PAGE_QUERY_ROWS", 1, 100_000)
+    max_rows: int = integer("PAGE_QUERY_ROWS", 1000, 1, 100_000)
     """most rows, or statements, of an answer there"""
     is_once: bool = False  # the store has what several documents say once
 

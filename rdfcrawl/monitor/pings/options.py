@@ -12,12 +12,12 @@ from rdfcrawl.frontier.queue.pings import PingLimits
 class PingOptions(OptionsTable):
     """How many pings of strangers are accepted in an hour."""
 
-    of_host: int = integer("PING_PER_HOST", 0)
+    of_host: int = integer("PING_PER_HOST", 10, 0)
     """[pings](../explanation/sources.md#pings) of sitemaps of one host that `scrapy
     ping serve` accepts in an hour; 0 is no limit, here and in the next two"""
-    of_domain: int = integer("PING_PER_DOMAIN", 0)
+    of_domain: int = integer("PING_PER_DOMAIN", 100, 0)
     """the same of one registered domain"""
-    of_all: int = integer("PING_PER_HOUR", 0)
+    of_all: int = integer("PING_PER_HOUR", 1000, 0)
     """the same of all hosts"""
 
     @property

@@ -45,19 +45,22 @@ class RefreshOptions(OptionsTable):
     policy: RefreshPolicy
     policy_name: Any = parsed(
         "REFRESH_POLICY",
+        "sitemap",
         lambda _, value: value,
         allowed=f"{values.choices(POLICIES)}, or the path of a class",
     )
     """which pages of a host are fetched again"""
-    interval_ms: int = millisecs("REFRESH_INTERVAL_SECS", 0, 3_162_240_000)
+    interval_ms: int = millisecs(
+        "REFRESH_INTERVAL_SECS", 7 * 24 * 3600, 0, 3_162_240_000
+    )
     """of the policy `fixed`: a page is due so long after it was fetched"""
-    epoch_ms: int = millisecs("REFRESH_EPOCH_SECS", 1, _YEAR)
+    epoch_ms: int = millisecs("REFRESH_EPOCH_SECS", 24 * 3600, 1, _YEAR)
     """length of an epoch. Epochs begin at multiples of it since 1970, so a day begins
     at midnight UTC. In an epoch the policy chooses once, and no page that was
     fetched since it began"""
-    host_budget: int = integer("REFRESH_HOST_BUDGET", 0)
+    host_budget: int = integer("REFRESH_HOST_BUDGET", 100, 0)
     """most pages of one host that are fetched again in an epoch"""
-    budget: int = integer("REFRESH_BUDGET", 0)
+    budget: int = integer("REFRESH_BUDGET", 0, 0)
     """most pages of all hosts in an epoch; 0 is no limit. If it is too small, each host
     gets as many as any other, as far as it wants them"""
     failures: FailureRules = part(FailureRules)

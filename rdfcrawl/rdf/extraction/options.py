@@ -55,23 +55,25 @@ class ExtractOptions(OptionsTable):
 
     limits: ParseLimits = part(ParseLimits)
     unpack: UnpackLimits = part(UnpackLimits)
-    processes: int = integer("EXTRACT_PROCESSES", 1, 64)
+    processes: int = integer("EXTRACT_PROCESSES", 2, 1, 64)
     """child processes of each worker that read at the same time"""
-    memory_bytes: int = integer("RDF_PARSE_MEMORY_BYTES", 256 * 1024 * 1024)
+    memory_bytes: int = integer(
+        "RDF_PARSE_MEMORY_BYTES", 1024 * 1024 * 1024, 256 * 1024 * 1024
+    )
     """address space of each child process"""
-    rules: str = parsed("SCRAPING_RULES", _rules)
+    rules: str = parsed("SCRAPING_RULES", None, _rules)
     """file or folder of [scraping rules](scraping.md); unset, there are none"""
-    wants_facts: bool = switch("FACTS")
+    wants_facts: bool = switch("FACTS", True)
     """hashes and a sketch of each document, by which it can be compared with others and
     with later runs, are part of the [provenance](provenance.md#facts)"""
-    logs_links: bool = switch("LINKS_LOG")
+    logs_links: bool = switch("LINKS_LOG", True)
     """the links of each document are kept as they were found, in the [log of
     links](stores.md#the-log-of-links)"""
-    links_per_document: int = integer("LINKS_MAX_PER_DOCUMENT", 1, 100_000)
+    links_per_document: int = integer("LINKS_MAX_PER_DOCUMENT", 10_000, 1, 100_000)
     """links of one document in that log; the others are only followed"""
     custom: tuple[CustomExtractor, ...] = ()  # the user's
     confinement: Confinement = parsed(
-        "EXTRACT_SANDBOX", _confinement, allowed="`auto`, `kernel` or `process`"
+        "EXTRACT_SANDBOX", "auto", _confinement, allowed="`auto`, `kernel` or `process`"
     )
     """how these processes are [confined](security.md#the-sandbox): by what the kernel
     has; a crawl does not begin if it has nothing; or without the kernel"""

@@ -17,15 +17,15 @@ class UnpackLimits(OptionsTable):
 
     # output of all layers: `x.nt.gz` counts once, `x.nt.gz` in a compressed zip twice.
     # Equal to the limit of fetched dumps.
-    n_bytes: int = integer("UNPACK_MAXSIZE", 1)
+    n_bytes: int = integer("UNPACK_MAXSIZE", 50 * 1024 * 1024 * 1024, 1)
     """bytes unpacked of one document, all its members and levels together"""
     # decoded to encoded bytes, beyond the first 1 MiB decoded: per layer, and of all
     # layers to the published bytes
-    ratio: float = number("UNPACK_MAX_RATIO", 1)
+    ratio: float = number("UNPACK_MAX_RATIO", 200, 1)
     """unpacked : packed"""
-    n_members: int = integer("UNPACK_MAX_MEMBERS", 1)
+    n_members: int = integer("UNPACK_MAX_MEMBERS", 100_000, 1)
     """files in an archive"""
-    depth: int = integer("UNPACK_MAX_DEPTH", 1, 10)
+    depth: int = integer("UNPACK_MAX_DEPTH", 3, 1, 10)
     """packings one inside another, as `.tar.gz` has two"""
     # longest archive that is spooled for random access (zip and 7z have their
     # directories at the end)

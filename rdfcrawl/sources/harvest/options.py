@@ -37,32 +37,32 @@ class ObeyRobots(StrEnum):
 class HarvestOptions(OptionsTable):
     """Settings of the harvesters."""
 
-    sitemap_entries: int = integer("SITEMAP_ENTRIES", 1, 50_000)
+    sitemap_entries: int = integer("SITEMAP_ENTRIES", 10_000, 1, 50_000)
     """entries of one sitemap, or resources of one list of ResourceSync, that are queued
     together while it is read"""
-    revisit_secs: int = integer("REVISIT_SECS", 0)
+    revisit_secs: int = integer("REVISIT_SECS", 7 * 24 * 3600, 0)
     """age in seconds (a week) from which a later run asks again for what nothing dates:
     pages of sitemaps without `lastmod` and `changefreq`, pages that have failed in
     three runs, dumps without validators and dates; 0 is in each run"""
     revisits: RevisitsBy = RevisitsBy.RUNS
-    ckan_robots: ObeyRobots = one_of("CKAN_ROBOTS", ObeyRobots)
+    ckan_robots: ObeyRobots = one_of("CKAN_ROBOTS", "discovered", ObeyRobots)
     """for which portals `robots.txt` counts when it forbids their API, as that of CKAN
     does: for all, for those that you did not name yourself, for none"""
-    ckan_rows: int = integer("CKAN_ROWS", 1, 1000)
+    ckan_rows: int = integer("CKAN_ROWS", 100, 1, 1000)
     """datasets asked for at once, to begin with"""
     # URL prefix of a portal -> API key; the prefix may be empty
     ckan_keys: tuple[tuple[str, str], ...] = ()
-    sparql_rows: int = integer("SPARQL_ROWS", 1, 1_000_000)
+    sparql_rows: int = integer("SPARQL_ROWS", 10_000, 1, 1_000_000)
     """statements asked for at once, to begin with; it is adapted to the limits of each
     endpoint"""
-    warc_part_bytes: int = integer("WARC_PART_BYTES", 1024, 2**32)
+    warc_part_bytes: int = integer("WARC_PART_BYTES", 64 * 1024 * 1024, 1024, 2**32)
     """of a WARC file that are read as one record of the frontier: so much is read again
     after a crash"""
     # longest body of a document that a source has in it
     max_document_bytes: int = 64 * 1024 * 1024
     max_dump_bytes: int = 50 * 1024**3  # longest body of a dump that an archive has
     spool_bytes: int = 256 * 1024  # a longer one is written to a file
-    files: Path | None = path("RESOURCESYNC_FILES")
+    files: Path | None = path("RESOURCESYNC_FILES", None)
     """folder for the files of all resources, as `<host>/<percent-encoded URI>`; unset,
     RDF is read, other resources are described, and neither is kept as a file"""
     # the user's classes, by kind, own name or media type

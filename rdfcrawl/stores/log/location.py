@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 class CrawlLocation(OptionsTable):
     """The settings that say which crawl is meant, and where it is."""
 
-    folder: Path = path("CRAWL_DIR")
+    folder: Path = path("CRAWL_DIR", "crawl")
     """folder for everything a crawl keeps on this machine: `CRAWL_DIR/<CRAWL_ID>/` with
     `frontier`, `quads`, `provenance`, `spool`, `logs`, `warc` if wanted, `epochs`
     with [quotas](../explanation/refresh.md#quotas), and `clock.txt` (the time that
     the crawl has come to, in ms)"""
     # name that the workers of one crawl share
     crawl_id: str | None = text(
-        "CRAWL_ID", allowed="letters, digits, `.`, `_`, `-`; at most 100"
+        "CRAWL_ID", None, allowed="letters, digits, `.`, `_`, `-`; at most 100"
     )
     """name of the crawl; unset, it is the name of the spider. Workers with the same
     name (and the same Redis) share one crawl; the same command continues it"""
