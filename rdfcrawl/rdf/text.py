@@ -127,7 +127,7 @@ class XmlScreen:
     """Screen of nesting depth and of entity declarations that expand or are external.
 
     The RDF/XML parser expands internal entities, wherever the document declares them.
-    Ontologies use them to shorten namespaces, so that declarations of a short text are
+    Ontologies use them to shorten namespaces, so declarations of a short text are
     accepted, and all others refused before parsing.
 
     The depth is counted, not parsed: the rest of a comment that spans two blocks counts

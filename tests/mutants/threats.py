@@ -216,7 +216,7 @@ MUTANTS = (
     Mutant(
         28,
         "rdfcrawl/rdf/extraction/confinement.py",
-        "            yield _ANY_BIT, 0, 1, _WRITING\n",
+        "            yield _ANY_BIT, 0, 1, WRITING\n",
         "            yield _ANY_BIT, 0, 1, 0\n",
         "tests/rdf/extraction/test_confinement.py::test_each_layer_denies_by_itself",
     ),

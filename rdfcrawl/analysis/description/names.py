@@ -37,5 +37,5 @@ class DescribedCrawl(NamedTuple):
         return resource(f"urn:rdfcrawl:crawl:{self.log}:publisher")
 
     def host(self, name: str) -> str:
-        """The dataset of a host."""
+        """Return the dataset of a host."""
         return resource(f"urn:rdfcrawl:crawl:{self.log}:host:{quote(name, safe=':')}")

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from math import fsum
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-T = TypeVar("T", bound="DataclassInstance")
+T = TypeVar("T", bound=Any)  # a dataclass
 
 
 def add_fields(one: T, other: T) -> T:

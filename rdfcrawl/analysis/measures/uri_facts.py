@@ -50,7 +50,7 @@ class UriFetch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SitemapListing:
+class UriListing:
     """One sitemap that lists a URL, with its latest values for that URL.
 
     Attributes:
@@ -112,7 +112,7 @@ class UriFacts:
     domain: str
     url: str
     first_linked_ms: int | None = None
-    listings: tuple[SitemapListing, ...] = ()
+    listings: tuple[UriListing, ...] = ()
     claims: tuple[LastmodClaim, ...] = ()
     fetches: tuple[UriFetch, ...] = ()
     cluster: str = ""

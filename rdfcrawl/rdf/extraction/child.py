@@ -19,7 +19,7 @@ from rdfcrawl.rdf.context_sources import ContextDocument
 from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.extraction.bounds import ProcessBounds, used_secs
 from rdfcrawl.rdf.extraction.bulk import BulkPacker, BulkPart
-from rdfcrawl.rdf.extraction.confinement import NONE, Confinement, confine
+from rdfcrawl.rdf.extraction.confinement import NONE, WRITING, Confinement, confine
 from rdfcrawl.rdf.extraction.gc_thresholds import raise_gc_thresholds
 from rdfcrawl.rdf.extraction.messages import HEADER, PIPE_BYTES, ReadingJob
 from rdfcrawl.rdf.extraction.reading import DocumentReading
@@ -39,7 +39,6 @@ _DENIED_OS_EVENTS = frozenset(
         "setxattr", "spawn", "symlink", "system", "unsetenv", "utime",
     )
 )  # fmt: skip
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 def main() -> None:
@@ -84,7 +83,7 @@ def deny_side_effects(event: str, args: tuple[Any, ...]) -> None:
         raise PermissionError("truncate by path")
     if event == "open":
         _, mode, flags = args
-        if (isinstance(mode, str) and set(mode) & set("wax+")) or flags & _WRITING:
+        if (isinstance(mode, str) and set(mode) & set("wax+")) or flags & WRITING:
             raise PermissionError("open for writing")
 
 

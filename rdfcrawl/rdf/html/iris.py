@@ -16,6 +16,9 @@ _PARTS = re.compile(
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _NOT_IN_URL = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 
+is_iri = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+").fullmatch
+is_web_url = re.compile(r"https?://[^\s<>\"{}|\\^`]+", re.IGNORECASE).fullmatch
+
 
 def is_absolute(iri: str) -> bool:
     """Return whether an IRI begins with a scheme."""

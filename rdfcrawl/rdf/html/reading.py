@@ -48,7 +48,7 @@ class PageReading:
         extracted: number of statements by extractor that ran.
         left: needed extractors that did not run.
         reservations: of the publisher; complete after the links were read.
-        is_partial: an extractor failed, so that statements are missing.
+        is_partial: an extractor failed, so statements are missing.
     """
 
     def __init__(  # noqa: PLR0913 - each is of another make

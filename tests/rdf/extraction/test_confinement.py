@@ -103,7 +103,7 @@ LAYER = """
 import json, sys
 from rdfcrawl.rdf.extraction import confinement
 from tests.support.reaching_out import WAYS
-getattr(confinement, f"_take_{sys.argv[1]}")()
+getattr(confinement, f"_apply_{sys.argv[1]}")()
 for name, way in WAYS.items():
     try:
         way(**json.loads(sys.argv[2]))

@@ -376,7 +376,7 @@ def test_log_that_is_written_and_compacted_is_read_as_it_was(tmp_path: Path) -> 
         ("x.nq", {"shard_rule": ShardRule()}, "several files need a folder"),
         ("-", {}, "needs --format"),
         ("no/x.nq", {}, "does not exist"),
-        ("x.nq", {"scratch": "nowhere"}, "--scratch nowhere: must be a writable folder"),
+        ("x.nq", {"scratch": "nowhere"}, "--scratch nowhere: must be a writable"),
         ("x.nq", {"memory_bytes": 5}, "--memory: must be at least 16M"),
     ],
 )  # fmt: skip
