@@ -58,6 +58,8 @@ class Command(FeedsCommand, ScrapyCrawlCommand):
                 fail(f"--page: spider {args[0]} does not use the frontier")
             super().run(args, opts)
             return
-        settings = check_operator(spider, opts.spargs, self.settings)
-        with page_if_wanted(opts, settings, spider.name):
-            self.exitcode = run_crawl(self.crawler_process, spider, opts.spargs)
+        checked = check_operator(
+            spider, opts.spargs, self.settings, self.crawler_process
+        )
+        with page_if_wanted(opts, checked):
+            self.exitcode = run_crawl(self.crawler_process, checked)

@@ -55,9 +55,9 @@ class Command(FeedsCommand, ScrapyRunspiderCommand):
                 fail("--page: the spider does not use the frontier")
             super().run(args, opts)
             return
-        settings = check_operator(spider, opts.spargs, self.settings)
-        with page_if_wanted(opts, settings, spider.name):
-            self.exitcode = run_crawl(process, spider, opts.spargs)
+        checked = check_operator(spider, opts.spargs, self.settings, process)
+        with page_if_wanted(opts, checked):
+            self.exitcode = run_crawl(process, checked)
 
 
 def _spider_of(path: Path) -> type[RdfSpider] | None:

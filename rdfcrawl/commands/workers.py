@@ -96,21 +96,18 @@ class Command(FeedsCommand):
 
         if self.settings is None:
             return
-        settings = check_operator(spider, opts.spargs, self.settings)
-        given = spider.given(opts.spargs, settings)
+        checked = check_operator(spider, opts.spargs, self.settings)
         install_json_logs(self.settings)
         configure_logging(self.settings)
         pool = WorkerPool(
-            spider.name,
-            member=spider.member_of(given),
-            arguments=given,
-            options=_options_of(opts),
-            settings=settings,
+            checked,
+            member=spider.member_of(checked.given),
+            words=_options_of(opts),
             n_workers=opts.n_workers,
             forks=forks,
         )
         try:
-            with page_if_wanted(opts, settings, spider.name):
+            with page_if_wanted(opts, checked):
                 self.exitcode = asyncio.run(pool.run())
             pool.describe()
         except ConfigError as error:
@@ -130,9 +127,9 @@ def _options_of(opts: argparse.Namespace) -> list[str]:
 
 
 def _may_fork(settings: BaseSettings) -> bool:
-    from rdfcrawl.core.options.values import is_on
+    from rdfcrawl.launch.progress.options import WorkerProcesses
 
     try:
-        return is_on(settings, "WORKERS_FORK")
+        return WorkerProcesses.from_settings(settings).may_fork
     except ConfigError as error:
         fail(str(error))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Protocol, cast
 from weakref import WeakKeyDictionary
 
 from redis.exceptions import RedisError
 
-from rdfcrawl.core.options.values import is_on
 from rdfcrawl.core.reservations import Obedience
-from rdfcrawl.downloader.archive_options import archive_of
 from rdfcrawl.downloader.clock import ClockCheck
+from rdfcrawl.downloader.crawl_archive import archive_of
 from rdfcrawl.downloader.crawler_clients import CrawlerClients, RareExchange
 from rdfcrawl.downloader.disk import WorkerDisk
 from rdfcrawl.downloader.hops import RedirectJudge
@@ -24,13 +24,11 @@ from rdfcrawl.downloader.left_hosts import LeavingExchange
 from rdfcrawl.downloader.own_trouble import BearingExchange, KnownNames, OwnTrouble
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.downloader.robots.deaths import RobotsDeathStore
-from rdfcrawl.downloader.robots.options import robots_agent
 from rdfcrawl.downloader.robots.tdm_cache import TdmCache
 from rdfcrawl.downloader.robots_txt import FetchedRobots, RobotsFetch
 from rdfcrawl.downloader.schemes.exchange import FetcherExchange
 from rdfcrawl.downloader.spool import Spool, SpoolLimits
 from rdfcrawl.downloader.visit import VisitMaker
-from rdfcrawl.frontier.queue.kept_robots import keeping_options
 from rdfcrawl.frontier.visiting import VisitingSpider
 from rdfcrawl.uri.guard.gate import ConnectionGate
 
@@ -84,7 +82,7 @@ class FetchServices:
         # What is read of an archive has to be in it, so that it is asked for again.
         self._robots_txt = None if self._archive else FetchedRobots(self._spool)
         self._kept_robots: KeptRobots | None = None
-        self.robots = self._robots(crawler, spider, session)
+        self.robots = self._robots(spider, session)
         self.tdm = self._tdm(spider)
         self.visitor = self._visitor(spider, session, sleepers)
         self._session = session
@@ -152,18 +150,18 @@ class FetchServices:
         return LeavingExchange(exchange, session.blocked, self._spool.parts.drop)
 
     def _robots(
-        self, crawler: Crawler, spider: FetchingSpider, session: CrawlSession
+        self, spider: FetchingSpider, session: CrawlSession
     ) -> RobotsCache | None:
-        settings = crawler.settings
-        if not settings.getbool("ROBOTSTXT_OBEY"):
+        rules, first_secs = spider.options.robots, self._options.backoff_base_secs
+        if not rules.is_obeyed:
             return None
         self._kept_robots = session.kept_robots(
-            keeping_options(settings, first_secs=self._options.backoff_base_secs)
+            replace(rules.keeping, first_secs=first_secs)
         )
         self._robots_options = RobotsOptions(
-            agent=robots_agent(settings),
-            obeys_delay=is_on(settings, "ROBOTSTXT_CRAWL_DELAY"),
-            put_off_secs=self._options.backoff_base_secs,
+            agent=rules.agent,
+            obeys_delay=rules.obeys_delay,
+            put_off_secs=first_secs,
             max_retry_after_secs=self._options.retry_after_max_secs,
             retry_times=self._options.retry_times,
         )
@@ -181,7 +179,7 @@ class FetchServices:
         )
 
     def _tdm(self, spider: FetchingSpider) -> TdmCache | None:
-        is_ignored = spider.options.reservation_policy.tdm is Obedience.IGNORE
+        is_ignored = spider.options.robots.tdm is Obedience.IGNORE
         if is_ignored or self.robots is None or self._kept_robots is None:
             return None
         return TdmCache(

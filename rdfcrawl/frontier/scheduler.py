@@ -173,7 +173,7 @@ class FrontierScheduler(BaseScheduler):
             if record.kind is Kind.REQUEST and record.profile != own:
                 visit.pending.remove(index)
                 visit.returned[index] = record
-                visit.unasked.add(index)
+                visit.unrequested.add(index)
                 visit.behind.add(index)
                 visit.not_before_secs = max(visit.not_before_secs, _OTHERS_SECS)
                 until = monotonic() + 2 * _OTHERS_SECS
@@ -185,7 +185,7 @@ class FrontierScheduler(BaseScheduler):
     def _put_off(self, visit: Visit) -> None:
         """Have a visit made later; nothing was learnt about its host."""
         visit.not_before_secs = max(visit.not_before_secs, _PUT_OFF_SECS)
-        visit.is_put_off = not visit.documents
+        visit.is_postponed = not visit.documents
         self._stats.inc_value("frontier/put_off")
 
     def _pauses(self) -> bool:

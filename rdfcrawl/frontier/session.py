@@ -22,7 +22,7 @@ from rdfcrawl.frontier.queue.candidate import JudgedLinks
 from rdfcrawl.frontier.queue.decisions import DecisionLog
 from rdfcrawl.frontier.queue.dns_cache import AddressBook, HostAddresses
 from rdfcrawl.frontier.queue.host_clocks import HostClocks
-from rdfcrawl.frontier.queue.kept_robots import KeepingOptions, KeptRobots
+from rdfcrawl.frontier.queue.kept_robots import KeptRobots
 from rdfcrawl.frontier.queue.leave_list import LeaveList
 from rdfcrawl.frontier.queue.pings import SitemapHosts, WaitingPings, follow_up_of
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles, keep_settings
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.candidate import Candidate
     from rdfcrawl.frontier.queue.first_contents import FetchedContent
     from rdfcrawl.frontier.queue.options import CrawlOptions
+    from rdfcrawl.frontier.queue.robots_keeping import KeepingOptions
     from rdfcrawl.frontier.worker.sleeping import WorkerSleep
     from rdfcrawl.frontier.worker.worker_state import WorkerHooks, WorkerTrouble
     from rdfcrawl.rdf.links.policy import EveryLink
@@ -160,7 +161,7 @@ class CrawlSession:
         )
         await self.profiles.enter(self._member)
         self.arguments = self.profiles.merged(self.arguments)
-        self.lost_logs = await lost_logs(frontier, options, settings)
+        self.lost_logs = await lost_logs(frontier, options)
         warn_of_lost_logs(self.lost_logs)
         await frontier.keep_epochs()
         self.worker = FrontierWorker(
@@ -349,12 +350,12 @@ class CrawlSession:
     def _requestable(self, seeds: Iterable[str]) -> Iterable[str]:
         for seed in seeds:
             try:
-                self.ingest.seed(seed)
+                url = self.ingest.seed_url(seed)
             except BadUri as fault:
                 self.ingest.rejected.bad += 1
                 logger.warning("start_urls: %r: %s", seed[:200], fault)
             else:
-                yield seed
+                yield url
 
     def turns_away(self, document: Document, host: bytes, n_links: int) -> bool:
         """Return `LinkIngest.turns_away`: links to the host need not be offered."""

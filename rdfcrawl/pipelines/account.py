@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, Self, get_args
 
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import GUARDED, OF_READING, Fault, StoreFault
-from rdfcrawl.core.options.values import integer
 from rdfcrawl.core.records import NO_FACTS, NOT_READ, BodyReading, Document
 from rdfcrawl.core.reservations import NOTHING, Reservations
 from rdfcrawl.core.signals import flush_stores
@@ -26,8 +25,8 @@ from rdfcrawl.pipelines.provenance import (
     status_of,
 )
 from rdfcrawl.pipelines.same_contents import SameContents
+from rdfcrawl.pipelines.spider_options import spider_options
 from rdfcrawl.stores.log.kept_time import KeptTime
-from rdfcrawl.stores.options import segment_limits
 from rdfcrawl.uri.lookalike import has_lookalike
 
 if TYPE_CHECKING:
@@ -74,9 +73,9 @@ class AccountPipeline:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the pipeline of a crawler whose spider makes visits."""
         spider = visiting_spider(crawler)
-        settings = crawler.settings
-        most = integer(settings, "SAME_CONTENT_MAX", 0, 100_000_000)
-        pipeline = cls(spider, segment_limits(settings), crawler.stats, most)
+        options = spider_options(crawler)
+        limits, most = options.crawl.stores.segments, options.same_contents
+        pipeline = cls(spider, limits, crawler.stats, most)
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline
 

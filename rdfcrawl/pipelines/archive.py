@@ -10,7 +10,7 @@ from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.core.signals import flush_stores
-from rdfcrawl.downloader.archive_options import archive_of
+from rdfcrawl.downloader.crawl_archive import archive_of
 from rdfcrawl.frontier.visiting import visiting_spider
 
 if TYPE_CHECKING:

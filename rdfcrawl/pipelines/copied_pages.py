@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rdfcrawl.analysis.duplicates.copies import (
     FOLLOWED,
+    NO_LIMITS,
     ComparedDocument,
     CopyJudge,
     CopyLimits,
@@ -14,7 +15,6 @@ from rdfcrawl.analysis.duplicates.copies import (
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Decision, Fault
 from rdfcrawl.core.formats import HTML
-from rdfcrawl.core.options.values import integer, is_on
 from rdfcrawl.rdf.fingerprints import Fingerprint
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.uri import host_of, registered_domain
@@ -23,26 +23,10 @@ from rdfcrawl.uri.traps import form_of
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
-    from scrapy.settings import BaseSettings
-
     from rdfcrawl.core.records import Document
     from rdfcrawl.frontier.session import CrawlSession
 
 _NO_LINKS: Final[frozenset[bytes]] = frozenset()
-
-
-def copy_limits(settings: BaseSettings) -> CopyLimits:
-    """Read the limits; raise `ConfigError` for a value out of range.
-
-    Without facts there is nothing to compare documents by, and no limit.
-    """
-    limits = CopyLimits(
-        integer(settings, "TRAP_COPIES_PER_HOST", 0),
-        integer(settings, "TRAP_COPIES_PER_DOMAIN", 0),
-        integer(settings, "TRAP_COPIES_PER_ADDRESS", 0),
-        integer(settings, "TRAP_NEAR_COPIES", 0),
-    )
-    return limits if is_on(settings, "FACTS") else CopyLimits(0, 0, 0, 0)
 
 
 class CopiedPages:
@@ -51,7 +35,7 @@ class CopiedPages:
     def __init__(self, session: CrawlSession, limits: CopyLimits) -> None:
         self._session = session
         self.judge = CopyJudge(limits, self._place_of)
-        self.has_limits = limits != CopyLimits(0, 0, 0, 0)
+        self.has_limits = limits != NO_LIMITS
 
     def _place_of(self, host: str) -> tuple[str, str]:
         return registered_domain(host), self._session.addresses.address_of(host)

@@ -9,7 +9,6 @@ from scrapy.exceptions import NotConfigured
 from rdfcrawl.core.signals import flush_stores
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.pipeline_segments import PipelineSegments
-from rdfcrawl.stores.options import segment_limits
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -41,7 +40,7 @@ class DecisionLogPipeline:
         spider = visiting_spider(crawler)
         if not spider.options.crawl.decisions.share:
             raise NotConfigured
-        pipeline = cls(spider, segment_limits(crawler.settings), crawler.stats)
+        pipeline = cls(spider, spider.options.crawl.stores.segments, crawler.stats)
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline
 

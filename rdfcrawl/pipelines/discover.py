@@ -6,16 +6,17 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from collections.abc import Set as AbstractSet
 from contextlib import aclosing
 from time import perf_counter
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.core.errors import Decision
-from rdfcrawl.core.options.values import build_setting, check_method, load_setting
+from rdfcrawl.core.options.values import build_setting
 from rdfcrawl.core.records import Document
 from rdfcrawl.core.signals import flush_stores
 from rdfcrawl.pipelines.chunks import close_chunks
-from rdfcrawl.pipelines.copied_pages import CopiedPages, copy_limits
+from rdfcrawl.pipelines.copied_pages import CopiedPages
 from rdfcrawl.pipelines.items import HarvestingSpider, harvesting_spider, pass_through
 from rdfcrawl.pipelines.reading_times import tell_times
+from rdfcrawl.pipelines.spider_options import spider_options
 from rdfcrawl.pipelines.store import StoreTee
 from rdfcrawl.rdf.links.policy import EveryLink, with_own
 from rdfcrawl.sources.harvest.discovery import NOTHING_FOUND, Discovery
@@ -25,7 +26,6 @@ from rdfcrawl.uri import CRAWLED_SCHEMES
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
     from scrapy.statscollectors import StatsCollector
 
     from rdfcrawl.analysis.duplicates.copies import CopyLimits
@@ -62,12 +62,11 @@ class DiscoverPipeline:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the pipeline of a crawler whose spider makes visits."""
         spider = harvesting_spider(crawler)
-        found = link_policy_class(crawler.settings)
-        policy = None
+        options = spider_options(crawler)
+        found, policy = options.link_policy, None
         if found is not EveryLink:
             policy = build_setting("LINK_POLICY_CLASS", found, crawler)
-        limits = copy_limits(crawler.settings)
-        pipeline = cls(spider, limits, policy, stats=crawler.stats)
+        pipeline = cls(spider, options.copies, policy, stats=crawler.stats)
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline
 
@@ -228,15 +227,3 @@ class DiscoverPipeline:
         document.faults += judged.faults
         links.clear()
         await self._session.worker.links.room()
-
-
-def link_policy_class(settings: BaseSettings) -> type[EveryLink]:
-    """Return the class that chooses among the links of documents.
-
-    Raises:
-        ConfigError: the setting names none, or one that is no policy.
-    """
-    path = settings.get("LINK_POLICY_CLASS")
-    found = load_setting("LINK_POLICY_CLASS", "class", path)
-    check_method(f"LINK_POLICY_CLASS={path}", found, "choose", 2)
-    return cast("type[EveryLink]", found)

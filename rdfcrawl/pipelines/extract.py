@@ -22,15 +22,14 @@ from rdfcrawl.core.records import (
 )
 from rdfcrawl.core.reservations import NOTHING
 from rdfcrawl.core.tasks.pages import DumpPart
-from rdfcrawl.downloader.robots.options import reservation_policy
 from rdfcrawl.downloader.services import FetchServices, services_of
 from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.chunks import AtHand, CountedChunks, InBulk
 from rdfcrawl.pipelines.harvested_facts import ObservedChunks
 from rdfcrawl.pipelines.items import pass_through
+from rdfcrawl.pipelines.spider_options import spider_options
 from rdfcrawl.rdf.environment import ReaderContext
 from rdfcrawl.rdf.extraction.messages import ExtractOutcome, ReadingJob
-from rdfcrawl.rdf.extraction.options import ExtractOptions
 from rdfcrawl.rdf.extraction.reading import DocumentReading, rules_in
 from rdfcrawl.rdf.extraction.sandbox import Sandbox, SandboxedReading
 from rdfcrawl.rdf.graphs import graph_iri
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.arguments.crawl import CrawlArguments
     from rdfcrawl.rdf.context_sources import ContextDocument
     from rdfcrawl.rdf.extraction.bulk import BulkOutput, BulkPart
+    from rdfcrawl.rdf.extraction.options import ExtractOptions
     from rdfcrawl.rdf.graphs import Trust
     from rdfcrawl.rdf.links.policy import LinkPolicy
 
@@ -61,7 +61,7 @@ class ExtractPipeline:
         self._crawler = crawler
         self._spider = spider
         self._options = options
-        self._reservation_policy = reservation_policy(crawler.settings)
+        self._reservation_policy = spider_options(crawler).reservation_policy
         self._logged: OutlinkOptions | None = None  # of the last document
         self._sandbox = Sandbox(
             options.processes,
@@ -78,8 +78,7 @@ class ExtractPipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the pipeline of a crawler whose spider makes visits."""
-        visiting_spider(crawler)
-        options = ExtractOptions.from_settings(crawler.settings)
+        options = spider_options(crawler).extract
         if options.rules:
             for refusal in rules_in(options.rules).refused:
                 logger.warning("%s", refusal)
@@ -231,7 +230,7 @@ class _Chunks(CountedChunks, AtHand, InBulk):
     async def __anext__(self) -> bytes:
         chunk = await self._next()
         document = self._document
-        if document.asks_site is not None and (chunk is not None or document.links):
+        if document.fetch_site is not None and (chunk is not None or document.links):
             await self._ask_site()
             if document.withheld is Reason.TDM_RESERVED:
                 await self.aclose()
@@ -269,7 +268,7 @@ class _Chunks(CountedChunks, AtHand, InBulk):
         if first is None:
             return None
         second = self._next_here()
-        if second is None and self._is_over and self._document.asks_site is None:
+        if second is None and self._is_over and self._document.fetch_site is None:
             return first
         self._ahead = [first] if second is None else [first, second]
         return None
@@ -294,7 +293,7 @@ class _Chunks(CountedChunks, AtHand, InBulk):
 
         The few children must not wait for a site.
         """
-        if self._document.asks_site is not None:
+        if self._document.fetch_site is not None:
             await self._ask_site()
             self._job = replace(self._job, reservations=self._document.reservations)
 
@@ -305,9 +304,9 @@ class _Chunks(CountedChunks, AtHand, InBulk):
             HeldBack: they cannot be requested now.
         """
         document, found = self._document, NOTHING
-        asks_site, document.asks_site = document.asks_site, None
-        if asks_site is not None and document.reservations.tdm is None:
-            of_site = await asks_site()
+        fetch, document.fetch_site = document.fetch_site, None
+        if fetch is not None and document.reservations.tdm is None:
+            of_site = await fetch()
             if of_site is None:
                 raise HeldBack(document.url)
             found = of_site

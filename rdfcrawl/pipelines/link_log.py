@@ -8,14 +8,12 @@ from scrapy.exceptions import NotConfigured
 
 from rdfcrawl.core.records import NOT_READ, Document
 from rdfcrawl.core.signals import flush_stores
-from rdfcrawl.frontier.visiting import visiting_spider
 from rdfcrawl.pipelines.items import pass_through
 from rdfcrawl.pipelines.pipeline_segments import PipelineSegments
-from rdfcrawl.rdf.extraction.options import most_outlinks
+from rdfcrawl.pipelines.spider_options import spider_options
 from rdfcrawl.rdf.graphs import graph_iri
 from rdfcrawl.rdf.links.outlinks import lines_of_links
 from rdfcrawl.stores.nquads import document_mark
-from rdfcrawl.stores.options import segment_limits
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -46,14 +44,13 @@ class LinkLogPipeline:
         """Return the pipeline of a crawler whose spider makes visits.
 
         Raises:
-            ConfigError: a setting is wrong.
             NotConfigured: no log of links is wanted.
         """
-        options = visiting_spider(crawler).options
-        most = most_outlinks(crawler.settings)
+        options = spider_options(crawler)
+        most = options.extract.most_outlinks
         if not most:
             raise NotConfigured
-        limits = segment_limits(crawler.settings)
+        limits = options.crawl.stores.segments
         pipeline = cls(options.crawl, most, limits, crawler.stats)
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline

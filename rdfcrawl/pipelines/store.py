@@ -29,7 +29,7 @@ from rdfcrawl.pipelines.items import pass_through
 from rdfcrawl.pipelines.refreshed import lost_copy, moved_from
 from rdfcrawl.rdf.extraction.bulk import BulkOutput, BulkPart
 from rdfcrawl.rdf.graphs import graph_iri
-from rdfcrawl.stores.options import build_store, check_writer, store_uri
+from rdfcrawl.stores.options import build_store, check_writer
 from rdfcrawl.stores.protocol import DocumentWriter, PackingStore, PieceWriter, Store
 
 if TYPE_CHECKING:
@@ -66,8 +66,9 @@ class StorePipeline:
             ConfigError: the settings of the store are wrong.
         """
         spider = visiting_spider(crawler)
-        kept_store = KeptStore(spider, store_uri(crawler.settings))
-        pipeline = cls(build_store(crawler), StoredDigests(spider), kept_store)
+        stores = spider.options.crawl.stores
+        store, kept_store = build_store(crawler, stores), KeptStore(spider, stores.uri)
+        pipeline = cls(store, StoredDigests(spider), kept_store)
         crawler.signals.connect(pipeline.flush, flush_stores)
         return pipeline
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Self
 from rdfcrawl.core.errors import StoreFault
 from rdfcrawl.rdf.deflate import check_statements
 from rdfcrawl.stores.identity import ensure_identity, note_worker
-from rdfcrawl.stores.options import segment_limits
 from rdfcrawl.stores.recovery import RecoveryReport, recover
 from rdfcrawl.stores.segments import OpenDocument, QuadSegments, SegmentLimits
 
@@ -115,7 +114,7 @@ class NQuadsStore:
         return cls(
             crawl.paths.quads,
             crawl.worker,
-            segment_limits(crawler.settings),
+            spider.options.crawl.stores.segments,
             run=lambda: int(spider.session.run),
         )
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rdfcrawl.core.errors import NO_FILES, PASSING, ConfigError, StoreFault
+from rdfcrawl.core.options.table import OptionsTable, integer
 from rdfcrawl.rdf.deflate import PieceOrder
 from rdfcrawl.stores.members import (
     HEADER_BYTES,
@@ -38,10 +39,12 @@ _GATHER_BYTES = 256 * 1024  # longest document that shares a member with others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SegmentLimits:
+class SegmentLimits(OptionsTable):
     """Sizes of the segments of one writer."""
 
-    rotate_bytes: int = 256 * 1024 * 1024  # finish a segment of this size on disk
+    rotate_bytes: int = integer("SEGMENT_MAX_BYTES", 256 * 1024 * 1024, 1024)
+    """size at which a file of quads is finished and the next begins; see
+    [stores](stores.md)"""
     # documents gathered into one member, before compression
     member_bytes: int = 1024 * 1024
     spill_bytes: int = 1024 * 1024  # deflated part of one open document in memory

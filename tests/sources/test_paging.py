@@ -99,7 +99,7 @@ def test_page_without_others_is_a_page(turtle: str) -> None:
     ["<x> tree:view <y> .", "<#c> hydra:member <m> .", "<x> a tree:Node .", ""],
 )
 def test_other_documents_are_no_pages(turtle: str) -> None:
-    """If a document is not a page, then what it says of others makes it none."""
+    """If a document is not a page, then statements about others do not count."""
     assert not scan(turtle).facts(PAGE).is_page
 
 

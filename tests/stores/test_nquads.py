@@ -1,4 +1,4 @@
-"""The N-Quads store: what a reader gets back, after rewrites and from many workers."""
+"""The N-Quads store, as a reader sees it: after rewrites, and from many workers."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ async def test_chunk_that_could_harm_other_documents_is_refused(
     store = NQuadsStore(tmp_path / "quads", "w")
     await store.open()
     document = await store.begin("urn:d", 1)
-    with pytest.raises(ValueError, match="whole lines"):
+    with pytest.raises(ValueError, match="complete lines"):
         await document.write(chunk)
     await document.abandon()
     await store.close()

@@ -130,7 +130,7 @@ def test_compact(url: str, short: str) -> None:
 
 @given(_URLS, _HOSTS)
 def test_expand_is_the_inverse_of_compact(url: str, key: str) -> None:
-    """If a URL was made short, then it comes back exactly, whatever the key."""
+    """If a URL was made short, then it is restored exactly, with any key."""
     assert expand(compact(url, key), key) == url
 
 

@@ -174,7 +174,7 @@ class HostPatience:
         """
         for visit in visits:
             visit.has_refresher = self._options.has_refresher
-            visit.is_borne = visit.down_secs < self._options.patience_secs
+            visit.ignores_failures = visit.down_secs < self._options.patience_secs
 
     async def look(self, *, at_once: bool = False) -> None:
         """Find out, now and then or at once, whether there is anything else to do."""

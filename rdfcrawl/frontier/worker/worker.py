@@ -123,7 +123,7 @@ class FrontierWorker(WorkerState):
         if self.gone is not None:
             return
         for visit in self.ready:
-            visit.unasked |= set(range(len(visit.records)))
+            visit.unrequested |= set(range(len(visit.records)))
         for visit in (*self.ready, *self.active):
             # An unreadable one is found unreadable again.
             visit.returned = dict(enumerate(visit.records))

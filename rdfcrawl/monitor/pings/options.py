@@ -1,24 +1,26 @@
-"""The settings of pings, read and checked."""
+"""The settings of pings."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-from rdfcrawl.core.options.values import integer
+from rdfcrawl.core.options.table import OptionsTable, integer
 from rdfcrawl.frontier.queue.pings import PingLimits
 
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
 
+@dataclass(frozen=True, slots=True)
+class PingOptions(OptionsTable):
+    """How many pings of strangers are accepted in an hour."""
 
-def ping_limits(settings: BaseSettings) -> PingLimits:
-    """Return how many pings of strangers are accepted in an hour.
+    of_host: int = integer("PING_PER_HOST", 10, 0)
+    """[pings](../explanation/sources.md#pings) of sitemaps of one host that `scrapy
+    ping serve` accepts in an hour; 0 is no limit, here and in the next two"""
+    of_domain: int = integer("PING_PER_DOMAIN", 100, 0)
+    """the same of one registered domain"""
+    of_all: int = integer("PING_PER_HOUR", 1000, 0)
+    """the same of all hosts"""
 
-    Raises:
-        ConfigError: a value is out of range.
-    """
-    return PingLimits(
-        integer(settings, "PING_PER_HOST", 0),
-        integer(settings, "PING_PER_DOMAIN", 0),
-        integer(settings, "PING_PER_HOUR", 0),
-    )
+    @property
+    def limits(self) -> PingLimits:
+        """The same for the queue of pings."""
+        return PingLimits(self.of_host, self.of_domain, self.of_all)

@@ -100,7 +100,7 @@ class ResponseReader:
             _STEPS[task.step](task, found, out)
         elif task.step == "components":
             reader = BlankNodeComponentReader(self._harvest.endpoint, task, out)
-            yield from reader.iter_lines(parts.iter_whole(found, out))
+            yield from reader.iter_lines(parts.iter_logged(found, out))
         else:
             yield from self._iter_statements(found)
 

@@ -1,10 +1,10 @@
 """Specify what a follower is; see `docs/how-to/own-stores.md`.
 
-* **Latest wins.** Of all versions of a document that `apply` is given, in whatever
-  order and from whichever log, the one with the highest `LogDocument.version` is in the
-  store. It replaces all that the others said, in whatever graph.
-* **Others stay.** What another document says is not removed with it.
-* **Twice is once.** Documents behind the checkpoint of the last commit come again.
+* **Latest wins.** Of all versions of a document passed to `apply`, in any order and
+  from any log, the store has the one with the highest `LogDocument.version`. It
+  replaces the statements of the others in all graphs.
+* **Others stay.** Statements of other documents are not removed.
+* **Twice is once.** Documents behind the checkpoint of the last commit are repeated.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class DocumentRefused(StoreFault):
-    """A store cannot take one document; the others are not to blame.
+    """A store refuses one document, but not the others.
 
     Attributes:
         graph: IRI of the document.
-        others: documents that it cannot take either.
+        others: further refused documents.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class DocumentRefused(StoreFault):
 
 
 class StoreForgot(StoreFault):
-    """A store is not as the last commit has left it; the follower is opened again."""
+    """A store is not as the last commit left it; the follower is reopened."""
 
 
 class Follower(Protocol):

@@ -363,12 +363,12 @@ def test_database_of_an_older_form_is_built_anew(
     older = re.sub(rb'"format": \d+', b'"format": 2', path.read_bytes())
     path.write_bytes(older)
     (tmp_path / "urldb" / "00-old.seg").write_bytes(b"of another form")
-    with pytest.raises(ConfigError, match="urldb build builds an older one anew"):
+    with pytest.raises(ConfigError, match="`urldb build` rebuilds an older one"):
         UrlDatabase(tmp_path)
     caplog.clear()
     build(tmp_path, NORMAL)
     assert [each.getMessage() for each in caplog.records] == [
-        f"{path}: has format 2, and is built anew in format 3"
+        f"{path}: has format 2; rebuilding it in format 3"
     ]
     assert content(tmp_path) == rebuilt(tmp_path)
     path.write_bytes(older.replace(b'"format": 2', b'"format": 4'))
@@ -376,7 +376,7 @@ def test_database_of_an_older_form_is_built_anew(
         build(tmp_path, NORMAL)
 
 
-def test_damage_is_told(tmp_path: Path) -> None:
+def test_damage_is_reported(tmp_path: Path) -> None:
     """If a file of log or database is damaged, then that is told, the rest is read."""
     urls = [f"http://a.example/{n}" for n in range(3)]
     write_events(tmp_path, [UrlFetched(url, T0) for url in urls])

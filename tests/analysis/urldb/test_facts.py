@@ -242,7 +242,8 @@ def test_same_content_is_known_as_long_as_it_is(tmp_path: Path) -> None:
     build(tmp_path, NORMAL)
     with UrlDatabase(tmp_path) as database:
         told = {
-            x.url: x.current("sameContentAs") for x in database.told("sameContentAs")
+            x.url: x.current("sameContentAs")
+            for x in database.with_value("sameContentAs")
         }
         assert len(list(database.records())) > len(told)
     assert told == {f"{site}/same": first, f"{site}/later": "", f"{site}/still": first}

@@ -270,7 +270,7 @@ def test_rank_is_refused_if_another_runs_or_the_table_is_damaged(
     tmp_path: Path,
 ) -> None:
     """If a ranking runs, or its file is damaged, then one line says so."""
-    with pytest.raises(ConfigError, match="urldb build builds it"):
+    with pytest.raises(ConfigError, match="run `urldb build`"):
         rank(tmp_path)
     table = ranked(tmp_path, [UrlFetched(A, T0), LinksFound(A, T0, (B,))])
     write_events(tmp_path, [LinksFound(B, T0, (C,))], "x")

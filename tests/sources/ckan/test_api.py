@@ -62,7 +62,7 @@ def test_a_search_has_scope_order_and_time() -> None:
     ],
 )
 def test_a_filter_keeps_its_meaning(fq: str, clause: str) -> None:
-    """If clauses are added to a filter, then it still means what it did."""
+    """If clauses are added to a filter, then its meaning is unchanged."""
     assert " ".join(PortalScope(fq=fq).filters()) == clause
 
 
@@ -195,7 +195,7 @@ def test_a_generator_in_any_spelling(meta: bytes) -> None:
 
 
 def test_a_portal_by_its_templates() -> None:
-    """If a page hides its generator, then three marks of the templates tell."""
+    """If a page hides its generator, then three marks of the templates identify it."""
     assert (
         recognize("https://h.example/en/dataset/trees", NO_GENERATOR)
         == "https://h.example"

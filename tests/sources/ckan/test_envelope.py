@@ -98,7 +98,7 @@ def test_a_count_of_another_type_is_none(count: object) -> None:
     ],
 )
 def test_a_refusal_says_why(body: object, status: int, kind: str, told: str) -> None:
-    """If the portal will not, then status, kind and message are told."""
+    """If the portal refuses, then the fault has status, kind and message."""
     for read in (read_page, read_names, read_package):
         with pytest.raises(RequestRefused) as caught:
             read(answer(body, status))
@@ -133,7 +133,7 @@ def test_a_refusal_says_why(body: object, status: int, kind: str, told: str) -> 
     ],
 )
 def test_what_is_damaged_is_named(body: bytes, told: str) -> None:
-    """If an answer is none of the API, then it is said what it is."""
+    """If a response is not from the API, then the fault describes it."""
     for read in (read_page, read_names, read_package):
         with pytest.raises(DamagedResponse) as caught:
             read(answer(body))
@@ -158,7 +158,7 @@ def test_what_is_cut_keeps_what_is_whole(at: int) -> None:
 
 
 def test_what_follows_the_answer_is_not_read() -> None:
-    """If a server appends to its JSON, then the page is whole all the same."""
+    """If a server appends to its JSON, then the page is still complete."""
     body = json.dumps(page_of(*PACKAGES)).encode() + b"\n<!-- 0.2 s -->"
     page = read_page(answer(body))
     assert (page.damage, page.n_rows) == ("", 4)

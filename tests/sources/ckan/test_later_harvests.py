@@ -1,4 +1,4 @@
-"""Later harvests of a CKAN portal: what changed is read, what is gone is deleted."""
+"""Later harvests of a CKAN portal read changed datasets and delete missing ones."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_newest_first_stops_early() -> None:
 
 
 def test_a_part_of_a_portal_is_its_own_listing() -> None:
-    """If only a part is harvested, then what the walk does not meet is asked for."""
+    """If only a part is harvested, then datasets missing in the walk are requested."""
     fake = FakePortal(300)
     memory = Memory()
     portal = replace(PORTAL, scope=PortalScope(organization="town"))
@@ -112,7 +112,7 @@ def test_a_part_of_a_portal_is_its_own_listing() -> None:
 
 
 def test_without_a_list_of_names_the_walk_is_the_listing() -> None:
-    """If `package_list` is refused, then a walk over all finds what was deleted."""
+    """If `package_list` is refused, then a walk over all datasets finds deletions."""
     fake = FakePortal(300, refuses=frozenset({"package_list"}))
     memory = Memory()
     first = harvest(fake, memory).go()

@@ -31,7 +31,7 @@ from tests.support.examples import examples
 N_TRIPLES = pyoxigraph.RdfFormat.N_TRIPLES
 
 
-# -- the whole of a portal ---------------------------------------------------------
+# -- the entire portal --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_changes_meanwhile_are_neither_lost_nor_doubled(order: str) -> None:
 def test_what_stays_is_given_out(
     events: list[tuple[int, str, int]], rows: int, is_tied: bool, refused: str
 ) -> None:
-    """If any changes happen between any pages, then what was always there comes."""
+    """If any changes happen between any pages, then all unchanged datasets are read."""
     fake = FakePortal(120, refuses=frozenset({refused}))
     if is_tied:
         for number in range(30, 90):
@@ -153,7 +153,7 @@ def test_what_stays_is_given_out(
     fake.before = happen
     done = harvest(fake).go(rows=rows)
     lost = {id_of(n) for n in range(120) if n not in gone} - done.written.keys()
-    # Rows of a list of names have no overlap; what slips is met by the next harvest.
+    # Rows of a list of names have no overlap; the next harvest finds missed rows.
     assert len(lost) == 0 or refused == "package_search"
 
 
@@ -190,7 +190,7 @@ def test_a_crash_costs_one_page() -> None:
 
 
 def test_a_page_that_is_cut_off_is_read_in_smaller_ones() -> None:
-    """If answers are cut at a size, then what is whole is kept and all comes."""
+    """If responses are cut at a size, then complete rows are kept and all are read."""
     fake = FakePortal(300, max_bytes=6000)
     done = harvest(fake).go()
     assert done.written.keys() == all_ids(fake)
@@ -263,7 +263,7 @@ def test_an_empty_page_before_the_end_is_incomplete() -> None:
 
 
 def test_too_many_pages_end_the_walk() -> None:
-    """If a walk has more pages than the limit, then what was read is kept."""
+    """If a walk has more pages than the limit, then the pages read are kept."""
     done = harvest(FakePortal(500), limits=PlanLimits(n_pages=3)).go(rows=50)
     assert 100 < len(done.written) < 500
     assert not done.is_swept

@@ -1,4 +1,4 @@
-"""What distributions lead to: told by what is said of them, never by asking."""
+"""Kinds of distributions, by their metadata, without requests."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ K = TargetKind
 def test_what_it_is(
     url: str, file_format: str, media_type: str, kind: TargetKind, reason: str
 ) -> None:
-    """If format, media type or URL say what a distribution is, then that is it."""
+    """If format, media type or URL show the kind of a distribution, then it counts."""
     target = classify(url, file_format=file_format, media_type=media_type)
     assert (target.kind, target.reason) == (kind, reason)
 
@@ -92,7 +92,7 @@ def test_files_that_are_no_rdf_are_not_fetched() -> None:
 
 
 def test_the_targets_of_a_dataset() -> None:
-    """If a dataset has resources and pages, then each URL comes once, told apart."""
+    """If a dataset has resources and pages, then each URL has its kind, once."""
     own = "https://data.example/dataset/a"
     package: dict[str, Any] = {
         "url": "https://town.example/trees",

@@ -152,7 +152,7 @@ def test_rss_2() -> None:
 
 
 def test_rss_1() -> None:
-    """If a sitemap is RSS 1.0, then its items stand beside the channel."""
+    """If a sitemap is RSS 1.0, then its items are siblings of the channel."""
     entries, sitemap, _ = read(
         "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'"
         " xmlns='http://purl.org/rss/1.0/' xmlns:dc='http://purl.org/dc/elements/1.1/'>"
@@ -259,7 +259,7 @@ def test_a_path_is_resolved() -> None:
 
 
 def test_cut_at_every_byte() -> None:
-    """If a sitemap ends anywhere, then its URLs are those of the whole one."""
+    """If a sitemap ends anywhere, then its URLs are among those of the full one."""
     body = FULL.encode()
     whole = urls(body)
     for at in range(len(body)):
@@ -285,7 +285,7 @@ def test_cut_at_every_byte() -> None:
     ],
 )
 def test_what_is_no_sitemap(body: str, reason: Reason) -> None:
-    """If a document is no sitemap whatever its type says, then it is a fault."""
+    """If a document is not a sitemap, then it is a fault, with any media type."""
     entries, _, faults = read(body, media_type="application/xml")
     assert not entries
     assert faults == {reason: 1}
@@ -362,7 +362,7 @@ def test_what_is_no_tag_is_read_within_a_bound(part: str) -> None:
 
 
 def test_time_of_the_tokenizer_is_bounded() -> None:
-    """If a document takes too long, then what was read is kept, and it is a fault."""
+    """If a document takes too long, then its entries so far are kept, with a fault."""
     limits = SitemapLimits(markup=MarkupLimits(parse_secs=0.01))
     body = f"<urlset><url><loc>http://e/1</loc></url>{'<loc>' * 500_000}"
     entries, sitemap, faults = read(body, limits)
@@ -456,7 +456,7 @@ def test_who_may_list(
 
 
 def test_task_of_an_index_leads_below() -> None:
-    """If a sitemap is an index, then what it lists is deeper, for the same hosts."""
+    """If a sitemap is an index, then its sitemaps are deeper, for the same hosts."""
     task = SitemapTask(depth=3, robots_hosts=("a.example",), is_confirming=True)
     assert task.below() == replace(task, depth=4)
 

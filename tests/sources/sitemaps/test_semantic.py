@@ -265,7 +265,7 @@ def test_slicing_methods(text: str, slicing: Slicing) -> None:
 
 
 def test_graphs_of_an_endpoint() -> None:
-    """If named graphs are told, then they are kept; `*` is all of them."""
+    """If named graphs are stated, then they are kept; `*` is all of them."""
     body = "<sc:dataset>{}<sc:sparqlGraphName>{}</sc:sparqlGraphName></sc:dataset>"
     for name in ("*", "urn:x:graph", f"{E}/g"):
         dataset = one(body.format(ELEMENTS[AccessMethod.SPARQL], name))
@@ -292,7 +292,7 @@ def test_values_that_mean_nothing() -> None:
 
 
 def test_a_dataset_that_is_cut_is_left_out() -> None:
-    """If a document ends within a dataset, then it is no way to the whole of it."""
+    """If a document ends within a dataset, then the dataset is skipped."""
     body = f"<urlset>{SECOND_REVISION}"
     for at in range(len("<urlset>"), len(body) - 1):
         log = FaultLog()
@@ -329,7 +329,7 @@ def test_many_datasets() -> None:
     ],
 )
 def test_what_need_not_be_crawled(prefix: str, uri: str, is_below: bool) -> None:
-    """If a URI is below a prefix, then the dataset as a whole has it."""
+    """If a URI is below a prefix, then the dataset covers it."""
     dataset = one(
         f"<sc:dataset><sc:linkedDataPrefix>{prefix}</sc:linkedDataPrefix></sc:dataset>"
     )
@@ -427,7 +427,7 @@ FRAGMENTS = "".join(
     ],
 )
 def test_mirrors_and_parts(body: str, are_mirrors: bool) -> None:
-    """If only one revision has what a dataset says, then it tells; else: parts."""
+    """If a feature is of one revision only, then it decides; otherwise: parts."""
     assert one(f"<sc:dataset>{body}</sc:dataset>").are_mirrors is are_mirrors
 
 

@@ -87,7 +87,7 @@ EXPECTED = {
 
 @pytest.mark.parametrize("slicing", Slicing)
 def test_slicing_methods(slicing: Slicing) -> None:
-    """If a dump is cut, then a description has what its method says, in its graph."""
+    """If a dump is sliced, then each description follows its method, in its graph."""
     found, log = cut(DUMP, slicing)
     whole = lines(DUMP, f"{E}x")
     assert found[f"{E}x"] == sorted(whole[n] for n in EXPECTED[slicing])
@@ -235,7 +235,7 @@ def compared(sample: str, dump: str) -> tuple[int, int]:
     ],
 )
 def test_samples(sample: str, dump: str, expected: tuple[int, int]) -> None:
-    """If a sample differs from the dump, then the triples of either side are told."""
+    """If a sample differs from the dump, then triples of both sides are reported."""
     assert compared(sample, dump) == expected
 
 

@@ -1,4 +1,4 @@
-"""What endpoints say about themselves, and what tells that something is one."""
+"""Self-descriptions of endpoints, and recognition of endpoints."""
 
 from __future__ import annotations
 
@@ -107,14 +107,14 @@ def test_answers_of_endpoints_are_recognized(
     ],
 )
 def test_other_answers_are_no_endpoints(status: int, head: bytes) -> None:
-    """If nothing tells that it is an endpoint, then it is none."""
+    """If nothing identifies an endpoint, then none is recognized."""
     headers = {"content-type": "text/html"}
     url = "http://example.org/search"
     assert recognize(url, status=status, headers=headers, head=head) == ""
 
 
 def test_forms_of_other_sites_are_claims() -> None:
-    """If a page's form goes to another site, then the page tells of no endpoint."""
+    """If a page's form goes to another site, then no endpoint is recognized."""
     head = b"<form action='http://other.org/sparql'>sparql<input name='query'></form>"
     headers = {"content-type": "text/html"}
     assert recognize(URL, status=200, headers=headers, head=head) == ""
@@ -142,7 +142,7 @@ def test_forms_of_other_sites_are_claims() -> None:
     ],
 )
 def test_errors_of_own_queries_name_file_and_line(text: str, message: str) -> None:
-    """If a query cannot be used, then the message tells where."""
+    """If a query cannot be used, then the message has the place."""
     with pytest.raises(ConfigError, match=f"^{message}"):
         parse_user_query(text, name="own.rq")
 

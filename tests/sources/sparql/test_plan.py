@@ -171,7 +171,7 @@ def test_what_is_refused_is_asked_for_in_another_way(
 
 
 def test_sorting_everything_forbidden_partitions() -> None:
-    """If a whole graph is not sorted, then its parts are."""
+    """If a graph cannot be sorted, then its parts are."""
 
     def refuse(query: str) -> SparqlResponse | None:
         is_part = "<http://example.org/p/" in query or "class/" in query
@@ -205,7 +205,7 @@ def test_pages_shrink_until_they_are_borne() -> None:
 
 
 def test_nothing_is_sorted_at_all() -> None:
-    """If no answer is sorted, then rows come by their number, and that is told."""
+    """If no response is sorted, then rows are read by OFFSET, with a fault."""
     endpoint = Endpoint(
         store_of(NO_BLANKS),
         refuse=_without("ORDER BY", status=500, text="sort ORDER BY"),
@@ -260,7 +260,7 @@ def test_answer_cut_short_keeps_its_rows_and_is_asked_for_less() -> None:
 
 
 def test_partial_answers_are_time_outs() -> None:
-    """If Virtuoso answers with what it has by then, then it is no answer."""
+    """If Virtuoso returns a partial result, then the response is unusable."""
     assert (
         judge(SparqlResponse(status=200, headers={"x-sql-state": "S1TAT"}))
         is SparqlFailure.TIMEOUT
@@ -296,7 +296,7 @@ def test_characters_that_xml_has_not_come_in_json() -> None:
 
 
 def test_probe_that_takes_too_long_is_left() -> None:
-    """If no blank node is found in time, then the counts tell whether there are any."""
+    """If no blank node is found in time, then the counts show whether there are any."""
 
     def refuse(query: str) -> SparqlFailure | None:
         return SparqlFailure.TIMEOUT if "isBlank(?b)" in query else None
@@ -355,7 +355,7 @@ def test_closed_endpoint_is_left() -> None:
     assert not found.is_complete
 
 
-# -- what is wanted ----------------------------------------------------------------
+# -- scope -------------------------------------------------------------------------
 
 
 def test_listed_graphs_are_taken_without_listing() -> None:
@@ -414,7 +414,7 @@ def test_names_cannot_break_out_of_a_query(iri: str) -> None:
 
 
 def test_query_mode_needs_a_query() -> None:
-    """If the mode is `query` and there is none, then the operator is told."""
+    """If the mode is `query` without a query, then an error names the mode."""
     with pytest.raises(ConfigError):
         EndpointPlan(URL, HarvestSettings(mode="query"))
 
@@ -451,7 +451,7 @@ def test_damaged_answers_raise_nothing(data: st.DataObject) -> None:
     )
     for _ in range(data.draw(st.integers(0, 4))):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
-    task = SparqlTask(step=step, asked=10, want=5, graphs=("http://e/g",))
+    task = SparqlTask(step=step, limit=10, want=5, graphs=("http://e/g",))
     headers = {
         "content-type": data.draw(
             st.sampled_from(["application/json", "text/csv", "text/turtle"])

@@ -107,7 +107,7 @@ def test_terms_come_as_they_were_written(
 
 
 def test_csv_tells_no_kinds_and_says_so() -> None:
-    """If a table is CSV, then what is an IRI is guessed and counted."""
+    """If a table is CSV, then IRIs are guessed and counted."""
     body = b'\xef\xbb\xbfs,p,o\r\nhttp://e/a,http://e/p,_:b1\r\n_:b1,http://e/p,"a, ""b"""\r\nx,y,http://e/c\r\n'
     found, faults, ended = _read(body, CSV)
     assert [row["o"] for row in found] == [
@@ -200,7 +200,7 @@ def test_boolean_has_no_rows() -> None:
 
 @pytest.mark.parametrize("media_type", [JSON, XML])
 def test_rows_before_the_end_of_a_cut_answer_are_kept(media_type: str) -> None:
-    """If an answer is cut short, then the rows before are kept and it is told."""
+    """If a response is truncated, then the rows before are kept, with a fault."""
     row = (ox.NamedNode("http://e/a"), None, ox.Literal("x" * 100))
     body = WRITERS[_FORMATS[media_type]](list("spo"), [row] * 2_000).encode()
     assert 900 < len(_kept(body[: len(body) // 2], media_type)) <= 1_000
@@ -271,7 +271,7 @@ def test_deep_json_is_refused() -> None:
 
 
 class _Endless(io.RawIOBase):
-    """A table without end, which counts what is read of it."""
+    """A table without end, which counts the bytes read."""
 
     def __init__(self) -> None:
         self.n_read = 0
@@ -320,7 +320,7 @@ def test_damage_raises_nothing_but_source_faults(data: st.DataObject) -> None:
 
 
 def test_json_numbers_at_the_edge_of_a_window() -> None:
-    """If a value ends where the window does, then it is read whole."""
+    """If a value ends at the end of the window, then it is read completely."""
     for n in range(65_480, 65_560):
         body = json.dumps({"pad": "x" * n, "n": 123456, "results": {"bindings": [{}]}})
         assert len(_read(body.encode(), JSON)[0]) == 1

@@ -1,4 +1,4 @@
-"""The log is read from any checkpoint, while it grows, and whatever its tail is."""
+"""The log is read from any checkpoint, while it grows, and with any tail."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ A, B = "http://e/a", "http://e/b"
 def read(
     root: Path, after: Checkpoint | None = None
 ) -> tuple[list[tuple[str, int, bytes]], Checkpoint]:
-    """Return what is behind a checkpoint, and the checkpoint behind it."""
+    """Return the documents behind a checkpoint, and the next checkpoint."""
     log = CrawlLog(root)
     checkpoint = after or log.begin()
     found = []
@@ -141,7 +141,7 @@ def test_damage_in_a_finished_segment_costs_its_documents_alone(
 
 
 def test_document_that_is_still_written_is_not_read(tmp_path: Path) -> None:
-    """If a dump streams into a segment of its own, then only its end makes it whole."""
+    """If a dump streams into a separate segment, then only its end makes it valid."""
 
     async def stream() -> None:
         limits = SegmentLimits(spill_bytes=1024)

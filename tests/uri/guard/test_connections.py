@@ -150,7 +150,7 @@ async def test_private_addresses_of_a_name_are_left_out() -> None:
 
 
 async def test_name_that_changes_its_address_is_refused() -> None:
-    """If a name turns private (DNS rebinding), then each lookup is judged anew."""
+    """If a name turns private (DNS rebinding), then each lookup is judged."""
     source = Names(["1.1.1.1"], ["127.0.0.1"])
     names = GuardedResolver(source, ConnectionGate(Guard()))
     assert await names.resolve("a.example", 80)

@@ -89,7 +89,7 @@ def test_a_change_of_an_unknown_kind_is_not_fetched() -> None:
 
 
 def test_times_to_come_are_not_believed() -> None:
-    """If a source says what is not yet, then later changes are not lost for it."""
+    """If a source states times in the future, then later changes are not lost."""
     log = FaultLog()
     policy = replace(DEFAULT_POLICY, now_us=begin_us(time_of(20)))
     md = {**CHANGES, "until": "2999-01-01"}

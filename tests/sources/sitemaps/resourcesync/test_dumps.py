@@ -191,7 +191,7 @@ def test_a_manifest_of_something_else_is_not_believed() -> None:
 
 
 def test_a_cut_dump_gives_what_is_there() -> None:
-    """If an archive is cut off, then what is in the first half can be had."""
+    """If an archive is truncated, then the resources in its first half are read."""
     manifest_first = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(DUMP)) as old,
@@ -243,7 +243,7 @@ SMALL = archive("resourcedump-manifest", AT, LISTED[:2], CONTENTS[:2])
 def test_a_damaged_dump_gives_only_right_bytes(
     places: list[tuple[int, int]], end: int
 ) -> None:
-    """If an archive is damaged, then only what was stated comes out of it."""
+    """If an archive is damaged, then only resources as stated are read."""
     data = bytearray(SMALL)
     for at, byte in places:
         data[at] = byte

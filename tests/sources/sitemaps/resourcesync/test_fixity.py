@@ -90,7 +90,7 @@ def test_what_is_no_digest_is_told() -> None:
 
 
 def test_two_descriptions_agree_differ_or_cannot_be_compared() -> None:
-    """If two share a digest or a length, then they can be told apart, or not."""
+    """If two share a digest or a length, then they are comparable, or not."""
     a, b = fixity_of(b"a"), fixity_of(b"b")
     assert a.agrees(a) is True
     assert a.agrees(b) is False
