@@ -107,9 +107,8 @@ class HttpResponse(FetchedResponse):
     location: str = ""  # of `Location`, unresolved
     cookies: tuple[str, ...] = ()  # lines of `Set-Cookie`
     retry_after: str = ""  # of `Retry-After`, unparsed
-    fault: Fault | None = None  # a failure other than an HTTP error status
-    is_partial: bool = False  # the body is truncated
-    # no connection or no response: the fault concerns the entire origin
+    fault: Fault | None = None  # what was wrong below the meaning of the status
+    # no connection, or no answer: the fault holds for the whole origin
     is_host_fault: bool = False
     errno: int = 0  # of the operating system's error behind the fault
     # a certificate is not yet valid or has expired, by the local clock

@@ -84,8 +84,8 @@ class DocumentText:
         return text
 
     def _stream(self, log: FaultLog, *screens: Screen) -> BinaryIO:
-        passes_by, file = self._source.passes_by, self._source.open()
-        if passes_by:
+        is_stream, file = self._source.is_stream, self._source.open()
+        if is_stream:
             self._passing = file
         stream = Utf8Stream(
             file,

@@ -78,7 +78,7 @@ MUTANTS = (
     ),
     Mutant(
         1,
-        "rdfcrawl/core/options/defaults.py",
+        "rdfcrawl/uri/guard/policy.py",
         "6064-6378,6381-6431",
         "6064-6431",
         "tests/uri/guard/test_guard.py::test_ports_of_services_are_left_out",

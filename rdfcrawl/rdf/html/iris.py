@@ -131,3 +131,17 @@ def _remove_dots(path: str) -> str:
         if is_last:
             out.append("")
     return "/".join(out)
+
+
+def prefix_pairs(text: str) -> dict[str, str]:
+    """Return the prefixes in a `prefix` attribute, in lower case, with their IRIs.
+
+    >>> prefix_pairs("OG: https://ogp.me/ns#")
+    {'og': 'https://ogp.me/ns#'}
+    """
+    found: dict[str, str] = {}
+    words = iter(text.split())
+    for word in words:
+        if word.endswith(":"):
+            found[word[:-1].lower()] = next(words, "")
+    return found

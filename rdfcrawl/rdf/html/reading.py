@@ -16,15 +16,14 @@ from rdfcrawl.rdf.html.meta import extract_dublin_core, extract_open_graph
 from rdfcrawl.rdf.html.microdata import extract_microdata
 from rdfcrawl.rdf.html.page_links import has_links_in_body, links_of_page
 from rdfcrawl.rdf.html.page_reservations import PageReservations
-from rdfcrawl.rdf.html.rdfa import extract_rdfa
-from rdfcrawl.rdf.html.rules import PageRule, scrape
 from rdfcrawl.rdf.html.scan import scan
 from rdfcrawl.rdf.html.timebox import OutOfTime, TimeShares
 
 if TYPE_CHECKING:
-    from rdfcrawl.rdf.chunks import QuadChunk
+    from rdfcrawl.rdf.chunks import QuadLines
     from rdfcrawl.rdf.environment import ParseLimits, ReaderContext
     from rdfcrawl.rdf.html.page import ParsedPage
+    from rdfcrawl.rdf.html.rules import PageRule
     from rdfcrawl.rdf.output import QuadOutput
 
 T = TypeVar("T")
@@ -79,7 +78,7 @@ class PageReading:
         self.is_partial = False
         self._timebox: TimeShares | None = None
 
-    def __iter__(self) -> Iterator[QuadChunk]:
+    def __iter__(self) -> Iterator[QuadLines]:
         """Read the page; faults of the page are logged, not raised."""
         page = self._page
         needed = self._needed()
@@ -152,7 +151,7 @@ class PageReading:
             is_full_page=is_full_page,
         )
 
-    def _extract(self, extractor: str) -> Iterator[QuadChunk]:
+    def _extract(self, extractor: str) -> Iterator[QuadLines]:
         """Run one extractor; keep its output before a failure."""
         if self._output.is_full:
             return
@@ -182,8 +181,12 @@ class PageReading:
             case Extractor.DUBLIN_CORE:
                 lines = extract_dublin_core(page, log)
             case Extractor.RULES:
+                from rdfcrawl.rdf.html.rules import scrape
+
                 lines = scrape(page, self._rules, log)
             case Extractor.RDFA:
+                from rdfcrawl.rdf.html.rdfa import extract_rdfa
+
                 lines = extract_rdfa(page, log, media_type=page.media_type)
             case Extractor.MICROFORMATS:
                 lines = _microformats(page, log)
@@ -218,7 +221,7 @@ class PageReading:
 
 def _microformats(page: ParsedPage, log: FaultLog) -> Iterator[str]:
     with needed_by_document("microformats"):
-        from rdfcrawl.rdf.html.microformats import (  # noqa: PLC0415 (slow to import)
+        from rdfcrawl.rdf.html.microformats import (
             extract_microformats,
         )
 
