@@ -1,4 +1,4 @@
-"""The settings of the web archive of a crawl."""
+"""The settings of a crawl's web archive."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.bytesource import body_of, head_of
 from rdfcrawl.core.clock import now_ms
 from rdfcrawl.core.errors import NO_FILES, PASSING, Fault, Reason, SourceFault
-from rdfcrawl.downloader.answer import HttpResponse
+from rdfcrawl.downloader.client import HttpResponse
 from rdfcrawl.downloader.http.recording import listening
 from rdfcrawl.downloader.network_faults import note_fault
 from rdfcrawl.downloader.spool_sink import SpoolSink
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rdfcrawl.core.tasks.pages import RefreshedPage
-    from rdfcrawl.downloader.answer import HttpClient, RequestOptions
+    from rdfcrawl.downloader.client import HttpClient, RequestOptions
     from rdfcrawl.downloader.spool import Spool
     from rdfcrawl.downloader.warc.archive import Truncation, WebArchive
     from rdfcrawl.downloader.warc.http_messages import ResponseHead
@@ -36,7 +36,7 @@ _WAITED_FOR: Final = frozenset((*PASSING, *NO_FILES))  # see `local_failures`
 _ENDLESS: Final = 2**62
 _OK: Final = 200
 _PARTIAL: Final = 206
-_AT_ONCE_BYTES: Final = 256 * 1024  # longer records are written by a thread
+_SMALL_BYTES: Final = 256 * 1024  # longer records are written by a thread
 _TRUNCATIONS: Final[dict[Reason, Truncation]] = {
     Reason.TIMEOUT: "time",
     Reason.TOO_LARGE: "length",
@@ -110,61 +110,61 @@ class ArchivingExchange:
         self._spool = spool
 
     async def get(
-        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+        self, url: str, options: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
         """See `HttpClient.get`."""
         sink = SpoolSink(
-            self._spool, replace(ask, max_bytes=_ENDLESS), url, is_copy=True
+            self._spool, replace(options, max_bytes=_ENDLESS), url, is_copy=True
         )
-        capture, began_ms = WireCapture(sink, ask.spool_bytes), now_ms()
+        capture, began_ms = WireCapture(sink, options.spool_bytes), now_ms()
         token = listening.set(capture)
         try:
-            answer = await self._exchange.get(url, ask, turn)
-            if not answer.is_unasked:
-                await self._keep(url, ask, answer, capture, began_ms)
+            response = await self._exchange.get(url, options, turn)
+            if not response.is_unsent:
+                await self._keep(url, options, response, capture, began_ms)
         finally:
             listening.reset(token)
             capture.drop()
-        return answer
+        return response
 
     async def _keep(
         self,
         url: str,
-        ask: RequestOptions,
-        answer: HttpResponse,
+        options: RequestOptions,
+        response: HttpResponse,
         capture: WireCapture,
         began_ms: int,
     ) -> None:
         fault = capture.fault
         if fault is not None and fault.fault.reason is not Reason.TOO_LARGE:
-            note_fault(answer, fault)
-            answer.errno = errno_of(fault)
+            note_fault(response, fault)
+            response.errno = errno_of(fault)
             return
         received = capture.take()
         try:
             if _is_http(url):
-                exchange = _exchange_of(url, answer, capture, received, began_ms)
-                exchange.keeps_copy = _keeps_copy(ask.refreshed, answer, began_ms)
-                holder = answer if capture.head is not None else received
+                exchange = _exchange_of(url, response, capture, received, began_ms)
+                exchange.keeps_copy = _keeps_copy(options.refreshed, response, began_ms)
+                holder = response if capture.head is not None else received
                 await self._write(
                     holder, lambda: self._archive.write_exchange(exchange)
                 )
-            resource = _resource_of(url, answer, received, capture.address, began_ms)
+            resource = _resource_of(url, response, received, capture.address, began_ms)
             if resource is not None:
                 await self._write(
-                    answer, lambda: self._archive.write_resource(resource)
+                    response, lambda: self._archive.write_resource(resource)
                 )
         except OSError as error:
-            answer.errno = errno_of(error)
-            if answer.errno not in _WAITED_FOR:
+            response.errno = errno_of(error)
+            if response.errno not in _WAITED_FOR:
                 self._archive.fail(error)
-            answer.fault = Fault(Reason.INTERNAL, f"warc: {error.strerror or error}")
+            response.fault = Fault(Reason.INTERNAL, f"warc: {error.strerror or error}")
         finally:
             self._spool.release(received)
 
     async def _write(self, holder: HttpResponse, write: Callable[[], None]) -> None:
         """Write records; long ones in a thread."""
-        if holder.path is None and len(holder.body or b"") <= _AT_ONCE_BYTES:
+        if holder.path is None and len(holder.body or b"") <= _SMALL_BYTES:
             write()
         else:
             await _to_its_end(asyncio.ensure_future(asyncio.to_thread(write)))
@@ -184,22 +184,22 @@ def _is_http(url: str) -> bool:
 
 
 def _keeps_copy(
-    task: RefreshedPage | None, answer: HttpResponse, began_ms: int
+    task: RefreshedPage | None, response: HttpResponse, began_ms: int
 ) -> bool:
     """Return whether the stored copy of a missing page stays for now."""
     if task is None or not task.is_stored:
         return False
-    return not task.is_gone(answer.status, began_ms)
+    return not task.is_gone(response.status, began_ms)
 
 
 def _exchange_of(
     url: str,
-    answer: HttpResponse,
+    response: HttpResponse,
     capture: WireCapture,
     received: HttpResponse,
     began_ms: int,
 ) -> ArchivedExchange:
-    fault = answer.fault
+    fault = response.fault
     # A response without a fault that is incomplete was cut off as useless.
     truncation: Truncation = "length"
     if fault is not None and capture.fault is None:
@@ -212,7 +212,7 @@ def _exchange_of(
         request=capture.sent,
         received=body_of(received) or b"",
         head=capture.head,
-        body=body_of(answer) or b"",
+        body=body_of(response) or b"",
         truncation=truncation,
         is_whole=fault is None,
         fault=f"{fault.reason}: {fault.detail}" if fault else "",
@@ -221,7 +221,7 @@ def _exchange_of(
 
 def _resource_of(
     url: str,
-    answer: HttpResponse,
+    response: HttpResponse,
     received: HttpResponse,
     address: str,
     began_ms: int,
@@ -230,22 +230,22 @@ def _resource_of(
 
     Examples: a file of FTP or of a custom scheme, a body that was resumed.
     """
-    body = body_of(answer)
-    if not 200 <= answer.status < 300 or not body or not answer.n_bytes:
+    body = body_of(response)
+    if not 200 <= response.status < 300 or not body or not response.n_bytes:
         return None
     note = ""
     if _is_http(url):
-        if answer.fault is not None or not _is_rest(answer, received):
+        if response.fault is not None or not _is_rest(response, received):
             return None
         note = "combined from this response and the start of an earlier one"
         began_ms = max(now_ms(), began_ms + 1)  # later than both parts
-    fault = answer.fault
-    is_cut = answer.is_partial and fault is not None
-    charset = f"; charset={answer.charset}" if answer.charset else ""
+    fault = response.fault
+    is_cut = response.is_partial and fault is not None
+    charset = f"; charset={response.charset}" if response.charset else ""
     return ArchivedResource(
         url=url.partition("#")[0],
         at_ms=began_ms,
-        content_type=f"{answer.media_type or 'application/octet-stream'}{charset}",
+        content_type=f"{response.media_type or 'application/octet-stream'}{charset}",
         body=body,
         truncation=_TRUNCATIONS.get(fault.reason, "unspecified")
         if is_cut and fault
@@ -266,9 +266,9 @@ def _head_of_plain(received: bytes) -> ResponseHead | None:
     return None if head.values(b"Content-Encoding") else head
 
 
-def _is_rest(answer: HttpResponse, received: HttpResponse) -> bool:
+def _is_rest(response: HttpResponse, received: HttpResponse) -> bool:
     """Return whether a complete response was resumed: only its rest was received."""
-    if answer.status != _OK or not body_of(received):
+    if response.status != _OK or not body_of(received):
         return False
     head = find_head(head_of(received, HEAD_BYTES))
     return head is not None and head.status == _PARTIAL

@@ -13,7 +13,7 @@ from rdfcrawl.uri.origin import origin_of
 if TYPE_CHECKING:
     from rdfcrawl.core.errors import Fault
     from rdfcrawl.core.tasks.pages import RequestTask
-    from rdfcrawl.downloader.answer import HttpResponse
+    from rdfcrawl.downloader.client import HttpResponse
 
 
 # 520 to 524 come from a content delivery network that cannot reach the server.
@@ -25,14 +25,14 @@ class UrlRefusal:
     """A server's refusal of one URL.
 
     Attributes:
-        asked_secs: requested wait; None if the server names none.
+        requested_secs: requested wait; None if the server names none.
         is_own: another URL succeeded after an earlier refusal of this one, so the host
             itself does not refuse.
         is_confirmed: another URL was refused before, and none succeeded since, so the
             host refuses.
     """
 
-    asked_secs: float | None
+    requested_secs: float | None
     is_own: bool = False
     is_confirmed: bool = False
 
@@ -45,7 +45,7 @@ class RecordAttempt:
     record: Record
     n_tried: int = 0  # requests of this record in this visit
     not_before: float = 0.0  # monotonic time of the earliest retry
-    has_gone_on: bool = False  # the last try broke off after a large part
+    has_progressed: bool = False  # the last try broke off after a large part
     started_ms: int = 0
     # URLs requested in the present try
     requested: list[str] = field(default_factory=list)
@@ -62,11 +62,11 @@ class RecordAttempt:
     def __post_init__(self) -> None:
         self.origin = origin_of(self.record.url)
 
-    def note_cookies(self, url: str, answer: HttpResponse) -> None:
+    def note_cookies(self, url: str, response: HttpResponse) -> None:
         """Keep the cookies of a redirect for the requests after it."""
-        if answer.cookies and self.request is None:
+        if response.cookies and self.request is None:
             self.cookies = self.cookies or ChainCookies()
-            self.cookies.note(url, answer.cookies)
+            self.cookies.note(url, response.cookies)
 
     def may_return_to(self, target: str) -> bool:
         """Return whether a URL that redirected may now respond differently."""
@@ -74,14 +74,14 @@ class RecordAttempt:
             return False
         return self.cookies.are_new_to(target)
 
-    def document(self, answer: HttpResponse, faults: list[Fault]) -> Document:
+    def document(self, response: HttpResponse, faults: list[Fault]) -> Document:
         """Return the result of the present try."""
-        answer.requested = tuple(self.requested)
-        answer.ended_ms = now_ms()
-        answer.started_ms = self.started_ms or answer.ended_ms
+        response.requested = tuple(self.requested)
+        response.ended_ms = now_ms()
+        response.started_ms = self.started_ms or response.ended_ms
         return Document(
             record=self.record,
             url=self.requested[-1] if self.requested else self.record.url,
-            response=answer,
+            response=response,
             faults=list(faults),
         )

@@ -18,7 +18,7 @@ from rdfcrawl.uri.guard.policy import literal_address
 from rdfcrawl.uri.politeness import registered_domain
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.answer import RequestOptions
+    from rdfcrawl.downloader.client import RequestOptions
 
 MAX_COOKIES: Final = 50  # of one chain
 MAX_COOKIE_CHARS: Final = 4096
@@ -71,15 +71,17 @@ class ChainCookies:
             and (parts.scheme == "https" or not cookie.is_secure)
         )
 
-    def ask_for(self, url: str, ask: RequestOptions) -> RequestOptions:
+    def options_for(self, url: str, options: RequestOptions) -> RequestOptions:
         """Return the options of a request for a URL, with its cookies."""
-        if any(h[0].lower() == "cookie" and h[1] != self._latest for h in ask.headers):
-            return ask  # the request has its own cookies
-        headers = tuple(h for h in ask.headers if h[0].lower() != "cookie")
+        if any(
+            h[0].lower() == "cookie" and h[1] != self._latest for h in options.headers
+        ):
+            return options  # the request has its own cookies
+        headers = tuple(h for h in options.headers if h[0].lower() != "cookie")
         self._latest = self._sent[url] = self.header(url)
         if self._latest:
             headers = (*headers, ("Cookie", self._latest))
-        return replace(ask, headers=headers)
+        return replace(options, headers=headers)
 
     def are_new_to(self, url: str) -> bool:
         """Return whether a URL was requested before, but without these cookies."""

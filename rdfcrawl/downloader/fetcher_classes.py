@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def fetcher_classes(paths: Mapping[str, object]) -> Mapping[str, type]:
-    """Return the classes of fetchers by their schemes.
+    """Return the fetcher class of each custom scheme.
 
     Raises:
-        ConfigError: one cannot be imported, or is no fetcher.
+        ConfigError: one cannot be imported, or is not a fetcher.
     """
     found = {}
     for scheme, where, cls in iter_classes("FETCH_SCHEMES", paths):

@@ -16,7 +16,7 @@ from rdfcrawl.core.errors import Reason, SourceFault
 CALL_EVENTS: Final = 8
 BYTES_PER_EVENT: Final = 64  # an event that brings this much is free
 _FREE_EVENTS: Final = 512  # of each response
-MAX_CHUNKS_AT_ONCE: Final = 512  # in one call of the event loop
+MAX_CHUNKS_PER_CALL: Final = 512  # in one call of the event loop
 # Of one response, before its body is judged; then the least bytes per chunk, and the
 # most bytes on the wire per byte of the body.
 FREE_CHUNKS: Final = 1024
@@ -97,8 +97,8 @@ class ResponseCost:
     def max_chunks(self) -> int:
         """Return how many chunks may be read now."""
         if not self._n_charged:
-            return MAX_CHUNKS_AT_ONCE
-        return min(MAX_CHUNKS_AT_ONCE, self._budget.left())
+            return MAX_CHUNKS_PER_CALL
+        return min(MAX_CHUNKS_PER_CALL, self._budget.left())
 
     def wait_secs(self) -> float:
         """Return for how many seconds to stop receiving."""

@@ -33,11 +33,11 @@ class RedirectJudge:
     refuses: Callable[[Record], bool] = lambda _record: False
     # rules of each origin; None if robots.txt is ignored
     robots: RobotsCache | None = None
-    leaving: BlockedHosts = field(default_factory=BlockedHosts)
+    blocked_hosts: BlockedHosts = field(default_factory=BlockedHosts)
 
     def unwanted(self, record: Record, target: str) -> Fault | None:
         """Return the fault of a target that the operator excludes."""
-        if (fault := self.leaving.fault(target)) is not None:
+        if (fault := self.blocked_hosts.fault(target)) is not None:
             return fault
         if self.wants(record, target):
             return None

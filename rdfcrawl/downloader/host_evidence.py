@@ -12,9 +12,9 @@ from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.visits import Visit
-    from rdfcrawl.downloader.answer import HttpResponse
+    from rdfcrawl.downloader.client import HttpResponse
 
-_ENOUGH: Final = 3  # different URIs of an origin
+_MIN_FAILED: Final = 3  # different URIs of an origin
 # Endpoints and portals respond this way to queries that are too large; smaller ones
 # follow.
 ADAPTING: Final = frozenset({Kind.SPARQL, Kind.CKAN})
@@ -63,7 +63,7 @@ class HostEvidence:
             self._suspected.pop(origin, None)
 
     def _refuse(
-        self, attempt: RecordAttempt, origin: str, asked_secs: float | None
+        self, attempt: RecordAttempt, origin: str, requested_secs: float | None
     ) -> UrlRefusal:
         """Note the refusal of a URL, and return its conclusions."""
         url = attempt.requested[-1] if attempt.requested else attempt.record.url
@@ -74,7 +74,7 @@ class HostEvidence:
         is_confirmed = not is_same and bool(suspected or self._has_failed)
         is_refuted = was_tried and not suspected and not self._has_failed
         is_own = is_refuted or attempt.record.retries > 1
-        return UrlRefusal(asked_secs, is_own=is_own, is_confirmed=is_confirmed)
+        return UrlRefusal(requested_secs, is_own=is_own, is_confirmed=is_confirmed)
 
     def _fails(self, attempt: RecordAttempt, origin: str) -> bool:
         """Return whether an origin fails: other URLs failed, and none succeeded."""
@@ -83,7 +83,7 @@ class HostEvidence:
         suspected = self._suspected.get(origin, "")
         is_same = suspected in (attempt.record.url, *attempt.requested)
         has_failed = bool(suspected or self._has_failed) and not is_same
-        return has_failed or len(self._failed[origin]) >= _ENOUGH
+        return has_failed or len(self._failed[origin]) >= _MIN_FAILED
 
     def _is_first_failure(self, attempt: RecordAttempt, origin: str) -> bool:
         """Return whether this is the first sign that the origin may fail."""
@@ -101,7 +101,7 @@ class HostEvidence:
     def judge(
         self,
         attempt: RecordAttempt,
-        answer: HttpResponse,
+        response: HttpResponse,
         verdict: RetryDecision,
         origin: str,
         *,
@@ -114,14 +114,14 @@ class HostEvidence:
         if verdict is RetryDecision.UNREACHABLE:
             return verdict
         if verdict is not RetryDecision.REFUSED:
-            self.note_status(attempt, origin, answer.status)
+            self.note_status(attempt, origin, response.status)
         if verdict is RetryDecision.RETRY:
             if self._fails(attempt, origin):
                 return RetryDecision.UNREACHABLE
             if is_last_try and self._is_first_failure(attempt, origin):
                 verdict = RetryDecision.REFUSED
         if verdict is RetryDecision.REFUSED:
-            asked = parse_retry_after(answer.retry_after, datetime.now(UTC))
+            asked = parse_retry_after(response.retry_after, datetime.now(UTC))
             attempt.refusal = self._refuse(attempt, origin, asked)
             if attempt.refusal.is_confirmed:
                 return RetryDecision.UNREACHABLE

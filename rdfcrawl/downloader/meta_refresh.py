@@ -15,7 +15,7 @@ from urllib.parse import urldefrag, urljoin
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rdfcrawl.downloader.answer import HttpResponse
+    from rdfcrawl.downloader.client import HttpResponse
 
 HEAD_BYTES: Final = 4096  # of a page, searched for the element
 _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
@@ -30,18 +30,18 @@ _content: Final = re.compile(
 ).fullmatch
 
 
-def refresh_target(url: str, answer: HttpResponse) -> str:
+def refresh_target(url: str, response: HttpResponse) -> str:
     """Return the target of a refresh without delay; empty if there is none.
 
-    >>> from rdfcrawl.downloader.answer import HttpResponse
+    >>> from rdfcrawl.downloader.client import HttpResponse
     >>> page = b"<META HTTP-EQUIV=Refresh CONTENT='0; URL=../b#c'>"
-    >>> answer = HttpResponse(media_type="text/html", body=page)
-    >>> refresh_target("http://example.org/a/", answer)
+    >>> response = HttpResponse(media_type="text/html", body=page)
+    >>> refresh_target("http://example.org/a/", response)
     'http://example.org/b#c'
     """
-    if answer.media_type not in _HTML or not answer.body:
+    if response.media_type not in _HTML or not response.body:
         return ""
-    begin = answer.body[:HEAD_BYTES]
+    begin = response.body[:HEAD_BYTES]
     if b"http-equiv" not in begin.lower():
         return ""
     base, target = url, ""

@@ -21,11 +21,11 @@ _PER_HOST: Final = 3  # a connection, a lookup or a context, a spool file
 
 
 def held_to_open_files(work: WorkerOptions, settings: BaseSettings) -> WorkerOptions:
-    """Raise the limit of open files to what the crawl needs, or visit fewer hosts.
+    """Raise the limit of open files as needed, or else visit fewer hosts.
 
     Args:
         work: options of the worker.
-        settings: of the crawl, which then say how many visits Scrapy makes.
+        settings: of the crawl; updated for Scrapy.
     """
     n_hosts, n_slow = work.visits, work.slow_visits
     wanted = _OWN + _PER_HOST * (n_hosts + n_slow)

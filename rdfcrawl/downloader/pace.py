@@ -11,7 +11,7 @@ from typing import Final
 
 from rdfcrawl.core.options.table import OptionsTable, number
 
-_CLOSE: Final = 1.05  # to the wanted delay, and as good as that
+_CLOSE: Final = 1.05  # relative difference that is ignored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,9 +19,9 @@ class PaceOptions(OptionsTable):
     """How the delay of a host follows its responses."""
 
     factor: float = number("DELAY_FACTOR", 0.0, 0, 100)
-    """a host is left alone at least so many times as long as its last response took;
-    see [pace](../explanation/politeness.md#rules-for-all-requests). 0: however
-    slow it is"""
+    """multiple of the last response time for which a host rests at least;
+    see [pace](../explanation/politeness.md#rules-for-all-requests). 0:
+    disabled"""
     max_secs: float = number("DELAY_MAX_SECS", 30.0, 0, 3600)
     """longest delay of that kind, and of hosts that fail, whose delay doubles with each
     failure"""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Reason, SourceFault
 from rdfcrawl.core.tasks.pages import RefreshedPage
-from rdfcrawl.downloader.answer import conditional_headers
+from rdfcrawl.downloader.client import conditional_headers
 from rdfcrawl.frontier.queue.url_kind import kind_of_named
 from rdfcrawl.uri import BadUri, requestable
 from rdfcrawl.uri.origin import is_same_server
@@ -18,7 +18,7 @@ from rdfcrawl.uri.origin import is_same_server
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Record
     from rdfcrawl.core.tasks.pages import RequestTask
-    from rdfcrawl.downloader.answer import RequestOptions
+    from rdfcrawl.downloader.client import RequestOptions
     from rdfcrawl.downloader.cookies import ChainCookies
 
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -31,7 +31,7 @@ _SAFE: Final = frozenset({"GET", "HEAD"})
 _OF_BODY: Final = frozenset({"content-type", "content-length"})
 _SECRETS: Final = frozenset({"authorization", "cookie", "proxy-authorization"})
 # Headers that other servers may receive; any other may contain a secret.
-_OF_NO_SECRET: Final = frozenset(
+_NOT_SECRET: Final = frozenset(
     {"content-type", "if-modified-since", "if-none-match", "range"}
 )
 
@@ -64,7 +64,7 @@ def check_chain(
 ) -> None:
     """Refuse redirect loops and chains that are too long.
 
-    With `may_return`, a requested URL may be requested once more.
+    With `may_return`, a requested URL may be requested again.
 
     Raises:
         SourceFault: `REDIRECT_LOOP` or `REDIRECT_LIMIT`.
@@ -75,8 +75,8 @@ def check_chain(
         raise SourceFault(Reason.REDIRECT_LIMIT, f"over {counted(limit, 'redirect')}")
 
 
-def ask_after(
-    ask: RequestOptions, status: int, url: str, target: str
+def options_after(
+    options: RequestOptions, status: int, url: str, target: str
 ) -> RequestOptions:
     """Return the options of a request for the target of a redirect from `url`.
 
@@ -84,31 +84,33 @@ def ask_after(
     another scheme, host or port is another server, except for https instead of http,
     each on its default port.
     """
-    if ask.data and status in _BECOMES_GET:
-        headers = tuple(h for h in ask.headers if h[0].lower() != "content-type")
-        ask = replace(ask, data=b"", headers=headers)
-    if ask.headers and not is_same_server(url, target):
-        headers = tuple(h for h in ask.headers if h[0].lower() in _OF_NO_SECRET)
-        ask = replace(ask, headers=headers)
-    if ask.request is not None:
-        ask = replace(ask, request=request_after(ask.request, status, url, target))
-    return ask
+    if options.data and status in _BECOMES_GET:
+        headers = tuple(h for h in options.headers if h[0].lower() != "content-type")
+        options = replace(options, data=b"", headers=headers)
+    if options.headers and not is_same_server(url, target):
+        headers = tuple(h for h in options.headers if h[0].lower() in _NOT_SECRET)
+        options = replace(options, headers=headers)
+    if options.request is not None:
+        options = replace(
+            options, request=request_after(options.request, status, url, target)
+        )
+    return options
 
 
-def ask_along(
+def options_of_second(
     record: Record,
     cookies: ChainCookies | None,
-    ask: RequestOptions,
+    options: RequestOptions,
     status: int,
     *urls: str,
 ) -> RequestOptions:
     """Return the options of a request for the second of two URLs in a visit."""
     url, target = urls
-    ask = ask_after(ask, status, url, target)
+    options = options_after(options, status, url, target)
     if isinstance(task := record.task, RefreshedPage):
         headers = validators_for(task, record.url, target)
-        ask = replace(ask, headers=headers)
-    return ask if cookies is None else cookies.ask_for(target, ask)
+        options = replace(options, headers=headers)
+    return options if cookies is None else cookies.options_for(target, options)
 
 
 def validators_for(
@@ -131,7 +133,7 @@ def validators_for(
 def request_after(
     request: RequestTask, status: int, url: str, target: str
 ) -> RequestTask:
-    """Return the request for the target of a redirect, changed as `ask_after` says."""
+    """Return the request for the target of a redirect, like in `options_after`."""
     if status in _BECOMES_GET and request.method not in _SAFE:
         headers = tuple(h for h in request.headers if h[0].lower() not in _OF_BODY)
         request = replace(request, method="GET", body="", headers=headers)

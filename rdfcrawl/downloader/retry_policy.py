@@ -14,7 +14,7 @@ from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.downloader.redirects import is_redirect
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.answer import HttpResponse, RequestOptions
+    from rdfcrawl.downloader.client import HttpResponse, RequestOptions
     from rdfcrawl.downloader.options import FetchOptions
 
 
@@ -53,37 +53,37 @@ _CLASS_REASONS: Final = {
 }
 
 
-def judge_answer(
-    answer: HttpResponse, options: FetchOptions, ask: RequestOptions
+def judge_response(
+    response: HttpResponse, fetch: FetchOptions, options: RequestOptions
 ) -> RetryDecision:
-    """Return the next step, and set `answer.fault` by the status.
+    """Return the next step, and set `response.fault` by the status.
 
     304 is valid only for conditional requests, 206 only for range requests.
     """
-    status = answer.status
-    if status in options.busy_codes:
-        answer.fault = Fault(Reason.HOST_BUSY, f"status {status}")
+    status = response.status
+    if status in fetch.busy_codes:
+        response.fault = Fault(Reason.HOST_BUSY, f"status {status}")
         return RetryDecision.REFUSED
-    if answer.fault is not None:
-        if answer.is_host_fault:
-            return _OF_HOST.get(answer.fault.reason, RetryDecision.UNREACHABLE)
-        passes = answer.fault.reason in _PASSING and not answer.is_costly
+    if response.fault is not None:
+        if response.is_host_fault:
+            return _OF_HOST.get(response.fault.reason, RetryDecision.UNREACHABLE)
+        passes = response.fault.reason in _PASSING and not response.is_costly
         return RetryDecision.RETRY if passes else RetryDecision.DONE
-    if is_redirect(status, answer.location):
+    if is_redirect(status, response.location):
         return RetryDecision.REDIRECT
-    if status == 304 and ask.is_conditional:
+    if status == 304 and options.is_conditional:
         return RetryDecision.DONE
-    if not (status == 206 and ask.is_of_range):
-        answer.fault = fault_of_status(status)
-        answer.is_partial |= status == 206
-    return RetryDecision.RETRY if status in options.retry_codes else RetryDecision.DONE
+    if not (status == 206 and options.is_of_range):
+        response.fault = fault_of_status(status)
+        response.is_partial |= status == 206
+    return RetryDecision.RETRY if status in fetch.retry_codes else RetryDecision.DONE
 
 
-def has_failed(answer: HttpResponse) -> bool:
+def has_failed(response: HttpResponse) -> bool:
     """Return whether a server failed, was too busy, or did not respond in time."""
-    if answer.status >= 500 or answer.status == 429:
+    if response.status >= 500 or response.status == 429:
         return True
-    return answer.fault is not None and answer.fault.reason in _PASSING
+    return response.fault is not None and response.fault.reason in _PASSING
 
 
 def fault_of_status(status: int) -> Fault | None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rdfcrawl.core.records import FetchedResponse
-    from rdfcrawl.downloader.answer import RequestOptions
+    from rdfcrawl.downloader.client import RequestOptions
     from rdfcrawl.downloader.parts import PartFacts, PartialBody
 
 logger = logging.getLogger(__name__)
@@ -154,9 +154,9 @@ class Spool:
         """Return whether a body of `n_bytes` may be kept in memory."""
         return self.memory_bytes + n_bytes <= self._memory_limit_bytes
 
-    def holds(self, n_bytes: int, ask: RequestOptions) -> bool:
+    def holds(self, n_bytes: int, options: RequestOptions) -> bool:
         """Return whether a complete body of `n_bytes` stays in memory."""
-        return n_bytes <= ask.spool_bytes and self.has_room(n_bytes)
+        return n_bytes <= options.spool_bytes and self.has_room(n_bytes)
 
     def new_path(self) -> Path:
         """Return an unused path for a spool file."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from io import RawIOBase
     from pathlib import Path
 
-    from rdfcrawl.downloader.answer import HttpResponse, RequestOptions
+    from rdfcrawl.downloader.client import HttpResponse, RequestOptions
     from rdfcrawl.downloader.parts import PartFacts, PartialBody
     from rdfcrawl.downloader.spool import Spool
     from rdfcrawl.downloader.watch import WatchedTransfer
@@ -51,7 +51,7 @@ class SpoolSink:
 
     def __post_init__(self, part: PartialBody | None) -> None:
         if part is not None:
-            self._go_on(part)
+            self._resume(part)
 
     def write(self, piece: bytes) -> None:
         """Add `piece`.
@@ -85,15 +85,15 @@ class SpoolSink:
         """Return the content in memory."""
         return b"".join(self._pieces)
 
-    def keep(self, answer: HttpResponse) -> None:
-        """Close the body and hand it to `answer`."""
-        answer.n_bytes = self.n_bytes
+    def keep(self, response: HttpResponse) -> None:
+        """Close the body and hand it to `response`."""
+        response.n_bytes = self.n_bytes
         if self._file is None:
             pieces = self._pieces
-            answer.body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            response.body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         else:
             self._file.close()
-            answer.path = self.path
+            response.path = self.path
             if self.path is not None and not self.is_copy:
                 self._spool.keep(self.path, self._host, self._n_taken)
                 self._n_taken = 0
@@ -111,21 +111,21 @@ class SpoolSink:
         self._return_taken()
 
     def end_early(
-        self, answer: HttpResponse, transfer: WatchedTransfer, exc: BaseException
+        self, response: HttpResponse, transfer: WatchedTransfer, exc: BaseException
     ) -> None:
-        """Pass the received bytes to `answer`; discard them if the visit is cancelled.
+        """Pass the received bytes to `response`; discard them if the visit was cut.
 
         `exc` is the visit's own cancellation, unless the watchdog cancelled `transfer`.
         """
         if isinstance(exc, UnreadBody):
             self.discard()
         elif isinstance(exc, Exception) or transfer.verdict is not None:
-            self.keep(answer)
-            answer.is_partial = self.n_bytes > 0
+            self.keep(response)
+            response.is_partial = self.n_bytes > 0
         else:
             self.discard()
 
-    def _go_on(self, part: PartialBody) -> None:
+    def _resume(self, part: PartialBody) -> None:
         self._host = host_of(self._url)
         self.path = part.path
         self.facts = part.facts

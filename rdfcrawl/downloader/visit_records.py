@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from rdfcrawl.core.errors import MAY_PASS, Fault, Reason
 from rdfcrawl.core.records import MAX_RETRIES, Document, Kind
 from rdfcrawl.core.visits import UrlDeferral
-from rdfcrawl.downloader.answer import HttpResponse
 from rdfcrawl.downloader.attempt import FAILING, RecordAttempt
+from rdfcrawl.downloader.client import HttpResponse
 from rdfcrawl.downloader.host_evidence import ADAPTING, form_of
 from rdfcrawl.downloader.retry_policy import backoff_secs
 from rdfcrawl.uri.origin import origin_of
@@ -83,9 +83,9 @@ class VisitRecords:
     def defer(self, attempt: RecordAttempt) -> None:
         """Set aside a refused record, and move similar URLs to the end."""
         self.deferred.append(attempt)
-        self.put_behind(attempt.record.url)
+        self.move_to_end(attempt.record.url)
 
-    def put_behind(self, refused: str) -> None:
+    def move_to_end(self, refused: str) -> None:
         """Move the URLs that are similar to a refused one to the end of the queue.
 
         Among them, those that were refused before come last.
@@ -207,7 +207,7 @@ class VisitRecords:
         """Return the wait of a refused record."""
         if attempt.refusal is None:
             return None
-        asked, most = attempt.refusal.asked_secs, self.options.retry_after_max_secs
+        asked, most = attempt.refusal.requested_secs, self.options.retry_after_max_secs
         n_failures = max(self.visit.failures, attempt.record.retries)
         own_secs = self._backoff_secs(n_failures)
         # its earlier `Retry-After` was too short
@@ -247,7 +247,7 @@ class VisitRecords:
         """Put a record back into the queue; count a retry if it was tried."""
         record, best = attempt.record, attempt.best
         n_retries = record.retries
-        if best is not None and counts and not attempt.has_gone_on:
+        if best is not None and counts and not attempt.has_progressed:
             if n_retries >= MAX_RETRIES:
                 self.finish(attempt)
                 return

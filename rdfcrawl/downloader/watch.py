@@ -19,7 +19,7 @@ from rdfcrawl.downloader.parts import UnfitPart
 from rdfcrawl.frontier.request_turns import FREE, NotSentError, SoloTurn
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.answer import HttpResponse, RequestOptions
+    from rdfcrawl.downloader.client import HttpResponse, RequestOptions
     from rdfcrawl.downloader.options import FetchOptions
 
 logger = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class WatchedTransfer:
         """Start a new wait, such as for a reply of FTP."""
         self.waits_since, self.mark = now, None
 
-    def is_own_cancel(self) -> bool:
+    def is_only_cancel(self) -> bool:
         """Return whether only the watchdog has cancelled the task."""
         return self.verdict is not None and self.task.uncancel() <= self.cancelling
 
@@ -88,49 +88,51 @@ class TimeoutWatchdog:
     def watching(
         self,
         url: str,
-        ask: RequestOptions,
-        answer: HttpResponse,
+        options: RequestOptions,
+        response: HttpResponse,
         note_failure: Callable[[HttpResponse, Exception], bool] | None = None,
     ) -> Iterator[WatchedTransfer]:
         """Watch the request of the current task for a block.
 
-        An early end of the block is noted in `answer`, unless the task was cancelled
+        An early end of the block is noted in `response`, unless the task was cancelled
         from outside. `note_failure` sets the fault of an exception, and returns False
         if the web cannot have caused it; without it, exceptions are raised.
         """
-        transfer = self._begin(ask)
+        transfer = self._begin(options)
         try:
             yield transfer
         except NotSentError:
-            answer.is_unasked = True
+            response.is_unsent = True
         except UnfitPart:
-            answer.is_anew = True
+            response.has_restarted = True
         except asyncio.CancelledError:
-            if not transfer.is_own_cancel():
+            if not transfer.is_only_cancel():
                 raise
-            answer.fault = transfer.verdict
+            response.fault = transfer.verdict
             # A silent endpoint receives a smaller query.
-            answer.is_host_fault = transfer.is_silent and not ask.is_final
+            response.is_host_fault = transfer.is_silent and not options.is_final
         except Exception as exc:  # the edge: the visit continues after any error
             if note_failure is None:
                 raise
-            if not note_failure(answer, exc):
+            if not note_failure(response, exc):
                 logger.exception("Unexpected error on %(url)s", {"url": url})
         finally:
             self._open.discard(transfer)
 
-    def _begin(self, ask: RequestOptions) -> WatchedTransfer:
+    def _begin(self, options: RequestOptions) -> WatchedTransfer:
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("an exchange needs a task")
         now = self._loop.time()
-        transfer = WatchedTransfer(task, now, ask.timeout_secs, ask.first_byte_secs)
+        transfer = WatchedTransfer(
+            task, now, options.timeout_secs, options.first_byte_secs
+        )
         self._open.add(transfer)
         if self._timer is None:
             self._timer = self._loop.call_later(self._sweep_secs, self._sweep)
         return transfer
 
-    def flowing(self) -> AbstractSet[object]:
+    def active_transfers(self) -> AbstractSet[object]:
         """Return the tasks whose transfers make good progress."""
         least = _FLOW * self._min_bytes_per_sec
         return {
@@ -162,9 +164,9 @@ class TimeoutWatchdog:
     def _judge(self, transfer: WatchedTransfer, now: float) -> Fault | None:
         if now >= transfer.ends_at:
             secs = now - transfer.started_at
-            transfer.is_silent = not _flows(transfer)
+            transfer.is_silent = not _is_active(transfer)
             return Fault(Reason.TIMEOUT, f"not done after {secs:.0f} s")
-        if not _flows(transfer):
+        if not _is_active(transfer):
             return self._judge_silence(transfer, now)
         return self._judge_rate(transfer, now)
 
@@ -205,20 +207,20 @@ class WatchedExchange:
         self._watch = TimeoutWatchdog(options)
 
     async def get(
-        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+        self, url: str, options: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
         """See `HttpClient.get`."""
         raise NotImplementedError
 
-    def flowing(self) -> AbstractSet[object]:
+    def active_transfers(self) -> AbstractSet[object]:
         """Return the tasks whose transfers make good progress."""
-        return self._watch.flowing()
+        return self._watch.active_transfers()
 
     async def close(self) -> None:
         """Stop watching."""
         self._watch.close()
 
 
-def _flows(transfer: WatchedTransfer) -> bool:
+def _is_active(transfer: WatchedTransfer) -> bool:
     """Return whether the response has begun."""
     return transfer.has_headers or transfer.n_bytes > 0

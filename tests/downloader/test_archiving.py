@@ -60,7 +60,7 @@ class Archived:
 
     async def get(self, url: str, **changes: object) -> Reason | None:
         """Ask for a URL, and return the reason of the fault."""
-        ask = replace(self.options.ask(Kind.PAGE), **changes)  # type: ignore[arg-type]
+        ask = replace(self.options.request_options(Kind.PAGE), **changes)  # type: ignore[arg-type]
         answer = await self.exchange.get(url, ask)
         self.spool.release(answer)
         return answer.fault.reason if answer.fault else None
@@ -163,7 +163,7 @@ async def test_what_has_no_room_is_our_own_failure(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     async with archived(tmp_path, fetch_options()) as client:
-        ask = client.options.ask(Kind.PAGE)
+        ask = client.options.request_options(Kind.PAGE)
         with monkeypatch.context() as patch:
             patch.setattr(client.archive, "write_exchange", refuse)
             answer = await client.exchange.get(server.url("/a"), ask)

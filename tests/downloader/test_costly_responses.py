@@ -81,7 +81,9 @@ async def test_tiny_packets_are_read_together(
     token = listening.set(counter)
     try:
         async with opened(options, is_recorded=True) as exchange:
-            answer = await exchange.get(server.url(), options.ask(Kind.PAGE))
+            answer = await exchange.get(
+                server.url(), options.request_options(Kind.PAGE)
+            )
     finally:
         listening.reset(token)
     assert (answer.status, answer.fault) == (200, None)
@@ -100,7 +102,9 @@ async def test_tiny_records_of_tls_are_read_together(
     token = listening.set(counter)
     try:
         async with opened(options, is_recorded=True) as exchange:
-            answer = await exchange.get(server.url(), options.ask(Kind.PAGE))
+            answer = await exchange.get(
+                server.url(), options.request_options(Kind.PAGE)
+            )
             exchange.spool.release(answer)
     finally:
         listening.reset(token)
@@ -157,7 +161,9 @@ async def test_trailers_without_end_cost_only_the_connection(
     options = fetch_options()
     async with opened(options) as exchange:
         for target in ("/a", "/b"):
-            answer = await exchange.get(server.url(target), options.ask(Kind.PAGE))
+            answer = await exchange.get(
+                server.url(target), options.request_options(Kind.PAGE)
+            )
             assert (answer.fault, answer.body) == (None, LINE)
     assert server.n_connections == 2
 
@@ -174,8 +180,10 @@ async def test_late_bytes_are_no_response(
     server = await raw_server(pages)
     options = fetch_options()
     async with opened(options) as exchange:
-        first = await exchange.get(server.url("/a"), options.ask(Kind.PAGE))
+        first = await exchange.get(server.url("/a"), options.request_options(Kind.PAGE))
         await asyncio.sleep(0.3)
-        second = await exchange.get(server.url("/b"), options.ask(Kind.PAGE))
+        second = await exchange.get(
+            server.url("/b"), options.request_options(Kind.PAGE)
+        )
     assert (first.body, second.body) == (b"a", b"b")
     assert server.n_connections == 2

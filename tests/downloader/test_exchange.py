@@ -91,7 +91,9 @@ async def test_connection_is_kept(
     options = fetch_options()
     async with opened(options) as exchange:
         for target in "abcda":
-            await exchange.get(server.url(f"/{target}"), options.ask(Kind.PAGE))
+            await exchange.get(
+                server.url(f"/{target}"), options.request_options(Kind.PAGE)
+            )
     assert server.n_connections == 1
     assert len(server.requests) == 5
 
@@ -102,7 +104,7 @@ async def test_plain_and_odd_requests_say_the_same(
     """If a request has headers of its own, then the others are those of any request."""
     server = await raw_server({"*": raw_server.response(TURTLE)})
     options = fetch_options()
-    ask = options.ask(Kind.PAGE)
+    ask = options.request_options(Kind.PAGE)
     odd = replace(ask, headers=(("If-None-Match", '"a"'),))
     async with opened(options) as exchange:
         for each in (ask, odd):
@@ -330,7 +332,7 @@ async def test_cancelled_get_is_cancelled(
     with Spool(options.spool_dir, memory_limit_bytes=1 << 20) as spool:
         async with HttpExchange(options, spool) as exchange:
             task = asyncio.create_task(
-                exchange.get(server.url(), options.ask(Kind.PAGE))
+                exchange.get(server.url(), options.request_options(Kind.PAGE))
             )
             while spool.memory_bytes != len(b"hello"):  # noqa: ASYNC110 (tells nobody)
                 await asyncio.sleep(0.01)
@@ -349,7 +351,7 @@ async def test_error_of_our_own_does_not_escape(
     server = await raw_server({"/": raw_server.response(TURTLE)})
     options = fetch_options()
     async with opened(options) as exchange:
-        broken = replace(options.ask(Kind.PAGE), max_bytes="no number")  # type: ignore[arg-type]
+        broken = replace(options.request_options(Kind.PAGE), max_bytes="no number")  # type: ignore[arg-type]
         answer = await exchange.get(server.url(), broken)
     assert answer.fault is not None
     assert answer.fault.reason is Reason.INTERNAL

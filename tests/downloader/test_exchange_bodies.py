@@ -126,7 +126,7 @@ async def test_bodies_go_to_files_when_memory_is_short(
     options = fetch_options(visit_memory_bytes=1000)
     with Spool(options.spool_dir, memory_limit_bytes=1000) as spool:
         async with HttpExchange(options, spool) as exchange:
-            ask = options.ask(Kind.PAGE)
+            ask = options.request_options(Kind.PAGE)
             answers = [await exchange.get(server.url(), ask) for _ in range(3)]
             assert [answer.path is None for answer in answers] == [True, True, False]
             assert spool.memory_bytes == 800

@@ -311,7 +311,7 @@ async def test_each_scheme_has_its_exchange(files: Path, fetch_options: Any) -> 
     with RealFtp(files) as server:
         async with opened(options) as ftp, HttpExchange(options, ftp.spool) as web:
             exchange = SchemeExchange(web, ftp)
-            ask = options.ask(Kind.PAGE)
+            ask = options.request_options(Kind.PAGE)
             answer = await exchange.get(server.url("a"), ask)
             assert answer.status == 200
             ftp.spool.release(answer)

@@ -237,7 +237,9 @@ async def test_very_many_entries_are_streamed(fetch_options: MakeOptions) -> Non
     with OddFtp(listings={"/": listing}, features=("MLST type*;",)) as server:
         options = fetch_options(timeout_secs=60, max_document_bytes=1 << 30)
         async with opened(options) as exchange:
-            answer = await exchange.get(server.url(), options.ask(Kind.PAGE))
+            answer = await exchange.get(
+                server.url(), options.request_options(Kind.PAGE)
+            )
             assert answer.fault is None
             assert exchange.spool.memory_bytes == 0
             assert answer.path is not None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import Record
-from rdfcrawl.downloader.answer import HttpResponse
+from rdfcrawl.downloader.client import HttpResponse
 from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.downloader.visit import VisitMaker
 from rdfcrawl.frontier.request_turns import FREE
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from rdfcrawl.downloader.answer import RequestOptions
+    from rdfcrawl.downloader.client import RequestOptions
     from rdfcrawl.downloader.options import FetchOptions
     from rdfcrawl.frontier.request_turns import SoloTurn
     from tests.conftest import RawRequest, RawServer, RawServers, Reply

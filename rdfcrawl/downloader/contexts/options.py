@@ -14,7 +14,7 @@ from rdfcrawl.uri import host_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.visits import Visit
-    from rdfcrawl.downloader.own_trouble import OwnTrouble
+    from rdfcrawl.downloader.local_failures import LocalFailures
 
 _MAX_HOSTS: Final = 1000
 
@@ -99,11 +99,11 @@ class ContextHosts:
 
     Attributes:
         is_denied: returns whether the operator has denied a URL.
-        trouble: local failures to wait out; None to ignore them.
-        leaving: blocked hosts, which get no requests, not even for robots.txt.
+        local_failures: local failures to wait out; None to ignore them.
+        blocked_hosts: blocked hosts, which get no requests, not even for robots.txt.
     """
 
     turns: SoloTurns = field(default_factory=LocalTurns)
     is_denied: Callable[[str], bool] = lambda _: False
-    trouble: OwnTrouble | None = None
-    leaving: BlockedHosts = field(default_factory=BlockedHosts)
+    local_failures: LocalFailures | None = None
+    blocked_hosts: BlockedHosts = field(default_factory=BlockedHosts)

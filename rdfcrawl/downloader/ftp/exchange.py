@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Self
 
 from rdfcrawl.core.errors import Fault, Reason, SourceFault
-from rdfcrawl.downloader.answer import HttpResponse, RequestOptions
+from rdfcrawl.downloader.client import HttpResponse, RequestOptions
 from rdfcrawl.downloader.ftp.pool import FtpLimits, FtpPool
 from rdfcrawl.downloader.ftp.protocol import FtpProtocolError, NoConnection
 from rdfcrawl.downloader.ftp.request import FtpRequest
@@ -63,13 +63,13 @@ class FtpExchange(WatchedExchange):
         self.pool.close()
 
     async def get(
-        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+        self, url: str, options: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
         """See `HttpClient.get`; `ftp.replies` maps replies to statuses."""
-        if ask.data:
+        if options.data:
             return HttpResponse(status=405)  # FTP has no other methods
-        answer = HttpResponse()
-        watching = self._watch.watching(url, ask, answer, _note_failure)
+        response = HttpResponse()
+        watching = self._watch.watching(url, options, response, _note_failure)
         async with self._room:
             with watching as transfer:
                 address = parse_address(url)
@@ -77,23 +77,23 @@ class FtpExchange(WatchedExchange):
                     detail = "the same directories three times in a row"
                     raise SourceFault(Reason.PAGING_LOOP, detail)
                 await FtpRequest(
-                    self.pool, self.spool, address, ask, answer, transfer, turn
+                    self.pool, self.spool, address, options, response, transfer, turn
                 ).run()
-        return answer
+        return response
 
 
-def _note_failure(answer: HttpResponse, exc: Exception) -> bool:
+def _note_failure(response: HttpResponse, exc: Exception) -> bool:
     """Set the fault of a response; return False if the web cannot have caused it."""
-    answer.errno = errno_of(exc)
+    response.errno = errno_of(exc)
     if isinstance(exc, SourceFault):
-        note_fault(answer, exc)
+        note_fault(response, exc)
     elif isinstance(exc, NoConnection):
-        answer.fault = exc.fault
-        answer.is_host_fault = True
-        answer.is_untimely = is_untimely(exc)
+        response.fault = exc.fault
+        response.is_host_fault = True
+        response.is_untimely = is_untimely(exc)
     elif isinstance(exc, FtpProtocolError):
-        answer.fault = Fault(Reason.BAD_HTTP, str(exc)[: Fault.MAX_DETAIL])
+        response.fault = Fault(Reason.BAD_HTTP, str(exc)[: Fault.MAX_DETAIL])
     else:
-        answer.fault = Fault(Reason.INTERNAL, type(exc).__name__)
+        response.fault = Fault(Reason.INTERNAL, type(exc).__name__)
         return False
     return True

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Fault, Reason, SourceFault, one_line
-from rdfcrawl.downloader.answer import (
+from rdfcrawl.downloader.client import (
     MAX_ERROR_BODY_BYTES,
     HttpResponse,
     RequestOptions,
@@ -45,14 +45,14 @@ class FtpRequest:
     _spool: Spool
     _address: FtpAddress
     _ask: RequestOptions
-    _answer: HttpResponse
+    _response: HttpResponse
     _transfer: WatchedTransfer
     _turn: SoloTurn
     _connection: FtpConnection | None = None
     _is_between: bool = False  # the connection is ready for a command
     _tail: bytes = b""  # last bytes read: read again, and compared
     _part: PartialBody | None = None  # left by an earlier request
-    _is_anew: bool = False  # the part was of another version
+    _has_restarted: bool = False  # the part was of another version
 
     async def run(self) -> None:
         """Fetch, and set the response."""
@@ -80,12 +80,12 @@ class FtpRequest:
             self._pool.drop(connection)
 
     def _refuse(self, refused: FtpRefused) -> None:
-        answer = self._answer
-        answer.status = refused.status
-        answer.error_body = refused.text.encode("latin-1", "replace")[
+        response = self._response
+        response.status = refused.status
+        response.error_body = refused.text.encode("latin-1", "replace")[
             :MAX_ERROR_BODY_BYTES
         ]
-        answer.retry_after = refused.retry_after
+        response.retry_after = refused.retry_after
         # After 421 the server closes the connection (RFC 959 4.2.2).
         self._is_between = self._connection is not None and refused.code != 421
 
@@ -120,19 +120,19 @@ class FtpRequest:
         return await self._pool.call(connection, function, *arguments)
 
     async def _file(self, connection: FtpConnection) -> None:
-        answer = self._answer
+        response = self._response
         path = self._address.absolute(connection.home)
         facts = await self._call(connection, connection.facts, path)
         if facts.is_directory:
             self._redirect()
             return
-        _note_facts(answer, facts)
-        if answer.etag and _is_unchanged(answer, self._ask):
-            answer.status = 304
+        _note_facts(response, facts)
+        if response.etag and _is_unchanged(response, self._ask):
+            response.status = 304
             self._is_between = True
             return
         part_facts = None
-        if self._ask.goes_on:
+        if self._ask.is_resumable:
             part_facts = facts_of_file(self._address.url, facts.size, facts.modified)
         self._take_part(part_facts)
         try:
@@ -143,9 +143,9 @@ class FtpRequest:
             ):
                 self._redirect()
                 return
-            answer.etag = answer.last_modified = ""
+            response.etag = response.last_modified = ""
             raise
-        answer.status = 200
+        response.status = 200
         await self._read(
             lambda sink: self._copy(connection, sink, path, facts),
             max(0, facts.size),
@@ -154,7 +154,7 @@ class FtpRequest:
 
     def _take_part(self, facts: PartFacts | None) -> None:
         """Take the part that an earlier request left of the same version."""
-        if not self._ask.goes_on:
+        if not self._ask.is_resumable:
             return
         spool = self._spool
         part = spool.take_part(self._address.url)
@@ -164,7 +164,7 @@ class FtpRequest:
         if is_same and facts is not None and part.n_bytes <= facts.total:
             self._part, self._tail = part, part.tail()
         else:
-            self._is_anew = True
+            self._has_restarted = True
             spool.drop_part(part)
 
     async def _open(self, connection: FtpConnection, path: str) -> None:
@@ -181,8 +181,8 @@ class FtpRequest:
 
     def _redirect(self) -> None:
         """Redirect to the directory with a slash, to which its names are relative."""
-        self._answer.status = 301
-        self._answer.location = self._address.directory_url
+        self._response.status = 301
+        self._response.location = self._address.directory_url
         self._is_between = True
 
     async def _read(
@@ -192,7 +192,7 @@ class FtpRequest:
         facts: PartFacts | None = None,
     ) -> None:
         """Receive a body; keep the received part after an error."""
-        answer = self._answer
+        response = self._response
         part, self._part = self._part, None
         sink = SpoolSink(
             self._spool,
@@ -209,9 +209,9 @@ class FtpRequest:
             raise
         except BaseException as exc:
             self._keep_part(sink, exc)
-            sink.end_early(answer, self._transfer, exc)
+            sink.end_early(response, self._transfer, exc)
             raise
-        sink.keep(answer)
+        sink.keep(response)
 
     def _keep_part(self, sink: SpoolSink, exc: BaseException) -> None:
         """Keep the received bytes for a later request, unless they were invalid."""
@@ -219,9 +219,9 @@ class FtpRequest:
         is_right = is_cancelled or (
             isinstance(exc, SourceFault) and exc.fault.reason is Reason.TRUNCATED_BODY
         )
-        if is_right and sink.keep_part() and not self._is_anew:
+        if is_right and sink.keep_part() and not self._has_restarted:
             has_much = self._transfer.n_bytes >= self._ask.spool_bytes
-            self._answer.has_gone_on = has_much
+            self._response.has_progressed = has_much
 
     async def _copy(
         self, connection: FtpConnection, sink: SpoolSink, path: str, facts: FtpEntry
@@ -235,7 +235,7 @@ class FtpRequest:
                     if not await self._turn.again():
                         break
                     connection = await self._connect()
-                    await self._go_on(connection, sink, path, facts)
+                    await self._resume(connection, sink, path, facts)
                 elif self._tail and not await self._is_same(connection, sink):
                     raise UnfitPart("the file differs from the part")
                 await self._copy_rest(connection, sink)
@@ -261,7 +261,7 @@ class FtpRequest:
             self._pool.drop(self._connection)
             self._connection = None
 
-    async def _go_on(
+    async def _resume(
         self, connection: FtpConnection, sink: SpoolSink, path: str, facts: FtpEntry
     ) -> None:
         """Resume after a broken connection, and check that the file has not changed."""
@@ -317,8 +317,8 @@ class FtpRequest:
         path = address.absolute(connection.home)
         above = await self._call(connection, connection.above, path)
         form = await self._begin(connection, connection.open_listing, path)
-        self._answer.status = 200
-        self._answer.media_type = MEDIA_TYPE
+        self._response.status = 200
+        self._response.media_type = MEDIA_TYPE
 
         async def copy(sink: SpoolSink) -> None:
             writer = self._writer(path, form, above)
@@ -332,7 +332,7 @@ class FtpRequest:
                     await self._copy_listing(connection, sink, writer)
                 self._is_between = True
             if writer.n_bad:
-                self._answer.fault = Fault(
+                self._response.fault = Fault(
                     Reason.BAD_URI,
                     "names with control characters or slashes, or too long",
                     writer.n_bad,
@@ -392,19 +392,19 @@ def _truncated(why: str) -> SourceFault:
     return SourceFault(Reason.TRUNCATED_BODY, one_line(why))
 
 
-def _note_facts(answer: HttpResponse, facts: FtpEntry) -> None:
+def _note_facts(response: HttpResponse, facts: FtpEntry) -> None:
     """Set the validators of a response in the form of HTTP."""
     if not facts.modified:
         return
     moment = datetime.fromisoformat(facts.modified)
-    answer.last_modified = format_datetime(moment, usegmt=True)
+    response.last_modified = format_datetime(moment, usegmt=True)
     if facts.size >= 0:
-        answer.etag = f'W/"{facts.size:x}-{facts.modified}"'
+        response.etag = f'W/"{facts.size:x}-{facts.modified}"'
 
 
-def _is_unchanged(answer: HttpResponse, ask: RequestOptions) -> bool:
+def _is_unchanged(response: HttpResponse, options: RequestOptions) -> bool:
     """Return whether the validators of a request still match (RFC 9110 13.2.2)."""
-    headers = {name.lower(): value for name, value in ask.headers}
+    headers = {name.lower(): value for name, value in options.headers}
     if "if-none-match" in headers:
-        return answer.etag in headers["if-none-match"]
-    return answer.last_modified == headers.get("if-modified-since")
+        return response.etag in headers["if-none-match"]
+    return response.last_modified == headers.get("if-modified-since")

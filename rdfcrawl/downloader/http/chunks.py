@@ -29,7 +29,7 @@ class ChunkDecoder:
         is_strict: every parser reads the body in the same way.
         n_chunks: read so far.
         n_wire: bytes read so far, including framing.
-        may_go_on: the last call read as many chunks as allowed.
+        has_reached_limit: the last call read as many chunks as allowed.
         partial: content of the last call, even if it turned out not to be chunked.
     """
 
@@ -37,7 +37,7 @@ class ChunkDecoder:
         self.is_complete = self.is_done = False
         self.is_strict = True
         self.n_chunks = self.n_wire = 0
-        self.may_go_on = False
+        self.has_reached_limit = False
         self.partial = b""
         self._data, self._at = b"", 0  # unread data, and the offset where they begin
         self._left = 0  # bytes of the present chunk
@@ -70,7 +70,7 @@ class ChunkDecoder:
         finally:
             self.partial = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         self.n_wire += self._at - begin
-        self.may_go_on = self.n_chunks == most and not self.is_complete
+        self.has_reached_limit = self.n_chunks == most and not self.is_complete
         return self.partial
 
     def _read(self, data: bytes, pieces: list[bytes], most: int) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
 
-from rdfcrawl.downloader.answer import HttpClient, HttpResponse, RequestOptions
+from rdfcrawl.downloader.client import HttpClient, HttpResponse, RequestOptions
 from rdfcrawl.frontier.request_turns import FREE, NotSentError, SoloTurn
 from rdfcrawl.uri import host_of
 from rdfcrawl.uri.guard.resolver import GuardedResolver, resolved
@@ -137,23 +137,25 @@ class OtherAddresses:
         self._silent: dict[tuple[str, str], float] = {}  # host, address -> until
 
     async def get(
-        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+        self, url: str, options: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
         """See `HttpClient.get`."""
         place, now = (host_of(url), turn.address), time.monotonic()
         if self._silent.get(place, 0.0) > now:
             if not await turn.elsewhere(url) and not await turn.again():
-                return HttpResponse(is_own_fault=True)
-            return await self._exchange.get(url, ask, turn)
-        answer = await self._exchange.get(url, ask, turn)
-        is_unanswered = answer.is_host_fault and not answer.status and not turn.sent_at
+                return HttpResponse(is_local_failure=True)
+            return await self._exchange.get(url, options, turn)
+        response = await self._exchange.get(url, options, turn)
+        is_unanswered = (
+            response.is_host_fault and not response.status and not turn.sent_at
+        )
         if not (is_unanswered and turn.address and await turn.elsewhere(url)):
-            return answer
+            return response
         if len(self._silent) >= MAX_SILENT:
             self._silent.clear()
         self._silent[place] = now + SILENT_SECS
-        self._spool.release(answer)
-        return await self._exchange.get(url, ask, turn)
+        self._spool.release(response)
+        return await self._exchange.get(url, options, turn)
 
 
 def _peer(connection: Connection) -> str:

@@ -11,7 +11,7 @@ from aiohttp import hdrs
 
 from rdfcrawl.core.errors import SourceFault
 from rdfcrawl.core.reservations import ROBOTS_TAG, TDM_POLICY, TDM_RESERVATION
-from rdfcrawl.downloader.answer import (
+from rdfcrawl.downloader.client import (
     MAX_ERROR_BODY_BYTES,
     HttpResponse,
     RequestOptions,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from rdfcrawl.downloader.clock import ClockCheck
     from rdfcrawl.downloader.http.body import BodyReader
-    from rdfcrawl.downloader.own_trouble import KnownNames
+    from rdfcrawl.downloader.local_failures import KnownNames
     from rdfcrawl.downloader.spool import Spool
     from rdfcrawl.downloader.unread_types import UnreadTypes
 
@@ -121,74 +121,74 @@ class HttpExchange(WatchedExchange):
         await self._names.close()
 
     async def get(
-        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+        self, url: str, options: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
         """See `HttpClient.get`."""
-        answer = HttpResponse()
+        response = HttpResponse()
         token = connecting_for.set(turn)
         try:
-            with self._watch.watching(url, ask, answer, note_failure) as transfer:
+            with self._watch.watching(url, options, response, note_failure) as transfer:
                 receiving = ResponseReceiver(
                     self.spool,
                     url,
-                    ask,
-                    answer,
+                    options,
+                    response,
                     transfer,
                     max_ratio=self.options.max_ratio,
                 )
                 try:
-                    await self._receive(url, receiving, answer, transfer)
+                    await self._receive(url, receiving, response, transfer)
                 finally:
                     receiving.end()
         finally:
             connecting_for.reset(token)
-        return answer
+        return response
 
     async def _receive(
         self,
         url: str,
         receiving: ResponseReceiver,
-        answer: HttpResponse,
+        response: HttpResponse,
         transfer: WatchedTransfer,
     ) -> None:
-        response = await self._sender.send(url, receiving.ask)
+        received = await self._sender.send(url, receiving.options)
         transfer.has_headers = True
         if self.clock is not None:
-            self.clock.note(url, response.headers)
+            self.clock.note(url, received.headers)
         try:
-            status, headers = receiving.begin(response)
-            note_headers(answer, status, headers, receiving.ask.kept_headers)
+            status, headers = receiving.begin(received)
+            note_headers(response, status, headers, receiving.options.kept_headers)
             if 200 <= status < 300:
-                if receiving.ask.unread is not None:
-                    await _check_type(url, receiving.ask.unread, answer, response)
-                await receiving.body(response, headers)
+                if receiving.options.unread is not None:
+                    await _check_type(url, receiving.options.unread, response, received)
+                await receiving.body(received, headers)
             else:
-                error_body = await _skip(response.content)
-                if response.status >= 400:
-                    coding = response.headers.get(hdrs.CONTENT_ENCODING, "")
-                    answer.error_body = _decoded_begin(error_body, coding)
+                error_body = await _skip(received.content)
+                if received.status >= 400:
+                    coding = received.headers.get(hdrs.CONTENT_ENCODING, "")
+                    response.error_body = _decoded_begin(error_body, coding)
         finally:
             # Once the body has been read to its end, the connection returns to the
             # pool; otherwise it cannot be reused.
-            response.close()
+            received.close()
 
 
 async def _check_type(
     url: str,
     unread: UnreadTypes,
-    answer: HttpResponse,
-    response: ReceivedResponse,
+    response: HttpResponse,
+    received: ReceivedResponse,
 ) -> None:
     """Raise `UnreadBody` for a body that no parser reads.
 
     A short one is received, to reuse the connection.
     """
     try:
-        unread.check(url, answer.media_type)
+        unread.check(url, response.media_type)
     except UnreadBody:
-        length = response.headers.get(hdrs.CONTENT_LENGTH, "")
+        length = received.headers.get(hdrs.CONTENT_LENGTH, "")
         if length.isdecimal() and int(length[:9]) <= DRAINED_BYTES:
-            await _skip(response.content)
+            await _skip(received.content)
         raise
 
 
@@ -221,43 +221,43 @@ def _decoded_begin(octets: bytes, coding: str) -> bytes:
 
 
 def note_headers(
-    answer: HttpResponse,
+    response: HttpResponse,
     status: int,
     headers: MultiMapping[str],
     kept: tuple[str, ...] = (),
 ) -> None:
-    """Set `answer` from a status and headers, whose names match in any case.
+    """Set `response` from a status and headers, whose names match in any case.
 
     Headers named in `kept` are kept, too.
     """
     get = headers.get
-    answer.status = status
+    response.status = status
     if value := get(hdrs.CONTENT_TYPE):
-        answer.media_type, answer.charset = parse_content_type(value)
+        response.media_type, response.charset = parse_content_type(value)
     if value := get(hdrs.ETAG):
-        answer.etag = _text(value)
+        response.etag = _text(value)
     if value := get(hdrs.LAST_MODIFIED):
-        answer.last_modified = _text(value)
+        response.last_modified = _text(value)
     if value := get(hdrs.CACHE_CONTROL):
-        answer.cache_control = _text(value)
+        response.cache_control = _text(value)
     if hdrs.LINK in headers:
         value = ", ".join(headers.getall(hdrs.LINK))
-        answer.http_links = _text(value, MAX_HEADER_BYTES)
+        response.http_links = _text(value, MAX_HEADER_BYTES)
     if kept:
-        answer.headers = tuple((x, _text(get(x, ""))) for x in kept)
+        response.headers = tuple((x, _text(get(x, ""))) for x in kept)
     if ROBOTS_TAG in headers or TDM_RESERVATION in headers:
-        answer.reservation_headers = tuple(
+        response.reservation_headers = tuple(
             (name, _text(value))
             for name in (ROBOTS_TAG, TDM_RESERVATION, TDM_POLICY)
             for value in headers.getall(name, [])[:MAX_RESERVATION_HEADERS]
         )
     if hdrs.SET_COOKIE in headers:
         lines = headers.getall(hdrs.SET_COOKIE)[:MAX_COOKIES]
-        answer.cookies = tuple(map(_text, lines))
+        response.cookies = tuple(map(_text, lines))
     if status >= 300:
-        answer.location = _text(get(hdrs.LOCATION, ""), MAX_HEADER_BYTES)
+        response.location = _text(get(hdrs.LOCATION, ""), MAX_HEADER_BYTES)
         wait = _text(get(hdrs.RETRY_AFTER, ""))
-        answer.retry_after = by_its_own_clock(wait, get(hdrs.DATE, ""))
+        response.retry_after = by_its_own_clock(wait, get(hdrs.DATE, ""))
 
 
 def _text(value: str, max_chars: int = MAX_VALUE_CHARS) -> str:

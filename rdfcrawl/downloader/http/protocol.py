@@ -334,7 +334,7 @@ class ResponseProtocol(asyncio.Protocol):
             return
         check_cost(chunks.n_chunks, chunks.n_wire, body.total_bytes)
         self._cost.charge(chunks.n_chunks - n_before)
-        if chunks.may_go_on:
+        if chunks.has_reached_limit:
             self._rest(self._cost.wait_secs())
 
     def _end_doubt(self, *, is_chunked: bool) -> None:
@@ -380,10 +380,10 @@ class ResponseProtocol(asyncio.Protocol):
     def _rest(self, secs: float) -> None:
         """Pause receiving, and then continue with buffered data."""
         if self._timer is None and self.transport is not None:
-            self._timer = self._loop.call_later(secs, self._go_on)
+            self._timer = self._loop.call_later(secs, self._resume)
             self._set_reading()
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         self._timer = None
         self._feed(b"".join(self._held))
         self._set_reading()

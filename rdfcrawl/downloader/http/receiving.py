@@ -23,7 +23,7 @@ from rdfcrawl.downloader.spool_sink import SpoolSink
 from rdfcrawl.rdf.unpack.content_encoding import BodyDecoder
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.answer import HttpResponse, RequestOptions
+    from rdfcrawl.downloader.client import HttpResponse, RequestOptions
     from rdfcrawl.downloader.http.body import BodyReader
     from rdfcrawl.downloader.http.sending import ReceivedResponse
     from rdfcrawl.downloader.spool import Spool
@@ -42,22 +42,22 @@ class ResponseReceiver:
         self,
         spool: Spool,
         url: str,
-        ask: RequestOptions,
-        answer: HttpResponse,
+        options: RequestOptions,
+        response: HttpResponse,
         transfer: WatchedTransfer,
         *,
         max_ratio: float,
     ) -> None:
-        self._spool, self._url, self.ask = spool, url, ask
-        self._answer, self._transfer = answer, transfer
+        self._spool, self._url, self.options = spool, url, options
+        self._response, self._transfer = response, transfer
         self._max_ratio = max_ratio
         self._part: PartialBody | None = None
-        if ask.goes_on and ask.is_plain:
+        if options.is_resumable and options.is_plain:
             self._part = spool.take_part(url)
             if self._part is not None:
-                headers = (*ask.headers, *self._part.request_headers())
-                self.ask = replace(ask, headers=headers)
-        self._is_anew = False  # a part was unfit
+                headers = (*options.headers, *self._part.request_headers())
+                self.options = replace(options, headers=headers)
+        self._has_restarted = False  # a part was unfit
         self._rest: PartialBody | None = None  # the part, if the response continues it
         self._overlap = b""  # overlap, requested once more
         self._sink: SpoolSink
@@ -85,7 +85,7 @@ class ResponseReceiver:
             self._overlap = part.tail()
             return 200, CIMultiDict(part.facts.headers)
         self._spool.drop_part(part)
-        self._is_anew = True
+        self._has_restarted = True
         if status == 416:
             raise UnfitPart("416")
         return status, headers
@@ -100,7 +100,7 @@ class ResponseReceiver:
             UnfitPart: the response does not continue the part.
         """
         coding = _codings(headers)
-        if not coding and self._has_whole(response.content):
+        if not coding and self._take_small_body(response.content):
             return
         try:
             self._open(response.headers, coding)
@@ -115,24 +115,26 @@ class ResponseReceiver:
         except BaseException as exc:
             self._end_early(exc)
             raise
-        self._sink.keep(self._answer)
+        self._sink.keep(self._response)
         if self._wire is not None:
             self._wire.discard()
 
-    def _has_whole(self, content: BodyReader) -> bool:
+    def _take_small_body(self, content: BodyReader) -> bool:
         """Take a small body that arrived with its headers; return whether it was one.
 
         This avoids a buffer in the most frequent case.
         """
-        if not content.is_eof() or self.ask.goes_on or self._rest is not None:
+        if not content.is_eof() or self.options.is_resumable or self._rest is not None:
             return False
         n_bytes = content.total_bytes
-        if n_bytes > self.ask.max_bytes or not self._spool.holds(n_bytes, self.ask):
+        if n_bytes > self.options.max_bytes or not self._spool.holds(
+            n_bytes, self.options
+        ):
             return False
         self._spool.memory_bytes += n_bytes
         self._transfer.n_bytes += n_bytes
-        self._answer.n_bytes = n_bytes
-        self._answer.body = content.read_nowait()
+        self._response.n_bytes = n_bytes
+        self._response.body = content.read_nowait()
         return True
 
     def end(self) -> None:
@@ -149,16 +151,16 @@ class ResponseReceiver:
         facts = None
         if rest is not None:
             facts, n_bytes = rest.facts, rest.facts.total
-        elif self.ask.goes_on:
+        elif self.options.is_resumable:
             facts = facts_of(url, headers, n_bytes)
         if not coding:
             self._sink = SpoolSink(
-                spool, self.ask, url, n_bytes, facts=facts, part=rest
+                spool, self.options, url, n_bytes, facts=facts, part=rest
             )
             return
-        self._sink = SpoolSink(spool, self.ask, url)
+        self._sink = SpoolSink(spool, self.options, url)
         if facts is not None:
-            raw = replace(self.ask, max_bytes=_ENDLESS)
+            raw = replace(self.options, max_bytes=_ENDLESS)
             self._wire = SpoolSink(spool, raw, url, n_bytes, facts=facts, part=rest)
 
     async def _begin_decoding(self, coding: str) -> None:
@@ -227,10 +229,10 @@ class ResponseReceiver:
         if not hasattr(self, "_sink"):
             return
         raw = self._wire or self._sink
-        if _may_go_on(exc) and raw.keep_part() and not self._is_anew:
+        if _is_resumable(exc) and raw.keep_part() and not self._has_restarted:
             n_new = self._transfer.n_bytes
-            self._answer.has_gone_on = n_new >= self.ask.spool_bytes
-        self._sink.end_early(self._answer, self._transfer, exc)
+            self._response.has_progressed = n_new >= self.options.spool_bytes
+        self._sink.end_early(self._response, self._transfer, exc)
         if self._wire is not None:
             self._wire.discard()
 
@@ -255,7 +257,7 @@ def _length(headers: MultiMapping[str]) -> int:
     return int(length) if is_known else 0
 
 
-def _may_go_on(exc: BaseException) -> bool:
+def _is_resumable(exc: BaseException) -> bool:
     """Return whether the received bytes are valid and a later request may resume."""
     if isinstance(exc, SourceFault):
         return exc.fault.reason is Reason.TRUNCATED_BODY

@@ -76,7 +76,7 @@ class RecordingProtocol(ResponseProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See `ResponseProtocol`."""
-        wrapped: Any = _TellingTransport(transport, self)
+        wrapped: Any = _ReportingTransport(transport, self)
         super().connection_made(wrapped)
 
     def data_received(self, data: bytes) -> None:
@@ -91,7 +91,7 @@ class RecordingProtocol(ResponseProtocol):
             self._listener.send(content)
 
 
-class _TellingTransport:
+class _ReportingTransport:
     """A transport that reports written bytes to its protocol."""
 
     def __init__(self, transport: Any, handler: RecordingProtocol) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from aiohttp.connector import Connection
     from multidict import MultiMapping
 
-    from rdfcrawl.downloader.answer import RequestOptions
+    from rdfcrawl.downloader.client import RequestOptions
     from rdfcrawl.downloader.http.body import BodyReader
     from rdfcrawl.downloader.http.protocol import ResponseProtocol
 
@@ -78,7 +78,7 @@ class RequestSender:
     def __post_init__(self) -> None:
         self._prepared = lru_cache(maxsize=_MAX_PREPARED)(self._prepare)
 
-    async def send(self, url: str, ask: RequestOptions) -> ReceivedResponse:
+    async def send(self, url: str, options: RequestOptions) -> ReceivedResponse:
         """Return the response once its headers have arrived.
 
         Raises:
@@ -89,9 +89,9 @@ class RequestSender:
         """
         parts = _PLAIN.fullmatch(url)
         origin, path = parts.groups() if parts is not None else _split(url)
-        prepared = self._prepared(origin, ask.accept)
-        if ask.headers or ask.data:
-            request = _request(prepared, path, ask)
+        prepared = self._prepared(origin, options.accept)
+        if options.headers or options.data:
+            request = _request(prepared, path, options)
         else:
             request = b"GET " + path.encode() + prepared.head
         connection = await self._connect(prepared)
@@ -101,7 +101,7 @@ class RequestSender:
             head, body = await protocol.response()
         except aiohttp.ClientConnectionError as exc:
             connection.close()
-            if protocol.is_stale and not ask.data:
+            if protocol.is_stale and not options.data:
                 raise NotSentError from exc
             raise
         except BaseException:
@@ -150,15 +150,15 @@ def _split(url: str) -> tuple[str, str]:
     return str(origin), path
 
 
-def _request(prepared: _Prepared, path: str, ask: RequestOptions) -> bytes:
+def _request(prepared: _Prepared, path: str, options: RequestOptions) -> bytes:
     """Return a request with its own headers or a body."""
     headers = CIMultiDict(prepared.headers)
-    headers.update(ask.headers)
-    if ask.data:
-        headers["Content-Length"] = str(len(ask.data))
+    headers.update(options.headers)
+    if options.data:
+        headers["Content-Length"] = str(len(options.data))
         headers.setdefault("Content-Type", "application/octet-stream")
-    method = "POST " if ask.data else "GET "
-    return (method + path).encode() + _head(headers) + ask.data
+    method = "POST " if options.data else "GET "
+    return (method + path).encode() + _head(headers) + options.data
 
 
 def _head(headers: Mapping[str, str]) -> bytes:

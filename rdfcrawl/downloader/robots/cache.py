@@ -11,13 +11,6 @@ from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import MAX_RETRIES, Record, refused
 from rdfcrawl.core.reservations import NOTHING, PRODUCT_TOKEN, Reservations
 from rdfcrawl.core.shared_tasks import SharedTasks
-from rdfcrawl.downloader.robots.answers import (
-    RobotsResponse,
-    faults_of,
-    is_not_asked,
-    is_refused,
-    says_nothing,
-)
 from rdfcrawl.downloader.robots.origin_memory import OriginMemory
 from rdfcrawl.downloader.robots.packing import pack_rules, unpack_rules
 from rdfcrawl.downloader.robots.parser import read_records
@@ -28,6 +21,13 @@ from rdfcrawl.downloader.robots.policy import (
     RobotsRules,
     judge,
     rules_of,
+)
+from rdfcrawl.downloader.robots.responses import (
+    RobotsResponse,
+    faults_of,
+    is_not_sent,
+    is_refused,
+    is_unknown,
 )
 from rdfcrawl.frontier.queue.robots_keeping import OwnRules
 from rdfcrawl.frontier.request_turns import SoloTurn, SoloTurns, Take
@@ -126,7 +126,7 @@ class RobotsCache:
                 continue
             take = self._takes(visit, origin)
             found = self._fresh(origin) or await self._survive(visit, origin, take)
-            if not isinstance(found, RobotsRules) and found.is_unasked:
+            if not isinstance(found, RobotsRules) and found.is_unsent:
                 visit.give_back()
                 return visit.delay_secs
             if isinstance(found, RobotsRules):
@@ -216,7 +216,7 @@ class RobotsCache:
             return RobotsResponse(status=0, fault=fault)
         found = await self._ask(origin, take, is_hasty=True)
         if is_suspect:
-            await deaths.survived(origin)
+            await deaths.forget(origin)
         return found
 
     async def _ask(
@@ -267,11 +267,11 @@ class RobotsCache:
     ) -> RobotsRules | RobotsResponse:
         """Return older rules if there are any (RFC 9309 2.4), or else the response."""
         name, secs = self._name_of(origin), self._options.put_off_secs
-        if response.is_unasked or says_nothing(response):
+        if response.is_unsent or is_unknown(response):
             await self._keeper.end(name)
         else:
             secs = (await self._keeper.bad(name, response.status)).secs
-        if older is None or response.is_unasked:
+        if older is None or response.is_unsent:
             return response
         self._count("robots/stale")
         self._known.keep(origin, older, secs)
@@ -303,7 +303,7 @@ class RobotsCache:
         url = origin + path
         for n in range(MAX_ROBOTS_REDIRECTS + 1):
             response = await self._fetch(url, take)
-            if n == 0 and is_not_asked(response):
+            if n == 0 and is_not_sent(response):
                 return replace(response, is_blocked=True)
             if n:
                 response = replace(response, redirected_to=url)
@@ -378,7 +378,7 @@ class RobotsCache:
         if not is_mixed and not all(map(is_refused, unreachable.values())):
             visit.host_refused = True
             wait_secs = self._wait_secs(visit, unreachable)
-            visit.retry_after_secs = self._asked_secs(unreachable)
+            visit.retry_after_secs = self._requested_secs(unreachable)
             visit.not_before_secs = max(visit.not_before_secs, wait_secs)
 
     def _is_over(self, visit: Visit, responses: Iterable[RobotsResponse]) -> bool:
@@ -395,9 +395,11 @@ class RobotsCache:
             own = 0.0  # the batch was given up, and the next one may succeed
         else:
             own = options.put_off_secs * 2.0 ** min(visit.failures, 60)
-        return max(min(own, options.max_put_off_secs), self._asked_secs(unreachable))
+        return max(
+            min(own, options.max_put_off_secs), self._requested_secs(unreachable)
+        )
 
-    def _asked_secs(self, unreachable: dict[str, RobotsResponse]) -> float:
+    def _requested_secs(self, unreachable: dict[str, RobotsResponse]) -> float:
         """Return the wait that the host itself requests."""
         asked_for = (each.retry_after_secs or 0.0 for each in unreachable.values())
         return min(max(asked_for), self._options.max_retry_after_secs)

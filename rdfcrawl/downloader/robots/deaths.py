@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # As for URIs: three lives of eight parts; a request costs one part, parsing a full
 # life.
 _LIVES: Final = 24
-_ASKED: Final = 1
+_REQUESTED: Final = 1
 _READ: Final = 7  # in addition
 _SECS: Final = 24 * 3600  # robots.txt is fetched once a day
 
@@ -51,14 +51,14 @@ class RobotsDeathStore:
     async def begin(self, origin: str) -> None:
         """Record that the robots.txt of an origin is about to be requested."""
         self._watched.add(origin)
-        await self._add(origin, _ASKED)
+        await self._add(origin, _REQUESTED)
 
     async def read(self, origin: str) -> None:
         """Record that a fetched robots.txt is about to be parsed."""
         if origin in self._watched:
             await self._add(origin, _READ)
 
-    async def survived(self, origin: str) -> None:
+    async def forget(self, origin: str) -> None:
         """Delete the records of this attempt."""
         self._watched.discard(origin)
         with suppress(RedisError):

@@ -40,7 +40,7 @@ _DELAY: Final = re.compile(
 ).match
 _UNIT_SECS: Final = {b"ms": 0.001, b"m": 60.0, b"h": 3600.0}  # by prefix
 _ENDLESS_SECS: Final = 1e9  # infinity in practice
-_ANYBODY: Final = b"*"
+_ANY_AGENT: Final = b"*"
 _HEAD_BYTES: Final = 64
 # UTF-32 first: its little-endian mark begins like that of UTF-16.
 _WIDE: Final = (
@@ -132,7 +132,7 @@ class _Reader:
             self._group = []
             self._has_rules = False
             self._delay_secs = 0.0
-        if value[:1] == _ANYBODY and value[1:2] in (b"", b" ", b"\t"):
+        if value[:1] == _ANY_AGENT and value[1:2] in (b"", b" ", b"\t"):
             records = self._everybody
         elif self._name and _token(value) == self._name:
             records = self._own

@@ -21,8 +21,8 @@ from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
     from rdfcrawl.core.visits import Visit
-    from rdfcrawl.downloader.robots.answers import RobotsResponse
     from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
+    from rdfcrawl.downloader.robots.responses import RobotsResponse
     from rdfcrawl.frontier.queue.robots_keeping import RulesKeeper
 
 NO_FILE: Final = TdmRules((), 200)
@@ -98,7 +98,7 @@ class TdmCache:
         if self._robots.refusal(allowed, origin + TDM_PATH) is None:
             take = self._takes(origin, visit, allowed.delay_secs)
             response = await self._robots.follow(origin, take, TDM_PATH)
-            if response.is_unasked:
+            if response.is_unsent:
                 await self._keeper.end(name)
                 return None
             if judge(response.status) is RobotsAccess.UNREACHABLE:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Fault, Reason, SourceFault, one_line
-from rdfcrawl.downloader.answer import HttpClient, HttpResponse, RequestOptions
+from rdfcrawl.downloader.client import HttpClient, HttpResponse, RequestOptions
 from rdfcrawl.downloader.http.exchange import MAX_VALUE_CHARS, parse_content_type
 from rdfcrawl.downloader.network_faults import note_fault
 from rdfcrawl.downloader.scheme_fetcher import (
@@ -73,76 +73,78 @@ class FetcherExchange(WatchedExchange):
                 logger.exception("%s: the fetcher cannot be closed", scheme)
 
     async def get(
-        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+        self, url: str, options: RequestOptions, turn: SoloTurn = FREE
     ) -> HttpResponse:
         """See `HttpClient.get`."""
-        if ask.data:
+        if options.data:
             return HttpResponse(status=405)  # the interface has no other methods
         if not turn.is_good():
-            return HttpResponse(is_unasked=True)
-        answer, request = HttpResponse(), _request(url, ask)
+            return HttpResponse(is_unsent=True)
+        response, request = HttpResponse(), _request(url, options)
         note_failure = partial(self._note_failure, url)
         turn.sent()
         try:
-            with self._watch.watching(url, ask, answer, note_failure) as transfer:
-                await self._get(request, ask, answer, transfer)
+            with self._watch.watching(url, options, response, note_failure) as transfer:
+                await self._get(request, options, response, transfer)
         finally:
             request.aborted.set()
-        self._count_answer(scheme_of(url), answer)
-        return answer
+        self._count_response(scheme_of(url), response)
+        return response
 
     async def _get(
         self,
         request: SchemeRequest,
-        ask: RequestOptions,
-        answer: HttpResponse,
+        options: RequestOptions,
+        response: HttpResponse,
         transfer: WatchedTransfer,
     ) -> None:
         fetcher = self._fetchers[scheme_of(request.url)]
-        response = await fetcher.fetch(request)
+        fetched = await fetcher.fetch(request)
         transfer.waits(asyncio.get_running_loop().time())
-        _note_response(answer, response)
-        if 200 <= response.status < 300:
-            await self._read(response, request, ask, answer, transfer)
+        _note_response(response, fetched)
+        if 200 <= fetched.status < 300:
+            await self._read(fetched, request, options, response, transfer)
 
     async def _read(
         self,
-        response: SchemeResponse,
+        fetched: SchemeResponse,
         request: SchemeRequest,
-        ask: RequestOptions,
-        answer: HttpResponse,
+        options: RequestOptions,
+        response: HttpResponse,
         transfer: WatchedTransfer,
     ) -> None:
         """Receive the body; keep the received part after an error."""
-        sink = SpoolSink(self._spool, ask, request.url, max(0, response.length))
+        sink = SpoolSink(self._spool, options, request.url, max(0, fetched.length))
         try:
-            async with aclosing(_chunks(response)) as chunks:
+            async with aclosing(_chunks(fetched)) as chunks:
                 async for chunk in chunks:
-                    if not transfer.n_bytes and ask.unread is not None:
-                        ask.unread.check(request.url, answer.media_type)
+                    if not transfer.n_bytes and options.unread is not None:
+                        options.unread.check(request.url, response.media_type)
                     transfer.n_bytes += len(chunk)
                     sink.write(chunk)
         except BaseException as exc:
-            sink.end_early(answer, transfer, exc)
+            sink.end_early(response, transfer, exc)
             raise
-        sink.keep(answer)
+        sink.keep(response)
 
-    def _note_failure(self, url: str, answer: HttpResponse, exc: Exception) -> bool:
+    def _note_failure(self, url: str, response: HttpResponse, exc: Exception) -> bool:
         """Set and log the fault of an exception that a fetcher raised."""
         if isinstance(exc, SourceFault):
-            note_fault(answer, exc)
-            answer.is_host_fault = not answer.status and exc.fault.reason in _OF_HOST
+            note_fault(response, exc)
+            response.is_host_fault = (
+                not response.status and exc.fault.reason in _OF_HOST
+            )
             return True
-        answer.errno = errno_of(exc)
-        if not answer.status and isinstance(exc, (*_NOT_FOUND, PermissionError)):
-            answer.status = 403 if isinstance(exc, PermissionError) else 404
+        response.errno = errno_of(exc)
+        if not response.status and isinstance(exc, (*_NOT_FOUND, PermissionError)):
+            response.status = 403 if isinstance(exc, PermissionError) else 404
             return True
-        reason = _reason_of(exc, has_begun=answer.status > 0)
-        answer.is_host_fault = reason is Reason.UNREACHABLE
+        reason = _reason_of(exc, has_begun=response.status > 0)
+        response.is_host_fault = reason is Reason.UNREACHABLE
         scheme = scheme_of(url)
         detail = f"{type(self._fetchers[scheme]).__name__}: {exc!r}"
         part = type(self._fetchers[scheme]).__name__
-        answer.fault = Fault(reason, one_line(detail), part=part)
+        response.fault = Fault(reason, one_line(detail), part=part)
         if reason is Reason.INTERNAL and scheme not in self._has_failed:
             self._has_failed.add(scheme)
             logger.error(
@@ -150,39 +152,39 @@ class FetcherExchange(WatchedExchange):
             )
         return True
 
-    def _count_answer(self, scheme: str, answer: HttpResponse) -> None:
+    def _count_response(self, scheme: str, response: HttpResponse) -> None:
         self._count(f"fetcher/{scheme}/requests", 1)
-        if answer.status:
-            self._count(f"fetcher/{scheme}/status/{answer.status}", 1)
-        if answer.n_bytes:
-            self._count(f"fetcher/{scheme}/bytes", answer.n_bytes)
+        if response.status:
+            self._count(f"fetcher/{scheme}/status/{response.status}", 1)
+        if response.n_bytes:
+            self._count(f"fetcher/{scheme}/bytes", response.n_bytes)
 
 
-def _request(url: str, ask: RequestOptions) -> SchemeRequest:
-    headers = {name.lower(): value for name, value in ask.headers}
+def _request(url: str, options: RequestOptions) -> SchemeRequest:
+    headers = {name.lower(): value for name, value in options.headers}
     return SchemeRequest(
         url=url,
-        accept=ask.accept,
-        max_bytes=ask.max_bytes,
-        timeout_secs=ask.timeout_secs,
+        accept=options.accept,
+        max_bytes=options.max_bytes,
+        timeout_secs=options.timeout_secs,
         etag=headers.get("if-none-match", ""),
         last_modified=headers.get("if-modified-since", ""),
     )
 
 
-def _note_response(answer: HttpResponse, response: object) -> None:
-    if not isinstance(response, SchemeResponse):
-        raise TypeError(f"not a SchemeResponse: {response!r:.100}")
-    if response.status not in _STATUSES:
-        raise ValueError(f"status {response.status!r:.100}")
-    media_type = _text(response.media_type)
-    answer.media_type, answer.charset = parse_content_type(media_type)
-    answer.etag = _text(response.etag)
-    answer.last_modified = _text(response.last_modified)
-    answer.location = _text(response.location, MAX_INPUT_CHARS)
-    if response.retry_after_secs:
-        answer.retry_after = str(math.ceil(response.retry_after_secs))
-    answer.status = response.status
+def _note_response(response: HttpResponse, fetched: object) -> None:
+    if not isinstance(fetched, SchemeResponse):
+        raise TypeError(f"not a SchemeResponse: {fetched!r:.100}")
+    if fetched.status not in _STATUSES:
+        raise ValueError(f"status {fetched.status!r:.100}")
+    media_type = _text(fetched.media_type)
+    response.media_type, response.charset = parse_content_type(media_type)
+    response.etag = _text(fetched.etag)
+    response.last_modified = _text(fetched.last_modified)
+    response.location = _text(fetched.location, MAX_INPUT_CHARS)
+    if fetched.retry_after_secs:
+        response.retry_after = str(math.ceil(fetched.retry_after_secs))
+    response.status = fetched.status
 
 
 def _text(value: object, max_chars: int = MAX_VALUE_CHARS) -> str:
@@ -248,13 +250,13 @@ class SchemeExchange:
         self._requests = requests
 
     def get(
-        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+        self, url: str, options: RequestOptions, turn: SoloTurn = FREE
     ) -> Awaitable[HttpResponse]:
         """See `HttpClient.get`."""
-        if ask.request is not None and self._requests is not None:
-            return self._requests.get(url, ask, turn)
+        if options.request is not None and self._requests is not None:
+            return self._requests.get(url, options, turn)
         exchange = self._of.get(scheme_of(url))
-        return _unknown(url) if exchange is None else exchange.get(url, ask, turn)
+        return _unknown(url) if exchange is None else exchange.get(url, options, turn)
 
 
 async def _unknown(url: str) -> HttpResponse:

@@ -78,7 +78,7 @@ class CaptureIndex:
         self._writer = _connect(self._path)
         self._inode = self._path.stat().st_ino
 
-    def _begin_anew(self) -> None:
+    def _reopen(self) -> None:
         """Open the index that another worker has created, or create one.
 
         Raises:
@@ -137,7 +137,7 @@ class CaptureIndex:
         try:
             if self._is_damaged:
                 with self._lock:
-                    self._begin_anew()
+                    self._reopen()
             if rows:
                 with self._writer:
                     self._writer.executemany(

@@ -197,7 +197,7 @@ class CaptureReader:
             kind, uri or "", *rest
         )
         while (record := next(records, None)) is not None:
-            bounded.ends_head()
+            bounded.end_head()
             if record.length is None:
                 self._pass_endless(records, is_packed=is_packed)
                 return
@@ -217,7 +217,7 @@ class CaptureReader:
                 self.next_offset = records.offset
                 if self.next_offset >= self.end:
                     return
-            bounded.begins_head()
+            bounded.begin_head()
 
     def _pass_endless(self, records: Any, *, is_packed: bool) -> None:
         """Skip a record without a known end.
@@ -304,11 +304,11 @@ class _BoundedHeads:
         self._stream = stream
         self._n_bytes = 0
 
-    def begins_head(self) -> None:
+    def begin_head(self) -> None:
         """Note that the head of a record follows."""
         self._n_bytes = 0
 
-    def ends_head(self) -> None:
+    def end_head(self) -> None:
         """Note that a body of any length follows."""
         self._n_bytes = -sys.maxsize
 

@@ -32,7 +32,7 @@ REQUEST_TYPE: Final = "application/http; msgtype=request"
 FIELDS_TYPE: Final = "application/warc-fields"
 COPY_KEPT: Final = ("X-Crawler-Copy", "kept")
 """Field of a 404 that does not yet mean that the document is gone."""
-_PACKED_AT_ONCE: Final = 1024 * 1024
+_MAX_PACKED_BYTES: Final = 1024 * 1024
 _LEVEL: Final = 2  # of isal, 0 to 3
 
 
@@ -95,7 +95,7 @@ class WarcRecord:
     @property
     def is_long(self) -> bool:
         """Whether the record should be written piece by piece."""
-        return self.n_body > _PACKED_AT_ONCE
+        return self.n_body > _MAX_PACKED_BYTES
 
     def _parts(self) -> Iterator[bytes]:
         digest = self.block_digest or sha1(self.head)

@@ -12,9 +12,9 @@ from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import Kind, Record
 from rdfcrawl.core.visits import Visit
 from rdfcrawl.downloader.http.exchange import HttpExchange
-from rdfcrawl.downloader.robots.answers import RobotsResponse
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.downloader.robots.policy import parse_robots
+from rdfcrawl.downloader.robots.responses import RobotsResponse
 from rdfcrawl.downloader.robots_txt import RobotsFetch
 from rdfcrawl.downloader.spool import Spool
 from rdfcrawl.uri.origin import origin_of

@@ -287,7 +287,7 @@ async def test_robots_that_kills_is_left_alone(redis: Redis) -> None:
     store = RobotsDeathStore(redis, key)
     await store.read("http://unasked.example")
     await store.begin(f"{ORIGIN}:81")
-    await store.survived(f"{ORIGIN}:81")
+    await store.forget(f"{ORIGIN}:81")
     await store.read(f"{ORIGIN}:81")
     assert set(await redis.hkeys(key)) == {ORIGIN.encode(), other.encode()}
     await RobotsDeathStore(redis, key).begin(other)  # it has learnt of none yet

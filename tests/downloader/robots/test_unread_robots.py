@@ -10,12 +10,12 @@ import pytest
 from rdfcrawl.core.errors import Fault, Reason
 from rdfcrawl.core.records import Kind, Record
 from rdfcrawl.core.reservations import NOTHING
-from rdfcrawl.downloader.robots.answers import RobotsResponse
 from rdfcrawl.downloader.robots.cache import RobotsCache, RobotsOptions
 from rdfcrawl.downloader.robots.deaths import RobotsDeathStore
 from rdfcrawl.downloader.robots.packing import pack_rules
 from rdfcrawl.downloader.robots.parser import read_records
 from rdfcrawl.downloader.robots.policy import RobotsRules
+from rdfcrawl.downloader.robots.responses import RobotsResponse
 from rdfcrawl.frontier.queue.robots_keeping import KeptRules, OwnRules
 from rdfcrawl.frontier.request_turns import FREE, SoloTurn, SoloTurns
 from tests.downloader.robots.test_cache import check_invariant, visit_of
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 ORIGIN = "http://h.example"
 ROBOTS = f"{ORIGIN}/robots.txt"
 RULES = RobotsResponse(status=200, body=b"User-agent: *\nDisallow: /no")
-UNASKED = RobotsResponse(status=0, is_unasked=True)
+UNASKED = RobotsResponse(status=0, is_unsent=True)
 
 
 def failed(reason: Reason) -> RobotsResponse:

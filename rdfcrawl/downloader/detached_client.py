@@ -26,7 +26,7 @@ from rdfcrawl.uri.guard.gate import ConnectionGate
 from rdfcrawl.uri.origin import origin_of
 
 if TYPE_CHECKING:
-    from rdfcrawl.downloader.answer import HttpClient
+    from rdfcrawl.downloader.client import HttpClient
     from rdfcrawl.downloader.ftp_logins import FtpLogins
     from rdfcrawl.downloader.options import FetchOptions
     from rdfcrawl.downloader.scheme_fetcher import SchemeFetcher

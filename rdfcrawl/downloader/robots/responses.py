@@ -8,7 +8,7 @@ from typing import Final
 from rdfcrawl.core.errors import Fault, Reason
 
 _REFUSALS: Final = (Reason.GUARD_BLOCKED, Reason.HOST_LEFT, Reason.LEASES_LOST)
-_NOT_ASKED: Final = (*_REFUSALS, Reason.DNS_BLOCKED)
+_NOT_SENT: Final = (*_REFUSALS, Reason.DNS_BLOCKED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class RobotsResponse:
     is_connection_refused: bool = False  # nothing listens there
     is_blocked: bool = False  # the origin itself was not requested
     # not sent, as the worker stops or has lost the host
-    is_unasked: bool = False
+    is_unsent: bool = False
 
 
 def is_refused(response: RobotsResponse) -> bool:
@@ -33,16 +33,16 @@ def is_refused(response: RobotsResponse) -> bool:
     return fault is not None and fault.reason in _REFUSALS
 
 
-def is_not_asked(response: RobotsResponse) -> bool:
+def is_not_sent(response: RobotsResponse) -> bool:
     """Return whether no request was sent; a later one may be."""
     fault = response.fault
-    return fault is not None and fault.reason in _NOT_ASKED
+    return fault is not None and fault.reason in _NOT_SENT
 
 
-def says_nothing(response: RobotsResponse) -> bool:
+def is_unknown(response: RobotsResponse) -> bool:
     """Return whether the origin's state is unknown, as no request was sent."""
     fault = response.fault
-    return is_not_asked(response) or (
+    return is_not_sent(response) or (
         fault is not None and fault.reason is Reason.HOST_BUSY
     )
 

@@ -34,7 +34,7 @@ class RequestOptions:
     data: bytes = b""  # body of a POST; empty for a GET
     # lower-case names of further response headers to keep
     kept_headers: tuple[str, ...] = ()
-    goes_on: bool = False  # after a broken transfer, the next request resumes it
+    is_resumable: bool = False  # after a broken transfer, the next request resumes it
     # never retried within the visit
     is_final: bool = False
     request: RequestTask | None = None  # of a user's spider, sent instead
@@ -74,17 +74,17 @@ class HttpRequest:
     # the first byte may take as long as the kind allows, not only as long as a page may
     may_think: bool = True
 
-    def options(self, ask: RequestOptions, page_secs: float) -> RequestOptions:
+    def options(self, options: RequestOptions, page_secs: float) -> RequestOptions:
         """Return the options of the request.
 
         Args:
-            ask: options of the record's kind.
+            options: options of the record's kind.
             page_secs: longest time to the first byte of a page.
         """
-        first_secs = ask.first_byte_secs
+        first_secs = options.first_byte_secs
         return replace(
-            ask,
-            accept=self.accept or ask.accept,
+            options,
+            accept=self.accept or options.accept,
             headers=self.headers,
             data=self.data,
             kept_headers=self.kept_headers,
@@ -107,29 +107,29 @@ class HttpResponse(FetchedResponse):
     location: str = ""  # of `Location`, unresolved
     cookies: tuple[str, ...] = ()  # lines of `Set-Cookie`
     retry_after: str = ""  # of `Retry-After`, unparsed
-    fault: Fault | None = None  # what was wrong below the meaning of the status
-    # no connection, or no answer: the fault holds for the whole origin
+    fault: Fault | None = None  # other than an HTTP error status
+    # no connection or no response: the fault concerns the entire origin
     is_host_fault: bool = False
     errno: int = 0  # of the operating system's error behind the fault
     # a certificate is not yet valid or has expired, by the local clock
     is_untimely: bool = False
     # a retry would cost as much and bring as little
     is_costly: bool = False
-    is_own_fault: bool = False  # a local failure; it says nothing about the host
+    is_local_failure: bool = False  # a local failure; it says nothing about the host
     # the transfer broke off after a large part that a retry can skip
-    has_gone_on: bool = False
+    has_progressed: bool = False
     # the server did not resume a broken transfer: the next request starts over
-    is_anew: bool = False
+    has_restarted: bool = False
     put_off_secs: float = 0.0  # wait before the next request, after a local failure
     # never sent: its turn ended first
-    is_unasked: bool = False
+    is_unsent: bool = False
 
 
 class HttpClient(Protocol):
     """Client that makes one request: our own, or Scrapy's downloader."""
 
     def get(
-        self, url: str, ask: RequestOptions, turn: SoloTurn = FREE
+        self, url: str, options: RequestOptions, turn: SoloTurn = FREE
     ) -> Awaitable[HttpResponse]:
         """Fetch `url` once, without following redirects or raising faults.
 
@@ -138,7 +138,7 @@ class HttpClient(Protocol):
         """
 
 
-async def answer_in_turn(
+async def response_in_turn(
     get: Callable[[SoloTurn], Awaitable[HttpResponse]],
     take: Callable[[], Awaitable[SoloTurn | None]],
 ) -> HttpResponse:
@@ -153,10 +153,10 @@ async def answer_in_turn(
             fault = Fault(Reason.HOST_BUSY, str(rest))
             return HttpResponse(fault=fault, retry_after=str(math.ceil(rest.secs)))
         if turn is None:
-            return HttpResponse(is_own_fault=True)
+            return HttpResponse(is_local_failure=True)
         try:
-            answer = await get(turn)
+            response = await get(turn)
         finally:
             turn.end()
-        if not answer.is_unasked:
-            return answer
+        if not response.is_unsent:
+            return response
