@@ -36,13 +36,13 @@ _TEXT: Final = "rdfcrawl_robots_txt"
 _MAX_UNPACKED_BYTES: Final = 16 * 1024 * 1024
 _META: Final = {
     "dont_obey_robotstxt": True,
-    "dont_redirect": True,  # the cache follows redirects as RFC 9309 2.3.1.2 says
+    "dont_redirect": True,  # the cache follows redirects (RFC 9309 2.3.1.2)
     "handle_httpstatus_all": True,
     "allow_offsite": True,
     "download_maxsize": _MAX_UNPACKED_BYTES,
 }
 _COUNTED: Final = {
-    Reason.ROBOTS_DISALLOWED: "robotstxt/forbidden",  # as Scrapy's middleware has it
+    Reason.ROBOTS_DISALLOWED: "robotstxt/forbidden",  # like in Scrapy's middleware
     Reason.ROBOTS_UNREACHABLE: "robotstxt/unreachable",
     Reason.CRAWL_DELAY_TOO_LONG: "robotstxt/crawl_delay_too_long",
 }
@@ -177,7 +177,7 @@ class RobotsMiddleware:
         asked = Request(
             url,
             callback=NO_CALLBACK,
-            headers={"Accept-Encoding": "identity"},  # so that a part can be read
+            headers={"Accept-Encoding": "identity"},  # a truncated text stays readable
             meta={**_META, _TEXT: received},
             priority=1000,
         )

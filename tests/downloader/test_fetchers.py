@@ -1,4 +1,4 @@
-"""Requests to fetchers of users: what is left of them when they end."""
+"""Requests to custom fetchers: nothing of them is left when they end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ URL = "s3://bucket/key"
 
 
 class Fetcher:
-    """Returns a response; knows what was asked, and what was closed."""
+    """Returns a response; knows its requests, and its closed objects."""
 
     def __init__(self, response: Any = None) -> None:
         self.response = response
@@ -91,7 +91,7 @@ async def test_body_that_nothing_reads_is_not_received(
 
 
 async def test_requests_that_are_not_made(fetch_options: MakeOptions) -> None:
-    """If there is a body to send, no turn, or no fetcher, then nobody is asked."""
+    """If there is a body to send, no turn, or no fetcher, then no request is made."""
 
     class Over(SoloTurn):
         def is_good(self) -> bool:

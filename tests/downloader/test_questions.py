@@ -1,4 +1,4 @@
-"""A visit to a source: how its records are asked for, and where redirects lead them."""
+"""A visit to a source: requests of its records, and targets of their redirects."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def name_of(record: Record) -> str:
 async def test_question_that_fails_costs_its_record_alone(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a source cannot say how to ask, then all other records are asked for."""
+    """If a source fails to make a request, then all other records are requested."""
     server = await raw_server({"*": raw_server.response(b"{}")})
 
     async def request_for(record: Record) -> HttpRequest | None:
@@ -177,7 +177,7 @@ async def test_cancelled_question_loses_nothing(
 async def test_post_becomes_a_get_or_stays_one(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a POST is redirected, then 303 makes it a GET and 307 leaves it what it is."""
+    """If a POST is redirected, then 303 makes it a GET and 307 leaves it unchanged."""
     server = await raw_server(
         {
             "/303": raw_server.redirect("/b"),
@@ -205,7 +205,7 @@ async def test_post_becomes_a_get_or_stays_one(
 async def test_source_whose_redirect_target_was_seen_is_asked_all_the_same(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If a source redirects to what an earlier run has asked for, it is asked again."""
+    """If a source redirects to a URL of an earlier run, it is requested again."""
     server = await raw_server(
         {"/a": raw_server.redirect("/b"), "/b": raw_server.response(b"{}")}
     )
@@ -308,7 +308,7 @@ def test_source_moves_by_as_much_as_what_was_asked(
 async def test_304_is_a_fault_unless_it_was_asked_for(
     raw_server: RawServers, fetch_options: MakeOptions
 ) -> None:
-    """If nothing has changed, then that is no fault for who asked just that."""
+    """If nothing has changed, then that is no fault for a conditional request."""
     server = await raw_server(
         {"*": raw_server.response(status="304 Not Modified", media_type="")}
     )
@@ -342,7 +342,7 @@ async def test_excuse_is_what_the_server_said(
 
 
 async def test_rules_are_those_for_what_is_asked() -> None:
-    """If a rule is for what is asked for a record, then it is the record's."""
+    """If a rule is for the requested URL of a record, then it is the record's."""
 
     async def fetch(_url: str, _take: Take) -> RobotsResponse:
         return RobotsResponse(status=200, body=b"User-agent: *\nDisallow: /api/")

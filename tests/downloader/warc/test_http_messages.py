@@ -30,7 +30,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n"
 def test_body_ends_where_its_frame_does(
     received: bytes, body: bytes, *, is_whole: bool
 ) -> None:
-    """If a body has a length or chunks, then it ends there, and is whole."""
+    """If a body has a length or chunks, then it ends there, and is complete."""
     head = find_head(received)
     assert head is not None
     frame = head.frame()
@@ -42,7 +42,7 @@ def test_body_ends_where_its_frame_does(
     "received", [b"", b"HTTP/1.1 200 OK\r\nA: b\r\n", b"\x15\x03\r\n\r\n"]
 )
 def test_no_head_is_none(received: bytes) -> None:
-    """If a head has not come as a whole, then there is none."""
+    """If a head is incomplete, then there is none."""
     assert find_head(received) is None
 
 
