@@ -214,7 +214,7 @@ def _exchange_of(
         head=capture.head,
         body=body_of(response) or b"",
         truncation=truncation,
-        is_whole=fault is None,
+        is_complete=fault is None,
         fault=f"{fault.reason}: {fault.detail}" if fault else "",
     )
 

@@ -60,7 +60,7 @@ class WorkerDisk:
         n_free = _free_bytes(folder)
         return n_free is None or n_free - n_bytes >= self._min_free_bytes
 
-    def could_have_room(self, folder: Path, n_bytes: int) -> bool:
+    def would_fit(self, folder: Path, n_bytes: int) -> bool:
         """Return whether `n_bytes` would fit on an empty disk."""
         try:
             facts = os.statvfs(folder)

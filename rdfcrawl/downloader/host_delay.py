@@ -78,7 +78,7 @@ class HostDelay:
         self.next_at = now + self._delay_secs
         return True
 
-    def sent(self, at: float) -> None:
+    def note_sent(self, at: float) -> None:
         """Count the delay of the last request from the time of sending, if known.
 
         Args:

@@ -121,8 +121,8 @@ class HostEvidence:
             if is_last_try and self._is_first_failure(attempt, origin):
                 verdict = RetryDecision.REFUSED
         if verdict is RetryDecision.REFUSED:
-            asked = parse_retry_after(response.retry_after, datetime.now(UTC))
-            attempt.refusal = self._refuse(attempt, origin, asked)
+            wait_secs = parse_retry_after(response.retry_after, datetime.now(UTC))
+            attempt.refusal = self._refuse(attempt, origin, wait_secs)
             if attempt.refusal.is_confirmed:
                 return RetryDecision.UNREACHABLE
         return verdict

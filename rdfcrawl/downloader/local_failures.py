@@ -68,7 +68,7 @@ class KnownNames:
         self.note = note
         self._addresses: dict[str, tuple[str, str]] = {}  # domain -> name, address
 
-    def found(self, name: str, addresses: Sequence[str]) -> None:
+    def note_found(self, name: str, addresses: Sequence[str]) -> None:
         """Store a name with its addresses, and report the lowest."""
         self.add(name, addresses[0])
         if self.note is not None:

@@ -78,15 +78,17 @@ class RobotsFetch:
         self._exchange = exchange
         self._spool = spool
         # One byte beyond the parsed size reveals a truncated last line.
-        self._ask = options.robots_options(MAX_ROBOTS_BYTES + 1)
+        self._options = options.robots_options(MAX_ROBOTS_BYTES + 1)
 
     async def __call__(self, url: str, take: Take) -> RobotsResponse:
         """Fetch `url`; a longer text is truncated without a fault."""
         started_ms = now_ms()
         response = await response_in_turn(
-            partial(self._exchange.get, url, self._ask), partial(take, url)
+            partial(self._exchange.get, url, self._options), partial(take, url)
         )
-        body = head_of(response, self._ask.max_bytes)  # in a file if memory was short
+        body = head_of(
+            response, self._options.max_bytes
+        )  # in a file if memory was short
         if self._fetched is not None:
             self._fetched.note(url, response, started_ms)
         self._spool.release(response)

@@ -121,7 +121,7 @@ class Spool:
         part.path.unlink(missing_ok=True)
         remove_facts(part.path)
 
-    def spare(self, holder: FetchedResponse) -> None:
+    def keep_for_resume(self, holder: FetchedResponse) -> None:
         """Keep a body with facts as a part, to be resumed by a later request."""
         if holder.path is not None:
             facts = read_facts(holder.path)
@@ -244,7 +244,7 @@ class Spool:
 
     def _check_size(self, n_bytes: int) -> None:
         """Refuse a body that would not fit on an empty disk."""
-        if not self.disk.could_have_room(self.folder, n_bytes):
+        if not self.disk.would_fit(self.folder, n_bytes):
             raise SourceFault(Reason.TOO_LARGE, "the disk is too small for it")
 
     def close(self) -> None:

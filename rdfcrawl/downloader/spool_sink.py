@@ -33,7 +33,7 @@ class SpoolSink:
     """
 
     _spool: Spool
-    _ask: RequestOptions
+    _options: RequestOptions
     _url: str = ""
     n_expected: int = 0  # length of the body; 0 if unknown
     _: KW_ONLY
@@ -62,14 +62,14 @@ class SpoolSink:
             UnreadBody: no parser reads such a body.
             NoRoom: there is no room now.
         """
-        if not self.n_bytes and self._ask.unread is not None:
-            self._ask.unread.check_begin(self._url, piece)
-        room = self._ask.max_bytes - self.n_bytes
+        if not self.n_bytes and self._options.unread is not None:
+            self._options.unread.check_begin(self._url, piece)
+        room = self._options.max_bytes - self.n_bytes
         is_over = len(piece) > room
         if is_over:
             piece = piece[:room]
         self.n_bytes += len(piece)
-        is_short = self._file is None and self.n_bytes <= self._ask.spool_bytes
+        is_short = self._file is None and self.n_bytes <= self._options.spool_bytes
         if is_short and self._spool.has_room(len(piece)):
             self._pieces.append(piece)
             self._n_held += len(piece)
@@ -78,7 +78,7 @@ class SpoolSink:
             self._write_file(piece)
         if is_over:
             raise SourceFault(
-                Reason.TOO_LARGE, f"over {counted(self._ask.max_bytes, 'byte')}"
+                Reason.TOO_LARGE, f"over {counted(self._options.max_bytes, 'byte')}"
             )
 
     def held(self) -> bytes:
@@ -169,7 +169,7 @@ class SpoolSink:
     def _open_file(self) -> RawIOBase:
         """Create a file with the content in memory."""
         self._host = host_of(self._url) if self._url else ""
-        n_bytes = max(self._n_held, min(self.n_expected, self._ask.max_bytes))
+        n_bytes = max(self._n_held, min(self.n_expected, self._options.max_bytes))
         self._take(self._spool.room_for(n_bytes))
         self.path = self._spool.new_path()
         # Unbuffered: pieces are large, and closing must not fail.

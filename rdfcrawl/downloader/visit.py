@@ -144,17 +144,17 @@ class VisitMaker:
         Raises no fault. After a cancellation, `visit.returned` has the remaining
         records.
         """
-        course = _VisitRun(self, visit)
+        run = _VisitRun(self, visit)
         try:
-            await course.run()
+            await run.run()
         except CrawlGone:  # reported by the code that stops the crawl
             pass
         except Exception:  # the edge: keep earlier results
             logger.exception("Unexpected error in the visit of %s", visit.key)
-            course.records.blame()
+            run.records.blame()
         finally:
-            visit.refused = course.evidence.suspected
-            course.records.settle(course.pace.rest_secs())
+            visit.refused = run.evidence.suspected
+            run.records.settle(run.pace.rest_secs())
 
 
 class _VisitRun:
@@ -184,11 +184,11 @@ class _VisitRun:
             attempt = records.queue[0]
             if attempt.record.lost and self._visitor.begin is not None:
                 await self._visitor.begin(self._visit)
-            asked = await self._first_request(attempt)
-            if asked is None:
+            first = await self._first_request(attempt)
+            if first is None:
                 records.queue.popleft()
                 continue
-            verdict = await self._try(attempt, *asked)
+            verdict = await self._try(attempt, *first)
             if verdict is None:
                 return
             # No await from here on: an attempt is always in one place.
@@ -197,7 +197,7 @@ class _VisitRun:
                 case RetryDecision.DONE:
                     records.finish(attempt)
                 case RetryDecision.RETRY if not attempt.dead_origin:
-                    records.repeat(attempt)
+                    records.retry(attempt)
                 case RetryDecision.UNREACHABLE | RetryDecision.RETRY:
                     records.give_up_origin(attempt)
                 case RetryDecision.REFUSED | RetryDecision.DEFERRED:
@@ -287,14 +287,14 @@ class _VisitRun:
     ) -> None:
         """Note a redirect within an origin as a success of its host."""
         if target is not None and (origin := origin_of(url)) == origin_of(target):
-            self.records.answered.add(origin)
+            self.records.responding.add(origin)
             self.evidence.note_status(attempt, origin, response.status)
 
     async def _response(
         self, attempt: RecordAttempt, url: str, options: RequestOptions
     ) -> HttpResponse:
         """Request a URL in the visit's turn."""
-        if (known := self._known(attempt, url)) is not None:
+        if (known := self._known_robots(attempt, url)) is not None:
             return known
         visit, pace = self._visit, self.pace
         turn = None
@@ -310,7 +310,7 @@ class _VisitRun:
             response = await self._visitor.exchange.get(url, options, turn)
         finally:
             turn.end()
-            pace.sent(turn.sent_at)
+            pace.note_sent(turn.sent_at)
         if visit.delay_secs > 0:
             self._set_pace(response, turn)
         if response.status in self._options.busy_codes:
@@ -349,7 +349,7 @@ class _VisitRun:
             self.pace.rest(secs)
             turn.rest(secs)
 
-    def _known(self, attempt: RecordAttempt, url: str) -> HttpResponse | None:
+    def _known_robots(self, attempt: RecordAttempt, url: str) -> HttpResponse | None:
         """Return the robots.txt for a source if its rules were just read."""
         robots_txt = self._visitor.robots_txt
         if robots_txt is None or attempt.record.kind is not Kind.SITEMAP:
@@ -485,7 +485,7 @@ class _VisitRun:
     ) -> RetryDecision:
         """Keep the best response so far; return the next step."""
         if response.status:
-            self.records.answered.add(origin)
+            self.records.responding.add(origin)
             self._visit.is_answering = self._visit.has_answered = True
         elif response.errno == ECONNREFUSED and origin.startswith("http"):
             # FTP also has this status for data connections

@@ -36,7 +36,7 @@ class VisitRecords:
     # refused, until evidence about their hosts decides
     deferred: list[RecordAttempt] = field(default_factory=list)
     retry_after_secs: float | None = None  # `Retry-After` of an origin that refuses
-    answered: set[str] = field(default_factory=set)  # origins that responded
+    responding: set[str] = field(default_factory=set)  # origins that responded
     # unreachable origins, with their faults
     dead: dict[str, list[Fault]] = field(default_factory=dict)
     # subset whose servers respond with refusals
@@ -57,7 +57,7 @@ class VisitRecords:
             faults = attempt.best.faults if may_be_owed else None
             self.visit.give_up(attempt.index, faults)
 
-    def repeat(self, attempt: RecordAttempt) -> None:
+    def retry(self, attempt: RecordAttempt) -> None:
         """Request a record once more, after the others, up to the limit."""
         if attempt.n_tried > self.options.retry_times:
             self.finish(attempt)
@@ -129,7 +129,7 @@ class VisitRecords:
         visit = self.visit
         visit.pending.clear()
         visit.not_before_secs = max(visit.not_before_secs, rest_secs)
-        is_dead = bool(self.dead) and not self.answered - self.dead.keys()
+        is_dead = bool(self.dead) and not self.responding - self.dead.keys()
         if is_dead:
             self._settle_refusal()
         else:
@@ -139,7 +139,7 @@ class VisitRecords:
             for attempt in self.set_aside:
                 deferral = self._deferral(attempt)
                 if attempt.dead_origin in self.refusing and attempt.best is None:
-                    deferral = UrlDeferral(self._backoff_secs(0), is_asked=False)
+                    deferral = UrlDeferral(self._backoff_secs(0), is_by_server=False)
                 else:
                     attempt.best = attempt.best or self._unanswered(attempt)
                 self._put_back(attempt, deferral=deferral)
@@ -162,14 +162,14 @@ class VisitRecords:
             if self._has_tried and not is_last:
                 wait_secs = max(wait_secs, own_secs)
         visit.not_before_secs = max(visit.not_before_secs, wait_secs)
-        is_asked = self.retry_after_secs is not None
+        is_by_server = self.retry_after_secs is not None
         for attempt in self.set_aside:
             is_tried = attempt.best is not None
             if is_last and (is_tried or attempt.record.kind not in ADAPTING):
                 attempt.best = attempt.best or self._unanswered(attempt)
                 self.finish(attempt)
             else:  # others come first in the next visit
-                deferral = UrlDeferral(wait_secs, is_asked) if is_tried else None
+                deferral = UrlDeferral(wait_secs, is_by_server) if is_tried else None
                 self._put_back(attempt, counts=not ignores_failures, deferral=deferral)
 
     def _settle_deferred(self, attempt: RecordAttempt, *, is_dead: bool) -> None:
@@ -207,18 +207,20 @@ class VisitRecords:
         """Return the wait of a refused record."""
         if attempt.refusal is None:
             return None
-        asked, most = attempt.refusal.requested_secs, self.options.retry_after_max_secs
+        requested_secs = attempt.refusal.requested_secs
         n_failures = max(self.visit.failures, attempt.record.retries)
         own_secs = self._backoff_secs(n_failures)
         # its earlier `Retry-After` was too short
-        if asked is None or (n_failures and asked < own_secs):
-            return UrlDeferral(own_secs, is_asked=False)
-        return UrlDeferral(min(asked, most), is_asked=True)
+        if requested_secs is None or (n_failures and requested_secs < own_secs):
+            return UrlDeferral(own_secs, is_by_server=False)
+        return UrlDeferral(
+            min(requested_secs, self.options.retry_after_max_secs), is_by_server=True
+        )
 
     def _deferral_of_cut(self, attempt: RecordAttempt) -> UrlDeferral | None:
         """Return the wait of a record whose request was cut short."""
         if self.visit.is_cut and attempt.requested and attempt.best is None:
-            return UrlDeferral(self.options.backoff_base_secs, is_asked=False)
+            return UrlDeferral(self.options.backoff_base_secs, is_by_server=False)
         return None
 
     def _is_lasting(self) -> bool:

@@ -58,7 +58,7 @@ class WatchedTransfer:
         self.mark: tuple[float, int] | None = None  # start of a window of the rate
         self.cancelling = task.cancelling()
 
-    def waits(self, now: float) -> None:
+    def restart_wait(self, now: float) -> None:
         """Start a new wait, such as for a reply of FTP."""
         self.waits_since, self.mark = now, None
 

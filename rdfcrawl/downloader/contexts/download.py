@@ -130,25 +130,25 @@ class _ContextFetch:
     how: How = "fetched"
 
     async def run(self) -> ContextEntry:
-        url, asked = self._url, set[str]()
+        url, requested = self._url, set[str]()
         while True:
-            asked.add(url)
-            response = await self._ask(url)
+            requested.add(url)
+            response = await self._request(url)
             try:
                 target = _target(url, response)
                 if not target:
                     return self._entry(url, response)
             finally:
                 self._get.spool.release(response)
-            if target in asked:
+            if target in requested:
                 raise SourceFault(Reason.REDIRECT_LOOP, target)
-            if len(asked) > self._get.fetch.redirect_limit:
+            if len(requested) > self._get.fetch.redirect_limit:
                 raise SourceFault(
-                    Reason.REDIRECT_LIMIT, counted(len(asked), "redirect")
+                    Reason.REDIRECT_LIMIT, counted(len(requested), "redirect")
                 )
             url = target
 
-    async def _ask(self, url: str) -> HttpResponse:
+    async def _request(self, url: str) -> HttpResponse:
         """Request one hop, with one retry if that may help."""
         getter, hosts = self._get, self._get.hosts
         if not url.startswith(("http:", "https:")):

@@ -56,7 +56,7 @@ class ContextStore:
         Raises:
             SourceFault: `REMOTE_CONTEXT`: a recent request failed.
         """
-        entry = self._at_hand(_checked(url))
+        entry = self._in_memory(_checked(url))
         if entry is None:
             return None
         self.count("memory")
@@ -69,7 +69,7 @@ class ContextStore:
             SourceFault: `REMOTE_CONTEXT`: it is unavailable; the detail says why.
         """
         url = _checked(url)
-        entry = self._at_hand(url)
+        entry = self._in_memory(url)
         if entry is not None:
             self.count("memory")
             return entry.document()
@@ -81,7 +81,7 @@ class ContextStore:
         """Cancel all loads."""
         await self._loading.close()
 
-    def _at_hand(self, url: str) -> ContextEntry | None:
+    def _in_memory(self, url: str) -> ContextEntry | None:
         entry = self._memory.get(url)
         return entry if entry is not None and entry.is_fresh else None
 

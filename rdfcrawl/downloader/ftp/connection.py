@@ -1,6 +1,6 @@
 """One control connection to an FTP server, and its transfers; blocking.
 
-All methods except `run`, `abort`, `leave` and `is_quiet` run in threads, through `run`.
+All methods except `run`, `abort`, `quit` and `is_quiet` run in threads, through `run`.
 
 Sources: RFC 959; RFC 2228 and 4217 (TLS); RFC 2389 (FEAT); RFC 2428 (EPSV); RFC 2577
 (bounce attack); RFC 3659 (SIZE, MDTM, REST, MLST, MLSD).
@@ -96,7 +96,7 @@ class FtpConnection:
             finally:
                 self._busy.release()
 
-    def leave(self) -> None:
+    def quit(self) -> None:
         """End the connection between two commands with `QUIT`."""
         if self._protocol.sock is not None:
             with suppress(OSError, ValueError):

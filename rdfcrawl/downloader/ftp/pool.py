@@ -126,7 +126,7 @@ class FtpPool:
         kept = self._idle.pop(key, None)
         if kept is not None:
             kept[1].cancel()
-            kept[0].leave()
+            kept[0].quit()
 
 
 def _tls_context(*, verifies: bool) -> ssl.SSLContext:

@@ -44,12 +44,12 @@ class FtpRequest:
     _pool: FtpPool
     _spool: Spool
     _address: FtpAddress
-    _ask: RequestOptions
+    _options: RequestOptions
     _response: HttpResponse
     _transfer: WatchedTransfer
     _turn: SoloTurn
     _connection: FtpConnection | None = None
-    _is_between: bool = False  # the connection is ready for a command
+    _is_idle: bool = False  # the connection is ready for a command
     _tail: bytes = b""  # last bytes read: read again, and compared
     _part: PartialBody | None = None  # left by an earlier request
     _has_restarted: bool = False  # the part was of another version
@@ -74,7 +74,7 @@ class FtpRequest:
         connection = self._connection
         if connection is None:
             return
-        if self._is_between:
+        if self._is_idle:
             self._pool.keep(connection)
         else:
             self._pool.drop(connection)
@@ -87,7 +87,7 @@ class FtpRequest:
         ]
         response.retry_after = refused.retry_after
         # After 421 the server closes the connection (RFC 959 4.2.2).
-        self._is_between = self._connection is not None and refused.code != 421
+        self._is_idle = self._connection is not None and refused.code != 421
 
     async def _connect(self) -> FtpConnection:
         self._check_turn()
@@ -114,9 +114,9 @@ class FtpRequest:
     async def _call(
         self, connection: FtpConnection, function: Callable[..., T], *arguments: Any
     ) -> T:
-        self._is_between = False
+        self._is_idle = False
         if function != connection.read:  # a block of data is not a reply
-            self._transfer.waits(asyncio.get_running_loop().time())
+            self._transfer.restart_wait(asyncio.get_running_loop().time())
         return await self._pool.call(connection, function, *arguments)
 
     async def _file(self, connection: FtpConnection) -> None:
@@ -127,12 +127,12 @@ class FtpRequest:
             self._redirect()
             return
         _note_facts(response, facts)
-        if response.etag and _is_unchanged(response, self._ask):
+        if response.etag and _is_unchanged(response, self._options):
             response.status = 304
-            self._is_between = True
+            self._is_idle = True
             return
         part_facts = None
-        if self._ask.is_resumable:
+        if self._options.is_resumable:
             part_facts = facts_of_file(self._address.url, facts.size, facts.modified)
         self._take_part(part_facts)
         try:
@@ -154,7 +154,7 @@ class FtpRequest:
 
     def _take_part(self, facts: PartFacts | None) -> None:
         """Take the part that an earlier request left of the same version."""
-        if not self._ask.is_resumable:
+        if not self._options.is_resumable:
             return
         spool = self._spool
         part = spool.take_part(self._address.url)
@@ -173,7 +173,7 @@ class FtpRequest:
         offset = part.offset if part is not None else 0
         if await self._begin(connection, connection.open_file, path, offset):
             return
-        self._is_between = True
+        self._is_idle = True
         if part is not None:
             self._part = None
             self._spool.drop_part(part)
@@ -183,7 +183,7 @@ class FtpRequest:
         """Redirect to the directory with a slash, to which its names are relative."""
         self._response.status = 301
         self._response.location = self._address.directory_url
-        self._is_between = True
+        self._is_idle = True
 
     async def _read(
         self,
@@ -196,7 +196,7 @@ class FtpRequest:
         part, self._part = self._part, None
         sink = SpoolSink(
             self._spool,
-            self._ask,
+            self._options,
             self._address.url,
             n_expected,
             facts=facts,
@@ -220,7 +220,7 @@ class FtpRequest:
             isinstance(exc, SourceFault) and exc.fault.reason is Reason.TRUNCATED_BODY
         )
         if is_right and sink.keep_part() and not self._has_restarted:
-            has_much = self._transfer.n_bytes >= self._ask.spool_bytes
+            has_much = self._transfer.n_bytes >= self._options.spool_bytes
             self._response.has_progressed = has_much
 
     async def _copy(
@@ -239,7 +239,7 @@ class FtpRequest:
                 elif self._tail and not await self._is_same(connection, sink):
                     raise UnfitPart("the file differs from the part")
                 await self._copy_rest(connection, sink)
-                if await self._is_whole(connection, sink, facts):
+                if await self._is_complete(connection, sink, facts):
                     return
             except (FtpProtocolError, FtpRefused, NoConnection) as exc:
                 why = str(exc)
@@ -257,7 +257,7 @@ class FtpRequest:
 
     def _hang_up(self) -> None:
         """Close a connection in the middle of a transfer."""
-        if self._connection is not None and not self._is_between:
+        if self._connection is not None and not self._is_idle:
             self._pool.drop(self._connection)
             self._connection = None
 
@@ -300,7 +300,7 @@ class FtpRequest:
         self._tail = (self._tail + block[-OVERLAP_BYTES:])[-OVERLAP_BYTES:]
         sink.write(block)
 
-    async def _is_whole(
+    async def _is_complete(
         self, connection: FtpConnection, sink: SpoolSink, facts: FtpEntry
     ) -> bool:
         """Return whether the file is complete; its size outweighs a lost reply."""
@@ -309,7 +309,7 @@ class FtpRequest:
         except FtpProtocolError:
             # Firewalls drop a control connection after a long silence.
             return sink.n_bytes == facts.size
-        self._is_between = True
+        self._is_idle = True
         return sink.n_bytes >= facts.size
 
     async def _list(self, connection: FtpConnection) -> None:
@@ -330,7 +330,7 @@ class FtpRequest:
                 with suppress(FtpRefused):  # some servers refuse an empty directory
                     await self._call(connection, connection.open_listing, path, "NLST")
                     await self._copy_listing(connection, sink, writer)
-                self._is_between = True
+                self._is_idle = True
             if writer.n_bad:
                 self._response.fault = Fault(
                     Reason.BAD_URI,
@@ -363,17 +363,17 @@ class FtpRequest:
             while n_bytes:
                 n_bytes, statements = await self._call(connection, read)
                 self._transfer.n_bytes += n_bytes
-                self._write_whole(sink, statements, writer)
+                self._write_statements(sink, statements, writer)
             await self._call(connection, connection.finish)
         except (FtpProtocolError, FtpRefused) as exc:
             raise _truncated(str(exc)) from exc
-        self._is_between = True
-        self._write_whole(sink, writer.end(), writer)
+        self._is_idle = True
+        self._write_statements(sink, writer.end(), writer)
 
-    def _write_whole(
+    def _write_statements(
         self, sink: SpoolSink, statements: bytes, writer: ContainerWriter
     ) -> None:
-        room = self._ask.max_bytes - sink.n_bytes
+        room = self._options.max_bytes - sink.n_bytes
         is_over = len(statements) > room
         if is_over:
             statements = statements[: statements.rfind(b"\n", 0, room) + 1]
@@ -381,7 +381,7 @@ class FtpRequest:
         if is_over or writer.is_full:
             n_entries = self._pool.limits.n_entries
             detail = (
-                f"over {counted(self._ask.max_bytes, 'byte')}"
+                f"over {counted(self._options.max_bytes, 'byte')}"
                 if is_over
                 else f"over {counted(n_entries, 'entry', 'entries')}"
             )

@@ -84,7 +84,7 @@ class HttpExchange(WatchedExchange):
         options = self.options
         gate = self.gate or ConnectionGate(options.guard)
         super().__init__(options)
-        names = NameResolver(self.known.found if self.known else None)
+        names = NameResolver(self.known.note_found if self.known else None)
         self._names = TurnNames(names, gate)
         headers = {"User-Agent": options.user_agent, "Accept-Encoding": ACCEPT_ENCODING}
         timeout = aiohttp.ClientTimeout(total=None, connect=options.connect_secs)

@@ -85,7 +85,7 @@ class RecordingProtocol(ResponseProtocol):
             self._listener.receive(data)
         super().data_received(data)
 
-    def sent(self, content: bytes) -> None:
+    def report_sent(self, content: bytes) -> None:
         """Report sent bytes."""
         if self._listener is not None:
             self._listener.send(content)
@@ -101,7 +101,7 @@ class _ReportingTransport:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        self._handler.sent(data)
+        self._handler.report_sent(data)
         self._transport.write(data)
 
     def writelines(self, parts: Iterable[bytes]) -> None:

@@ -31,7 +31,7 @@ from rdfcrawl.downloader.client import (
 from rdfcrawl.downloader.http.exchange import note_headers, parse_content_type
 from rdfcrawl.downloader.http.recording import listening
 from rdfcrawl.downloader.http.scrapy_handler import TURN, GuardRefused, TurnIsOver
-from rdfcrawl.downloader.http.scrapy_recording import tell
+from rdfcrawl.downloader.http.scrapy_recording import report
 from rdfcrawl.downloader.network_faults import note_fault
 from rdfcrawl.downloader.spool_sink import SpoolSink
 from rdfcrawl.downloader.system_errors import errno_of, look_up
@@ -104,10 +104,10 @@ class ScrapyExchange(WatchedExchange):
         self._known = known
         super().__init__(options)
         crawler.signals.connect(self._note_headers, signals.headers_received)
-        crawler.signals.connect(self._received, signals.bytes_received)
+        crawler.signals.connect(self._note_bytes, signals.bytes_received)
         self._is_recorded = is_recorded
         if is_recorded:
-            crawler.signals.connect(self._downloaded, signals.response_downloaded)
+            crawler.signals.connect(self._report_download, signals.response_downloaded)
 
     async def get(
         self, url: str, options: RequestOptions, turn: SoloTurn = FREE
@@ -130,7 +130,7 @@ class ScrapyExchange(WatchedExchange):
             except UnreadBody:
                 raise StopDownload(fail=False) from None
 
-    def _received(self, request: Request, data: bytes) -> None:
+    def _note_bytes(self, request: Request, data: bytes) -> None:
         if request.meta.get(_EXCHANGE) is not self:
             return
         transfer = request.meta[_TRANSFER]
@@ -142,11 +142,11 @@ class ScrapyExchange(WatchedExchange):
                 raise StopDownload(fail=False) from None
         transfer.n_bytes += len(data)
 
-    def _downloaded(self, response: Response, request: Request) -> None:
+    def _report_download(self, response: Response, request: Request) -> None:
         """Report a download, before middlewares change the response."""
         listener = request.meta.get(_LISTENER)
         if listener is not None and request.meta.get(_EXCHANGE) is self:
-            tell(listener, request, response)
+            report(listener, request, response)
 
     async def _get(
         self,

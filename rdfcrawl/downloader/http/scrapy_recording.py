@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rdfcrawl.downloader.http.recording import WireListener
 
 
-def tell(listener: WireListener, request: Request, response: Response) -> None:
+def report(listener: WireListener, request: Request, response: Response) -> None:
     """Report the messages that Scrapy has sent and received."""
     listener.keeps_all = True  # middlewares may change it
     listener.address = str(response.ip_address or "")

@@ -124,8 +124,10 @@ class RobotsCache:
             origin = origin_of(url)
             if origin in rules_of or origin in unreachable:
                 continue
-            take = self._takes(visit, origin)
-            found = self._fresh(origin) or await self._survive(visit, origin, take)
+            take = self._turns_for(visit, origin)
+            found = self._fresh(origin) or await self._fetch_unless_deadly(
+                visit, origin, take
+            )
             if not isinstance(found, RobotsRules) and found.is_unsent:
                 visit.give_back()
                 return visit.delay_secs
@@ -140,7 +142,7 @@ class RobotsCache:
         if unreachable:
             self._put_off(visit, unreachable, urls, is_mixed=bool(rules_of))
         if any(rules is not ALLOW_ALL for rules in rules_of.values()):
-            self._strike_out(visit, rules_of, urls)
+            self._remove_disallowed(visit, rules_of, urls)
         return visit.delay_secs
 
     async def rules(
@@ -153,7 +155,7 @@ class RobotsCache:
             take: waits for the turn of its host, if not the default.
         """
         take = take or self._turns.of_url
-        found = self._fresh(origin) or await self._ask(origin, take)
+        found = self._fresh(origin) or await self._fetch_once(origin, take)
         return found if isinstance(found, RobotsRules) else faults_of(found)
 
     def refusal(self, rules: RobotsRules, url: str) -> Fault | None:
@@ -187,7 +189,7 @@ class RobotsCache:
             return ALLOW_ALL  # this scheme has no robots.txt
         return self._known.fresh(origin)
 
-    def _takes(self, visit: Visit, origin: str) -> Take:
+    def _turns_for(self, visit: Visit, origin: str) -> Take:
         """Return the function that waits for turns to request robots.txt for a visit.
 
         A redirect may lead to a host that is not leased to the visit.
@@ -201,25 +203,25 @@ class RobotsCache:
 
         return take
 
-    async def _survive(
+    async def _fetch_unless_deadly(
         self, visit: Visit, origin: str, take: Take
     ) -> RobotsRules | RobotsResponse:
         """Fetch the rules, unless they have killed too many workers."""
         deaths = self._deaths
         if deaths is None:
-            return await self._ask(origin, take, is_hasty=True)
+            return await self._fetch_once(origin, take, is_hasty=True)
         is_suspect = any(record.lost for record in visit.records)
         if is_suspect and not await deaths.is_deadly(origin):
             await deaths.begin(origin)
         if await deaths.is_deadly(origin):
             fault = Fault(Reason.LEASES_LOST, "its robots.txt has killed workers")
             return RobotsResponse(status=0, fault=fault)
-        found = await self._ask(origin, take, is_hasty=True)
+        found = await self._fetch_once(origin, take, is_hasty=True)
         if is_suspect:
             await deaths.forget(origin)
         return found
 
-    async def _ask(
+    async def _fetch_once(
         self, origin: str, take: Take, *, is_hasty: bool = False
     ) -> RobotsRules | RobotsResponse:
         """Fetch the rules, once for all concurrent callers."""
@@ -325,7 +327,7 @@ class RobotsCache:
             for record in (visit.records[index],)
         }
 
-    def _strike_out(
+    def _remove_disallowed(
         self, visit: Visit, rules_of: dict[str, RobotsRules], urls: dict[int, str]
     ) -> None:
         """Turn disallowed records into documents with a fault."""

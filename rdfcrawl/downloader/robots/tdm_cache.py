@@ -96,7 +96,7 @@ class TdmCache:
             return older or NO_FILE
         rules, ttl_secs = NO_FILE, options.ttl_secs
         if self._robots.refusal(allowed, origin + TDM_PATH) is None:
-            take = self._takes(origin, visit, allowed.delay_secs)
+            take = self._turns_for(origin, visit, allowed.delay_secs)
             response = await self._robots.follow(origin, take, TDM_PATH)
             if response.is_unsent:
                 await self._keeper.end(name)
@@ -109,7 +109,7 @@ class TdmCache:
         self._known.keep(origin, rules, ttl_secs)
         return rules
 
-    def _takes(self, origin: str, visit: Visit, delay_secs: float) -> Take:
+    def _turns_for(self, origin: str, visit: Visit, delay_secs: float) -> Take:
         """Return the function that waits for turns to request a file.
 
         Outside of the host's working hours there is no turn, and the document waits for

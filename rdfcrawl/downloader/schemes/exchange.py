@@ -100,7 +100,7 @@ class FetcherExchange(WatchedExchange):
     ) -> None:
         fetcher = self._fetchers[scheme_of(request.url)]
         fetched = await fetcher.fetch(request)
-        transfer.waits(asyncio.get_running_loop().time())
+        transfer.restart_wait(asyncio.get_running_loop().time())
         _note_response(response, fetched)
         if 200 <= fetched.status < 300:
             await self._read(fetched, request, options, response, transfer)

@@ -76,7 +76,7 @@ class ArchivedExchange:
         received: all bytes of the response, or the file with them.
         head: of the response, in place of all bytes.
         body: that belongs to `head`, without chunks; or the file with it.
-        is_whole: this body is complete.
+        is_complete: this body is complete.
         truncation: why the response is incomplete.
         fault: fault of the response, in a line.
         keeps_copy: a missing document may return soon: its copy stays.
@@ -90,7 +90,7 @@ class ArchivedExchange:
     received: bytes | Path = b""
     head: ResponseHead | None = None
     body: bytes | Path = b""
-    is_whole: bool = True
+    is_complete: bool = True
     truncation: Truncation = "unspecified"
     fault: str = ""
     keeps_copy: bool = False
@@ -175,10 +175,10 @@ class WebArchive:
         begin = head.without_chunks() if frame.is_chunked else head.raw
         if exchange.head is None:
             body = _Body(exchange.received, head.end, frame, begin)
-            is_whole = frame.is_whole and (frame.has_end or exchange.is_whole)
+            is_complete = frame.is_complete and (frame.has_end or exchange.is_complete)
         else:
             body = _Body(exchange.body, 0, None, begin)
-            is_whole = exchange.is_whole
+            is_complete = exchange.is_complete
         shared = _shared_fields(exchange)
         fields = [*shared, ("WARC-Payload-Digest", digest_field(body.payload_digest))]
         response = WarcRecord(
@@ -198,7 +198,7 @@ class WebArchive:
         is_good = 200 <= head.status < 300 or head.status == 304
         kept_as = exchange.url if is_good else f"{head.status} {exchange.url}"
         found = self._index.find(kept_as)
-        if not is_whole:
+        if not is_complete:
             response.fields.append(("WARC-Truncated", exchange.truncation))
             self._count(f"warc/truncated/{exchange.truncation}", 1)
         elif head.status == 304:
@@ -211,7 +211,7 @@ class WebArchive:
         ):
             _make_revisit(response, SAME_PAYLOAD, exchange.url, found)
         self._write([response, *self._about(exchange, response, shared)])
-        if response.type == "response" and is_whole and body.n_bytes:
+        if response.type == "response" and is_complete and body.n_bytes:
             last = LastCapture(body.payload_digest, exchange.at_ms, response.record_id)
             self._index.note(kept_as, last)
         if is_gone:

@@ -82,7 +82,7 @@ class ArchiveFile:
             OSError: none was written.
         """
         begin = self.file.n_bytes
-        with self._whole(begin):
+        with self._all_or_nothing(begin):
             if any(record.is_long for record in records):
                 for record in records:
                     record.stream_into(self.file)
@@ -94,7 +94,7 @@ class ArchiveFile:
         return self.file.n_bytes - begin
 
     @contextmanager
-    def _whole(self, begin: int) -> Iterator[None]:
+    def _all_or_nothing(self, begin: int) -> Iterator[None]:
         try:
             yield
         except BaseException:

@@ -74,7 +74,7 @@ class RecordBody:
             return
         frame = BodyFrame(is_chunked=True)
         yield from frame.pieces(pieces)
-        if not frame.is_whole:
+        if not frame.is_complete:
             self.fault = Fault(Reason.TRUNCATED_BODY, "the last chunk is missing")
 
     def _decoded(

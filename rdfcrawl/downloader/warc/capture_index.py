@@ -62,7 +62,7 @@ class CaptureIndex:
         self._writing: dict[bytes, LastCapture] = {}
         self._is_told = False
         self._is_damaged = False
-        with _alone(path):
+        with _locked(path):
             self._connect()
 
     def _connect(self) -> None:
@@ -87,7 +87,7 @@ class CaptureIndex:
         """
         self._reader.close()
         self._writer.close()
-        with _alone(self._path):
+        with _locked(self._path):
             if not self._is_replaced():
                 logger.warning("%s: replaced because it is damaged", self._path)
                 _put_aside(self._path)
@@ -166,7 +166,7 @@ class CaptureIndex:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def _locked(path: Path) -> Iterator[None]:
     """Let one worker at a time replace an index."""
     fd = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o644)
     try:

@@ -180,7 +180,7 @@ class CaptureReader:
 
     def _has_more(self) -> bool:
         content = self.part.read()
-        self.part.give_back(content)
+        self.part.push_back(content)
         return bool(content)
 
     def _records(
@@ -199,7 +199,7 @@ class CaptureReader:
         while (record := next(records, None)) is not None:
             bounded.end_head()
             if record.length is None:
-                self._pass_endless(records, is_packed=is_packed)
+                self._skip_endless(records, is_packed=is_packed)
                 return
             capture = self._capture(record)
             # Validates the complete record.
@@ -219,7 +219,7 @@ class CaptureReader:
                     return
             bounded.begin_head()
 
-    def _pass_endless(self, records: Any, *, is_packed: bool) -> None:
+    def _skip_endless(self, records: Any, *, is_packed: bool) -> None:
         """Skip a record without a known end.
 
         Raises:
@@ -228,7 +228,7 @@ class CaptureReader:
         self.counts["malformed"] += 1
         detail = "a record without Content-Length"
         if not is_packed:
-            self.part.give_back(records.reader.read(records.reader.rem_length()))
+            self.part.push_back(records.reader.read(records.reader.rem_length()))
             raise BadMember(detail)
         self.log.note(Reason.BAD_ARCHIVE, f"at {self.next_offset}: {detail}")
         while records.reader.read(READ_BYTES):

@@ -89,12 +89,12 @@ class BodyFrame:
     Attributes:
         length: in bytes; None if unknown.
         is_chunked: the body is sent in chunks.
-        is_whole: the body is complete, as far as known; set by `pieces`.
+        is_complete: the body is complete, as far as known; set by `pieces`.
     """
 
     length: int | None = None
     is_chunked: bool = False
-    is_whole: bool = field(init=False, default=False)
+    is_complete: bool = field(init=False, default=False)
 
     @property
     def has_end(self) -> bool:
@@ -103,7 +103,7 @@ class BodyFrame:
 
     def pieces(self, received: Iterable[bytes]) -> Iterator[bytes]:
         """Yield the body without its chunks and without the bytes after its end."""
-        self.is_whole = False
+        self.is_complete = False
         if self.is_chunked:
             yield from self._chunks(iter(received))
             return
@@ -114,7 +114,7 @@ class BodyFrame:
                 yield wanted
             if left is not None:
                 left -= len(wanted)
-        self.is_whole = not left
+        self.is_complete = not left
 
     def _chunks(self, received: Iterator[bytes]) -> Iterator[bytes]:
         """Yield the content of chunks (RFC 9112 7.1), without trailers."""
@@ -127,7 +127,7 @@ class BodyFrame:
                 yield piece
                 left -= len(piece)
             window.line()
-        self.is_whole = left == 0
+        self.is_complete = left == 0
 
 
 class _Window:

@@ -64,7 +64,7 @@ class FilePart:
         taken, self._ahead = self._ahead[:n_bytes], self._ahead[n_bytes:]
         return taken
 
-    def give_back(self, content: bytes) -> None:
+    def push_back(self, content: bytes) -> None:
         """Push back the bytes that were read last."""
         self._ahead = content + self._ahead
 
@@ -73,7 +73,7 @@ class FilePart:
         head = self.read(READ_BYTES)
         while 0 < len(head) < len(_GZIP) and (more := self.read(READ_BYTES)):
             head += more
-        self.give_back(head)
+        self.push_back(head)
         return head.startswith(_GZIP)
 
     def seek_record(self) -> None:
@@ -87,14 +87,14 @@ class FilePart:
             try:
                 content = self.read()
             except PartEnds:
-                self.give_back(window[_first_undecided(window) :])
+                self.push_back(window[_first_undecided(window) :])
                 raise
             if not content:
                 return
             window += content
             for found in _places(window):
                 if _begins_record(window[found:]):
-                    self.give_back(window[found:])
+                    self.push_back(window[found:])
                     return
             window = window[-READ_BYTES:] if len(window) > 2 * READ_BYTES else window
 
@@ -161,7 +161,7 @@ class PackedRecords:
                 raise BadMember(f"gzip: {error}") from error
             self._unread = self._inflate.unconsumed_tail
             if self._inflate.eof:
-                self._part.give_back(self._inflate.unused_data)
+                self._part.push_back(self._inflate.unused_data)
             self._n_bytes += len(content)
             if self._n_bytes > self._most_bytes:
                 raise BadMember(
@@ -173,5 +173,5 @@ class PackedRecords:
 
     def abandon(self) -> None:
         """Leave the part within the member, after the bytes read so far."""
-        self._part.give_back(self._unread)
+        self._part.push_back(self._unread)
         self._unread = b""

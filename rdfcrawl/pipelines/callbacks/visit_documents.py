@@ -112,7 +112,7 @@ class VisitProcessor:
     def _release(self, document: Document, visit: Visit) -> None:
         spool = self._services.visitor.spool
         if visit.is_cut:
-            spool.spare(document.response)
+            spool.keep_for_resume(document.response)
         spool.release(document.response)
 
     def _failed(self, document: Document, visit: Visit, error: Exception) -> None:

@@ -157,10 +157,10 @@ def test_what_comes_back_is_kept_as_a_whole(tmp_path: Path) -> None:
 def test_a_body_that_a_timeout_ends_is_not_whole(tmp_path: Path) -> None:
     """If a body without a declared end was cut off, then its record says so."""
     kept = archive(tmp_path)
-    for name, is_whole in (("cut", False), ("whole", True)):
+    for name, is_complete in (("cut", False), ("whole", True)):
         sent = exchange(name, b"")
         sent.received = b"HTTP/1.0 200 OK\r\n\r\nabc"
-        sent.is_whole, sent.truncation = is_whole, "time"
+        sent.is_complete, sent.truncation = is_complete, "time"
         kept.write_exchange(sent)
     kept.close()
     (file,) = tmp_path.glob("*.gz")
