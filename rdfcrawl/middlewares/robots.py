@@ -174,7 +174,7 @@ class RobotsMiddleware:
                 if sum(received) > MAX_ROBOTS_BYTES:
                     raise StopDownload(fail=False)
 
-        asked = Request(
+        sent = Request(
             url,
             callback=NO_CALLBACK,
             headers={"Accept-Encoding": "identity"},  # a truncated text stays readable
@@ -184,7 +184,7 @@ class RobotsMiddleware:
         engine: Any = self._crawler.engine
         self._crawler.signals.connect(stop, signals.bytes_received)
         try:
-            response = await engine.download_async(asked)
+            response = await engine.download_async(sent)
         except Exception as error:
             logger.warning("%s: %s", url, error or type(error).__name__)
             return RobotsResponse(status=0)
