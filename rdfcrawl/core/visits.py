@@ -48,7 +48,7 @@ class Visit:
     address: str = ""  # of the host, if it is known by the end of the visit
     ignores_failures: bool = False  # refused URIs are retried despite `failures`
     has_refresher: bool = False  # pages that fail are left to `scrapy refresh`
-    least_delay_secs: float = 0.0  # of hosts without a delay of their own
+    least_delay_secs: float = 0.0  # of hosts without a separate delay
     # Delay by settings and robots.txt, which may be less than `delay_secs`; None if it
     # is the initial `delay_secs`.
     floor_secs: float | None = None

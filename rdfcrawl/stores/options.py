@@ -143,7 +143,7 @@ def build_store(crawler: Crawler, options: StoreOptions) -> Store:
 
 
 def check_writer(store: type, writer: type) -> None:
-    """See that what a store's `begin` returns can be written to.
+    """Check that the result of a store's `begin` can be written to.
 
     Raises:
         ConfigError: it cannot.

@@ -12,7 +12,7 @@ from scrapy.utils.misc import load_object
 from rdfcrawl.core.options import defaults
 from rdfcrawl.core.options.values import is_a, is_on, mapping
 
-# Components of Scrapy, beside which ours stand.
+# Components of Scrapy, to which ours are added.
 _MERGED: Final = (
     *("DOWNLOADER_MIDDLEWARES", "DOWNLOAD_HANDLERS", "DOWNLOAD_SLOTS", "EXTENSIONS"),
     *("FEED_EXPORTERS", "ITEM_PIPELINES"),
@@ -77,7 +77,7 @@ def apply_defaults(settings: BaseSettings, *, wants_pipelines: bool = True) -> N
 def has_defaults(settings: BaseSettings) -> bool:
     """Return whether settings have our defaults, which `Crawler.settings` may lose.
 
-    A process sets all of its own settings again for a crawler that it did not make.
+    `CrawlerProcess` overwrites the settings of a crawler that it did not create.
     """
     return _applied.get(id(settings)) is settings and all(
         getattr(defaults, name).keys() <= mapping(settings, name).keys()

@@ -1,4 +1,4 @@
-"""The settings with classes of the user's that read documents."""
+"""The settings for users' classes that read documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rdfcrawl.core.options.table import OptionsTable, mapping
 
 @dataclass(frozen=True, slots=True)
 class OwnFormats(OptionsTable):
-    """The classes of the user's that read documents, beside pages."""
+    """Users' classes that read documents."""
 
     extractors: Mapping[str, object] = mapping("EXTRACTORS", {})
     """[extractors of your own](../how-to/own-extractors.md): dotted paths of classes by

@@ -37,8 +37,9 @@ class Setting:
 
     Attributes:
         name: in the settings of Scrapy.
-        default: the value where nothing is set.
-        parse: returns the value for `name` and what is set, or raises `ConfigError`.
+        default: the value without a setting.
+        parse: takes the name and the set value; returns the value, or raises
+            `ConfigError`.
         allowed: values for the reference page, if they are a range or a choice.
     """
 
@@ -89,7 +90,7 @@ class OptionsTable:
 
     @classmethod
     def read(cls, settings: BaseSettings, **given: Any) -> dict[str, Any]:
-        """Return the values of the fields, as far as they are settings or given."""
+        """Return the values of all fields that are settings or given."""
         for each in fields(cast("Any", cls)):
             if each.name in given:
                 continue
@@ -159,13 +160,13 @@ def number(
 def integer(
     name: str, default: int, least: int, most: int = values.MAX_INT, **more: Any
 ) -> Any:
-    """Declare a whole number; `more` are arguments of `parsed`."""
+    """Declare an integer; `more` are arguments of `parsed`."""
     parse = partial(values.as_integer, least=least, most=most)
     return parsed(name, default, parse, allowed=_range(least, most), **more)
 
 
 def millisecs(name: str, default: int, least: int, most: int) -> Any:
-    """Declare a whole number of seconds, which is kept in milliseconds."""
+    """Declare an integer in seconds; the value is in milliseconds."""
 
     def parse(name: str, value: Any) -> int:
         return 1000 * values.as_integer(name, value, least, most)

@@ -39,7 +39,7 @@ def as_number(name: str, value: Any, least: float, most: float = MAX_INT) -> flo
 
 
 def as_integer(name: str, value: Any, least: int, most: int = MAX_INT) -> int:
-    """Return a whole number."""
+    """Return an integer."""
     result = as_number(name, value, least, most)
     if result != int(result):
         raise ConfigError(f"{name}={result}: must be a whole number")

@@ -51,7 +51,7 @@ class SamplePage:
     TAG: ClassVar = "sample"
 
     dataset: str  # name
-    uri: str  # as it is in the data
+    uri: str  # as in the data
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class DescribedSample:
     TAG: ClassVar = "described"
 
     dataset: str  # name
-    uri: str  # as it is in the data
+    uri: str  # as in the data
 
 
 @dataclass(frozen=True, slots=True)

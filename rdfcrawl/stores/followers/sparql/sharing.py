@@ -154,7 +154,7 @@ class SharingWriter:
 
         At each moment, a statement of the graph is in one of its parts. So repeating
         the exchange from a new draft removes all remains of a crash. The update must
-        not be sent twice, as it drops the draft.
+        not be sent twice, since it drops the draft.
         """
         part, draft = _part(document, graph), _draft(document, graph)
         triple = "?s ?p ?o"
