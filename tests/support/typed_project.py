@@ -19,6 +19,7 @@ from rdfcrawl import (
     DocumentWriter,
     ExtractedRdf,
     Fault,
+    Follower,
     FollowUp,
     FrontierSpider,
     LinkedDataSpider,
@@ -28,6 +29,7 @@ from rdfcrawl import (
     RdfSpider,
     Reason,
     ResourceSyncSpider,
+    RobotsMiddleware,
     SchemeFetcher,
     SchemeRequest,
     SchemeResponse,
@@ -36,6 +38,8 @@ from rdfcrawl import (
     SparqlSpider,
     Store,
     StoreFault,
+    UriFingerprinter,
+    UriNormalizationMiddleware,
     __version__,
     extract,
     iri,
@@ -44,10 +48,13 @@ from rdfcrawl import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
     from scrapy import Request
     from scrapy.http import Response
+
+    from rdfcrawl.stores.identity import LogIdentity
+    from rdfcrawl.stores.log.documents import Checkpoint, LogDocument
 
 SETTINGS: Mapping[str, object] = {"ADDONS": {Addon: 500}, "BOT_VERSION": __version__}
 NAME = iri("http://schema.org/name")
@@ -167,6 +174,32 @@ class MemoryWriter:
 
     async def abandon(self) -> None:
         """Forget it."""
+
+
+MIDDLEWARES = RobotsMiddleware, UriNormalizationMiddleware, UriFingerprinter
+
+
+class CountingFollower(Follower):
+    """A follower that stores nothing."""
+
+    def __init__(self, uri: str, _options: Mapping[str, Any]) -> None:
+        self.uri, self.n_documents = uri, 0
+
+    def open(self, log: LogIdentity) -> Checkpoint | None:
+        """Begin with the first document."""
+        del log
+        return None
+
+    def apply(self, documents: Sequence[LogDocument]) -> None:
+        """Count documents."""
+        self.n_documents += len(documents)
+
+    def commit(self, checkpoint: Checkpoint) -> None:
+        """Keep nothing."""
+
+    def summary(self) -> str:
+        """Return the number of documents."""
+        return f"{self.uri}: {self.n_documents}"
 
 
 class MemoryStore:
