@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from rdfcrawl.core.options import defaults
 from rdfcrawl.core.options.table import (
@@ -25,15 +25,11 @@ from rdfcrawl.downloader.fetcher_classes import fetcher_classes
 from rdfcrawl.downloader.ftp_logins import FtpLogins
 from rdfcrawl.downloader.pace import PaceOptions
 from rdfcrawl.downloader.unread_types import UnreadTypes, media_types
-from rdfcrawl.frontier.visiting import HasCrawlOptions
 from rdfcrawl.uri.guard.policy import Guard
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from rdfcrawl.core.reservations import ReservationPolicy
-    from rdfcrawl.downloader.archive_options import ArchiveSettings
-    from rdfcrawl.downloader.robots.options import RobotsSettings
     from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.rdf.html.extractors import CustomExtractor
 
@@ -243,34 +239,6 @@ class FetchOptions(OptionsTable):
             timeout_secs=self.timeout_secs,
             first_byte_secs=self.first_byte_secs,
         )
-
-
-class HasFetchOptions(HasCrawlOptions, Protocol):
-    """Options of a spider, as far as the fetch knows them."""
-
-    @property
-    def fetch(self) -> FetchOptions:
-        """Limits and manners of the fetch."""
-
-    @property
-    def folders(self) -> Sequence[Path]:
-        """Folders that the crawl writes to."""
-
-    @property
-    def ftp_logins(self) -> FtpLogins:
-        """Logins of FTP servers."""
-
-    @property
-    def reservation_policy(self) -> ReservationPolicy:
-        """Which reservations of publishers are obeyed."""
-
-    @property
-    def robots(self) -> RobotsSettings:
-        """What robots.txt and other reservations of publishers count for."""
-
-    @property
-    def archive(self) -> ArchiveSettings:
-        """Whether the crawl keeps a web archive."""
 
 
 def ftp_logins() -> FtpLogins:

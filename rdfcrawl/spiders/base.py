@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
@@ -30,11 +30,14 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.arguments.crawl import ArgumentSet, CrawlArguments
     from rdfcrawl.frontier.arguments.seeds import BadSeed, Seed
     from rdfcrawl.frontier.arguments.stored import CrawlMember
+    from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.frontier.request_turns import SoloTurns
     from rdfcrawl.frontier.session import CrawlSession
+    from rdfcrawl.frontier.visiting import SpiderServices
     from rdfcrawl.pipelines.callbacks.parsed_document import ParsedDocument
     from rdfcrawl.pipelines.callbacks.visit_documents import VisitProcessor
     from rdfcrawl.pipelines.spider_options import PreparedSpider, SpiderOptions
+    from rdfcrawl.rdf.links.policy import EveryLink
     from rdfcrawl.sources.harvest.datasets import DatasetRegistry
     from rdfcrawl.sources.harvest.protocol import HarvestContext
     from rdfcrawl.sources.harvest.registry import HarvesterRegistry
@@ -248,9 +251,11 @@ class RdfSpider(Spider):
         await self._note_sources(schemes)
         typed = seeds.allowed(iter_typed_seeds(given.seeds, schemes))
         for group in in_batches(typed, _SEEDS_AT_ONCE):
-            await session.add_seeds(seed.url for seed in group if seed.kind is None)
+            await session.seeds.add_seeds(
+                seed.url for seed in group if seed.kind is None
+            )
             await self._add_sources(group, Urgency.SOON)
-        await session.add_seeds(
+        await session.seeds.add_seeds(
             seeds.allowed(iter_start_urls(self.start_urls, schemes))
         )
         for name in NAMED:
@@ -258,7 +263,7 @@ class RdfSpider(Spider):
             for group in in_batches(named, _SEEDS_AT_ONCE):
                 await self._add_sources(group)
         async for follow_ups in self.harvesters.discovery.revisits():
-            await session.add_sources(follow_ups, widens=False)
+            await session.seeds.add_sources(follow_ups, widens=False)
         for document in seeds.refused():
             yield document
 
@@ -303,7 +308,7 @@ class RdfSpider(Spider):
             if seed.kind is not None
         ]
         if sources:
-            await self.joined().add_sources(sources)
+            await self.joined().seeds.add_sources(sources)
 
     async def add_source(self, name: str, url: str) -> None:
         """Queue a source that begins at a URL; to be called in `start`.
@@ -313,13 +318,60 @@ class RdfSpider(Spider):
             url: of the first request.
         """
         root = self.harvesters.custom_root(name, url)
-        await self.joined().add_sources([FollowUp(root, is_part_of_source=True)])
+        await self.joined().seeds.add_sources([FollowUp(root, is_part_of_source=True)])
 
-    def join(self, session: CrawlSession) -> None:
+    @property
+    def crawl_options(self) -> CrawlOptions:
+        """Options of its crawl, and of this worker."""
+        return self.options.crawl
+
+    @property
+    def request_of(self) -> Callable[[str], Record] | None:
+        """Makes a record of a pushed seed; None if seeds are for documents."""
+        return None
+
+    def link_policy(self) -> EveryLink | None:
+        """Return the policy of the user; None if every link is followed.
+
+        Raises:
+            ConfigError: its class cannot be built.
+        """
+        from rdfcrawl.core.options.values import build_setting
+        from rdfcrawl.rdf.links.policy import EveryLink
+
+        found = self.options.link_policy
+        if found is EveryLink:
+            return None
+        policy: EveryLink = build_setting("LINK_POLICY_CLASS", found, self.crawler)
+        return policy
+
+    def join(self, session: CrawlSession) -> SpiderServices:
         """Join a crawl, with the options and arguments that the crawl keeps."""
+        from rdfcrawl.downloader.services import FetchSetup, open_services
+        from rdfcrawl.frontier.visiting import SpiderServices
+
         self.session = session
         self.options = replace(self.options, crawl=session.options)
         self.arguments = session.arguments
+        options = self.options
+        setup = FetchSetup(
+            options=options.fetch,
+            robots=options.robots,
+            folders=options.folders,
+            ftp_logins=options.ftp_logins,
+            fetchers=self.fetchers,
+            question=self.question,
+            ignores_robots=self.ignores_robots,
+        )
+        fetching = open_services(self.crawler, session, setup)
+        return SpiderServices(
+            process_visit=self.process_visit,
+            release=self._processor.release,
+            is_pausing=fetching.trouble.is_pausing,
+            keeps_from_writing=fetching.trouble.keeps_from_writing,
+            pause_if_local_failure=fetching.trouble.pause_if_local_failure,
+            active_transfers=fetching.active_transfers,
+        )
 
     def joined(self) -> CrawlSession:
         """Return the connection to the crawl, which exists once `start` is called."""
@@ -440,10 +492,6 @@ class RdfSpider(Spider):
             )
         return VisitProcessor(self.crawler, self, self.joined(), self.options, parsing)
 
-    def release(self, visit: Visit) -> None:
-        """Free the bodies of documents that were not processed."""
-        self._processor.release(visit)
-
     async def process_visit(self, response: Response) -> None:
         """Process the documents of a visit."""
         visit: Visit = response.meta["visit"]
@@ -460,7 +508,7 @@ class RdfSpider(Spider):
         policy = self.options.reservation_policy
         document.reservations = reservations
         document.withheld = reservations.withholds(policy)
-        follow = self.joined().arguments_of(document.record).follow
+        follow = self.joined().profiles.of(document.record).follow
         document.is_nofollow = reservations.forbids_following(
             policy, wants_nofollow=Relation.NOFOLLOW in follow.relations
         )

@@ -24,6 +24,7 @@ from rdfcrawl import (
     LinkedDataSpider,
     ParsedDocument,
     ParsedPage,
+    QuadChunk,
     RdfSpider,
     Reason,
     ResourceSyncSpider,
@@ -156,9 +157,9 @@ class MemoryWriter:
     def __init__(self, documents: dict[str, bytes], graph: str) -> None:
         self.documents, self.graph, self.chunks = documents, graph, b""
 
-    async def write(self, chunk: bytes) -> None:
+    async def write(self, chunk: QuadChunk) -> None:
         """Take statements."""
-        self.chunks += chunk
+        self.chunks += chunk.lines
 
     async def end(self) -> None:
         """Store the document."""

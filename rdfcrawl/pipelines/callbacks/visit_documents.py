@@ -117,7 +117,9 @@ class VisitProcessor:
 
     def _failed(self, document: Document, visit: Visit, error: Exception) -> None:
         """Log an error with a document, which will be processed again."""
-        if isinstance(error, HeldBack) or self._session.bears(error, visit):
+        if isinstance(error, HeldBack) or self._services.trouble.pause_if_local_failure(
+            error, visit
+        ):
             visit.return_untried(visit.index(document))
         else:
             logger.error(

@@ -197,7 +197,7 @@ _MAY_CONNECT = {
 
 
 def test_connections_are_made_in_few_places() -> None:
-    """If a file opens connections, then it is one that is known to ask the gate."""
+    """If a file opens connections, then it is known to use the gate."""
     root = Path(__file__).resolve().parents[3] / "rdfcrawl"
     found = {
         path.relative_to(root).as_posix()
