@@ -39,7 +39,7 @@ _NOT_BEFORE_THE_FIRST_REQUEST = _HEAVY | {
     *("urllib3", "aiohttp.web", "twisted.conch", "twisted.mail", "pandas", "lz4.block"),
     *("lxml.html.clean", "lxml_html_clean", "lxml.isoschematron", "jsonschema"),
     *("rdfcrawl.stores.reading", "rdfcrawl.sources.harvest.resourcesync"),
-    *("rdfcrawl.downloader.by_hand", "rdfcrawl.downloader.http.scrapy_handler"),
+    *("rdfcrawl.downloader.detached_client", "rdfcrawl.downloader.http.scrapy_handler"),
 }
 _OF_FEW_CRAWLS = tuple(
     f"rdfcrawl.{name}"
