@@ -1,4 +1,4 @@
-"""Gather what is known of one URI of a crawl, whether workers run or not."""
+"""Gather all that is known of one URI of a crawl, with or without running workers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _WAITING: Final = (UriPlace.WAITING, UriPlace.QUEUED, UriPlace.IN_FLIGHT)
 _GIVEN_UP: Final = (UriPlace.DEAD, UriPlace.FAILED)
-# Of a URI that was taken from the queue, and not asked for.
+# Of a URI that was taken from the queue, and not requested.
 _NOT_ASKED: Final = frozenset(
     {
         *(Reason.ROBOTS_DISALLOWED, Reason.ROBOTS_UNREACHABLE),
@@ -55,13 +55,13 @@ _NOT_ASKED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class FrontierAnswer:
-    """What the frontier says.
+    """Answer of the frontier about a URI.
 
     Attributes:
         status: of the URI; None: there is no answer.
-        rules: what its spiders would say of the URI.
+        rules: verdicts of the spiders on the URI.
         refusal: why there is no answer.
-        options: as the crawl was begun.
+        options: with which the crawl began.
     """
 
     status: UriStatus | None
@@ -73,12 +73,12 @@ class FrontierAnswer:
 async def explain(
     settings: BaseSettings, text: str, *, asks_frontier: bool = True
 ) -> UriExplanation:
-    """Return what is known of a URI.
+    """Return all that is known of a URI.
 
     Args:
-        settings: that name the crawl.
+        settings: name the crawl.
         text: the URI, in any spelling.
-        asks_frontier: else the logs alone are read, and settings.
+        asks_frontier: read the frontier, too; else only logs and settings.
 
     Raises:
         ConfigError: there is no such crawl, or a setting is wrong.
@@ -90,20 +90,20 @@ async def explain(
     url = asked_url(text, options.schemes)
     if isinstance(url, UriExplanation):
         return url
-    answer = FrontierAnswer(None, refusal="it was not asked")
+    answer = FrontierAnswer(None, refusal="it was not read")
     if asks_frontier:
         answer = await _ask_frontier(settings, url)
     options = answer.options or options
     try:
         logs = SearchedLogs.indexed(options.paths.root, options.normal_form)
         return explain_by_logs(text, url, answer, options, logs)
-    except sqlite3.Error:  # whatever the page does to its index meanwhile
+    except sqlite3.Error:  # the page may write its index meanwhile
         logs = SearchedLogs(options.paths.root)
         return explain_by_logs(text, url, answer, options, logs)
 
 
 def asked_url(text: str, schemes: SchemePolicy) -> str | UriExplanation:
-    """Return the requestable URL that is asked for, or why there is none."""
+    """Return the requestable URL of a text, or why there is none."""
     try:
         url = seed_url(text)
         check_scheme(url, schemes.of_seeds)
@@ -123,7 +123,7 @@ def _name_of(settings: BaseSettings) -> str:
     try:
         return begun_crawl(settings)
     except ConfigError:
-        with suppress(ConfigError):  # its frontier is gone, or was elsewhere
+        with suppress(ConfigError):  # its frontier was deleted, or was elsewhere
             return find_crawl(settings).name
         raise
 
@@ -140,12 +140,12 @@ async def _ask_frontier(settings: BaseSettings, url: str) -> FrontierAnswer:
 async def ask_frontier(
     crawl: OperatedCrawl, url: str, *, most: int | None = None
 ) -> FrontierAnswer:
-    """Return what the frontier says of a requestable URL.
+    """Return the answer of the frontier about a requestable URL.
 
     Args:
-        crawl: whose frontier.
+        crawl: the open crawl.
         url: requestable.
-        most: URIs of its host that are looked at, in each list; None: all.
+        most: limit of URIs of its host to look at, in each list; None: all.
 
     Raises:
         ConfigError: the URL has no politeness key.
@@ -163,10 +163,10 @@ def explain_by_logs(
     options: CrawlOptions,
     logs: SearchedLogs,
 ) -> UriExplanation:
-    """Return what is known of a URI, by the logs of its crawl.
+    """Return all that the logs of a crawl say about a URI.
 
     Args:
-        text: as it was asked for.
+        text: the URI as the operator typed it.
         url: requestable.
         answer: of the frontier.
         options: of the crawl.
@@ -231,7 +231,7 @@ def _parent(
     decisions: Sequence[LoggedDecision],
     links: Sequence[UriLink],
 ) -> str:
-    """Return the document that led to a URI first; empty for seeds."""
+    """Return the document that first led to a URI; empty for seeds."""
     if fetches:
         return fetches[0].parent
     if status is not None and status.parent is not None:
@@ -249,7 +249,7 @@ def _verdict(
     links: Sequence[UriLink],
 ) -> Verdict:
     place = status.place if status else UriPlace.UNKNOWN
-    told = (
+    verdicts = (
         (place in _WAITING, Verdict.WAITING),
         (place in _GIVEN_UP, Verdict.GIVEN_UP),
         (any(map(_was_asked, own)), Verdict.FETCHED),
@@ -260,11 +260,11 @@ def _verdict(
         (place is UriPlace.DONE, Verdict.SEEN),
         (links, Verdict.LINKED),
     )
-    return next((verdict for holds, verdict in told if holds), Verdict.NEVER_SEEN)
+    return next((verdict for holds, verdict in verdicts if holds), Verdict.NEVER_SEEN)
 
 
 def _robots(own: Sequence[ExplainedFetch]) -> str:
-    """Return what became of a URI by `robots.txt`, the last time."""
+    """Return the latest result of `robots.txt` for a URI."""
     for fetch in reversed(own):
         for fault in fetch.faults:
             if fault.reason == Reason.ROBOTS_DISALLOWED:

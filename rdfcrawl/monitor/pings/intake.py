@@ -1,4 +1,4 @@
-"""Judge the pings for a crawl, and keep accepted ones in its Redis."""
+"""Judge the pings for a crawl, and store accepted ones in its Redis."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
     from rdfcrawl.uri.link_filter import LinkFilter
 
-_ANSWER_SECS: Final = 10.0  # for Redis, restarts of the embedded one included
-_FILTER_SECS: Final = 5.0  # how old the scope of the crawl may be
+_ANSWER_SECS: Final = 10.0  # for Redis, including restarts of the embedded one
+_FILTER_SECS: Final = 5.0  # oldest scope of the crawl that is used
 _RETRY_SECS: Final = 60
 NO_REDIS: Final = PingAnswer(503, "the crawl cannot be reached", _RETRY_SECS)
 
 
 class PingIntake:
-    """Takes the pings for one crawl.
+    """Accepts the pings for one crawl.
 
     A ping is answered with 202 once Redis has the sitemap: from then on it survives the
-    end of this process and of all workers. The crawl need not be running: what waits
-    when it has ended is read by its next run.
+    end of this process and of all workers. The crawl need not be running: its next run
+    reads the sitemaps that wait.
     """
 
     def __init__(self, connection: FrontierConnection, options: CrawlOptions) -> None:
@@ -63,11 +63,11 @@ class PingIntake:
         await self._connection.close()
 
     async def n_workers(self) -> int:
-        """Return how many workers of the crawl are running."""
+        """Return the number of running workers of the crawl."""
         return len(await self._frontier.live_workers())
 
     async def take(self, text: str, limits: PingLimits) -> PingAnswer:
-        """Hand in the URL of a sitemap, in any spelling."""
+        """Queue the URL of a sitemap, in any spelling."""
         try:
             url = sitemap_url(text, self._guard)
             return await asyncio.wait_for(self._keep(url, limits), _ANSWER_SECS)

@@ -22,5 +22,5 @@ class PingOptions(OptionsTable):
 
     @property
     def limits(self) -> PingLimits:
-        """The same for the queue of pings."""
+        """Return the limits for the queue of pings."""
         return PingLimits(self.of_host, self.of_domain, self.of_all)

@@ -1,7 +1,7 @@
 """The HTTP endpoint of pings: `GET /ping?sitemap=URL`, or a POST of the same.
 
-Whoever asks is a stranger: what a request may be is bounded in bytes and time, and
-answers say nothing of the crawl.
+Clients are strangers: requests are limited in bytes and time, and responses reveal
+nothing of the crawl.
 
 Source: sitemaps.org, "Informing search engine crawlers".
 """
@@ -31,7 +31,7 @@ class PingServer(SmallServer):
     """The endpoint of one crawl.
 
     Attributes:
-        counts: answers by their status.
+        counts: responses by status.
     """
 
     def __init__(self, intake: PingIntake, limits: PingLimits) -> None:
@@ -68,7 +68,7 @@ class PingServer(SmallServer):
         except _TooLarge:
             return PingAnswer(413, f"more than {_MAX_BODY_BYTES} bytes")
         if len(texts) != 1:
-            return PingAnswer(400, "say which one: sitemap=URL")
+            return PingAnswer(400, "give one: sitemap=URL")
         return await self._intake.take(texts[0], self._limits)
 
     async def _posted(self, request: web.BaseRequest) -> list[str]:

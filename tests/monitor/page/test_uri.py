@@ -135,7 +135,7 @@ def test_each_fate_is_shown_with_what_led_to_it(
         assert "rdfa " in text
 
         text = show(page, crawled, f"{site}/secret")
-        assert "was queued, and not asked for" in text
+        assert "was queued, and not requested" in text
         assert "robots_disallowed" in text
         assert "disallowed" in page.locator(".about").first.inner_text()
 
