@@ -54,7 +54,7 @@ _NOT_ASKED: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class FrontierAnswer:
+class FrontierFindings:
     """Answer of the frontier about a URI.
 
     Attributes:
@@ -71,14 +71,14 @@ class FrontierAnswer:
 
 
 async def explain(
-    settings: BaseSettings, text: str, *, asks_frontier: bool = True
+    settings: BaseSettings, text: str, *, with_frontier: bool = True
 ) -> UriExplanation:
     """Return all that is known of a URI.
 
     Args:
         settings: name the crawl.
         text: the URI, in any spelling.
-        asks_frontier: read the frontier, too; else only logs and settings.
+        with_frontier: read the frontier, too; else only logs and settings.
 
     Raises:
         ConfigError: there is no such crawl, or a setting is wrong.
@@ -87,12 +87,12 @@ async def explain(
     settings = settings.copy()
     apply_defaults(settings)
     options = CrawlOptions.from_settings(settings, _name_of(settings))
-    url = asked_url(text, options.schemes)
+    url = requestable_url(text, options.schemes)
     if isinstance(url, UriExplanation):
         return url
-    answer = FrontierAnswer(None, refusal="it was not read")
-    if asks_frontier:
-        answer = await _ask_frontier(settings, url)
+    answer = FrontierFindings(None, refusal="it was not read")
+    if with_frontier:
+        answer = await _query_frontier(settings, url)
     options = answer.options or options
     try:
         logs = SearchedLogs.indexed(options.paths.root, options.normal_form)
@@ -102,7 +102,7 @@ async def explain(
         return explain_by_logs(text, url, answer, options, logs)
 
 
-def asked_url(text: str, schemes: SchemePolicy) -> str | UriExplanation:
+def requestable_url(text: str, schemes: SchemePolicy) -> str | UriExplanation:
     """Return the requestable URL of a text, or why there is none."""
     try:
         url = seed_url(text)
@@ -128,18 +128,18 @@ def _name_of(settings: BaseSettings) -> str:
         raise
 
 
-async def _ask_frontier(settings: BaseSettings, url: str) -> FrontierAnswer:
+async def _query_frontier(settings: BaseSettings, url: str) -> FrontierFindings:
     try:
         async with await OperatedCrawl.open(settings) as crawl:
             with crawl.connection.explaining():
-                return await ask_frontier(crawl, url)
+                return await query_frontier(crawl, url)
     except (ConfigError, RedisError) as error:
-        return FrontierAnswer(None, refusal=one_line(error))
+        return FrontierFindings(None, refusal=one_line(error))
 
 
-async def ask_frontier(
+async def query_frontier(
     crawl: OperatedCrawl, url: str, *, most: int | None = None
-) -> FrontierAnswer:
+) -> FrontierFindings:
     """Return the answer of the frontier about a requestable URL.
 
     Args:
@@ -153,13 +153,13 @@ async def ask_frontier(
     """
     status = await UriLookup(crawl, most=most).find(url)
     rules = await judge_by_spiders(crawl, url)
-    return FrontierAnswer(status, tuple(rules), options=crawl.options)
+    return FrontierFindings(status, tuple(rules), options=crawl.options)
 
 
 def explain_by_logs(
     text: str,
     url: str,
-    answer: FrontierAnswer,
+    answer: FrontierFindings,
     options: CrawlOptions,
     logs: SearchedLogs,
 ) -> UriExplanation:
@@ -183,7 +183,7 @@ def explain_by_logs(
 def _explained(
     text: str,
     url: str,
-    answer: FrontierAnswer,
+    answer: FrontierFindings,
     options: CrawlOptions,
     logs: SearchedLogs,
 ) -> UriExplanation:
@@ -192,7 +192,7 @@ def _explained(
     decisions, n_decisions = search.decisions()
     linked = search.links()
     versions, n_versions = search.versions()
-    own = [x for x in fetches if search.is_it(x.uri.encode())]
+    own = [x for x in fetches if search.matches(x.uri.encode())]
     normal = options.normal_form.normalize(url)
     spelled = [*(each.uri for each in own), *(each.uri for each in decisions)]
     rules = [*judge_by_settings(url, options), *answer.rules]
@@ -252,7 +252,7 @@ def _verdict(
     verdicts = (
         (place in _WAITING, Verdict.WAITING),
         (place in _GIVEN_UP, Verdict.GIVEN_UP),
-        (any(map(_was_asked, own)), Verdict.FETCHED),
+        (any(map(_was_requested, own)), Verdict.FETCHED),
         (own, Verdict.REFUSED),
         (fetches, Verdict.REDIRECTED_TO),
         (place is UriPlace.FAR_BEHIND, Verdict.WAITING),
@@ -271,12 +271,12 @@ def _robots(own: Sequence[ExplainedFetch]) -> str:
                 return "disallowed"
             if fault.reason == Reason.ROBOTS_UNREACHABLE:
                 return "unreachable"
-        if _was_asked(fetch):
+        if _was_requested(fetch):
             return "permitted"
     return ""
 
 
-def _was_asked(fetch: ExplainedFetch) -> bool:
+def _was_requested(fetch: ExplainedFetch) -> bool:
     if fetch.http_status or not fetch.faults:
         return True
     return fetch.faults[0].reason not in _NOT_ASKED

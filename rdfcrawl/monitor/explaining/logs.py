@@ -107,7 +107,7 @@ class UriSearch:
         self._known: dict[bytes, bool] = {}  # spelling -> whether it is the URI
         self.damages: dict[SegmentDamage, None] = {}
 
-    def is_it(self, spelling: bytes) -> bool:
+    def matches(self, spelling: bytes) -> bool:
         """Return whether a URL in a log is the one searched for."""
         found = self._known.get(spelling)
         if found is None:
@@ -163,7 +163,7 @@ class UriSearch:
                     # A later activity may state that it has the content of another URI.
                     same = found[name].same_content_as or fetch.same_content_as
                     found[name] = replace(found[name], same_content_as=same)
-                elif self.is_it(term):
+                elif self.matches(term):
                     found[name] = fetch
                     latest.append(name)
                     if len(latest) > 100 * MAX_LISTED:
@@ -182,7 +182,7 @@ class UriSearch:
                 end = content.find(b"\n", at)
                 if match := _named(content, begin, end if end >= 0 else len(content)):
                     term = match[3] if match[3] is not None else match[4]
-                    if self.is_it(term):
+                    if self.matches(term):
                         found.append((begin, match[1], match[2], term))
                 at = content.find(mark, at + len(mark))
         for _, name, said, term in sorted(found):
@@ -196,7 +196,7 @@ class UriSearch:
         mine = [
             decision
             for each in members.found
-            for decision in read_decisions(each.mark + each.content, self.is_it)
+            for decision in read_decisions(each.mark + each.content, self.matches)
         ]
         n_left_out = members.n_left_out.get(PlaceRole.DECISION, 0)
         return sorted(mine, key=lambda each: each.ms), len(mine) + n_left_out
@@ -210,7 +210,7 @@ class UriSearch:
         targets: dict[UriTarget, None] = {}
         latest_ms, n_targets = 0, 0
         for found in self._iter_links(members.found):
-            if found.target and self.is_it(found.target):
+            if found.target and self.matches(found.target):
                 n_links += 1
                 if len(links) < MAX_LISTED:
                     document, relation = found.document, found.relation
@@ -233,11 +233,11 @@ class UriSearch:
             document, ms, is_own = b"", 0, False
             if mark := _DOCUMENT(each.mark.rstrip()):
                 document, ms = mark[1], int(mark[2])
-                is_own = self.is_it(document)
+                is_own = self.matches(document)
             for line in each.content.split(b"\n"):
                 if line[:1] == b"#" and (mark := _DOCUMENT(line)):
                     document, ms = mark[1], int(mark[2])
-                    if is_own := self.is_it(document):
+                    if is_own := self.matches(document):
                         yield _FoundLink(document, ms, b"", b"", is_own)
                 elif is_own or self._wants(line):
                     relation, _, target = line[1:-1].partition(b"> <")
@@ -255,7 +255,7 @@ class UriSearch:
         found: dict[tuple[str, int, bytes], UriVersion] = {}
         for each in members.found:
             for document in _iter_versions(each):
-                if self.is_it(document.graph.encode()):
+                if self.matches(document.graph.encode()):
                     key = document.graph, *document.version
                     known = found.get(key)
                     if known is None or known.is_dropped:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.monitor.explaining.explanation import (
-    FrontierAnswer,
-    ask_frontier,
-    asked_url,
+    FrontierFindings,
+    query_frontier,
+    requestable_url,
     explain_by_logs,
 )
 from rdfcrawl.monitor.explaining.logs import UriSearch
@@ -113,7 +113,7 @@ class UriReader:
             former: with which that is compared; else the one before.
         """
         text = text[:_MOST_ASKED_CHARS]
-        url = asked_url(text, self._options().schemes)
+        url = requestable_url(text, self._options().schemes)
         if isinstance(url, UriExplanation):
             return UriView(explanation=url, answer=VERDICTS[url.verdict])
         answer = await self._ask(url)
@@ -121,15 +121,15 @@ class UriReader:
             self._read_logs, text, url, answer, version, former
         )
 
-    async def _ask(self, url: str) -> FrontierAnswer:
-        async def ask(crawl: OperatedCrawl) -> FrontierAnswer:
+    async def _ask(self, url: str) -> FrontierFindings:
+        async def ask(crawl: OperatedCrawl) -> FrontierFindings:
             try:
-                return await ask_frontier(crawl, url, most=_MOST_QUEUED)
+                return await query_frontier(crawl, url, most=_MOST_QUEUED)
             except ConfigError as error:
-                return FrontierAnswer(None, refusal=str(error))
+                return FrontierFindings(None, refusal=str(error))
 
         answer = await self._access.ask(ask)
-        return answer or FrontierAnswer(None, refusal=self._access.why_away)
+        return answer or FrontierFindings(None, refusal=self._access.why_away)
 
     def _options(self) -> CrawlOptions:
         return CrawlOptions.from_settings(self._access.settings, self._access.name)
@@ -148,7 +148,7 @@ class UriReader:
             return SearchedLogs(self._access.root, most_bytes=_MOST_BYTES)
 
     def _read_logs(
-        self, text: str, url: str, answer: FrontierAnswer, version: str, former: str
+        self, text: str, url: str, answer: FrontierFindings, version: str, former: str
     ) -> UriView:
         options = answer.options or self._options()
         logs = self._logs(options)
@@ -194,7 +194,7 @@ class UriReader:
             version: by name; else the latest.
             form: `ttl`, or `nq` for N-Quads.
         """
-        url = asked_url(text[:_MOST_ASKED_CHARS], self._options().schemes)
+        url = requestable_url(text[:_MOST_ASKED_CHARS], self._options().schemes)
         if isinstance(url, UriExplanation):
             return None
         return await asyncio.to_thread(self._download, url, version, form)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rdfcrawl.frontier.queue.options import CrawlOptions
     from rdfcrawl.monitor.refreshing.planning import PlannedFetch
 
-_AT_ONCE: Final = 500
+_BATCH_SIZE: Final = 500
 
 
 class RefreshQueue:
@@ -109,7 +109,7 @@ class RefreshQueue:
         self, fetches: Iterable[PlannedFetch], numbers: Mapping[str, int], spider: str
     ) -> AddedCounts:
         total = AddedCounts()
-        for group in in_batches(fetches, _AT_ONCE):
+        for group in in_batches(fetches, _BATCH_SIZE):
             if self._dns is not None:
                 await self._dns.prime(each.url for each in group)
             pages: list[Candidate] = []

@@ -12,7 +12,7 @@ from aiohttp import web
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import ConfigError
 from rdfcrawl.monitor.operating.actions import budget_of, delay_of, steer_host
-from rdfcrawl.monitor.operating.draining import ask_to_end
+from rdfcrawl.monitor.operating.draining import drain_all
 from rdfcrawl.monitor.operating.tables import change_line
 from rdfcrawl.monitor.operating.uris import add_uris, spider_names
 from rdfcrawl.monitor.page.forms import read_form
@@ -233,7 +233,7 @@ async def do_step(context: PageContext, step: ControlStep) -> str | None:
 
 async def _act(crawl: OperatedCrawl, step: ControlStep) -> str:
     if step.action == "stop":
-        return _stopped(await ask_to_end(crawl))
+        return _stopped(await drain_all(crawl))
     if step.action == "add":
         (added,) = await add_uris(crawl, [step.value], spider=step.spider)
         return f"{added.url[:_SHOWN]}: {added.fate}"
