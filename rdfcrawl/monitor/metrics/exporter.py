@@ -37,7 +37,7 @@ _READ_SECS: Final = 8.0  # Prometheus waits for ten
 _FRESH_SECS: Final = 1.0  # workers report no more often
 
 
-class MetricsAnswer:
+class MetricsEndpoint:
     """Metrics for Prometheus, from readings of a Redis.
 
     Redis is read once a second at most, for any number of requests.
@@ -82,7 +82,7 @@ class MetricsExporter:
         self._connection = connection
         self._redis = connection.frontier.redis
         self._search = CrawlSearch(self._redis, named)
-        self._metrics = MetricsAnswer(self._read)
+        self._metrics = MetricsEndpoint(self._read)
         self._server = SmallServer(self._answer)
         self._looking: asyncio.Task[None] | None = None
 

@@ -139,13 +139,13 @@ def _server_families(reading: RedisReading) -> Iterable[Metric]:
 
 
 def _counter_families(figures: Mapping[str, Mapping[str, float]]) -> Iterable[Metric]:
-    for name, statistic, told in _COUNTERS:
-        counter = _counter(name, told)
+    for name, statistic, help_text in _COUNTERS:
+        counter = _counter(name, help_text)
         for crawl_id, own in figures.items():
             counter.add_metric([crawl_id], own.get(statistic, 0))
         yield counter
-    for name, group, label, values, told in _GROUPS:
-        counter = _counter(name, told, label)
+    for name, group, label, values, help_text in _GROUPS:
+        counter = _counter(name, help_text, label)
         for crawl_id, own in figures.items():
             for value, n in _grouped(own, group, values).items():
                 counter.add_metric([crawl_id, value], n)
@@ -181,8 +181,8 @@ def _closed(value: str, values: frozenset[str]) -> str:
 
 
 def _parse_errors(figures: Mapping[str, Mapping[str, float]]) -> Metric:
-    told = "Documents with an unreadable part, by the first reason."
-    counter = _counter("parse_errors", told, "format", "reason")
+    help_text = "Documents with an unreadable part, by the first reason."
+    counter = _counter("parse_errors", help_text, "format", "reason")
     for crawl_id, own in figures.items():
         found: dict[tuple[str, str], float] = {}
         for name, n in own.items():
@@ -227,8 +227,8 @@ def _frontier_families(crawls: Iterable[CrawlReading]) -> Iterable[Metric]:
         longest = max(each.lag_ms for each in crawl.partitions)
         lag.add_metric([crawl.crawl_id], longest / 1000)
     yield from (requests, known, lag)
-    for name, field, told in _PARTITION_SUMS:
-        family = _gauge(name, told)
+    for name, field, help_text in _PARTITION_SUMS:
+        family = _gauge(name, help_text)
         for crawl in crawls:
             total = sum(getattr(each, field) for each in crawl.partitions)
             family.add_metric([crawl.crawl_id], total)
@@ -246,8 +246,8 @@ def _worker_families(crawls: Iterable[CrawlReading]) -> Iterable[Metric]:
         seen.add_metric([crawl.crawl_id], crawl.last_seen)
         runs.add_metric([crawl.crawl_id], crawl.n_runs)
     yield from (live, seen, runs)
-    for name, what, told in _LAGS:
-        family = _gauge(name, told, "store")
+    for name, what, help_text in _LAGS:
+        family = _gauge(name, help_text, "store")
         for crawl in crawls:
             for kind, value in _lags(crawl.current, what).items():
                 family.add_metric([crawl.crawl_id, kind], value)
@@ -265,14 +265,14 @@ def _lags(current: Mapping[str, float], what: str) -> dict[str, float]:
     return found
 
 
-def _overall(name: str, told: str, value: float) -> Metric:
+def _overall(name: str, help_text: str, value: float) -> Metric:
     """Return a metric of the server."""
-    return GaugeMetricFamily(f"rdfcrawl_{name}", told, value=float(value))
+    return GaugeMetricFamily(f"rdfcrawl_{name}", help_text, value=float(value))
 
 
-def _gauge(name: str, told: str, *labels: str) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"rdfcrawl_{name}", told, labels=["crawl", *labels])
+def _gauge(name: str, help_text: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"rdfcrawl_{name}", help_text, labels=["crawl", *labels])
 
 
-def _counter(name: str, told: str, *labels: str) -> CounterMetricFamily:
-    return CounterMetricFamily(f"rdfcrawl_{name}", told, labels=["crawl", *labels])
+def _counter(name: str, help_text: str, *labels: str) -> CounterMetricFamily:
+    return CounterMetricFamily(f"rdfcrawl_{name}", help_text, labels=["crawl", *labels])

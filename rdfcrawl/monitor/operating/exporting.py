@@ -156,7 +156,7 @@ class _FrontierReading:
         """Return the next page of each key, and the start of the page after it."""
         pipe = self._redis.pipeline(transaction=False)
         for key in keys:
-            _ask(pipe, key)
+            _request_page(pipe, key)
         answers = await pipe.execute()
         return [
             (key, *_page(key, each)) for key, each in zip(keys, answers, strict=True)
@@ -203,7 +203,7 @@ class _FrontierReading:
         ]
 
 
-def _ask(pipe: Any, key: _Key) -> None:
+def _request_page(pipe: Any, key: _Key) -> None:
     if key.kind == "string":
         pipe.getrange(key.name, key.at, key.at + _PART_BYTES - 1)
     elif key.kind == "list":

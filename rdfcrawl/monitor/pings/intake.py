@@ -14,7 +14,7 @@ from rdfcrawl.frontier.frontier_connection import FrontierConnection
 from rdfcrawl.frontier.queue.options import CrawlOptions
 from rdfcrawl.frontier.queue.pings import PingLimits, WaitingPings
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles
-from rdfcrawl.monitor.pings.judging import PingAnswer, PingRefused, sitemap_url
+from rdfcrawl.monitor.pings.judging import PingRefused, PingResponse, sitemap_url
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _ANSWER_SECS: Final = 10.0  # for Redis, including restarts of the embedded one
 _FILTER_SECS: Final = 5.0  # oldest scope of the crawl that is used
 _RETRY_SECS: Final = 60
-NO_REDIS: Final = PingAnswer(503, "the crawl cannot be reached", _RETRY_SECS)
+NO_REDIS: Final = PingResponse(503, "the crawl cannot be reached", _RETRY_SECS)
 
 
 class PingIntake:
@@ -66,7 +66,7 @@ class PingIntake:
         """Return the number of running workers of the crawl."""
         return len(await self._frontier.live_workers())
 
-    async def take(self, text: str, limits: PingLimits) -> PingAnswer:
+    async def take(self, text: str, limits: PingLimits) -> PingResponse:
         """Queue the URL of a sitemap, in any spelling."""
         try:
             url = sitemap_url(text, self._guard)
@@ -76,21 +76,21 @@ class PingIntake:
         except (RedisError, ConfigError, TimeoutError):
             return NO_REDIS
 
-    async def _keep(self, url: str, limits: PingLimits) -> PingAnswer:
+    async def _keep(self, url: str, limits: PingLimits) -> PingResponse:
         filters = await self._wanted()
         if filters and not any(each.admits_source(url) for each in filters):
-            return PingAnswer(403, "not in the scope of this crawl")
+            return PingResponse(403, "not in the scope of this crawl")
         persistent = self._connection.outage.persistent
         kept = await persistent("keep a ping", self._pings.keep, url, limits)
         match kept.word:
             case "kept":
-                return PingAnswer(202, "accepted")
+                return PingResponse(202, "accepted")
             case "late":
-                return PingAnswer(429, "too many pings", max(1, kept.number))
+                return PingResponse(429, "too many pings", max(1, kept.number))
             case "full":
-                return PingAnswer(503, "too many sitemaps wait", _RETRY_SECS)
+                return PingResponse(503, "too many sitemaps wait", _RETRY_SECS)
             case _:
-                return PingAnswer(503, "there is no crawl", _RETRY_SECS)
+                return PingResponse(503, "there is no crawl", _RETRY_SECS)
 
     async def _wanted(self) -> list[LinkFilter]:
         if monotonic() >= self._known_until:

@@ -21,7 +21,7 @@ _LOGIN: Final = re.compile(r"[a-z]+:[/\\]*[^/\\?#]*@", re.IGNORECASE).match
 
 
 @dataclass(frozen=True, slots=True)
-class PingAnswer:
+class PingResponse:
     """Response to a ping, in terms of HTTP.
 
     Attributes:
@@ -46,7 +46,7 @@ class PingAnswer:
 class PingRefused(Exception):
     """A ping is refused; `answer` states the reason."""
 
-    def __init__(self, answer: PingAnswer) -> None:
+    def __init__(self, answer: PingResponse) -> None:
         super().__init__(answer.text)
         self.answer = answer
 
@@ -64,20 +64,20 @@ def sitemap_url(text: str, guard: Guard) -> str:
     'http://example.org/sitemap.xml'
     """
     if not text:
-        raise PingRefused(PingAnswer(400, "give one: sitemap=URL"))
+        raise PingRefused(PingResponse(400, "give one: sitemap=URL"))
     if len(text) > MAX_URL_CHARS:
         detail = f"the URL has more than {MAX_URL_CHARS} characters"
-        raise PingRefused(PingAnswer(400, detail))
+        raise PingRefused(PingResponse(400, detail))
     if _BLANK(text) or _LOGIN(text):
-        raise PingRefused(PingAnswer(400, "the URL has blanks or a login"))
+        raise PingRefused(PingResponse(400, "the URL has blanks or a login"))
     try:
         url = requestable(text)
     except BadUri as error:
-        answer = PingAnswer(400, "not a URL of http, https, ftp or ftps")
+        answer = PingResponse(400, "not a URL of http, https, ftp or ftps")
         raise PingRefused(answer) from error
     if len(url) > MAX_URL_CHARS:  # escapes have made it longer
-        raise PingRefused(PingAnswer(400, "the URL is too long once it is escaped"))
+        raise PingRefused(PingResponse(400, "the URL is too long once it is escaped"))
     if detail := refusal_of(url, guard):
-        answer = PingAnswer(403, "this address is not crawled", detail=detail)
+        answer = PingResponse(403, "this address is not crawled", detail=detail)
         raise PingRefused(answer)
     return url
