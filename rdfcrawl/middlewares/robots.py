@@ -19,6 +19,7 @@ from rdfcrawl.downloader.robots.options import RobotsSettings
 from rdfcrawl.downloader.robots.parser import MAX_ROBOTS_BYTES
 from rdfcrawl.downloader.robots.responses import RobotsResponse
 from rdfcrawl.uri import BadUri, is_of_web, requestable
+from rdfcrawl.uri.guard.gate import GuardBlocked
 from rdfcrawl.uri.origin import origin_of
 from rdfcrawl.uri.parse import MAX_INPUT_CHARS
 
@@ -117,6 +118,8 @@ class RobotsMiddleware:
         robots = await self._opening
         rules = await robots.rules(origin_of(url))
         if isinstance(rules, list):
+            if rules[0].reason is Reason.GUARD_BLOCKED:
+                return  # the request itself is refused, with its own message
             self._refuse(request, rules[0])
         if fault := robots.refusal(rules, url):
             self._refuse(request, fault)
@@ -186,6 +189,9 @@ class RobotsMiddleware:
         try:
             response = await engine.download_async(sent)
         except Exception as error:
+            if isinstance(getattr(error, "blocked", None), GuardBlocked):
+                fault = Fault(Reason.GUARD_BLOCKED, str(error))
+                return RobotsResponse(status=0, fault=fault)
             logger.warning("%s: %s", url, error or type(error).__name__)
             return RobotsResponse(status=0)
         finally:
