@@ -190,7 +190,7 @@ def _is_changed(settings: BaseSettings, name: str) -> bool:
     if isinstance(default, bool):
         return boolean(name, value) != default
     if isinstance(default, int | float):
-        return as_number(name, value, -math.inf, math.inf) != default
+        return bool(as_number(name, value, -math.inf, math.inf) != default)
     if isinstance(default, dict):
         return dictionary(name, value) != default
     return str(value) != str(default)
