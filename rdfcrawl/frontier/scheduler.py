@@ -2,8 +2,9 @@
 
 For spiders that visit hosts (`spiders/base.py`) a request is a visit: one leased host
 with a batch of its URIs. Requests of such a spider for http and https go to the
-frontier (`pending_requests`). Requests for other schemes, and all requests of other
-spiders, are kept in memory by Scrapy's own scheduler.
+frontier (`pending_requests`). Requests for other schemes are kept in memory by Scrapy's
+own scheduler. All requests of other spiders are kept by the scheduler of scrapy-redis,
+if the settings name a Redis (`shared_requests`), and else in memory.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from scrapy import Request, Spider, signals
-from scrapy.core.scheduler import BaseScheduler, Scheduler
+from scrapy.core.scheduler import BaseScheduler
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro
 
@@ -35,6 +36,7 @@ from rdfcrawl.frontier.queue.follower_lag import FollowerLag
 from rdfcrawl.frontier.queue.worker_drains import DRAINED
 from rdfcrawl.frontier.redis.refusals import REDIS_REFUSES, WorkerRefusedError
 from rdfcrawl.frontier.session import CrawlSession
+from rdfcrawl.frontier.shared_requests import request_scheduler
 from rdfcrawl.frontier.visiting import VisitingSpider, makes_visits
 from rdfcrawl.frontier.worker.slow_visits import VisitPlaces
 from rdfcrawl.frontier.worker.worker_state import (
@@ -81,7 +83,7 @@ class FrontierScheduler(BaseScheduler):
         self._crawler = crawler
         self._engine = EngineView(crawler)
         self._stats = crawler.stats
-        self._memory = Scheduler.from_crawler(crawler)
+        self._others = request_scheduler(crawler)
         self._out: dict[Request, Visit] = {}
         self._places = VisitPlaces(self._out, self._engine, self._put_off)
         self._follower_lag = FollowerLag()
@@ -103,7 +105,7 @@ class FrontierScheduler(BaseScheduler):
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         """Join the crawl."""
-        self._memory.open(spider)
+        self._others.open(spider)
         if not makes_visits(spider):
             return None
         return deferred_from_coro(self._open(spider))
@@ -111,13 +113,13 @@ class FrontierScheduler(BaseScheduler):
     def close(self, reason: str) -> Deferred[None] | None:
         """Commit what is finished, put back the rest, leave the crawl."""
         if self.session is None:
-            return self._memory.close(reason)
+            return self._others.close(reason)
         return deferred_from_coro(self._close(reason))
 
     def has_pending_requests(self) -> bool:
         """Return whether the crawl, of which this is one worker, goes on."""
         is_over = self.session is None or self.session.worker.is_over
-        has_own = self._arrivals or self._memory.has_pending_requests()
+        has_own = self._arrivals or self._others.has_pending_requests()
         return not is_over or bool(has_own)
 
     def enqueue_request(self, request: Request) -> bool:
@@ -125,13 +127,13 @@ class FrontierScheduler(BaseScheduler):
         arrivals = self._arrivals
         if arrivals is not None and arrivals.is_for_frontier(request):
             return arrivals.take(request)
-        return self._memory.enqueue_request(request)
+        return self._others.enqueue_request(request)
 
     def next_request(self) -> Request | None:
         """Return the next visit, or None if none is at hand; never waits."""
         if self.session is not None and (self._pauses() or not self._places.has_room()):
             return None
-        while (request := self._memory.next_request()) is not None:
+        while (request := self._others.next_request()) is not None:
             if not self._leaves(request):
                 break
         if request is not None or self.session is None:
@@ -272,7 +274,7 @@ class FrontierScheduler(BaseScheduler):
             self._engine.has_started
             and not self._arrivals
             and not self._has_ordinary()
-            and not self._memory.has_pending_requests()
+            and not self._others.has_pending_requests()
         )
 
     def _has_ordinary(self) -> bool:

@@ -27,7 +27,7 @@ from rdfcrawl.frontier.queue.leave_list import LeaveList
 from rdfcrawl.frontier.queue.pings import SitemapHosts, WaitingPings, follow_up_of
 from rdfcrawl.frontier.queue.profiles import SpiderProfiles, keep_settings
 from rdfcrawl.frontier.queue.score_bands import ScoreBands
-from rdfcrawl.frontier.queue.start_urls import StartUrls, seed_of
+from rdfcrawl.frontier.queue.start_urls import StartUrls
 from rdfcrawl.frontier.queue.state_store import StateStore
 from rdfcrawl.frontier.redis.batches import in_batches
 from rdfcrawl.frontier.redis.client import raise_intset_limit
@@ -107,7 +107,7 @@ class CrawlSession:
         self._unless_full = retry.persistent_unless_full
         self._n_restores = 0
         self._leave_list = LeaveList(self.frontier, self.blocked, options.leave_hosts)
-        self._start_urls = StartUrls(self.redis, options.crawl_id)
+        self._start_urls = StartUrls(self.redis, options.pushed)
         self._pings = WaitingPings(self.redis, self.frontier.scripts, options.crawl_id)
         self._sitemap_hosts = SitemapHosts(self.state_store)
         self.lost_logs: list[str] = []  # see `lost_logs.lost_logs`
@@ -332,12 +332,12 @@ class CrawlSession:
 
     async def _take_start_urls(self) -> int:
         """Queue seeds pushed to the running crawl; return their number."""
-        entries = await self._start_urls.peek(_SEEDS_AT_ONCE)
+        entries = await self._start_urls.peek()
         if not entries:
             await self.ingests.learn_scopes()
             await self.datasets.learn()
             return 0
-        urls = self._requestable(map(seed_of, entries))
+        urls = self._requestable(map(self._start_urls.url_of, entries))
         if self.request_of is None:
             await self.add_seeds(urls)
         else:

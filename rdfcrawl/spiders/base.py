@@ -132,6 +132,9 @@ class RdfSpider(Spider):
         spider = super().from_crawler(
             crawler, *args, arguments=arguments, options=options, **passed
         )
+        spider.options = replace(
+            options, crawl=options.crawl.of_spider(spider, crawler.settings)
+        )
         spider.member = cls.member_of(given)
         spider.is_onlooker = is_onlooker
         spider.fetchers = build_fetchers(crawler, options.fetch.fetchers)

@@ -15,6 +15,7 @@ import pytest
 from scrapy.commands import ScrapyCommand
 from scrapy.settings import default_settings
 from scrapy.utils.project import get_project_settings
+from scrapy_redis.connection import SETTINGS_PARAMS_MAP
 
 from rdfcrawl import settings as our_settings
 from rdfcrawl.core.errors import Decision, Reason
@@ -22,7 +23,6 @@ from rdfcrawl.core.formats import FORMATS
 from rdfcrawl.core.options.defaults import STORE_CLASSES
 from rdfcrawl.frontier.arguments.crawl import CrawlArguments
 from rdfcrawl.frontier.queue.candidate import RejectedLinks
-from rdfcrawl.frontier.redis.client import NAMES
 from rdfcrawl.pipelines.provenance import Status
 from tests.support.page_tables import code_in, names, project_commands, rows, section
 from tests.support.pages import FENCES, PAGES, ROOT, read_page
@@ -103,7 +103,7 @@ def value_of(cell: str) -> object:
 
 def test_settings_page_lists_all_settings_and_no_others() -> None:
     """If a setting is read or set by the project, then its page has it."""
-    redis = {*NAMES, "REDIS_PARAMS"}
+    redis = {*SETTINGS_PARAMS_MAP, "REDIS_PARAMS"} - {"REDIS_DECODE_RESPONSES"}
     expected = in_settings_py().keys() | (settings_read().keys() - scrapys()) | redis
     assert names(read_page("settings.md"), "setting") == expected
 

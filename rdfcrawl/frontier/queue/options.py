@@ -9,8 +9,9 @@ import os
 import re
 import secrets
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
@@ -29,7 +30,9 @@ from rdfcrawl.frontier.queue.blocked_hosts import read_file
 from rdfcrawl.frontier.queue.decisions import DecisionOptions
 from rdfcrawl.frontier.queue.epoch_options import EpochOptions
 from rdfcrawl.frontier.queue.score_bands import ScoreChoice
+from rdfcrawl.frontier.queue.start_urls import PushedUrls
 from rdfcrawl.frontier.queue.working_hours import WorkingHours, working_hours
+from rdfcrawl.frontier.redis.client_settings import named_redis
 from rdfcrawl.uri import (
     CRAWLED_SCHEMES,
     SESSION_PARAMETERS,
@@ -42,6 +45,7 @@ from rdfcrawl.uri.schemes import NO_SCHEMES, SchemePolicy
 from rdfcrawl.uri.traps import TrapLimits
 
 if TYPE_CHECKING:
+    from scrapy import Spider
     from scrapy.settings import BaseSettings
 
     from rdfcrawl.uri.guard.policy import Guard
@@ -185,6 +189,7 @@ class CrawlOptions:
     paths: CrawlPaths  # of the crawl on this machine
     # Redis that the settings name, or None for the embedded server
     redis_url: str | None
+    pushed: PushedUrls  # where URLs are pushed to while it runs
     redis_server: str | None  # program of the embedded server, or None to look for one
     is_persistent: bool  # the crawl is kept when it is over
     # run of the crawl that `scrapy workers` has started the worker for; it must not
@@ -225,7 +230,8 @@ class CrawlOptions:
             crawl_id=crawl_id,
             worker=worker,
             paths=CrawlPaths.from_settings(settings, crawl_id),
-            redis_url=_redis_url(settings),
+            redis_url=named_redis(settings),
+            pushed=PushedUrls(key=f"{crawl_id}:start_urls"),
             redis_server=settings.get("REDIS_SERVER") or None,
             is_persistent=is_on(settings, "SCHEDULER_PERSIST"),
             run=settings.getint(RUN) if settings.get(RUN) is not None else None,
@@ -248,6 +254,18 @@ class CrawlOptions:
             address_delay_secs=_address_delay_secs(settings),
             decisions=DecisionOptions.from_settings(settings),
         )
+
+    def of_spider(self, spider: Spider, settings: BaseSettings) -> Self:
+        """Return the options with those of scrapy-redis that a spider has.
+
+        Raises:
+            ConfigError: one of them is wrong.
+        """
+        pushed = PushedUrls.of_spider(spider, settings, self.pushed.key)
+        if pushed.max_idle_secs is None:
+            return replace(self, pushed=pushed)
+        work = replace(self.work, idle_secs=pushed.max_idle_secs or inf)
+        return replace(self, pushed=pushed, work=work)
 
 
 def _address_delay_secs(settings: BaseSettings) -> float:
@@ -303,18 +321,6 @@ def _crawl_id(settings: BaseSettings, spider: str) -> str:
             " at most 100"
         )
     return crawl_id
-
-
-def _redis_url(settings: BaseSettings) -> str | None:
-    """Return the Redis that the settings name, or None for the embedded server."""
-    if url := settings.get("REDIS_URL"):
-        return str(url)
-    if host := settings.get("REDIS_HOST"):
-        port = settings.get("REDIS_PORT") or 6379
-        if not str(port).isdecimal():
-            raise ConfigError(f"REDIS_PORT={port!r}: must be a whole number")
-        return f"redis://{host}:{port}"
-    return None
 
 
 def _ack_lag_secs(settings: BaseSettings) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self
 
@@ -19,20 +18,19 @@ from rdfcrawl.pipelines.callbacks.inspection import (
     InspectionRequest,
     inspect,
 )
-from rdfcrawl.pipelines.callbacks.parsed_document import read_quads
+from rdfcrawl.pipelines.callbacks.statements import ReadStatements
 from rdfcrawl.rdf.extraction.messages import ExtractOutcome
 from rdfcrawl.rdf.extraction.options import ExtractOptions
 from rdfcrawl.rdf.links.policy import LinkPolicy
 
 if TYPE_CHECKING:
-    import pyoxigraph as ox
     from scrapy.http import Response
 
     from rdfcrawl.core.errors import Fault, Reason
     from rdfcrawl.pipelines.keep import KeptQuads
 
 
-class ExtractedRdf:
+class ExtractedRdf(ReadStatements):
     """The RDF of one response, to be closed by `with` or by `close`.
 
     Attributes:
@@ -76,13 +74,6 @@ class ExtractedRdf:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def quads(self) -> Iterator[ox.Quad]:
-        """Yield the statements, with one at a time in memory.
-
-        Statements outside of graphs of the document's own are in the default graph.
-        """
-        return read_quads(self.nquads())
 
     def nquads(self) -> BinaryIO:
         """Return the statements as a file of N-Quads, from its beginning."""

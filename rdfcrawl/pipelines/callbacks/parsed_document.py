@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO
 
-import pyoxigraph as ox
 from scrapy import Request
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
 from rdfcrawl.core.counting import counted
 from rdfcrawl.core.errors import Fault, Reason, SourceFault
+from rdfcrawl.pipelines.callbacks.statements import ReadStatements
 
 if TYPE_CHECKING:
     from rdfcrawl.core.records import Document
 
 
-class ParsedDocument:
+class ParsedDocument(ReadStatements):
     """A document after fetching and reading; valid only while `parse_document` runs.
 
     Args:
@@ -51,13 +50,6 @@ class ParsedDocument:
     def __repr__(self) -> str:
         """Return status and URL in one line."""
         return f"<ParsedDocument {self.status} {self.url!r}>"
-
-    def quads(self) -> Iterator[ox.Quad]:
-        """Yield the statements as in the store, with one at a time in memory.
-
-        The graph of each is the document's URL, or another one of its origin.
-        """
-        return read_quads(self.nquads())
 
     def nquads(self) -> BinaryIO:
         """Return the statements as a file of N-Quads, from its beginning."""
@@ -99,11 +91,3 @@ class ParsedDocument:
             body=self.body,
             request=Request(self.url, meta={"depth": self.depth}),
         )
-
-
-def read_quads(statements: BinaryIO) -> Iterator[ox.Quad]:
-    """Yield the statements of a file of N-Quads that we have written."""
-    return cast(
-        "Iterator[ox.Quad]",
-        ox.parse(statements, format=ox.RdfFormat.N_QUADS, lenient=True),
-    )

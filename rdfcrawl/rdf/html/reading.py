@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from rdfcrawl.core.errors import OWN, NeedsSandbox, Reason, SourceFault
-from rdfcrawl.core.extras import needed_by_document
 from rdfcrawl.core.faultlog import FaultLog, fault_of_exception
 from rdfcrawl.rdf.checking import iter_checked
 from rdfcrawl.rdf.html.extractors import CustomExtractor, Extractor
@@ -217,9 +216,8 @@ class PageReading:
 
 
 def _microformats(page: ParsedPage, log: FaultLog) -> Iterator[str]:
-    with needed_by_document("microformats"):
-        from rdfcrawl.rdf.html.microformats import (  # noqa: PLC0415 (slow to import)
-            extract_microformats,
-        )
+    from rdfcrawl.rdf.html.microformats import (  # noqa: PLC0415 (slow to import)
+        extract_microformats,
+    )
 
     return extract_microformats(page, log)

@@ -1,0 +1,42 @@
+"""The statements of a document, as the callbacks of a user get them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+import pyoxigraph as ox
+
+from rdfcrawl.rdf.rdflib_graphs import dataset_of, graph_of
+
+if TYPE_CHECKING:
+    import rdflib
+
+
+class ReadStatements(ABC):
+    """Statements in a file of N-Quads, in the objects of pyoxigraph and of rdflib."""
+
+    @abstractmethod
+    def nquads(self) -> BinaryIO:
+        """Return the statements as a file of N-Quads, from its beginning."""
+
+    def quads(self) -> Iterator[ox.Quad]:
+        """Yield the statements, with one at a time in memory.
+
+        Of a document of a crawl, the graph of each is the document's URL, or another
+        one of its origin. Of `extract`, statements outside of graphs of the document's
+        own are in the default graph.
+        """
+        return cast(
+            "Iterator[ox.Quad]",
+            ox.parse(self.nquads(), format=ox.RdfFormat.N_QUADS, lenient=True),
+        )
+
+    def graph(self) -> rdflib.Graph:
+        """Return the statements of all graphs as a graph of rdflib, in memory."""
+        return graph_of(self.quads())
+
+    def dataset(self) -> rdflib.Dataset:
+        """Return the statements as a dataset of rdflib, in memory."""
+        return dataset_of(self.quads())
